@@ -1,0 +1,19 @@
+// The checks that need no running gateway: types, lint and format, generated files. `npm run check`.
+
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+const bin = (name: string) => `${project}node_modules/.bin/${name}`
+
+const checks: readonly (readonly [what: string, program: string, ...args: string[]])[] = [
+  ['types', bin('tsc'), '-p', '.'],
+  ['lint and format', bin('biome'), 'check', '--error-on-warnings', 'src', 'test', 'scripts'],
+  ['generated files', process.execPath, 'scripts/generate.ts', '--check'],
+]
+
+for (const [what, program, ...args] of checks) {
+  const { status } = spawnSync(program, args, { cwd: project, stdio: 'inherit' })
+  process.stdout.write(`${what}: ${status === 0 ? 'ok' : 'FAILED'}\n`)
+  if (status !== 0) process.exitCode = 1
+}

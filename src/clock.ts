@@ -1,0 +1,51 @@
+// Time and randomness, handed to everything from `main`. Nothing else reads the machine's clock, SQL included.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+
+export type Clock = {
+  /** Real time in milliseconds since 1970: leases, ids, due work. */
+  real(): number
+}
+
+export type Random = {
+  uuid(): string
+  bytes(count: number): Buffer
+}
+
+export const systemClock: Clock = { real: () => Date.now() }
+
+// Drawing a page at a time costs a tenth of drawing a few bytes each time.
+const pageBytes = 4096
+export const systemRandom: Random = (() => {
+  let page = Buffer.alloc(0)
+  let used = 0
+  return {
+    uuid: randomUUID,
+    bytes(count) {
+      if (count > pageBytes) return randomBytes(count)
+      if (used + count > page.length) {
+        page = randomBytes(pageBytes)
+        used = 0
+      }
+      const drawn = Buffer.from(page.subarray(used, used + count))
+      page.fill(0, used, used + count)
+      used += count
+      return drawn
+    },
+  }
+})()
+
+/** 32 lower-case hex characters that begin with the time: a UUIDv7 without dashes. */
+export function timeOrderedId(now: number, random: Random): string {
+  const uuid = random.uuid()
+  return `${now.toString(16).padStart(12, '0')}7${uuid.slice(15, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`
+}
+
+/** 32 random lower-case hex characters. */
+export const randomHex = (random: Random): string => random.uuid().replaceAll('-', '')
+
+/** `yyyy-MM-dd HH:mm:ss+0000`, as answers carry it. */
+export function wireTime(milliseconds: number): string {
+  const iso = new Date(milliseconds).toISOString()
+  return `${iso.slice(0, 10)} ${iso.slice(11, 19)}+0000`
+}

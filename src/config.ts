@@ -1,0 +1,153 @@
+// The environment, checked at the start. Every bad value is named, all at once; nothing starts half configured.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type LogLevel, logLevels } from './log.ts'
+import { KeyError, type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
+
+export type Config = {
+  readonly mode: 'sandbox' | 'live'
+  readonly port: number
+  readonly host: string
+  readonly dataDir: string
+  /** Absent = the embedded PostgreSQL in DATA_DIR. */
+  readonly databaseUrl?: string
+  readonly publicUrl: string
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
+  readonly trustedProxies: BlockList
+  readonly behindProxy: boolean
+  readonly workers: number
+  readonly logLevel: LogLevel
+  readonly seedFile?: string
+  /** Keys are read or made last, when DATA_DIR is ours. */
+  keys(random: () => Buffer): Keys
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** All that is wrong with the environment, a line each. */
+export class ConfigError extends Error {}
+
+export function readConfig(environment: Environment, projectFolder: string): Config {
+  const wrong: string[] = []
+  const setting = (name: string) => (environment[name] === '' ? undefined : environment[name])
+  const fail = <Value>(name: string, rule: string, instead: Value): Value => {
+    wrong.push(`${name} ${rule}.`)
+    return instead
+  }
+  const oneOf = <Word extends string>(name: string, words: readonly Word[], otherwise: Word): Word => {
+    const value = setting(name) ?? otherwise
+    return words.includes(value as Word)
+      ? (value as Word)
+      : fail(name, `must be one of ${words.join(', ')}, not ${JSON.stringify(value)}`, otherwise)
+  }
+  const whole = (name: string, min: number, max: number, otherwise: number): number => {
+    const value = setting(name) ?? String(otherwise)
+    const number = Number(value)
+    return /^\d+$/.test(value) && number >= min && number <= max
+      ? number
+      : fail(name, `must be a whole number from ${min} to ${max}, not ${JSON.stringify(value)}`, otherwise)
+  }
+  const file = (name: string): Buffer | undefined => {
+    const path = setting(name)
+    if (path === undefined) return undefined
+    try {
+      return readFileSync(path)
+    } catch {
+      return fail(name, `names ${path}, which cannot be read`, undefined)
+    }
+  }
+
+  const mode = oneOf('MODE', ['sandbox', 'live'], 'sandbox')
+  const port = whole('PORT', 0, 65_535, 8080)
+  const host = setting('HOST') ?? '127.0.0.1'
+  if (isIP(host) === 0 && !/^[a-zA-Z0-9.-]+$/.test(host)) fail('HOST', 'must be an address or a host name', undefined)
+  const dataDir = resolve(setting('DATA_DIR') ?? join(projectFolder, 'data'))
+  const databaseUrl = setting('DATABASE_URL')
+  if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(databaseUrl))
+    fail('DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
+  const [cert, key] = [file('TLS_CERT'), file('TLS_KEY')]
+  if ((setting('TLS_CERT') === undefined) !== (setting('TLS_KEY') === undefined))
+    fail('TLS_CERT and TLS_KEY', 'are needed together', undefined)
+  const tls = cert && key ? { cert, key } : undefined
+  const scheme = tls ? 'https' : 'http'
+  const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`
+  if (!/^https?:\/\/[^/?#\s]+$/.test(publicUrl) || !URL.canParse(publicUrl))
+    fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
+  const proxies = setting('TRUSTED_PROXY')
+  const trustedProxies = proxyList(proxies, rule => fail('TRUSTED_PROXY', rule, undefined))
+  if (mode === 'live') {
+    if (!tls && proxies === undefined)
+      fail(
+        'MODE=live',
+        'refuses plain HTTP: give TLS_CERT and TLS_KEY, or name the proxy that ends TLS in TRUSTED_PROXY',
+        undefined,
+      )
+    for (const name of ['SEAL_KEY', 'LOOKUP_KEY']) {
+      if (setting(name) === undefined && setting(`${name}_FILE`) === undefined)
+        fail(`MODE=live: ${name}_FILE`, `(or ${name}) is required`, undefined)
+    }
+  }
+  const seedFile = setting('SEED_FILE')
+  if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
+  const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
+  const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
+  if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
+
+  return {
+    mode,
+    port,
+    host,
+    dataDir,
+    publicUrl,
+    trustedProxies,
+    workers,
+    logLevel,
+    behindProxy: proxies !== undefined,
+    ...(databaseUrl !== undefined && { databaseUrl }),
+    ...(tls && { tls }),
+    ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
+    keys: random => readKeys(setting, mode, dataDir, random),
+  }
+}
+
+/** Each key from its file, from the environment, or, in a sandbox, made once in DATA_DIR. */
+function readKeys(
+  setting: (name: string) => string | undefined,
+  mode: Config['mode'],
+  dataDir: string,
+  random: () => Buffer,
+): Keys {
+  const text = (name: string, sandboxName: string): { text: string; source: string } => {
+    const path = setting(`${name}_FILE`)
+    if (path !== undefined) return { text: readKeyFile(path, `${name}_FILE`), source: `${name}_FILE (${path})` }
+    const given = setting(name)
+    if (given !== undefined) return { text: given, source: name }
+    if (mode === 'live') throw new KeyError(`${name}_FILE is required in live mode.`)
+    return { text: sandboxKey(dataDir, sandboxName, random), source: `the key file ${join(dataDir, 'keys', sandboxName)}` }
+  }
+  const seal = text('SEAL_KEY', 'seal.key')
+  const lookup = text('LOOKUP_KEY', 'lookup.key')
+  const sealKeys = parseKeys(seal.text, seal.source)
+  if (sealKeys.length === 0) throw new KeyError(`${seal.source} is empty.`)
+  return makeKeys(sealKeys, parseKey(lookup.text, lookup.source))
+}
+
+function proxyList(text: string | undefined, fail: (rule: string) => void): BlockList {
+  const list = new BlockList()
+  for (const part of (text ?? '')
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part !== '')) {
+    const [address, bits] = part.split('/') as [string, string | undefined]
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    const most = family === 'ipv6' ? 128 : 32
+    if (isIP(address) === 0 || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))) {
+      fail(`must be addresses or networks separated by commas, for example 10.0.0.0/8, not ${JSON.stringify(part)}`)
+    } else if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return list
+}

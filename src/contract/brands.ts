@@ -1,0 +1,127 @@
+// Payment brands. Card brands with their number ranges, lengths and CVV; beside them the names of the other methods of the interface.
+
+export type CardBrand = {
+  readonly name: string
+  readonly lengths: readonly number[]
+  readonly cvvLength: 3 | 4
+  /** Cards of some brands carry no CVV; elsewhere it is required unless the payment repeats an agreed one. */
+  readonly cvvRequired: boolean
+  /** Number prefixes: `51-55`, `4`. A brand without any is never detected, only stated. */
+  readonly prefixes: string
+  /** Brands whose numbers this one also takes when it is stated (co-badged cards and brands of a family). */
+  readonly also: readonly string[]
+}
+
+const row = (
+  name: string,
+  lengths: string,
+  cvvLength: 3 | 4,
+  cvvRequired: boolean,
+  prefixes: string,
+  also: readonly string[] = [],
+): CardBrand => ({
+  name,
+  lengths: span(lengths),
+  cvvLength,
+  cvvRequired,
+  prefixes,
+  also,
+})
+
+/** In the order that decides when several brands have a prefix of the same length. */
+export const cardBrands: readonly CardBrand[] = [
+  row(
+    'MADA',
+    '16',
+    3,
+    true,
+    '446404 440647 440795 588845 588848 588850 636120 968201-968211 604906 605141 543357 529415 535825 22402030 22337902 42689700',
+    ['VISA', 'MASTER', 'MAESTRO'],
+  ),
+  row(
+    'ELO',
+    '16',
+    3,
+    true,
+    '401178 401179 431274 438935 451416 457393 457631 457632 504175 506699-506778 509000-509999 627780 636297 636368 650031-650033 ' +
+      '650035-650051 650405-650439 650485-650538 650541-650598 650700-650718 650720-650727 650901-650978 651652-651679 655000-655019 655021-655058',
+    ['VISA', 'DISCOVER', 'MAESTRO'],
+  ),
+  row('HIPERCARD', '16 19', 3, true, '606282 384100 384140 384160', ['DINERS', 'MAESTRO']),
+  row('HIPER', '16', 3, true, '637095 637568 637599 637600 637609 637612', ['MAESTRO']),
+  row('VISA', '13 16 18 19', 3, true, '4', ['VISAELECTRON']),
+  row('VISAELECTRON', '16', 3, true, '4026 417500 4405 4508 4844 4913 4917', ['VISA']),
+  row('MASTER', '16', 3, true, '51-55 2221-2720'),
+  row('AMEX', '15', 4, true, '34 37'),
+  row('DINERS', '14-19', 3, true, '300-305 3095 36 38 39'),
+  row('DISCOVER', '16-19', 3, true, '6011 644-649 65 622126-622925'),
+  row('JCB', '16-19', 3, true, '3528-3589'),
+  row('MAESTRO', '12-19', 3, false, '50 56-58 6'),
+  row('VISADEBIT', '13 16 18 19', 3, true, '', ['VISA', 'VISAELECTRON']),
+  row('VPAY', '13 16 18 19', 3, true, '', ['VISA', 'VISAELECTRON']),
+  row('MASTERDEBIT', '16', 3, true, '', ['MASTER']),
+  row('CARTEBLEUE', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER']),
+  row('CARTEBANCAIRE', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER', 'MAESTRO']),
+  row('DANKORT', '16', 3, true, '5019', ['VISA', 'MAESTRO']),
+  row('BONUS', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER']),
+]
+
+const byName: ReadonlyMap<string, CardBrand> = new Map(cardBrands.map(brand => [brand.name, brand]))
+export const cardBrand = (name: string): CardBrand | undefined => byName.get(name)
+
+/** Brands of the interface that are no cards. A channel that has none of them set up says so. */
+export const otherBrands: ReadonlySet<string> = new Set(
+  (
+    'ALIPAY BANCONTACT BARPAY BITCOIN BOLETO CASHU CHINAUNIONPAY CLICK_AND_BUY DIRECTDEBIT_SEPA EPS FACILYPAY_3X GIROPAY IDEAL INTERAC_ONLINE ' +
+    'KLARNA_CHECKOUT KLARNA_INSTALLMENTS KLARNA_INVOICE KLARNA_PAYMENTS_PAYLATER KLARNA_PAYMENTS_PAYNOW MBWAY MULTIBANCO OXXO PAYDIREKT PAYPAL ' +
+    'PAYSAFECARD PAYTRAIL PAYU POLI PREPAYMENT PRZELEWY QIWI RATENKAUF SADAD SERVIRED SOFORTUEBERWEISUNG TRUSTLY TRUSTPAY_VA WECHAT_PAY YANDEX ' +
+    'APPLEPAY GOOGLEPAY SAMSUNGPAY'
+  ).split(' '),
+)
+
+/** Longest prefix of a brand; the longest prefix of all brands wins, the order of the table decides among equals. */
+const brandOfPrefix: ReadonlyMap<string, string> = (() => {
+  const map = new Map<string, string>()
+  for (const { name, prefixes } of cardBrands) {
+    for (const prefix of prefixes.split(' ').filter(part => part !== '')) {
+      for (const one of range(prefix)) if (!map.has(one)) map.set(one, name)
+    }
+  }
+  return map
+})()
+const prefixMax = 8
+
+/** The brand of a card number, if any brand has numbers that begin like it. */
+export function detectBrand(cardNumber: string): string | undefined {
+  for (let length = prefixMax; length > 0; length--) {
+    const brand = brandOfPrefix.get(cardNumber.slice(0, length))
+    if (brand !== undefined && cardNumber.length >= length) return brand
+  }
+  return undefined
+}
+
+/** May this number be a card of the stated brand? */
+export function brandFits(brand: CardBrand, cardNumber: string): boolean {
+  const detected = detectBrand(cardNumber)
+  return detected === brand.name || (detected !== undefined && brand.also.includes(detected))
+}
+
+/** The check digit of ISO/IEC 7812 (Luhn). */
+export function hasLuhnDigit(digits: string): boolean {
+  let sum = 0
+  for (let at = digits.length - 1, double = false; at >= 0; at--, double = !double) {
+    const digit = digits.charCodeAt(at) - 48
+    sum += double ? (digit > 4 ? digit * 2 - 9 : digit * 2) : digit
+  }
+  return sum % 10 === 0
+}
+
+function range(prefix: string): string[] {
+  const [from, to] = prefix.split('-') as [string, string | undefined]
+  if (to === undefined) return [from]
+  return Array.from({ length: Number(to) - Number(from) + 1 }, (_, at) => String(Number(from) + at).padStart(from.length, '0'))
+}
+
+function span(lengths: string): number[] {
+  return lengths.split(' ').flatMap(part => range(part).map(Number))
+}

@@ -1,0 +1,38 @@
+// Airline data: the ticket, its passengers and their legs. All of it depends on what the acquirer asks for.
+
+import type { Format } from '../formats.ts'
+import { AN, amount, date } from '../formats.ts'
+import type { Parameter, Parameters } from './parameter.ts'
+
+const text = AN(255)
+
+const ticket: Readonly<Record<string, Format>> = {
+  totalTaxAmount: amount, totalFeesAmount: amount, totalFareAmount: amount, ticketIssueDate: date, ticketIssueAddress: text,
+  thirdPartyBooking: text, bookingtype: text, ticketDeliveryMethod: text, bookingRefNum: text, agentName: text, agentCode: text,
+}
+
+const passenger: Readonly<Record<string, Format>> = {
+  type: text, name: text, ticketRestricted: text, ticketNumber: text, status: text, phone: text, frequentFlyerNumber: text, email: text,
+  dob: date, checkDigit: text,
+}
+
+const leg: Readonly<Record<string, Format>> = {
+  ticketNumber: text, taxAmount: amount, stopOverAllowed: text, restrictions: text, flightNumber: text, feesAmount: amount, fareBasis: text,
+  fareAmount: amount, exchangeTicketNum: text, departureTaxAmount: amount, departureCountry: text, departureAirport: text, airlineName: text,
+  airlineCode: text, departureTime: text, departureDate: date, arrivalCountry: text, arrivalAirport: text, arrivalTime: text, arrivalDate: date,
+  couponNumber: text, classOfService: text, carrierCode: text,
+}
+
+export const airline: Parameters = {
+  ...rows('airline.', ticket),
+  ...rows('airline.passengers[n].', passenger),
+  ...rows('airline.passengers[n].legs[n].', leg),
+}
+
+function rows(prefix: string, formats: Readonly<Record<string, Format>>): Parameters {
+  const named: Record<string, Parameter> = {}
+  for (const [name, format] of Object.entries(formats)) {
+    named[prefix + name] = { format, echo: true, descriptive: true, needed: 'by some acquirers' }
+  }
+  return named
+}

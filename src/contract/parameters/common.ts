@@ -1,0 +1,86 @@
+// Parameters that any payment request may carry, and who is calling.
+
+import { currencies } from '../currencies.ts'
+import { AN, amount, ascii, dateTime, oneOf, prose, shaped, url } from '../formats.ts'
+import type { Parameters } from './parameter.ts'
+
+export const hex32 = shaped('AN32: 32 lower-case hex characters', '^[0-9a-f]{32}$', ['0'.repeat(32), '8a8294174b7ecb28014b9699220015ca'], ['0'.repeat(31), '0'.repeat(33), 'G'.repeat(32), 'A'.repeat(32)])
+
+export const currency = {
+  ...shaped('A3, upper-case, ISO 4217', '^[A-Z]{3}$', ['EUR', 'JPY', 'BRL'], ['eur', 'EU', 'EURO', 'ZZZ', 'BGN'], value => currencies.has(value)),
+  rule: 'must be an upper-case ISO 4217 currency code',
+}
+
+export const paymentTypeFormat = shaped('A2', '^[A-Z]{2}(\\.[A-Z]{2})?$', ['PA', 'DB', 'PA.CP'], ['P', 'pa', 'PAX', '3D', 'PA.'])
+
+export const common: Parameters = {
+  'entityId':                { format: hex32, needed: 'unless the token acts for one channel only', note: 'Channel id; a merchant id with channel dispatching; a division id for registrations.' },
+  'paymentType':             { format: paymentTypeFormat, echo: true, needed: 'always' },
+  'paymentBrand':            { format: ascii('A-Za-z0-9_', 32), echo: true, needed: 'unless card brand detection is used' },
+  'amount':                  { format: amount, echo: true, needed: 'always, except for a full reversal' },
+  'currency':                { format: currency, echo: true, needed: 'always, except for a full reversal' },
+  'overridePaymentType[brand]': { format: shaped('A2', '^[A-Z]{2}$', ['PA'], ['P', 'PAX']), key: ascii('A-Za-z0-9_', 32), note: 'Only when a checkout is created.' },
+  'descriptor':              { format: AN(127), echo: true, descriptive: true },
+  'merchantTransactionId':   { format: AN(255, 8), echo: true, descriptive: true, note: 'A lenient channel takes any length up to 255.' },
+  'merchantInvoiceId':       { format: AN(255, 8), echo: true, descriptive: true, note: 'Never passed onward.' },
+  'transactionCategory':     { format: ascii('A-Za-z0-9', 32, 0), echo: true, descriptive: true, blankCounts: true },
+  'testMode':                { format: oneOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
+  'merchantMemo':            { format: prose(2048), secret: true, note: 'Bank details of the customer on the refund of a slip payment. Never echoed.' },
+}
+
+export const authentication: Parameters = {
+  'authentication.entityId': { format: hex32, note: 'Older spelling of entityId.' },
+  'authentication.userId':   { format: AN(255), note: 'Only where the merchant allows the old credentials.' },
+  'authentication.password': { format: AN(255), secret: true, note: 'Only where the merchant allows the old credentials.' },
+}
+
+export const standingInstruction: Parameters = {
+  'standingInstruction.type':   { format: oneOf('UNSCHEDULED', 'INSTALLMENT', 'RECURRING'), echo: true },
+  'standingInstruction.mode':   { format: oneOf('INITIAL', 'REPEATED'), echo: true },
+  'standingInstruction.source': { format: oneOf('CIT', 'MIT'), echo: true },
+}
+
+export const virtualAccount: Parameters = {
+  'virtualAccount.accountId': { format: AN(100), echo: true, needed: 'by the brand' },
+  'virtualAccount.password':  { format: AN(100), secret: true, needed: 'by some brands' },
+}
+
+export const asynchronous: Parameters = {
+  'shopperResultUrl': { format: url, keep: true, needed: 'for methods that redirect the shopper', note: 'Sent URL-encoded.' },
+  'notificationUrl':  { format: url, keep: true, note: 'Sent URL-encoded.' },
+}
+
+export const risk: Parameters = {
+  'risk.channelId':        { format: AN(255), keep: true, descriptive: true },
+  'risk.serviceId':        { format: AN(255), keep: true, descriptive: true },
+  'risk.amount':           { format: amount, keep: true, default: 'amount' },
+  'risk.orderTimestamp':   { format: dateTime, keep: true, descriptive: true, note: 'The time of the request when absent.' },
+  'risk.brand':            { format: AN(255), keep: true, descriptive: true, default: 'paymentBrand' },
+  'risk.parameters[name]': { format: prose(2048, 0), key: freeKey(), keep: true, blankCounts: true },
+  'risk.merchantWebsite':  { format: AN(60), keep: true, descriptive: true },
+  'risk.accountToken':     { format: AN(64), keep: true, descriptive: true },
+}
+
+export const registration: Parameters = {
+  'createRegistration':             { format: oneOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
+  'recurringType':                  { format: oneOf('INITIAL', 'REPEATED'), echo: true },
+  'recurring.numberOfInstallments': { format: shaped('up to 3 digits', '^[0-9]{1,3}$', ['1', '999'], ['1000', 'x', '-1']), echo: true },
+  'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true },
+}
+
+export const giftCard: Parameters = {
+  'giftCard.message': { format: prose(160, 2), echo: true, descriptive: true },
+  'giftCard.type': {
+    format: oneOf(
+      'ANNIVERSARY', 'BIRTHDAY', 'CONGRATULATIONS', 'APRIL_FOOLS_DAY', 'EASTER', 'FATHERS_DAY', 'GRADUATION', 'HOLIDAY', 'SEASONS_GREETINGS', 'PASSOVER',
+      'KWANZAA', 'HALLOWEEN', 'MOTHERS_DAY', 'NEW_YEARS_DAY', 'BOSSES_DAY', 'ST_PATRICKS_DAY', 'SWEETEST_DAY', 'CHRISTMAS', 'BABY_SHOWER', 'THANKSGIVING',
+      'OTHER', 'VALENTINES_DAY', 'WEDDING', 'SECRETARYS_DAY', 'CHINESE_NEW_YEAR', 'HANUKKAH', 'CELEBRATE_FALL', 'GRANDPARENTS_DAY', 'INDEPENDENCE_DAY',
+    ),
+    echo: true, descriptive: true,
+  },
+}
+
+function freeKey() {
+  return { ...ascii('A-Za-z0-9._', 64, 3), label: 'AN64: letters, digits, dot, underscore, 3 to 64' }
+}
+

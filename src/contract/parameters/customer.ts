@@ -1,0 +1,44 @@
+// The customer, and the customer of the shipping address: the same fields but the browser fingerprint.
+
+import { AN, anyText, date, oneOf, phone, prose } from '../formats.ts'
+import type { Parameter, Parameters } from './parameter.ts'
+
+const named = 'if any other customer field is sent'
+const together = 'together with the other identificationDoc field'
+
+const person: Parameters = {
+  'merchantCustomerId':    { format: AN(255), echo: true, descriptive: true },
+  'givenName':             { format: anyText, truncate: 48, echo: true, descriptive: true },
+  'middleName':            { format: AN(50, 2), echo: true, descriptive: true },
+  'surname':               { format: anyText, truncate: 48, echo: true, descriptive: true },
+  'birthDate':             { format: date, echo: true, descriptive: true },
+  'phone':                 { format: phone, echo: true, descriptive: true },
+  'mobile':                { format: phone, echo: true, descriptive: true },
+  'workPhone':             { format: AN(25), echo: true, descriptive: true },
+  'email':                 { format: AN(128, 6), echo: true, descriptive: true },
+  'companyName':           { format: AN(60), echo: true, descriptive: true },
+  'identificationDocType': { format: oneOf('IDCARD', 'PASSPORT', 'TAXSTATEMENT'), echo: true, descriptive: true },
+  'identificationDocId':   { format: AN(64, 8), echo: true, descriptive: true },
+  'ip':                    { format: AN(255), echo: true, descriptive: true },
+  'status':                { format: oneOf('NEW', 'EXISTING'), echo: true, descriptive: true },
+}
+
+const conditions: Readonly<Record<string, string>> = {
+  givenName: named, surname: named, identificationDocType: together, identificationDocId: together,
+}
+
+export const customer: Parameters = {
+  ...prefixed('customer.', person, conditions),
+  'customer.browserFingerprint.id':    { format: AN(255), keep: true, descriptive: true },
+  'customer.browserFingerprint.value': { format: prose(4096), keep: true, descriptive: true },
+}
+
+export const shippingCustomer: Parameters = prefixed('shipping.customer.', person, {})
+
+function prefixed(prefix: string, rows: Parameters, needed: Readonly<Record<string, string>>): Parameters {
+  const named: Record<string, Parameter> = {}
+  for (const [name, row] of Object.entries(rows)) {
+    named[prefix + name] = needed[name] === undefined ? row : { ...row, needed: needed[name] }
+  }
+  return named
+}

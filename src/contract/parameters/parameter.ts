@@ -1,0 +1,28 @@
+// One row of the parameter table: all that is known of a wire name.
+
+import type { Format } from '../formats.ts'
+
+export type Parameter = {
+  readonly format: Format
+  /** Bracketed free key of the name, as in `customParameters[name]`. */
+  readonly key?: Format
+  /** Returned in answers, under the same name. */
+  readonly echo?: true
+  /** Never stored in clear, logged, echoed, or repeated in an error. */
+  readonly secret?: true
+  /** A lenient channel drops a malformed value instead of failing the payment (decisions, 23). */
+  readonly descriptive?: true
+  /** Longer values are cut after so many code points. */
+  readonly truncate?: number
+  /** An empty value counts as a value; elsewhere blank means absent (decisions, 24). */
+  readonly blankCounts?: true
+  /** Kept with the payment for connectors, though not echoed. */
+  readonly keep?: true
+  /** When the parameter must be sent; absent = optional. */
+  readonly needed?: string
+  readonly note?: string
+  /** Name of the parameter whose value counts when this one is absent. */
+  readonly default?: string
+}
+
+export type Parameters = Readonly<Record<string, Parameter>>

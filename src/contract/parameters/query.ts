@@ -1,0 +1,23 @@
+// What reads and reports take in the query string.
+
+import { AN, oneOf, reportDate, reportTime, shaped } from '../formats.ts'
+import type { Parameters } from './parameter.ts'
+
+const listOf = (label: string, word: string) =>
+  shaped(`${label}, separated by commas`, `^${word}(,${word})*$`, ['PA', 'PA,CP'], ['', 'PA,', 'pa;cp'])
+
+export const reporting: Parameters = {
+  'date.from': { format: reportDate, needed: 'always' },
+  'date.to':   { format: reportDate, needed: 'always' },
+}
+
+export const query: Parameters = {
+  'date.from':                 { format: reportTime, needed: 'without id and merchantTransactionId' },
+  'date.to':                   { format: reportTime, needed: 'together with date.from' },
+  'merchantTransactionId':     { format: AN(255) },
+  'paymentTypes':              { format: listOf('payment types', '[A-Z]{2}') },
+  'paymentMethods':            { format: listOf('payment methods (CC cards, VA accounts, PP slips, OT transfers)', '[A-Z]{2}') },
+  'includeLinkedTransactions': { format: oneOf('true', 'false') },
+  'limit':                     { format: shaped('1 to 500', '^([1-9][0-9]?|[1-4][0-9]{2}|500)$', ['1', '500'], ['0', '501', '-1', 'x']) },
+  'pageNo':                    { format: shaped('1 to 999999', '^[1-9][0-9]{0,5}$', ['1', '999999'], ['0', '1000000', 'x']), note: 'Begins at 1.' },
+}

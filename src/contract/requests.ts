@@ -1,0 +1,59 @@
+// Which parameter groups each request takes, and which parameters it must carry. What a payment method needs beyond that stands with its connector.
+
+import type { Group } from './parameters/table.ts'
+
+export type RequestKind = {
+  readonly groups: readonly Group[]
+  readonly required: readonly string[]
+  /** Known parameters that this request refuses, with the rule that says why. */
+  readonly refused?: Readonly<Record<string, string>>
+}
+
+const payment: readonly Group[] = [
+  'common',
+  'authentication',
+  'card',
+  'standingInstruction',
+  'virtualAccount',
+  'customer',
+  'shipping.customer',
+  'billing',
+  'shipping',
+  'merchant',
+  'cart',
+  'airline',
+  'registration',
+  'giftCard',
+  'asynchronous',
+  'risk',
+]
+
+// A capture, refund or reversal names its payment: account data is taken from there and ignored here.
+const followUp: readonly Group[] = [
+  'common',
+  'authentication',
+  'customer',
+  'shipping.customer',
+  'billing',
+  'shipping',
+  'merchant',
+  'cart',
+  'airline',
+  'registration',
+  'asynchronous',
+]
+
+const onlyInCheckouts = { 'overridePaymentType[brand]': 'is accepted only when a checkout is created' }
+
+export const requests = {
+  /** POST /v1/payments */
+  payment: { groups: payment, required: ['paymentType', 'amount', 'currency'], refused: onlyInCheckouts },
+  /** POST /v1/payments/{id}: amount and currency depend on the type, see `payments/rules`. */
+  backoffice: { groups: followUp, required: ['paymentType'], refused: onlyInCheckouts },
+  /** GET of one record by its id. */
+  read: { groups: ['common', 'authentication'], required: [] },
+  /** GET /v1/query, GET /v1/payments and GET /v3/query. */
+  query: { groups: ['common', 'authentication', 'query'], required: [] },
+} as const satisfies Record<string, RequestKind>
+
+export type RequestName = keyof typeof requests

@@ -1,0 +1,114 @@
+// Results. Code speaks names (`return 'alreadyCaptured'`); here a name becomes a code, a description, an outcome and advice.
+// Beside the catalogue of the interface stand our own refusals: each has its own name and words, codes may repeat.
+
+import { type Actor, actor, type Outcome, outcome, type Retry, retry } from './advice.ts'
+import { catalogue } from './catalogue.ts'
+
+const refusals = {
+  // Who is calling, and for whom.
+  entityMissing:             ['200.300.407', 'The token acts for several channels: name one with entityId'],
+  entityTooBroad:            ['200.300.407', 'The entity is a division or a merchant without channel dispatching: name a channel'],
+  entityNotTheTokens:        ['800.900.201', 'unknown channel: the entity does not exist or the token may not act for it'],
+  legacyCredentialsOff:      ['800.900.300', 'invalid authentication information: this merchant does not allow user id and password'],
+  tooManyFailures:           ['800.120.100', 'Too many requests. Please try again later. Credentials from this address failed too often'],
+
+  // The request as a whole.
+  pathNotFound:              ['200.100.199', 'There is nothing at this path; the interface begins with /v1 or /v3'],
+  bodyTooLarge:              ['200.100.103', 'The request body is larger than the limit'],
+  headersTooLarge:           ['200.100.103', 'The request headers are larger than the limit'],
+  malformedRequest:          ['200.100.101', 'The request is not well-formed HTTP'],
+  wrongContentType:          ['200.100.103', 'The body must be application/x-www-form-urlencoded'],
+  parametersInQuery:         ['200.300.404', 'invalid or missing parameter: parameters of a POST go into the body'],
+  tooManyParameters:         ['200.100.103', 'The request carries more parameters than the limit'],
+  idempotencyKeyReused:      ['200.300.404', 'invalid or missing parameter: the Idempotency-Key was used before with another request'],
+  tlsRequired:               ['200.100.199', 'The interface is reached over HTTPS only'],
+  tooManyReads:              ['800.120.100', 'Too many requests. Please try again later.'],
+  shuttingDown:              ['800.800.801', 'The gateway is shutting down; send the request again'],
+
+  // Payment type and method.
+  typeUnknown:               ['600.200.300', 'The payment type is not one of the interface'],
+  typeIsFollowUp:            ['200.300.404', 'invalid or missing parameter: this payment type refers to an earlier payment, send it to /v1/payments/{id}'],
+  typeIsInitial:             ['600.200.300', 'This payment type begins a payment: send it to /v1/payments without an id'],
+  rebillNotSupported:        ['600.200.400', 'Rebill (RB) is not supported'],
+  brandNotKnown:             ['100.100.501', 'The payment brand is not one that this gateway knows'],
+  brandNotOnChannel:         ['600.200.500', 'Invalid payment data. The channel is not set up for this brand'],
+  currencyNotOnChannel:      ['600.200.500', 'Invalid payment data. The channel is not set up for this currency'],
+  methodNotBuilt:            ['600.200.201', 'The channel is not set up for this payment method'],
+  registrationNotBuilt:      ['600.200.201', 'The channel is not set up for stored registrations'],
+  brandDetectionOff:         ['100.100.500', 'The payment brand is required: this channel does not detect it'],
+  brandNotDetected:          ['100.100.500', 'No card brand has numbers like this one: send paymentBrand'],
+  cardNumberMissing:         ['100.100.100', 'The card number is missing'],
+  cardNumberChecksum:        ['100.100.101', 'invalid creditcard, bank account number or bank name'],
+  cardNumberLength:          ['100.100.101', 'invalid creditcard, bank account number or bank name: the brand has no numbers of this length'],
+  testModeOnLive:            ['600.200.701', 'A live channel does not take testMode=EXTERNAL'],
+  processorNotConfigured:    ['600.200.201', 'No processor is configured for this channel and test mode'],
+  noSuchForcedResult:        ['600.200.810', 'customParameters[forceResultCode] is not a code of the interface'],
+  zeroAmount:                ['100.550.300', 'The amount must be above zero where money moves'],
+
+  // Captures, refunds and reversals: what forbids them, in the order of payments/rules.
+  captureReferenceUnknown:   ['700.400.510', 'capture needs at least one successful transaction of type (PA)'],
+  refundReferenceUnknown:    ['600.200.500', 'Invalid payment data: there is no payment with this id to refund'],
+  reversalReferenceUnknown:  ['700.400.530', 'reversal needs at least one successful transaction of type (CP, DB, RB or PA)'],
+  captureOfRejected:         ['700.400.510', 'capture needs at least one successful transaction of type (PA); the referenced one was rejected'],
+  refundOfRejected:          ['700.400.520', 'Refund needs a successful payment; the referenced one was rejected'],
+  reversalOfRejected:        ['700.400.530', 'reversal needs at least one successful transaction of type (CP, DB, RB or PA); the referenced one was rejected'],
+  notCapturable:             ['700.400.510', 'capture needs at least one successful transaction of type (PA); the referenced one is of another type'],
+  notRefundable:             ['700.400.520', 'Refund needs a DB, a captured PA or a receipt; the referenced one is of another type'],
+  notReversible:             ['700.400.530', 'reversal needs at least one successful transaction of type (CP, DB, RB or PA); the referenced one is of another type'],
+  notYetCaptured:            ['700.400.520', 'The preauthorization is not captured, so nothing was cleared that could be refunded: reverse it'],
+  alreadyCaptured:           ['700.400.100', 'The preauthorization is captured already; it can be captured once, even when the capture was partial'],
+  authorizationReversed:     ['700.400.100', 'The preauthorization is reversed and cannot be captured any more'],
+  captureAboveAuthorized:    ['700.400.100', 'The capture is above what is still preauthorized'],
+  reversalUnderWay:          ['700.400.570', 'A reversal of this preauthorization is under way; capture again when its result is known'],
+  alreadyRefunded:           ['700.400.200', 'All that was cleared is refunded already'],
+  refundOfReversed:          ['700.400.200', 'The payment is reversed and cannot be refunded any more'],
+  refundAboveCleared:        ['700.400.200', 'The refund is above what was cleared and not refunded yet'],
+  reversalOfCaptured:        ['700.400.300', 'The preauthorization is captured and cannot be reversed any more: refund it'],
+  reversalOfCapture:         ['700.400.300', 'A capture cannot be reversed: refund it'],
+  reversalOfRefunded:        ['700.400.300', 'The payment has a refund and cannot be reversed any more: refund the rest'],
+  alreadyReversed:           ['700.400.300', 'The payment is reversed already'],
+  reversalAboveOpen:         ['700.400.300', 'The reversal is above what is still open'],
+  reversalAfterRelease:      ['700.300.700', 'The debit is older than 72 hours and cannot be reversed any more: refund it'],
+  partialReversalNotOffered: ['700.300.800', 'The acquirer of this payment does not support partial reversals: reverse it whole'],
+  operationNotOffered:       ['700.300.800', 'The acquirer of this payment does not support this operation'],
+
+  // How a call to a connector ended when it was not an answer.
+  amountCameBackDifferent:   ['100.550.701', 'The acquirer answered with another amount or currency; the payment was reversed'],
+  neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
+} as const satisfies Record<string, readonly [code: string, description: string]>
+
+export type ResultName = keyof typeof catalogue | keyof typeof refusals
+
+export type Result = {
+  readonly name: ResultName
+  readonly code: string
+  readonly description: string
+  readonly outcome: Outcome
+  /** Who must act, and whether the same request may be sent again. */
+  readonly actor: Actor
+  readonly retry: Retry
+}
+
+/** Every result by its name. */
+export const results: Readonly<Record<ResultName, Result>> = Object.fromEntries(
+  Object.entries({ ...catalogue, ...refusals }).map(([name, [code, description]]) => [
+    name,
+    { name, code, description, outcome: outcome(code), actor: actor(code), retry: retry(code) },
+  ]),
+) as Record<ResultName, Result>
+
+/** The catalogue's row of a code, if the interface has such a code. */
+export const resultOfCode: ReadonlyMap<string, Result> = new Map(
+  Object.keys(catalogue).map(name => [results[name as ResultName].code, results[name as ResultName]]),
+)
+
+/** The names of our own refusals, for the reference page. */
+export const refusalNames = Object.keys(refusals) as ResultName[]
+
+/** Success, also with a review by hand, or waiting: what a POST answers with HTTP 200 (decisions, 20). */
+export const isGood = (outcome: Outcome): boolean => outcome === 'success' || outcome === 'review' || outcome === 'pending'
+
+/** Money moved or is held. */
+export const isApproved = (outcome: Outcome): boolean => outcome === 'success' || outcome === 'review'
+
+export type { Actor, Outcome, Retry }

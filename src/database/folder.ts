@@ -1,0 +1,150 @@
+// DATA_DIR belongs to one gateway at a time. The lock names its holder, so that a dead holder's lock can be taken over,
+// and the holder alone may stop what that one left running.
+import { randomUUID } from 'node:crypto'
+import {
+  accessSync,
+  constants,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { isSameProcess, processIdentity } from './running.ts'
+
+/** What people can mend themselves: the message is written for them and says which folder and what to do. */
+export class FolderError extends Error {
+  override name = 'FolderError'
+}
+
+export type Claim = { release(): void }
+
+/** Makes DATA_DIR if it is missing (mode 0700) and takes it for this process. Throws FolderError when it cannot be ours. */
+export function claimFolder(dataDir: string): Claim {
+  const folder = makeFolder(dataDir)
+  const lock = join(folder, 'gateway.lock')
+  const holder = orNotWritable(folder, () => take(lock))
+  if (holder !== undefined) {
+    const who = holder.pid === process.pid ? `this process (pid ${holder.pid})` : `another gateway (pid ${holder.pid})`
+    throw new FolderError(`The folder ${folder} is in use by ${who}. Stop that one first, or give this one its own DATA_DIR.`)
+  }
+  claimed.add(folder)
+  return {
+    release() {
+      if (!claimed.delete(folder)) return
+      if (readHolder(lock)?.text === ownText()) unlinkSync(lock)
+    },
+  }
+}
+
+/** Whether this process holds the claim on the folder (its real path). */
+export function holdsFolder(folder: string): boolean {
+  return claimed.has(folder)
+}
+
+const claimed = new Set<string>()
+
+function makeFolder(dataDir: string): string {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' || code === 'ENOTDIR') throw new FolderError(`${dataDir} is not a folder. Set DATA_DIR to a folder.`)
+    throw new FolderError(`The folder ${dataDir} cannot be made by user ${ownName()} (${code}). Make it, or set DATA_DIR.`)
+  }
+  const folder = orNotWritable(dataDir, () => realpathSync(dataDir))
+  orNotWritable(folder, () => accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK))
+  return folder
+}
+
+function orNotWritable<T>(folder: string, act: () => T): T {
+  try {
+    return act()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === undefined) throw error
+    throw new FolderError(`The folder ${folder} is not writable for user ${ownName()} (${code}${ownerHint(folder)}).`)
+  }
+}
+
+function ownerHint(folder: string): string {
+  try {
+    const { uid, mode } = statSync(folder)
+    return `; it belongs to uid ${uid}, mode ${(mode & 0o777).toString(8).padStart(4, '0')}`
+  } catch {
+    return ''
+  }
+}
+
+function ownName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.()) // a uid without an entry in the user table, as containers have
+  }
+}
+
+type Holder = { pid: number; identity: string; text: string }
+
+/**
+ * Takes the lock for this process, or answers with the living holder. The lock appears with its content in one step (a
+ * hard link to a file already written), and the lock of a dead holder is replaced only by whoever holds `<lock>.next`,
+ * itself such a lock: of many starters at the same instant exactly one replaces it, the others then see a living holder.
+ */
+function take(lock: string): Holder | undefined {
+  const mine = `${lock}.${process.pid}-${randomUUID()}`
+  writeFileSync(mine, ownText(), { flag: 'wx', mode: 0o644 }) // readable: another user must be able to see who holds it
+  try {
+    for (;;) {
+      if (linked(mine, lock)) return undefined
+      const found = readHolder(lock)
+      if (found === undefined) continue // released in this moment
+      if (isSameProcess(found.pid, found.identity)) return found
+      if (take(`${lock}.next`) !== undefined) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+        continue
+      }
+      try {
+        if (readHolder(lock)?.text !== found.text) continue // someone was faster
+        renameSync(mine, lock)
+        return undefined
+      } finally {
+        unlinkSync(`${lock}.next`)
+      }
+    }
+  } finally {
+    rmSync(mine, { force: true })
+  }
+}
+
+function linked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** The lock's content; a text that names nobody (cut short by a power failure) belongs to pid 0, who never lives. */
+function readHolder(lock: string): Holder | undefined {
+  try {
+    const text = readFileSync(lock, 'utf8')
+    const [pid, identity = ''] = text.split('\n')
+    return { pid: Number(pid) || 0, identity, text }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function ownText(): string {
+  return `${process.pid}\n${processIdentity(process.pid)}\n`
+}

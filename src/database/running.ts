@@ -1,0 +1,56 @@
+// Which processes are really alive. A pid alone proves nothing: after a crash or a restart of the machine the same number
+// belongs to somebody else. So every file of ours that names a pid carries the identity of the process beside it.
+import { execFileSync } from 'node:child_process'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * Tells scripts/setup.mjs that this clone's node_modules is in use, until the returned function is called.
+ * Where node_modules cannot be written, nobody who could change it needs telling: marking is skipped.
+ */
+export function markRunning(): () => void {
+  const marker = fileURLToPath(new URL(`../../node_modules/.tollgate-running-${process.pid}`, import.meta.url))
+  try {
+    writeFileSync(marker, `${processIdentity(process.pid)}\n`)
+  } catch {
+    return () => {}
+  }
+  return () => rmSync(marker, { force: true })
+}
+
+/** True while the process that had this identity runs. When in doubt it is: the doubtful case must never cost data. */
+export function isSameProcess(pid: number, identity: string): boolean {
+  const now = processIdentity(pid)
+  return now !== undefined && (now === identity || now === 'alive' || identity === 'alive')
+}
+
+/**
+ * What tells this process from every other that ever had its pid: boot and start time; undefined when none runs.
+ * 'alive' where the system does not tell more. scripts/setup.mjs has the same lines in JavaScript; change both.
+ */
+export function processIdentity(pid: number): string | undefined {
+  if (!exists(pid)) return undefined
+  try {
+    if (process.platform !== 'linux') {
+      const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' }
+      return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env }).trim() || undefined
+    }
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    // The second field is the program's name in parentheses and may itself hold spaces and parentheses (proc(5)).
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (fields[0] === 'Z' || fields[0] === 'X') return undefined // dead, only not yet collected by its parent
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${fields[19]}`
+  } catch {
+    return exists(pid) ? 'alive' : undefined // /proc may hide other users' processes
+  }
+}
+
+function exists(pid: number): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' // it is there, but belongs to someone else
+  }
+}

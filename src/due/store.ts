@@ -1,0 +1,87 @@
+// Due work in the database: rows with a time and a short lease, taken by any number of processes.
+
+import { type Connection, timeParameter } from '../database/connect.ts'
+
+export type DueItem = {
+  readonly kind: string
+  readonly merchantId: string
+  readonly subjectId: string
+  readonly dueAt: number
+  readonly attempts: number
+  readonly details: Readonly<Record<string, unknown>>
+}
+
+export const leaseSeconds = 60
+
+const columns = 'd.kind, d.merchant_id as "merchantId", d.subject_id as "subjectId", d.due_at as "dueAt", d.attempts, d.details'
+
+/** Takes what is due, oldest first, for the length of a lease. */
+export async function takeDue(db: Connection, now: number, limit: number): Promise<DueItem[]> {
+  const { rows } = await db.query<DueItem>({
+    name: 'take due work',
+    text: `update due_work d set leased_until = $2, attempts = attempts + 1
+            where (kind, merchant_id, subject_id) in (
+              select kind, merchant_id, subject_id from due_work
+               where due_at <= $1 and (leased_until is null or leased_until < $1)
+               order by due_at limit $3 for update skip locked)
+           returning ${columns}`,
+    values: [timeParameter(now), timeParameter(now + leaseSeconds * 1000), limit],
+  })
+  return rows.sort((a, b) => a.dueAt - b.dueAt)
+}
+
+/** Takes the first thing of one merchant that is due by a time; `busy` when another process holds it. */
+export async function takeFirst(
+  db: Connection,
+  merchantId: string,
+  until: number,
+  now: number,
+): Promise<DueItem | 'busy' | undefined> {
+  const { rows } = await db.query<DueItem & { busy: boolean }>(
+    `select ${columns}, coalesce(leased_until > $3, false) as busy from due_work d
+      where merchant_id = $1 and due_at <= $2 order by due_at, subject_id limit 1 for update`,
+    [merchantId, timeParameter(until), timeParameter(now)],
+  )
+  const first = rows[0]
+  if (!first) return undefined
+  if (first.busy) return 'busy'
+  await db.query(
+    'update due_work set leased_until = $4, attempts = attempts + 1 where kind = $1 and merchant_id = $2 and subject_id = $3',
+    [first.kind, first.merchantId, first.subjectId, timeParameter(now + leaseSeconds * 1000)],
+  )
+  return { ...first, attempts: first.attempts + 1 }
+}
+
+export async function addDue(
+  db: Connection,
+  kind: string,
+  merchantId: string,
+  subjectId: string,
+  dueAt: number,
+  details: object = {},
+): Promise<void> {
+  await db.query(
+    'insert into due_work (kind, merchant_id, subject_id, due_at, details) values ($1, $2, $3, $4, $5) on conflict do nothing',
+    [kind, merchantId, subjectId, timeParameter(dueAt), JSON.stringify(details)],
+  )
+}
+
+export async function finishDue(db: Connection, { kind, merchantId, subjectId }: DueItem): Promise<void> {
+  await db.query('delete from due_work where kind = $1 and merchant_id = $2 and subject_id = $3', [kind, merchantId, subjectId])
+}
+
+export async function postponeDue(db: Connection, { kind, merchantId, subjectId }: DueItem, dueAt: number): Promise<void> {
+  await db.query(
+    'update due_work set due_at = $4, leased_until = null where kind = $1 and merchant_id = $2 and subject_id = $3',
+    [kind, merchantId, subjectId, timeParameter(dueAt)],
+  )
+}
+
+/** Moves a merchant's business time forward: its offset grows, and everything due comes nearer by as much. */
+export async function moveClock(db: Connection, merchantId: string, milliseconds: number): Promise<void> {
+  await db.query('update entities set clock_offset_ms = clock_offset_ms + $2 where id = $1', [merchantId, milliseconds])
+  await db.query(`update due_work set due_at = due_at - $2 * interval '1 millisecond' where merchant_id = $1`, [
+    merchantId,
+    milliseconds,
+  ])
+}

@@ -1,0 +1,52 @@
+// What a request function is given and what it returns. Neither knows sockets or a framework.
+
+import type { ParameterError } from '../contract/form.ts'
+import type { Nested } from '../contract/nested.ts'
+import { isGood, type ResultName, results } from '../contract/results/results.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Said } from '../payments/carryOut.ts'
+import { plainRecord } from '../payments/record.ts'
+
+export type Request = {
+  readonly method: string
+  readonly path: string
+  /** What stands behind the question mark, undecoded. */
+  readonly query: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: string
+  /** Address of the caller, as far as trusted proxies tell. */
+  readonly address: string
+  /** 32 hex characters of this request. */
+  readonly number: string
+}
+
+export type Answer = { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+
+/** A payment's answer: good outcomes are 200, others 400 (decisions, 20). */
+export const saidAnswer = ({ outcome, body }: Said): Answer => ({ status: isGood(outcome) ? 200 : 400, body })
+
+export const json = (status: number, record: Nested): Answer => ({ status, body: JSON.stringify(record) })
+
+/** Every request has its own ndc; an entity that is named in a well-formed way stands in front. */
+export const ndcOf = (request: Request, entityId: string | undefined): string =>
+  entityId !== undefined && /^[0-9a-f]{32}$/.test(entityId) ? `${entityId}_${request.number}` : request.number
+
+export type Told = {
+  readonly entityId?: string | undefined
+  readonly more?: Nested
+  readonly parameterErrors?: readonly ParameterError[]
+}
+
+/** An answer that is no payment: a result with build number, time and ndc. */
+export function told(
+  gateway: Gateway,
+  request: Request,
+  status: number,
+  name: ResultName,
+  { entityId, more, parameterErrors }: Told = {},
+): Answer {
+  return json(
+    status,
+    plainRecord(results[name], gateway.build, gateway.clock.real(), ndcOf(request, entityId), more, parameterErrors),
+  )
+}

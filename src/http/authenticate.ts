@@ -1,0 +1,105 @@
+// Who is calling, and for which channel: 401 for a header that is none, 403 for a wrong token or an entity that is not the token's, then 400.
+
+import { type Form, peek } from '../contract/form.ts'
+import { matches } from '../contract/formats.ts'
+import { hex32 } from '../contract/parameters/common.ts'
+import type { ResultName } from '../contract/results/results.ts'
+import type { Gateway } from '../gateway.ts'
+import { type Channel, legacyToken, type Merchant, type Token } from '../merchants/directory.ts'
+import type { Answer, Request } from './answer.ts'
+import { told } from './answer.ts'
+import { type Failures, failureKeys } from './failures.ts'
+
+/** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
+export type Caller = {
+  readonly token: Token
+  readonly entityId: string
+  readonly entity: Channel | Merchant
+  readonly merchantId: string
+}
+
+export type Authenticate = (request: Request, form: Form) => Caller | Answer
+
+export function authenticator(gateway: Gateway, failures: Failures): Authenticate {
+  return (request, form) => {
+    const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
+    const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
+      told(gateway, request, status, name, { entityId: named, ...(parameter && { parameterErrors: [parameter] }) })
+
+    const credentials = credentialsOf(request, form)
+    if (!credentials) return refuse(401, 'unauthenticated')
+    const keys = failureKeys(request.address, credentials.name)
+    if (failures.tooMany(keys, gateway.clock.real())) return refuse(429, 'tooManyFailures')
+    const failed = (name: ResultName) => {
+      failures.count(keys, gateway.clock.real())
+      return refuse(403, name)
+    }
+
+    const token = gateway.directory.token(credentials.sent)
+    if (!token || (credentials.legacy && !token.legacy)) return failed('unauthenticated')
+    if (named === undefined) {
+      const channels = gateway.directory.channelsOf(token)
+      if (channels.length !== 1)
+        return refuse(400, 'entityMissing', { name: 'entityId', message: 'is required: the token acts for several channels' })
+      return callerFor(gateway, token, channels[0]!.id, credentials.legacy) ?? failed('legacyCredentialsOff')
+    }
+    if (!matches(hex32, named)) return refuse(400, 'invalidParameter', { name: 'entityId', message: hex32.rule })
+    const other = peek(form, 'authentication.entityId')
+    if (other !== undefined && other !== named)
+      return refuse(400, 'invalidParameter', { name: 'authentication.entityId', message: 'differs from entityId' })
+    const entity = gateway.directory.entity(named)
+    if (!entity || !gateway.directory.mayActFor(token, named)) return failed('entityNotTheTokens')
+    if (
+      entity.kind === 'psp' ||
+      entity.kind === 'division' ||
+      (entity.kind === 'merchant' && entity.settings.channelDispatching.length === 0)
+    ) {
+      return refuse(400, 'entityTooBroad', {
+        name: 'entityId',
+        message: 'must name a channel, or a merchant with channel dispatching',
+      })
+    }
+    return callerFor(gateway, token, named, credentials.legacy) ?? failed('legacyCredentialsOff')
+  }
+}
+
+export const isCaller = (found: Caller | Answer): found is Caller => 'token' in found
+
+/** The channel of a request: the one named, or the first that the merchant's rules choose by brand and currency. */
+export function channelOf(
+  gateway: Gateway,
+  { entity }: Caller,
+  brand: string | undefined,
+  currency: string | undefined,
+): Channel | undefined {
+  if (entity.kind === 'channel') return entity
+  const fits = (listed: readonly string[] | undefined, value: string | undefined) =>
+    listed === undefined || listed.length === 0 || (value !== undefined && listed.includes(value))
+  const rule = entity.settings.channelDispatching.find(
+    ({ brands, currencies }) => fits(brands, brand) && fits(currencies, currency),
+  )
+  const channel = rule && gateway.directory.entity(rule.channel)
+  return channel?.kind === 'channel' && channel.merchantId === entity.id ? channel : undefined
+}
+
+function callerFor(gateway: Gateway, token: Token, entityId: string, legacy: boolean): Caller | undefined {
+  const entity = gateway.directory.entity(entityId) as Channel | Merchant
+  const merchant = gateway.directory.merchant(entity.merchantId)
+  if (legacy && !merchant?.settings.legacyCredentials) return undefined
+  return { token, entityId, entity, merchantId: entity.merchantId }
+}
+
+type Credentials = { readonly sent: string; readonly name: string; readonly legacy: boolean }
+
+/** The bearer token, or the user id and password of old clients when there is no header. */
+function credentialsOf({ headers }: Request, form: Form): Credentials | undefined {
+  const header = headers.authorization
+  if (header !== undefined) {
+    const sent = /^Bearer +([A-Za-z0-9._~+/=|-]+) *$/i.exec(header)?.[1]
+    return sent === undefined ? undefined : { sent, name: sent, legacy: false }
+  }
+  const userId = peek(form, 'authentication.userId')
+  const password = peek(form, 'authentication.password')
+  if (userId === undefined || password === undefined) return undefined
+  return { sent: legacyToken(userId, password), name: userId, legacy: true }
+}

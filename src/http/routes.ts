@@ -1,0 +1,62 @@
+// The route table: one line a path.
+
+import type { DueHandlers } from '../due/worker.ts'
+import type { Gateway } from '../gateway.ts'
+import { type Answer, type Request, told } from './answer.ts'
+import { sandboxClock } from './sandbox.ts'
+import { type RequestFunction, v1 } from './v1.ts'
+
+type Route = readonly [method: string, path: string, answer: RequestFunction]
+
+export type Router = (request: Request) => Promise<Answer> | Answer
+
+export function routes(gateway: Gateway, handlers: DueHandlers): Route[] {
+  const interfaceOne = v1(gateway)
+  return [
+    ['POST', '/v1/payments', interfaceOne.postPayment],
+    ['GET', '/v1/payments', interfaceOne.queryList],
+    ['POST', '/v1/payments/{id}', interfaceOne.postFollowUp],
+    ['GET', '/v1/payments/{id}', interfaceOne.getPayment],
+    ['GET', '/v1/query', interfaceOne.queryList],
+    ['GET', '/v1/query/{id}', interfaceOne.queryOne],
+    ['GET', '/v3/query', interfaceOne.v3List],
+    ['GET', '/v3/query/{id}', interfaceOne.v3One],
+    ['GET', '/v1/resultcodes', interfaceOne.resultCodes],
+    ['GET', '/health', health(gateway)],
+    ...(gateway.sandbox ? ([['POST', '/sandbox/clock', sandboxClock(gateway, handlers)]] satisfies Route[]) : []),
+  ]
+}
+
+export function router(gateway: Gateway, table: readonly Route[]): Router {
+  const exact = new Map(table.map(([method, path, answer]) => [`${method} ${path}`, answer]))
+  const paths = new Set(table.map(([, path]) => path))
+  return request => {
+    const path = request.path
+    const answer = exact.get(`${request.method} ${path}`)
+    if (answer && !path.includes('{')) return answer(request, '')
+    const slash = path.lastIndexOf('/')
+    const pattern = `${path.slice(0, slash)}/{id}`
+    const withId = exact.get(`${request.method} ${pattern}`)
+    if (withId && slash < path.length - 1) return withId(request, decodedId(path.slice(slash + 1)))
+    return paths.has(path) || paths.has(pattern)
+      ? told(gateway, request, 405, 'methodNotAllowed')
+      : told(gateway, request, 404, 'pathNotFound')
+  }
+}
+
+/** An id that is not even a name stays what it is: it will not be found. */
+function decodedId(raw: string): string {
+  try {
+    return decodeURIComponent(raw)
+  } catch {
+    return raw
+  }
+}
+
+/** For load balancers: is the process up, and does its database answer? */
+function health(gateway: Gateway): RequestFunction {
+  return async request => {
+    await gateway.database.work.query('select 1')
+    return told(gateway, request, 200, 'requestSucceeded')
+  }
+}

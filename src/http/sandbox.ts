@@ -1,0 +1,46 @@
+// What only a sandbox has: a clock that can be moved. POST /sandbox/clock, form fields entityId and advance (`29m`, `72h`, `1500ms`, `3d`).
+
+import { wireTime } from '../clock.ts'
+import { peek, readForm } from '../contract/form.ts'
+import { advanceClock } from '../due/advance.ts'
+import type { DueHandlers } from '../due/worker.ts'
+import type { Gateway } from '../gateway.ts'
+import { told } from './answer.ts'
+import { authenticator, isCaller } from './authenticate.ts'
+import { countFailures } from './failures.ts'
+import type { RequestFunction } from './v1.ts'
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const advanceMax = 3660 * units.d!
+
+/** `29m` → milliseconds; undefined for anything else. Nothing = 0, which only reads the clock. */
+export function duration(text: string | undefined): number | undefined {
+  if (text === undefined) return 0
+  const parts = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text)
+  const milliseconds = parts ? Number(parts[1]) * units[parts[2]!]! : Number.NaN
+  return milliseconds <= advanceMax ? milliseconds : undefined
+}
+
+export function sandboxClock(gateway: Gateway, handlers: DueHandlers): RequestFunction {
+  const authenticate = authenticator(gateway, countFailures())
+  return async request => {
+    const form = readForm(request.body)
+    if (form === 'tooManyParameters') return told(gateway, request, 400, form)
+    const caller = authenticate(request, form)
+    if (!isCaller(caller)) return caller
+    const milliseconds = duration(peek(form, 'advance'))
+    if (milliseconds === undefined) {
+      return told(gateway, request, 400, 'invalidParameter', {
+        entityId: caller.entityId,
+        parameterErrors: [
+          { name: 'advance', message: 'must be a number and ms, s, m, h or d, for example 29m; at most ten years' },
+        ],
+      })
+    }
+    const now = await advanceClock(gateway, handlers, caller.merchantId, milliseconds)
+    return told(gateway, request, 200, 'requestSucceeded', {
+      entityId: caller.entityId,
+      more: { merchantId: caller.merchantId, now: wireTime(now) },
+    })
+  }
+}

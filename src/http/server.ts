@@ -1,0 +1,215 @@
+// The edge: node:http or node:https in front of the route table. Reads the request within limits, writes every answer in one piece.
+
+import http, { type IncomingMessage, type ServerResponse } from 'node:http'
+import https from 'node:https'
+import type { BlockList, Socket } from 'node:net'
+import { isIPv6 } from 'node:net'
+import { randomHex } from '../clock.ts'
+import type { ResultName } from '../contract/results/results.ts'
+import type { Gateway } from '../gateway.ts'
+import { type Answer, type Request, told } from './answer.ts'
+import type { Router } from './routes.ts'
+
+export const bodyMax = 256 * 1024
+
+export type ServerOptions = {
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
+  readonly trustedProxies: BlockList
+  /** Live mode behind a proxy: a request must have come to the proxy over TLS. */
+  readonly requireForwardedTls: boolean
+}
+
+export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
+
+const limits = {
+  maxHeaderSize: 16_384,
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  connectionsCheckingInterval: 2_000,
+  keepAliveTimeout: 65_000,
+}
+
+// What the live platform sends, so that clients and scanners see the same.
+const headers = [
+  'Content-Type',
+  'application/json;charset=UTF-8',
+  'Cache-Control',
+  'private, no-cache, no-store',
+  'Pragma',
+  'no-cache',
+  'Strict-Transport-Security',
+  'max-age=63072000; includeSubdomains; preload',
+  'X-Content-Type-Options',
+  'nosniff',
+  'X-XSS-Protection',
+  '1; mode=block',
+  'Access-Control-Allow-Origin',
+  '*',
+] as const
+
+export function makeServer(gateway: Gateway, route: Router, options: ServerOptions): Server {
+  let closing = false
+  const inFlight = new Set<ServerResponse>()
+
+  const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    inFlight.add(outgoing)
+    outgoing.once('close', () => inFlight.delete(outgoing))
+    const started = performance.now()
+    const number = randomHex(gateway.random)
+    readBody(incoming, body => {
+      const request = requestOf(incoming, typeof body === 'string' ? body : '', number)
+      Promise.resolve()
+        .then(() => answer(request, incoming, body))
+        .catch(error => failed(request, error))
+        .then(made => {
+          send(outgoing, made, typeof body !== 'string')
+          gateway.log.debug(
+            {
+              ndc: number,
+              method: request.method,
+              route: request.path.slice(0, 40),
+              status: made.status,
+              milliseconds: Math.round(performance.now() - started),
+            },
+            'answered',
+          )
+        })
+    })
+  }
+
+  function answer(request: Request, incoming: IncomingMessage, body: string | ResultName): Answer | Promise<Answer> {
+    if (closing) return told(gateway, request, 503, 'shuttingDown')
+    if (body === 'bodyTooLarge') return told(gateway, request, 413, body)
+    if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
+      return told(gateway, request, 403, 'tlsRequired')
+    if (request.method === 'POST' && !isForm(incoming.headers['content-type']))
+      return told(gateway, request, 415, 'wrongContentType')
+    return route(request)
+  }
+
+  /** What must not happen becomes one 500 that carries its number; the log has the cause. */
+  function failed(request: Request, error: unknown): Answer {
+    const { message, code } = error as Error & { code?: string }
+    gateway.log.error(
+      {
+        ndc: request.number,
+        method: request.method,
+        route: request.path.slice(0, 40),
+        why: code === undefined ? message : `${code} ${message}`,
+      },
+      'a request failed',
+    )
+    return told(gateway, request, 500, 'internalError')
+  }
+
+  function send(outgoing: ServerResponse, { status, body, headers: more }: Answer, close: boolean): void {
+    if (outgoing.destroyed) return
+    const extra = more ? Object.entries(more).flat() : []
+    outgoing.writeHead(status, [
+      ...headers,
+      ...extra,
+      'Content-Length',
+      String(Buffer.byteLength(body)),
+      ...(close || closing ? ['Connection', 'close'] : []),
+    ])
+    outgoing.end(body)
+  }
+
+  function requestOf(incoming: IncomingMessage, body: string, number: string): Request {
+    const url = incoming.url ?? '/'
+    const mark = url.indexOf('?')
+    const path = (mark < 0 ? url : url.slice(0, mark)).replace(/\/{2,}/g, '/')
+    return {
+      method: incoming.method ?? 'GET',
+      path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path,
+      query: mark < 0 ? '' : url.slice(mark + 1),
+      headers: incoming.headers as Request['headers'],
+      body,
+      address: addressOf(incoming),
+      number,
+    }
+  }
+
+  const isTrusted = ({ remoteAddress }: Socket): boolean =>
+    remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
+
+  /** The nearest address that is not a trusted proxy. */
+  function addressOf(incoming: IncomingMessage): string {
+    const remote = incoming.socket.remoteAddress ?? ''
+    if (!isTrusted(incoming.socket)) return remote
+    const forwarded = String(incoming.headers['x-forwarded-for'] ?? '')
+      .split(',')
+      .map(part => part.trim())
+      .filter(part => part !== '')
+    return forwarded.reverse().find(address => !isListed(options.trustedProxies, address)) ?? remote
+  }
+
+  const server = options.tls
+    ? https.createServer({ ...limits, ...options.tls, minVersion: 'TLSv1.2' }, listener)
+    : http.createServer(limits, listener)
+  server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
+    if (!socket.writable) return
+    const [status, name]: [number, ResultName] =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? [431, 'headersTooLarge']
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? [408, 'malformedRequest']
+          : [400, 'malformedRequest']
+    const { body } = told(
+      gateway,
+      { method: '', path: '', query: '', headers: {}, body: '', address: '', number: randomHex(gateway.random) },
+      status,
+      name,
+    )
+    socket.end(
+      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nContent-Type: application/json;charset=UTF-8\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    )
+  })
+
+  return {
+    listen: (port, host) =>
+      new Promise((resolve, reject) => {
+        server.once('error', reject)
+        server.listen(port, host, () => {
+          server.off('error', reject)
+          const address = server.address()
+          resolve(typeof address === 'object' && address ? address.port : port)
+        })
+      }),
+    async close() {
+      closing = true
+      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      server.closeIdleConnections()
+      const hurry = setTimeout(() => server.closeAllConnections(), 40_000)
+      await closed
+      clearTimeout(hurry)
+    },
+  }
+}
+
+function readBody(incoming: IncomingMessage, done: (body: string | ResultName) => void): void {
+  const chunks: Buffer[] = []
+  let length = 0
+  let over = false
+  incoming.on('data', (chunk: Buffer) => {
+    length += chunk.length
+    if (length <= bodyMax) chunks.push(chunk)
+    else if (!over) {
+      over = true
+      done('bodyTooLarge') // the rest is not read: the answer closes the connection
+      incoming.pause()
+    }
+  })
+  incoming.on('end', () => {
+    if (!over) done(chunks.length === 1 ? chunks[0]!.toString('utf8') : Buffer.concat(chunks).toString('utf8'))
+  })
+  incoming.on('error', () => {}) // a caller that went away
+}
+
+const isForm = (type: string | undefined): boolean =>
+  type === undefined || /^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)
+
+function isListed(list: BlockList, address: string): boolean {
+  const plain = address.startsWith('::ffff:') ? address.slice(7) : address
+  return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
+}

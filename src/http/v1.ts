@@ -1,0 +1,279 @@
+// The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
+
+import { type Checked, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
+import { emptyNested, type Nested } from '../contract/nested.ts'
+import { requests } from '../contract/requests.ts'
+import { catalogue } from '../contract/results/catalogue.ts'
+import type { ResultName } from '../contract/results/results.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Channel } from '../merchants/directory.ts'
+import { followUp } from '../payments/backoffice.ts'
+import type { Said } from '../payments/carryOut.ts'
+import type { Refusal } from '../payments/choose.ts'
+import { requestKey } from '../payments/idempotency.ts'
+import { type PaymentRequest, pay } from '../payments/pay.ts'
+import { currentRecord, givenRecord, readPayment, searchPage, withChains } from '../payments/status.ts'
+import type { Search } from '../payments/store.ts'
+import { type Answer, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
+import { authenticator, type Caller, channelOf, isCaller } from './authenticate.ts'
+import { countFailures } from './failures.ts'
+import { limitReads } from './reads.ts'
+
+export type RequestFunction = (request: Request, id: string) => Answer | Promise<Answer>
+export type V1 = Readonly<
+  Record<
+    'postPayment' | 'postFollowUp' | 'getPayment' | 'queryOne' | 'queryList' | 'v3One' | 'v3List' | 'resultCodes',
+    RequestFunction
+  >
+>
+
+export function v1(gateway: Gateway): V1 {
+  const authenticate = authenticator(gateway, countFailures())
+  const reads = limitReads()
+  const check = {
+    payment: formChecker(requests.payment),
+    backoffice: formChecker(requests.backoffice),
+    read: formChecker(requests.read),
+    query: formChecker(requests.query),
+  }
+
+  /** Reads the body of a POST, finds the caller and its channel, judges the form. */
+  function admit(request: Request, judge: (form: Form, lenient: boolean) => Checked): PaymentRequest | Answer {
+    const form = readForm(request.body)
+    if (form === 'tooManyParameters') return told(gateway, request, 400, form)
+    const caller = authenticate(request, form)
+    if (!isCaller(caller)) return caller
+    const inQuery = namesInQuery(request)
+    if (inQuery.length > 0)
+      return wrong(
+        request,
+        form,
+        caller,
+        'parametersInQuery',
+        inQuery.map(name => ({ name, message: 'must be in the body of a POST, not in its URL' })),
+      )
+    const channel = channelOf(gateway, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
+    if (!channel)
+      return wrong(request, form, caller, 'entityTooBroad', [
+        { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
+      ])
+    const checked = judge(form, channel.settings.lenient)
+    if (checked.errors.length > 0) return wrong(request, form, caller, 'invalidParameter', checked.errors)
+    if (checked.dropped.length > 0)
+      gateway.log.info({ entityId: channel.id, names: checked.dropped }, 'malformed descriptive parameters were dropped')
+    const key = request.headers['idempotency-key']
+    if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+      return wrong(request, form, caller, 'invalidParameter', [
+        { name: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' },
+      ])
+    }
+    const { values, known } = checked
+    return {
+      channel,
+      values,
+      known,
+      ndc: ndcOf(request, caller.entityId),
+      ...(key !== undefined && { key: requestKey(gateway, request.path, key, form) }),
+    }
+  }
+
+  /** An answer to a bad request: all wrong parameters, and the type and brand that were asked for. */
+  function wrong(
+    request: Request,
+    form: Form,
+    { entityId }: Pick<Caller, 'entityId'>,
+    name: ResultName,
+    parameterErrors: readonly ParameterError[],
+  ): Answer {
+    return told(gateway, request, 400, name, {
+      entityId,
+      parameterErrors,
+      more: asked(peek(form, 'paymentType'), peek(form, 'paymentBrand')),
+    })
+  }
+
+  function answerOf(request: Request, { channel, values }: PaymentRequest, said: Said | Refusal): Answer {
+    if (!('refused' in said)) return saidAnswer(said)
+    return told(gateway, request, 400, said.refused, {
+      entityId: channel.id,
+      more: asked(values.get('paymentType'), values.get('paymentBrand')),
+      ...(said.parameterErrors && { parameterErrors: said.parameterErrors }),
+    })
+  }
+
+  /** Reads the query of a GET and finds the caller. */
+  function admitRead(
+    request: Request,
+    judge: (form: Form, lenient: boolean) => Checked,
+  ): { caller: Caller; values: ReadonlyMap<string, string> } | Answer {
+    const form = readForm(request.query)
+    if (form === 'tooManyParameters') return told(gateway, request, 400, form)
+    const caller = authenticate(request, form)
+    if (!isCaller(caller)) return caller
+    const { values, errors } = judge(form, false)
+    if (errors.length > 0)
+      return told(gateway, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })
+    return { caller, values }
+  }
+
+  /** A list as /v1/query answers it. */
+  async function listByTransaction(request: Request): Promise<Answer> {
+    const admitted = admitRead(request, check.query)
+    if (!('caller' in admitted)) return admitted
+    const {
+      caller: { entityId, merchantId },
+      values,
+    } = admitted
+    const merchantTransactionId = values.get('merchantTransactionId')
+    if (merchantTransactionId === undefined) {
+      return told(gateway, request, 400, 'invalidParameter', {
+        entityId,
+        parameterErrors: [{ name: 'merchantTransactionId', message: 'is required' }],
+      })
+    }
+    const types = listOf(values.get('paymentTypes'))
+    const { records } = await searchPage(gateway, { merchantId, merchantTransactionId, ...(types && { types }) }, 500, 1, false)
+    if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
+    return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { payments: [...records] } })
+  }
+
+  return {
+    async postPayment(request) {
+      const admitted = admit(request, check.payment)
+      if (!('channel' in admitted)) return admitted
+      return answerOf(request, admitted, await pay(gateway, admitted))
+    },
+
+    async postFollowUp(request, referenceId) {
+      const admitted = admit(request, check.backoffice)
+      if (!('channel' in admitted)) return admitted
+      // An id that cannot be one of ours names no payment.
+      const id = isId(referenceId) ? referenceId : '0'.repeat(32)
+      const said = await followUp(gateway, { ...admitted, referenceId: id })
+      if ('unknown' in said) {
+        const { channel, values } = admitted
+        return told(gateway, request, 404, said.unknown, {
+          entityId: channel.id,
+          more: asked(values.get('paymentType'), values.get('paymentBrand')),
+        })
+      }
+      return answerOf(request, admitted, said)
+    },
+
+    async getPayment(request, id) {
+      const admitted = admitRead(request, check.read)
+      if (!('caller' in admitted)) return admitted
+      const { entityId, merchantId, entity } = admitted.caller
+      if (!reads.allowed(id, limitOf(entity), gateway.clock.real()))
+        return told(gateway, request, 429, 'tooManyReads', { entityId, more: { id } })
+      const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
+      return payment
+        ? json(200, currentRecord(gateway, payment))
+        : told(gateway, request, 404, 'transactionNotFound', { entityId })
+    },
+
+    async queryOne(request, id) {
+      const admitted = admitRead(request, check.query)
+      if (!('caller' in admitted)) return admitted
+      const { entityId, merchantId } = admitted.caller
+      const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
+      return payment
+        ? json(200, currentRecord(gateway, payment))
+        : told(gateway, request, 400, 'transactionNotFound', { entityId })
+    },
+
+    queryList: listByTransaction,
+
+    async v3One(request, id) {
+      const admitted = admitRead(request, check.query)
+      if (!('caller' in admitted)) return admitted
+      const {
+        caller: { entityId, merchantId },
+        values,
+      } = admitted
+      const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
+      if (!payment) return told(gateway, request, 400, 'transactionNotFound', { entityId })
+      const types = listOf(values.get('paymentTypes'))
+      const all = values.get('includeLinkedTransactions') === 'true' ? await withChains(gateway, [payment]) : [payment]
+      const records = all.filter(({ type }) => types === undefined || types.includes(type)).map(one => givenRecord(gateway, one))
+      return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records } })
+    },
+
+    async v3List(request) {
+      const admitted = admitRead(request, check.query)
+      if (!('caller' in admitted)) return admitted
+      const { caller, values } = admitted
+      const { entityId } = caller
+      const search = searchOf(caller, values)
+      if ('errors' in search) return told(gateway, request, 400, 'invalidParameter', { entityId, parameterErrors: search.errors })
+      const methods = listOf(values.get('paymentMethods'))
+      if (methods && !methods.includes('CC')) return told(gateway, request, 400, 'transactionNotFound', { entityId }) // cards only, as yet
+      const linked = values.get('includeLinkedTransactions') === 'true'
+      const { records, pages } = await searchPage(
+        gateway,
+        search,
+        Number(values.get('limit') ?? 100),
+        Number(values.get('pageNo') ?? 1),
+        linked,
+      )
+      if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
+      return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records: [...records], pages: String(pages) } })
+    },
+
+    resultCodes: request =>
+      told(gateway, request, 200, 'requestSucceeded', {
+        more: { resultCodes: Object.values(catalogue).map(([code, description]) => ({ code, description })) },
+      }),
+  }
+
+  function limitOf(entity: Caller['entity']): number {
+    return entity.kind === 'channel' ? (entity as Channel).settings.statusReadsPerMinute : 0
+  }
+}
+
+const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
+
+const listOf = (value: string | undefined): string[] | undefined => value?.split(',')
+
+/** Names in the URL of a POST, each once. */
+function namesInQuery({ query }: Request): string[] {
+  if (query === '') return []
+  const form = readForm(query)
+  return form === 'tooManyParameters' ? ['?'] : [...new Set(form.pairs.map(([name]) => name))].slice(0, 20)
+}
+
+function asked(paymentType: string | undefined, paymentBrand: string | undefined): Nested {
+  const more = emptyNested()
+  if (paymentType !== undefined && /^[A-Z]{2}(\.[A-Z]{2})?$/.test(paymentType)) more.paymentType = paymentType
+  if (paymentBrand !== undefined && /^[A-Z0-9_]{1,32}$/i.test(paymentBrand) && !/\d{8}/.test(paymentBrand))
+    more.paymentBrand = paymentBrand
+  return more
+}
+
+/** A search by merchantTransactionId, by time, or both. Bare days are whole days in UTC (decisions, 31). */
+function searchOf({ merchantId, entity }: Caller, values: ReadonlyMap<string, string>): Search | { errors: ParameterError[] } {
+  const [from, to, merchantTransactionId] = [values.get('date.from'), values.get('date.to'), values.get('merchantTransactionId')]
+  const errors: ParameterError[] = []
+  if (from === undefined && to !== undefined) errors.push({ name: 'date.from', message: 'is required together with date.to' })
+  if (to === undefined && from !== undefined) errors.push({ name: 'date.to', message: 'is required together with date.from' })
+  if (from === undefined && to === undefined && merchantTransactionId === undefined) {
+    errors.push(
+      { name: 'date.from', message: 'is required without merchantTransactionId' },
+      { name: 'date.to', message: 'is required without merchantTransactionId' },
+    )
+  }
+  const begin = from === undefined ? undefined : Date.parse(`${from.length === 10 ? `${from} 00:00:00` : from}Z`)
+  const end = to === undefined ? undefined : Date.parse(`${to.length === 10 ? `${to} 23:59:59` : to}Z`) + 1000
+  if (begin !== undefined && end !== undefined && begin >= end)
+    errors.push({ name: 'date.from', message: 'must not be after date.to' })
+  if (errors.length > 0) return { errors }
+  const types = listOf(values.get('paymentTypes'))
+  return {
+    merchantId,
+    ...(entity.kind === 'channel' && begin !== undefined && { channelId: entity.id }),
+    ...(merchantTransactionId !== undefined && { merchantTransactionId }),
+    ...(types && { types }),
+    ...(begin !== undefined && { from: begin }),
+    ...(end !== undefined && { to: end }),
+  }
+}

@@ -1,0 +1,142 @@
+// Who may act for whom, held in memory: entities by id, tokens by their keyed hash. Read again whenever the database says that it changed.
+
+import type { Clock } from '../clock.ts'
+import type { Database } from '../database/connect.ts'
+import { type Keys, keyedHash } from '../vault/keys.ts'
+import { type ChannelSettings, channelSettings, type MerchantSettings, merchantSettings, readSettings } from './settings.ts'
+import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens } from './store.ts'
+
+export type Channel = {
+  readonly kind: 'channel'
+  readonly id: string
+  readonly merchantId: string
+  readonly name: string
+  readonly settings: ChannelSettings
+}
+export type Merchant = {
+  readonly kind: 'merchant'
+  readonly id: string
+  readonly merchantId: string
+  readonly name: string
+  readonly settings: MerchantSettings
+}
+export type Group = { readonly kind: 'psp' | 'division'; readonly id: string; readonly name: string }
+export type Entity = Channel | Merchant | Group
+
+export type Token = { readonly id: string; readonly entities: readonly string[]; readonly legacy: boolean }
+
+type Contents = {
+  readonly entities: ReadonlyMap<string, Entity>
+  /** Each entity's parents, nearest first. */
+  readonly parents: ReadonlyMap<string, readonly string[]>
+  readonly tokens: ReadonlyMap<string, Token>
+  readonly offsets: ReadonlyMap<string, number>
+}
+
+export type Directory = {
+  entity(id: string): Entity | undefined
+  /** Finds a valid token by what the caller sent. */
+  token(sent: string): Token | undefined
+  mayActFor(token: Token, entityId: string): boolean
+  /** The channels that a token reaches. */
+  channelsOf(token: Token): readonly Channel[]
+  merchant(id: string): Merchant | undefined
+  /** Business time: real time plus the merchant's offset. */
+  businessTime(merchantId: string): number
+  reload(): Promise<void>
+  close(): Promise<void>
+}
+
+/** How a token made of user id and password is written; old clients send the two instead. */
+export const legacyToken = (userId: string, password: string): string => Buffer.from(`${userId}|${password}`).toString('base64')
+
+const reloadSeconds = 30
+
+export async function openDirectory(
+  database: Database,
+  keys: Keys,
+  clock: Clock,
+  onError: (error: Error) => void,
+): Promise<Directory> {
+  let contents = await read(database)
+  const reload = async () => {
+    contents = await read(database)
+  }
+  const safely = () => reload().catch(onError)
+  const timer = setInterval(safely, reloadSeconds * 1000).unref()
+  const stopListening = await listen(database, safely, onError)
+  const mayActFor = (token: Token, id: string) =>
+    token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
+  return {
+    entity: id => contents.entities.get(id),
+    token: sent => contents.tokens.get(keyedHash(keys, 'token', sent).toString('hex')),
+    mayActFor,
+    channelsOf: token =>
+      [...contents.entities.values()].filter(entity => entity.kind === 'channel').filter(({ id }) => mayActFor(token, id)),
+    merchant(id) {
+      const entity = contents.entities.get(id)
+      return entity?.kind === 'merchant' ? entity : undefined
+    },
+    businessTime: merchantId => clock.real() + (contents.offsets.get(merchantId) ?? 0),
+    reload,
+    async close() {
+      clearInterval(timer)
+      await stopListening()
+    },
+  }
+}
+
+async function read(database: Database): Promise<Contents> {
+  const rows = await readEntities(database.work)
+  const byId = new Map(rows.map(row => [row.id, row]))
+  const tokens = (await readTokens(database.work)).filter(token => token.revokedAt === null)
+  return {
+    entities: new Map(rows.map(row => [row.id, entityOf(row)])),
+    parents: new Map(rows.map(row => [row.id, parentsOf(row, byId)])),
+    tokens: new Map(tokens.map(({ hash, id, entities, legacy }) => [hash.toString('hex'), { id, entities, legacy }])),
+    offsets: new Map(rows.filter(row => row.kind === 'merchant').map(row => [row.id, row.clockOffset])),
+  }
+}
+
+function entityOf({ id, kind, merchantId, name, settings }: EntityRow): Entity {
+  const owner = `${kind} ${id}`
+  if (kind === 'channel')
+    return { kind, id, merchantId: merchantId!, name, settings: readSettings<ChannelSettings>(channelSettings, settings, owner) }
+  if (kind === 'merchant')
+    return { kind, id, merchantId: id, name, settings: readSettings<MerchantSettings>(merchantSettings, settings, owner) }
+  return { kind, id, name }
+}
+
+function parentsOf(row: EntityRow, byId: ReadonlyMap<string, EntityRow>): string[] {
+  const parents: string[] = []
+  for (let id = row.parentId; id !== null && id !== undefined; id = byId.get(id)?.parentId ?? null) parents.push(id)
+  return parents
+}
+
+/** Listens on a connection of its own; when that breaks, the directory is read again and listening resumes. */
+async function listen(database: Database, changed: () => void, onError: (error: Error) => void): Promise<() => Promise<void>> {
+  let stopped = false
+  let current: { release(broken: boolean): void } | undefined
+  const open = async (): Promise<void> => {
+    const connection = await database.work.connect()
+    current = connection
+    connection.on('notification', changed)
+    connection.once('error', error => {
+      current = undefined
+      onError(error)
+      if (!stopped) setTimeout(() => open().then(changed, again), 1000).unref()
+    })
+    await connection.query(`listen ${changesChannel}`)
+  }
+  const again = (error: Error): void => {
+    onError(error)
+    if (!stopped) setTimeout(() => open().then(changed, again), 1000).unref()
+  }
+  await open()
+  return async () => {
+    stopped = true
+    current?.release(true)
+  }
+}
+
+export type { EntityKind }

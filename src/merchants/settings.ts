@@ -1,0 +1,119 @@
+// What can be set for a merchant and for a channel, with defaults. Settings come from seed files and later from people: each bad one is named.
+
+export type OutcomeRule = {
+  /** All that is given must match. */
+  readonly match: {
+    readonly bin?: string
+    readonly last4?: string
+    readonly brand?: string
+    readonly paymentType?: string
+    readonly amount?: string
+    readonly currency?: string
+  }
+  /** The result code that the simulator then answers. */
+  readonly code: string
+}
+
+export type Dispatching = {
+  readonly brands?: readonly string[]
+  readonly currencies?: readonly string[]
+  readonly channel: string
+}
+
+export type ChannelSettings = {
+  /** A test channel never reaches a live processor. */
+  readonly mode: 'test' | 'live'
+  readonly disabled: boolean
+  /** Malformed descriptive fields are dropped instead of failing the payment. */
+  readonly lenient: boolean
+  /** Empty = every card brand, every currency, every payment type. */
+  readonly brands: readonly string[]
+  readonly currencies: readonly string[]
+  readonly paymentTypes: readonly string[]
+  readonly brandDetection: boolean
+  readonly descriptor: 'replace' | 'append' | 'ignore'
+  /** Absent = on for strict channels, off for lenient ones. */
+  readonly refuseExpiredCards?: boolean
+  readonly requireCvv: boolean
+  /** Status reads of one payment in a minute; 0 = no limit. */
+  readonly statusReadsPerMinute: number
+  readonly simulatorRules: readonly OutcomeRule[]
+}
+
+export type MerchantSettings = {
+  /** User id and password in the request instead of a bearer token. */
+  readonly legacyCredentials: boolean
+  /** With rules here a request may name the merchant: the first rule that fits chooses the channel. */
+  readonly channelDispatching: readonly Dispatching[]
+}
+
+/** A setting that cannot be, in words that name it. */
+export class SettingsError extends Error {}
+
+type Check = (value: unknown) => boolean
+const isBoolean: Check = value => typeof value === 'boolean'
+const isWordList: Check = value =>
+  Array.isArray(value) && value.every(word => typeof word === 'string' && /^[A-Za-z0-9_]+$/.test(word))
+const isRuleList: Check = value =>
+  Array.isArray(value) &&
+  value.every(
+    rule =>
+      typeof rule?.code === 'string' &&
+      rule.match !== null &&
+      typeof rule.match === 'object' &&
+      Object.entries(rule.match).every(
+        ([name, wanted]) =>
+          ['bin', 'last4', 'brand', 'paymentType', 'amount', 'currency'].includes(name) && typeof wanted === 'string',
+      ),
+  )
+const isDispatching: Check = value =>
+  Array.isArray(value) &&
+  value.every(
+    rule => /^[0-9a-f]{32}$/.test(String(rule?.channel)) && [rule.brands ?? [], rule.currencies ?? []].every(isWordList),
+  )
+
+type Rows = Readonly<Record<string, { readonly default?: unknown; readonly check: Check; readonly rule: string }>>
+
+export const channelSettings: Rows = {
+  mode: { default: 'test', check: value => value === 'test' || value === 'live', rule: 'must be test or live' },
+  disabled: { default: false, check: isBoolean, rule: 'must be true or false' },
+  lenient: { default: false, check: isBoolean, rule: 'must be true or false' },
+  brands: { default: [], check: isWordList, rule: 'must be a list of brand names' },
+  currencies: { default: [], check: isWordList, rule: 'must be a list of currency codes' },
+  paymentTypes: { default: [], check: isWordList, rule: 'must be a list of payment types' },
+  brandDetection: { default: true, check: isBoolean, rule: 'must be true or false' },
+  descriptor: {
+    default: 'replace',
+    check: value => ['replace', 'append', 'ignore'].includes(String(value)),
+    rule: 'must be replace, append or ignore',
+  },
+  refuseExpiredCards: { check: isBoolean, rule: 'must be true or false' },
+  requireCvv: { default: true, check: isBoolean, rule: 'must be true or false' },
+  statusReadsPerMinute: {
+    default: 0,
+    check: value => Number.isInteger(value) && (value as number) >= 0,
+    rule: 'must be a whole number, 0 for no limit',
+  },
+  simulatorRules: {
+    default: [],
+    check: isRuleList,
+    rule: 'must be a list of {match: {bin, last4, brand, paymentType, amount, currency}, code}',
+  },
+}
+
+export const merchantSettings: Rows = {
+  legacyCredentials: { default: false, check: isBoolean, rule: 'must be true or false' },
+  channelDispatching: { default: [], check: isDispatching, rule: 'must be a list of {channel, brands, currencies}' },
+}
+
+/** Fills in the defaults; throws SettingsError naming the first setting that is unknown or malformed. */
+export function readSettings<Settings>(rows: Rows, given: Readonly<Record<string, unknown>>, owner: string): Settings {
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(rows, name)) throw new SettingsError(`${owner}: there is no setting ${name}.`)
+    if (!rows[name]!.check(value)) throw new SettingsError(`${owner}: ${name} ${rows[name]!.rule}.`)
+  }
+  const defaults = Object.entries(rows)
+    .filter(([, row]) => row.default !== undefined)
+    .map(([name, row]) => [name, row.default])
+  return { ...Object.fromEntries(defaults), ...given } as Settings
+}

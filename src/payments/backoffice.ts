@@ -1,0 +1,223 @@
+// Captures, refunds and reversals: POST /v1/payments/{id}. The rules and the first write run under a lock on the first payment of the chain.
+
+import { timeOrderedId } from '../clock.ts'
+import type { Operation } from '../connectors/connector.ts'
+import { modeOf } from '../connectors/index.ts'
+import { amountText, hundredths } from '../contract/amounts.ts'
+import { isApproved, isGood, type ResultName } from '../contract/results/results.ts'
+import { inTransaction } from '../database/connect.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Channel } from '../merchants/directory.ts'
+import { unseal } from '../vault/seal.ts'
+import { carryOut, operationOf, refuse, type Said } from './carryOut.ts'
+import type { Refusal } from './choose.ts'
+import { awaitTwin } from './idempotency.ts'
+import { reserves } from './journal.ts'
+import { keptFields, type PaymentRequest, sealPlace } from './pay.ts'
+import type { Answered, Payment } from './payment.ts'
+import { type Chain, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
+import { findChain, findSealedCard, insertFollowUp, lockRoot } from './store.ts'
+
+export type FollowUpRequest = PaymentRequest & { readonly referenceId: string }
+
+/** The referenced payment does not exist, or is another merchant's: nothing is stored. */
+export type Unknown = { readonly unknown: ResultName }
+
+export async function followUp(gateway: Gateway, request: FollowUpRequest): Promise<Said | Refusal | Unknown> {
+  const type = request.values.get('paymentType')!
+  if (!isFollowUpType(type)) return wrongType(type)
+  const malformed = wrongAmount(type, request.values)
+  if (malformed) return malformed
+  const written = await inTransaction(gateway.database.work, async db => {
+    const chain = await lockChain(db, request)
+    if (!chain) return { unknown: unknownReference[type] }
+    const { payment, refused } = decide(gateway, request, type, chain)
+    const transfers = refused ? [] : reserves(payment, chain.root.type)
+    const stored = await insertFollowUp(
+      db,
+      { payment, ...(request.key && { key: request.key }) },
+      transfers,
+      refused === undefined,
+    )
+    return { payment, chain, refused, stored }
+  })
+  if ('unknown' in written) return { unknown: written.unknown }
+  const { payment, chain, refused, stored } = written
+  if (!stored) {
+    const twin = await awaitTwin(gateway, payment, request.key!)
+    if (twin !== 'ours') return twin
+  }
+  if (refused) return refuse(gateway, payment, refused, false)
+  const connector = gateway.connectors.get(payment.connector)!
+  const operation = operationOf(
+    gateway,
+    payment,
+    { attempt: 1, reference: referenceOf(chain.root) },
+    await openCard(gateway, chain.root),
+  )
+  return carryOut(gateway, { payment, rootType: chain.root.type, connector, operation })
+}
+
+/** PA.CP: captures a preauthorization that was just approved. When the capture fails, the preauthorization is reversed and the capture answers. */
+export async function captureAtOnce(gateway: Gateway, channel: Channel, authorized: Payment, said: Said): Promise<Said> {
+  if (!isApproved(said.outcome)) return said
+  const refer = (values: Record<string, string>) =>
+    followUp(gateway, {
+      channel,
+      referenceId: authorized.id,
+      known: new Map(),
+      ndc: authorized.record.ndc,
+      values: new Map(Object.entries(values)),
+    })
+  const captured = (await refer({
+    paymentType: 'CP',
+    amount: amountText(authorized.amount),
+    currency: authorized.currency,
+  })) as Said
+  if (isGood(captured.outcome)) return said
+  await refer({ paymentType: 'RV' })
+  return captured
+}
+
+type Db = Parameters<Parameters<typeof inTransaction>[1]>[0]
+
+async function lockChain(db: Db, { channel, referenceId }: FollowUpRequest): Promise<Chain | undefined> {
+  const rootId = await lockRoot(db, channel.merchantId, referenceId)
+  if (rootId === undefined) return undefined
+  const payments = await findChain(db, channel.merchantId, rootId)
+  return {
+    reference: payments.find(({ id }) => id === referenceId)!,
+    root: payments.find(({ id }) => id === rootId)!,
+    followers: payments.filter(({ id }) => id !== rootId),
+  }
+}
+
+function decide(
+  gateway: Gateway,
+  request: FollowUpRequest,
+  type: FollowUpType,
+  chain: Chain,
+): { payment: Payment; refused: ResultName | undefined } {
+  const { channel, values } = request
+  const { reference, root, followers } = chain
+  const now = gateway.directory.businessTime(channel.merchantId)
+  const amount = values.has('amount') ? hundredths(values.get('amount')!) : undefined
+  const currency = values.get('currency')
+  const testMode = values.get('testMode')
+  const mode = testMode === undefined ? root.mode : modeOf(channel.settings, testMode)
+  const connector = gateway.connectors.get(root.connector)
+  const refused = channel.settings.disabled
+    ? 'channelDisabled'
+    : forbids(
+        {
+          type,
+          channelId: channel.id,
+          now,
+          ...(amount !== undefined && { amount }),
+          ...(currency !== undefined && { currency }),
+          // A mode that the channel does not take differs from that of any payment on it.
+          ...(testMode !== undefined && { mode: mode === 'testModeOnLive' ? 'external' : (mode as Payment['mode']) }),
+        },
+        chain,
+        { offered: connector?.operations[type] !== undefined, partialReversal: connector?.partialReversal === true },
+      )
+  const open = reversalOpen(root, followers)
+  const payment: Payment = {
+    merchantId: channel.merchantId,
+    id: timeOrderedId(gateway.clock.real(), gateway.random),
+    channelId: channel.id,
+    rootId: root.id,
+    referenceId: reference.id,
+    type,
+    ...(root.brand !== undefined && { brand: root.brand }),
+    amount: amount ?? (type === 'RV' ? open : 0),
+    currency: currency ?? root.currency,
+    mode: root.mode,
+    connector: root.connector,
+    ...inheritedTransactionId(values, reference),
+    receivedAt: now,
+    recordedAt: gateway.clock.real(),
+    record: {
+      ndc: request.ndc,
+      fields: [...inheritedFields(values, reference), ...keptFields(values, request.known), ...ownDescriptor(values)],
+      ...(root.record.card && { card: root.record.card }),
+      ...(type === 'CP' && { releases: open }),
+      ...(type === 'RV' && { releasesAtIssuer: releasesAtIssuer(now, root) }),
+    },
+  }
+  return { payment, refused }
+}
+
+/** Absent from the request, these are those of the referenced payment (decisions, 29). */
+const inherited = ['descriptor', 'merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId']
+
+function inheritedFields(values: ReadonlyMap<string, string>, reference: Answered): (readonly [string, string])[] {
+  return reference.record.fields.filter(([name]) => inherited.includes(name) && !values.has(name))
+}
+
+function inheritedTransactionId(
+  values: ReadonlyMap<string, string>,
+  reference: Answered,
+): Pick<Payment, 'merchantTransactionId'> {
+  const merchantTransactionId = values.get('merchantTransactionId') ?? reference.merchantTransactionId
+  return merchantTransactionId === undefined ? {} : { merchantTransactionId }
+}
+
+const ownDescriptor = (values: ReadonlyMap<string, string>): (readonly [string, string])[] =>
+  values.has('descriptor') ? [['descriptor', values.get('descriptor')!]] : []
+
+/** The payment that an operation refers to, as the connector sees it. */
+export const referenceOf = (root: Answered): NonNullable<Operation['reference']> => ({
+  paymentId: root.id,
+  type: root.type,
+  amount: root.amount,
+  receivedAt: root.receivedAt,
+  kept: root.answer?.kept ?? {},
+})
+
+/** The card of a first payment, unsealed; undefined when it is erased or there never was one. */
+export async function openCard(gateway: Gateway, { merchantId, id }: Payment): Promise<Operation['card']> {
+  const sealed = await findSealedCard(gateway.database.work, merchantId, id)
+  return sealed && JSON.parse(unseal(gateway.keys, sealPlace(merchantId, id), sealed))
+}
+
+const isFollowUpType = (type: string): type is FollowUpType => type === 'CP' || type === 'RF' || type === 'RV'
+
+const otherTypes: Readonly<Record<string, ResultName>> = {
+  PA: 'typeIsInitial',
+  DB: 'typeIsInitial',
+  CD: 'typeIsInitial',
+  'PA.CP': 'typeIsInitial',
+  RB: 'rebillNotSupported',
+  RC: 'receiptOnlyByPlatform',
+}
+
+const wrongType = (type: string): Refusal => ({
+  refused: otherTypes[type] ?? 'typeUnknown',
+  kept: false,
+  parameterErrors: [{ name: 'paymentType', message: 'must be CP, RF or RV here' }],
+})
+
+/** Amount and currency: both for CP and RF, both or neither for RV, where a currency alone is a full reversal too. */
+function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): Refusal | undefined {
+  if (type === 'RV') {
+    if (!values.has('amount') || values.has('currency')) return undefined
+    return {
+      refused: 'currencyMissing',
+      kept: false,
+      parameterErrors: [{ name: 'currency', message: 'is required for a partial reversal' }],
+    }
+  }
+  const missing = ['amount', 'currency'].filter(name => !values.has(name))
+  if (missing.length > 0)
+    return { refused: 'invalidParameter', kept: false, parameterErrors: missing.map(name => ({ name, message: 'is required' })) }
+  if (hundredths(values.get('amount')!) === 0)
+    return { refused: 'zeroAmount', kept: false, parameterErrors: [{ name: 'amount', message: 'must be above zero' }] }
+  return undefined
+}
+
+const unknownReference: Readonly<Record<FollowUpType, ResultName>> = {
+  CP: 'captureReferenceUnknown',
+  RF: 'refundReferenceUnknown',
+  RV: 'reversalReferenceUnknown',
+}

@@ -1,0 +1,207 @@
+// Write, call, write: the payment is on disk before this begins; here the connector is asked, outside any transaction, and its answer is stored.
+// The first stored answer wins. What cannot be known is left pending for recovery.
+
+import type { Card, Connector, Operation, Reply } from '../connectors/connector.ts'
+import { successOf } from '../connectors/index.ts'
+import { amountText } from '../contract/amounts.ts'
+import type { ParameterError } from '../contract/form.ts'
+import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
+import type { Gateway } from '../gateway.ts'
+import { books } from './journal.ts'
+import type { Answer, Payment } from './payment.ts'
+import { paymentRecord } from './record.ts'
+import { findPayment, insertPending, type NewAnswer, wasAnnouncedPending } from './store.ts'
+
+/** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
+export type Said = { readonly outcome: Outcome; readonly body: string }
+
+/** The type of the first payment of the chain decides which accounts a refund or reversal touches. */
+export type Carried = {
+  readonly payment: Payment
+  readonly rootType: string
+  readonly connector: Connector
+  readonly operation: Operation
+}
+
+export async function carryOut(gateway: Gateway, carried: Carried): Promise<Said> {
+  const reply = await ask(gateway, carried)
+  if (reply.kind === 'unknown') return leavePending(gateway, carried, reply.why)
+  try {
+    return await settle(gateway, carried, reply, false)
+  } catch (error) {
+    // The answer is known but cannot be stored: it is not told before it is durable. Recovery finds the payment.
+    gateway.log.error({ paymentId: carried.payment.id, why: (error as Error).message }, 'the answer could not be stored')
+    return leavePending(gateway, carried, 'the answer could not be stored')
+  }
+}
+
+/** Asks the connector and waits as long as it declares. What it throws is an unknown outcome: never guess. */
+async function ask(gateway: Gateway, carried: Carried): Promise<Reply> {
+  const { connector, operation, payment } = carried
+  const waiting = new AbortController()
+  let gaveUp = false
+  const performed = connector
+    .perform(operation, waiting.signal)
+    .catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
+  let timer: NodeJS.Timeout | undefined
+  const tooLate = new Promise<Reply>(resolve => {
+    timer = setTimeout(() => {
+      gaveUp = true
+      resolve({ kind: 'unknown', why: 'no answer in time' })
+      waiting.abort()
+    }, connector.answerWithinSeconds * 1000)
+  })
+  // An answer that comes after all is a late reply like any other.
+  void performed.then(reply => {
+    if (gaveUp && reply.kind === 'answer') void takeLateReply(gateway, payment.merchantId, payment.id, reply)
+  })
+  const reply = await Promise.race([performed, tooLate])
+  clearTimeout(timer)
+  return reply
+}
+
+/** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */
+export async function settle(
+  gateway: Gateway,
+  carried: Carried,
+  reply: Exclude<Reply, { kind: 'unknown' }>,
+  updates: boolean,
+): Promise<Said> {
+  const { payment, rootType } = carried
+  const { result, followUp } = judged(payment, reply)
+  const answered = reply.kind === 'answer' ? reply : undefined
+  const stored = answerRow(gateway, payment, rootType, result, {
+    kept: answered?.kept ?? {},
+    outcome: {
+      ...(answered && { details: answered.details }),
+      ...(answered?.avsResponse !== undefined && { avsResponse: answered.avsResponse }),
+      ...(answered?.cvvResponse !== undefined && { cvvResponse: answered.cvvResponse }),
+      ...(answered?.riskScore !== undefined && { riskScore: answered.riskScore }),
+    },
+  })
+  if (await gateway.answers({ ...stored, updates, ...(followUp !== undefined && { followUp }) })) {
+    return { outcome: results[result].outcome, body: stored.answer.body }
+  }
+  return yieldTo(gateway, payment, stored.answer)
+}
+
+/** A refusal of our own, stored with the payment's id. */
+export async function refuse(
+  gateway: Gateway,
+  payment: Payment,
+  result: ResultName,
+  announced: boolean,
+  parameterErrors?: readonly ParameterError[],
+): Promise<Said> {
+  const stored = answerRow(gateway, payment, payment.type, result, {
+    kept: {},
+    outcome: { ...(parameterErrors && { parameterErrors }) },
+  })
+  await gateway.answers({ ...stored, transfers: [], announced })
+  return { outcome: results[result].outcome, body: stored.answer.body }
+}
+
+/** What a reply means: plain success takes the code of the mode, and another amount than was sent is no success. */
+function judged(
+  { amount, currency, mode }: Payment,
+  reply: Exclude<Reply, { kind: 'unknown' }>,
+): { result: ResultName; followUp?: string } {
+  if (reply.kind === 'notSent') return { result: 'neverSent' }
+  const approved = isApproved(results[reply.result].outcome)
+  if (approved && (reply.amount !== amount || reply.currency !== currency))
+    return { result: 'amountCameBackDifferent', followUp: 'reverse' }
+  return { result: reply.result === 'succeeded' ? successOf[mode] : reply.result }
+}
+
+export function answerRow(
+  gateway: Gateway,
+  payment: Payment,
+  rootType: string,
+  result: ResultName,
+  said: { kept: Answer['kept']; outcome: Omit<Parameters<typeof paymentRecord>[1], 'result'> },
+): NewAnswer {
+  const now = gateway.directory.businessTime(payment.merchantId)
+  const approved = isApproved(results[result].outcome)
+  const body = JSON.stringify(paymentRecord(payment, { ...said.outcome, result: results[result] }, gateway.build, now))
+  return {
+    payment,
+    answer: { result, approved, kept: said.kept, body, answeredAt: now },
+    transfers: books(payment, rootType, approved),
+    announced: true,
+    recordedAt: gateway.clock.real(),
+  }
+}
+
+/** Another answer was first. If ours was an approval and the other is none, the money must go back. */
+async function yieldTo(gateway: Gateway, payment: Payment, ours: Answer): Promise<Said> {
+  const { answer: theirs } = (await findPayment(gateway.database.work, payment.merchantId, payment.id))!
+  if (ours.approved && !theirs!.approved) {
+    gateway.log.warn({ paymentId: payment.id, result: theirs!.result }, 'an approval came too late and is reversed')
+    await scheduleReversal(gateway, payment)
+  }
+  return { outcome: results[theirs!.result].outcome, body: theirs!.body }
+}
+
+async function scheduleReversal(gateway: Gateway, { merchantId, id }: Payment): Promise<void> {
+  await gateway.database.work.query(
+    `insert into due_work (kind, merchant_id, subject_id, due_at) values ('reverse', $1, $2, $3) on conflict do nothing`,
+    [merchantId, id, new Date(gateway.clock.real()).toISOString()],
+  )
+}
+
+/** The outcome is unknown: the merchant reads pending, and recovery settles it by the connector's rule. */
+async function leavePending(gateway: Gateway, { payment, connector, operation }: Carried, why: string): Promise<Said> {
+  gateway.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
+  const after = connector.operations[operation.type]?.afterSeconds ?? 60
+  const now = gateway.clock.real()
+  await insertPending(gateway.database.work, payment, now + after * 1000, now)
+  return pendingRecord(gateway, payment)
+}
+
+export function pendingRecord(gateway: Gateway, payment: Payment): Said {
+  const now = gateway.directory.businessTime(payment.merchantId)
+  return { outcome: 'pending', body: JSON.stringify(paymentRecord(payment, { result: results.pending }, gateway.build, now)) }
+}
+
+/** A reply that came after the request had stopped waiting, or a second time. */
+export async function takeLateReply(gateway: Gateway, merchantId: string, paymentId: string, reply: Reply): Promise<void> {
+  if (reply.kind !== 'answer') return
+  const payment = await findPayment(gateway.database.work, merchantId, paymentId)
+  if (!payment) return gateway.log.error({ paymentId }, 'a reply came for a payment that does not exist')
+  const rootType =
+    payment.rootId === undefined ? payment.type : (await findPayment(gateway.database.work, merchantId, payment.rootId))!.type
+  const updates = await wasAnnouncedPending(gateway.database.work, payment)
+  gateway.log.info(
+    { paymentId, result: reply.result },
+    `a reply for ${amountText(payment.amount)} ${payment.currency} came late or twice`,
+  )
+  const { result, followUp } = judged(payment, reply)
+  const stored = answerRow(gateway, payment, rootType, result, { kept: reply.kept, outcome: { details: reply.details } })
+  if (!(await gateway.answers({ ...stored, updates, ...(followUp !== undefined && { followUp }) })))
+    await yieldTo(gateway, payment, stored.answer)
+}
+
+/** Puts the operation together as the connector sees it. */
+export function operationOf(
+  gateway: Gateway,
+  payment: Payment,
+  more: Pick<Operation, 'attempt'> & Partial<Operation>,
+  card?: Card,
+): Operation {
+  const channel = gateway.directory.entity(payment.channelId)
+  if (channel?.kind !== 'channel') throw new Error(`payment ${payment.id} belongs to no channel`)
+  return {
+    type: payment.type,
+    merchantId: payment.merchantId,
+    paymentId: payment.id,
+    channel: { id: channel.id, name: channel.name, settings: channel.settings },
+    mode: payment.mode,
+    brand: payment.brand ?? '',
+    amount: payment.amount,
+    currency: payment.currency,
+    fields: new Map(payment.record.fields.filter(([name]) => name !== 'merchantInvoiceId')),
+    receivedAt: payment.receivedAt,
+    ...(card && { card }),
+    ...more,
+  }
+}

@@ -1,0 +1,152 @@
+// What a first payment is to be: its type, brand, mode and connector, and the card that pays. Ordered checks; the first that fails names the refusal.
+
+import type { Card, Connector, Mode, OperationType } from '../connectors/connector.ts'
+import { type Connectors, cardConnector, modeOf } from '../connectors/index.ts'
+import { hundredths } from '../contract/amounts.ts'
+import { brandFits, type CardBrand, cardBrand, detectBrand, hasLuhnDigit, otherBrands } from '../contract/brands.ts'
+import type { ParameterError } from '../contract/form.ts'
+import { type ResultName, resultOfCode } from '../contract/results/results.ts'
+import type { Channel } from '../merchants/directory.ts'
+
+export type Choice = {
+  readonly type: Extract<OperationType, 'PA' | 'DB' | 'CD'>
+  /** PA.CP: the preauthorization is captured at once. */
+  readonly capture: boolean
+  readonly amount: number
+  readonly currency: string
+  readonly mode: Mode
+  readonly brand: string
+  readonly connector: Connector
+  readonly card: Card
+}
+
+/** A refusal. Those of the request's form leave no row; those of card, brand and channel are kept with an id (decisions, 15). */
+export type Refusal = {
+  readonly refused: ResultName
+  readonly kept: boolean
+  readonly parameterErrors?: readonly ParameterError[]
+}
+
+type Values = ReadonlyMap<string, string>
+
+export function choose(values: Values, channel: Channel, connectors: Connectors, now: number): Choice | Refusal {
+  const asked = values.get('paymentType')!
+  const type = initialTypes[asked]
+  if (type === undefined) return form(refusedTypes[asked] ?? 'typeUnknown', 'paymentType')
+  const amount = hundredths(values.get('amount')!)
+  if (amount === 0) return form('zeroAmount', 'amount')
+  const settings = channel.settings
+  const currency = values.get('currency')!
+  const { paymentTypes, currencies } = settings
+  if (settings.disabled) return keep('channelDisabled')
+  if (paymentTypes.length > 0 && !paymentTypes.includes(type)) return keep('channelLacksType')
+  if (currencies.length > 0 && !currencies.includes(currency)) return keep('currencyNotOnChannel')
+  const mode = modeOf(settings, values.get('testMode'))
+  if (!isMode(mode)) return keep(mode)
+  const brand = brandOf(values, channel)
+  if ('refused' in brand) return brand
+  if (values.get('createRegistration') === 'true') return keep('registrationNotBuilt')
+  const forced = values.get('customParameters[forceResultCode]')
+  if (mode === 'internal' && forced !== undefined && !resultOfCode.has(forced))
+    return keep('noSuchForcedResult', 'customParameters[forceResultCode]', 'must be a code of the interface')
+  const card = cardOf(values, brand, channel, now)
+  if ('refused' in card) return card
+  const connector = cardConnector(connectors, mode)
+  if (typeof connector === 'string') return keep(connector)
+  if (connector.operations[type] === undefined) return keep('channelLacksType')
+  return { type, capture: asked === 'PA.CP', amount, currency, mode, brand: brand.name, connector, card }
+}
+
+const initialTypes: Readonly<Record<string, Choice['type']>> = { PA: 'PA', DB: 'DB', CD: 'CD', 'PA.CP': 'PA' }
+
+const refusedTypes: Readonly<Record<string, ResultName>> = {
+  CP: 'typeIsFollowUp',
+  RF: 'typeIsFollowUp',
+  RV: 'typeIsFollowUp',
+  RB: 'rebillNotSupported',
+  RC: 'receiptOnlyByPlatform',
+}
+
+function brandOf(values: Values, { settings }: Channel): CardBrand | Refusal {
+  const stated = values.get('paymentBrand')
+  const number = values.get('card.number')
+  if (stated === undefined) {
+    if (number === undefined) return form('brandMissing', 'paymentBrand')
+    if (!settings.brandDetection) return keep('brandDetectionOff', 'paymentBrand')
+    const detected = cardBrand(detectBrand(number) ?? '')
+    if (!detected) return keep('brandNotDetected', 'paymentBrand')
+    // A number of two brands goes to the one that the channel has.
+    const offered = [detected.name, ...detected.also].find(name => isOffered(settings.brands, name))
+    return offered === undefined ? keep('brandNotOnChannel', 'paymentBrand') : cardBrand(offered)!
+  }
+  const brand = cardBrand(stated)
+  if (!brand) return keep(otherBrands.has(stated) ? 'methodNotBuilt' : 'brandNotKnown', 'paymentBrand')
+  return isOffered(settings.brands, stated) ? brand : keep('brandNotOnChannel', 'paymentBrand')
+}
+
+const isOffered = (offered: readonly string[], brand: string) => offered.length === 0 || offered.includes(brand)
+
+function cardOf(values: Values, brand: CardBrand, { settings }: Channel, now: number): Card | Refusal {
+  const missing = ['card.number', 'card.expiryMonth', 'card.expiryYear'].filter(name => !values.has(name))
+  if (missing.length > 0) {
+    return {
+      refused: 'invalidParameter',
+      kept: false,
+      parameterErrors: missing.map(name => ({ name, message: 'is required for cards' })),
+    }
+  }
+  const number = values.get('card.number')!
+  const cvv = values.get('card.cvv')
+  const [expiryMonth, expiryYear, holder] = [
+    values.get('card.expiryMonth')!,
+    values.get('card.expiryYear')!,
+    values.get('card.holder'),
+  ]
+  if (!hasLuhnDigit(number)) return keep('cardNumberChecksum', 'card.number', 'has a wrong check digit')
+  if (!brandFits(brand, number)) return keep('brandDoesNotFit', 'card.number', `is not a number of ${brand.name}`)
+  if (!brand.lengths.includes(number.length))
+    return keep('cardNumberLength', 'card.number', `${brand.name} has no numbers of this length`)
+  if ((settings.refuseExpiredCards ?? !settings.lenient) && isExpired(expiryMonth, expiryYear, now))
+    return keep('expiredCard', 'card.expiryYear', 'is in the past')
+  if (
+    cvv === undefined &&
+    brand.cvvRequired &&
+    settings.requireCvv &&
+    !repeatsAgreedPayment(values) &&
+    values.get('paymentType') !== 'CD'
+  ) {
+    return keep('missingCvv', 'card.cvv', `is required for ${brand.name}`)
+  }
+  if (cvv !== undefined && cvv.length !== brand.cvvLength)
+    return keep('cvvDoesNotFit', 'card.cvv', `has ${brand.cvvLength} digits for ${brand.name}`)
+  return { number, expiryMonth, expiryYear, ...(holder !== undefined && { holder }), ...(cvv !== undefined && { cvv }) }
+}
+
+/** A card is good through the last day of its month, wherever on earth that day still is (UTC-12). */
+export function isExpired(month: string, year: string, now: number): boolean {
+  return now >= Date.UTC(Number(year), Number(month), 1) + 12 * 3_600_000
+}
+
+/** A payment that the merchant repeats under an agreement carries no CVV. */
+const repeatsAgreedPayment = (values: Values): boolean =>
+  values.get('standingInstruction.mode') === 'REPEATED' ||
+  values.get('standingInstruction.source') === 'MIT' ||
+  values.get('recurringType') === 'REPEATED'
+
+const isMode = (mode: Mode | ResultName): mode is Mode => mode === 'internal' || mode === 'external' || mode === 'live'
+
+const form = (refused: ResultName, name: string): Refusal => ({
+  refused,
+  kept: false,
+  parameterErrors: [{ name, message: formMessages[name] ?? 'is required' }],
+})
+const formMessages: Readonly<Record<string, string>> = {
+  paymentType: 'is not a type for this path',
+  amount: 'must be above zero',
+}
+
+const keep = (refused: ResultName, name?: string, message = 'is not accepted'): Refusal => ({
+  refused,
+  kept: true,
+  ...(name !== undefined && { parameterErrors: [{ name, message }] }),
+})

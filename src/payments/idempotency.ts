@@ -1,0 +1,68 @@
+// The Idempotency-Key header: the same key and body give the same answer, once executed, also while the first is running and after
+// a restart (decisions, 10).
+
+import { timingSafeEqual } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Form } from '../contract/form.ts'
+import { results } from '../contract/results/results.ts'
+import type { Gateway } from '../gateway.ts'
+import { keyedHash } from '../vault/keys.ts'
+import { pendingRecord, type Said } from './carryOut.ts'
+import type { Refusal } from './choose.ts'
+import type { Payment } from './payment.ts'
+import { findKeyOwner, findPayment, type RequestKey } from './store.ts'
+
+/** Kept so long, in real time. */
+export const keyHours = 72
+
+/** How long a twin waits for the first request: as long as that one may wait for its connector, and a little more. */
+const twinWaitSeconds = 35
+
+/** The key of a request, bound to its path, and a fingerprint of its body without the CVV. */
+export function requestKey(gateway: Gateway, path: string, key: string, form: Form): RequestKey {
+  const body = form.pairs
+    .filter(([name]) => name !== 'card.cvv')
+    .map(pair => JSON.stringify(pair))
+    .sort()
+    .join('\n')
+  return {
+    hash: keyedHash(gateway.keys, 'idempotency key', `${path}\n${key}`),
+    fingerprint: keyedHash(gateway.keys, 'request body', body),
+  }
+}
+
+/** The key is taken: by this very payment (a batch that was written twice), by its twin, or by another request. */
+export async function awaitTwin(
+  gateway: Gateway,
+  { merchantId, id }: Payment,
+  key: RequestKey,
+): Promise<Said | Refusal | 'ours'> {
+  const db = gateway.database.work
+  const owner = await findKeyOwner(db, merchantId, key.hash)
+  if (!owner) throw new Error('an idempotency key was taken and is gone')
+  if (owner.paymentId === id) return 'ours'
+  if (!timingSafeEqual(owner.fingerprint, key.fingerprint)) {
+    return {
+      refused: 'idempotencyKeyReused',
+      kept: false,
+      parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
+    }
+  }
+  const deadline = gateway.clock.real() + twinWaitSeconds * 1000
+  for (let pause = 10; ; pause = Math.min(pause * 2, 250)) {
+    const first = await findPayment(db, merchantId, owner.paymentId)
+    if (first?.answer) return { outcome: results[first.answer.result].outcome, body: first.answer.body }
+    const announced = first && (await isWaiting(gateway, first))
+    if (first && (announced || gateway.clock.real() >= deadline)) return pendingRecord(gateway, first)
+    await wait(pause)
+  }
+}
+
+/** The first request has been answered as pending, or recovery has taken it over. */
+async function isWaiting(gateway: Gateway, { merchantId, id }: Payment): Promise<boolean> {
+  const { rowCount } = await gateway.database.work.query(
+    `select 1 from due_work where kind = 'recover' and merchant_id = $1 and subject_id = $2`,
+    [merchantId, id],
+  )
+  return rowCount === 1
+}

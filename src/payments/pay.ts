@@ -1,0 +1,115 @@
+// A first payment: PA, DB, CD or PA.CP.
+
+import { timeOrderedId } from '../clock.ts'
+import type { Card } from '../connectors/connector.ts'
+import { hundredths } from '../contract/amounts.ts'
+import type { Known } from '../contract/parameters/table.ts'
+import type { Gateway } from '../gateway.ts'
+import type { Channel } from '../merchants/directory.ts'
+import { seal } from '../vault/seal.ts'
+import { captureAtOnce } from './backoffice.ts'
+import { carryOut, operationOf, refuse, type Said } from './carryOut.ts'
+import { type Choice, choose, type Refusal } from './choose.ts'
+import { descriptorFor } from './descriptor.ts'
+import { awaitTwin } from './idempotency.ts'
+import type { Payment } from './payment.ts'
+import { maskedCard } from './record.ts'
+import type { NewPayment, RequestKey } from './store.ts'
+
+export type PaymentRequest = {
+  readonly channel: Channel
+  readonly values: ReadonlyMap<string, string>
+  readonly known: ReadonlyMap<string, Known>
+  readonly ndc: string
+  readonly key?: RequestKey
+}
+
+/** Card data stays sealed for as long as refunds are usual; then it is erased. */
+export const cardRetentionDays = 400
+
+export async function pay(gateway: Gateway, request: PaymentRequest): Promise<Said | Refusal> {
+  const { channel, key } = request
+  const now = gateway.directory.businessTime(channel.merchantId)
+  const choice = choose(request.values, channel, gateway.connectors, now)
+  if ('refused' in choice && !choice.kept) return choice
+  const payment = paymentOf(gateway, request, choice, now)
+  const refused = 'refused' in choice ? choice : undefined
+  const row: NewPayment = {
+    payment,
+    ...(key && { key }),
+    ...(!('refused' in choice) && { sealedCard: sealCard(gateway, payment, choice.card) }),
+  }
+  if (!(await gateway.payments(row))) {
+    const twin = await awaitTwin(gateway, payment, key!)
+    if (twin !== 'ours') return twin
+  }
+  if (refused) return refuse(gateway, payment, refused.refused, true, refused.parameterErrors)
+  const { connector, card, capture } = choice as Choice
+  const operation = operationOf(gateway, payment, { attempt: 1 }, card)
+  const said = await carryOut(gateway, { payment, rootType: payment.type, connector, operation })
+  return capture && said.outcome !== 'pending' ? captureAtOnce(gateway, channel, payment, said) : said
+}
+
+function paymentOf(gateway: Gateway, request: PaymentRequest, choice: Choice | Refusal, now: number): Payment {
+  const { channel, values, known, ndc } = request
+  const chosen = 'refused' in choice ? undefined : choice
+  const id = timeOrderedId(gateway.clock.real(), gateway.random)
+  const number = values.get('card.number')
+  const merchantTransactionId = values.get('merchantTransactionId')
+  const brand = chosen?.brand ?? values.get('paymentBrand')
+  return {
+    merchantId: channel.merchantId,
+    id,
+    channelId: channel.id,
+    type: (values.get('paymentType') === 'PA.CP' ? 'PA' : values.get('paymentType')) as Payment['type'],
+    ...(brand !== undefined && { brand }),
+    amount: hundredths(values.get('amount')!),
+    currency: values.get('currency')!,
+    mode: chosen?.mode ?? 'internal',
+    connector: chosen?.connector.name ?? '',
+    ...(merchantTransactionId !== undefined && { merchantTransactionId }),
+    receivedAt: now,
+    recordedAt: gateway.clock.real(),
+    record: {
+      ndc,
+      fields: [...keptFields(values, known), ['descriptor', descriptorFor(channel, id, values.get('descriptor'))]],
+      ...(number !== undefined && number.length > 8 && { card: maskedCard(number) }),
+    },
+  }
+}
+
+// These stand in columns of their own, or are replaced.
+const elsewhere: ReadonlySet<string> = new Set(['paymentType', 'paymentBrand', 'amount', 'currency', 'descriptor'])
+
+/** The parameters that stay with a payment: echoed or kept for connectors, and never secret. */
+export function keptFields(
+  values: ReadonlyMap<string, string>,
+  known: ReadonlyMap<string, Known>,
+): (readonly [string, string])[] {
+  const fields: (readonly [string, string])[] = []
+  for (const [name, value] of values) {
+    const { parameter, row, path } = known.get(name)!
+    if (parameter.secret || !(parameter.echo || parameter.keep) || elsewhere.has(name)) continue
+    // Items of a lenient channel may have been counted anew.
+    fields.push([row.includes('[n]') ? wireName(path) : name, value])
+  }
+  return fields
+}
+
+const wireName = (path: readonly (string | number)[]) =>
+  path.reduce<string>(
+    (name, step) => (typeof step === 'number' ? `${name}[${step}]` : name === '' ? step : `${name}.${step}`),
+    '',
+  )
+
+function sealCard(
+  gateway: Gateway,
+  { merchantId, id, receivedAt }: Payment,
+  { cvv: _never, ...card }: Card,
+): NonNullable<NewPayment['sealedCard']> {
+  const eraseAfter = new Date(receivedAt + cardRetentionDays * 86_400_000).toISOString().slice(0, 10)
+  return { sealed: seal(gateway.keys, gateway.random, sealPlace(merchantId, id), JSON.stringify(card)), eraseAfter }
+}
+
+/** What binds a sealed card to its payment. */
+export const sealPlace = (merchantId: string, paymentId: string): string => `card ${merchantId} ${paymentId}`

@@ -1,0 +1,49 @@
+// A payment as it is kept: an immutable row, and its answer, another row. What became of a payment is read from the rows that refer to it.
+
+import type { Kept, Mode, OperationType } from '../connectors/connector.ts'
+import type { ResultName } from '../contract/results/results.ts'
+
+export type Payment = {
+  readonly merchantId: string
+  readonly id: string
+  readonly channelId: string
+  /** The first payment of the chain and the payment named in the request; absent on a first payment. */
+  readonly rootId?: string
+  readonly referenceId?: string
+  readonly type: OperationType
+  readonly brand?: string
+  /** Hundredths. */
+  readonly amount: number
+  readonly currency: string
+  readonly mode: Mode
+  readonly connector: string
+  readonly merchantTransactionId?: string
+  /** Business time and real time of the request, milliseconds. */
+  readonly receivedAt: number
+  readonly recordedAt: number
+  readonly record: PaymentRecord
+}
+
+/** What is kept as JSON beside the columns. */
+export type PaymentRecord = {
+  readonly ndc: string
+  /** Parameters that are echoed or kept for connectors, by wire name; never a secret one. */
+  readonly fields: readonly (readonly [name: string, value: string])[]
+  readonly card?: { readonly bin?: string; readonly last4Digits: string }
+  /** A capture: how much of the hold it ends. */
+  readonly releases?: number
+  /** A reversal: whether the 72 hours allow a message to the issuer (decisions, 8). */
+  readonly releasesAtIssuer?: boolean
+}
+
+export type Answer = {
+  readonly result: ResultName
+  /** Money moved or is held. */
+  readonly approved: boolean
+  readonly kept: Kept
+  /** The JSON text as it was given. */
+  readonly body: string
+  readonly answeredAt: number
+}
+
+export type Answered = Payment & { readonly answer?: Answer }

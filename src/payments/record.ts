@@ -1,0 +1,92 @@
+// A payment as JSON. Built from the parameter table: what is echoed stands there, not here.
+
+import { wireTime } from '../clock.ts'
+import { amountText } from '../contract/amounts.ts'
+import type { ParameterError } from '../contract/form.ts'
+import { emptyNested, type Nested, type NestedValue, put } from '../contract/nested.ts'
+import { lookup } from '../contract/parameters/table.ts'
+import { requests } from '../contract/requests.ts'
+import type { Result } from '../contract/results/results.ts'
+import type { Payment } from './payment.ts'
+
+/** What an answer says beyond the payment itself. */
+export type Outcome = {
+  readonly result: Result
+  readonly details?: Readonly<Record<string, string>>
+  readonly avsResponse?: string
+  readonly cvvResponse?: string
+  readonly riskScore?: string
+  readonly parameterErrors?: readonly ParameterError[]
+}
+
+const find = lookup(requests.payment.groups)
+
+/** The build that answers, the same on every answer of one build. */
+export type Build = string
+
+/** Amounts are echoed with two decimals however they came. */
+const isAmount = (row: string) => row === 'amount'
+
+export function paymentRecord(payment: Payment, outcome: Outcome, build: Build, now: number): Nested {
+  const echo = emptyNested()
+  for (const [name, value] of payment.record.fields) {
+    const known = find(name)
+    if (known?.parameter.echo && !isAmount(known.row)) put(echo, known.path, value)
+  }
+  const { paymentBrand, descriptor, merchantTransactionId, merchantInvoiceId, transactionCategory, card, ...structures } = echo
+  const body: { [name: string]: NestedValue | undefined } = {
+    id: payment.id,
+    referencedId: payment.referenceId,
+    paymentType: payment.type,
+    paymentBrand: payment.brand ?? paymentBrand,
+    amount: amountText(payment.amount),
+    currency: payment.currency,
+    descriptor,
+    merchantTransactionId,
+    merchantInvoiceId,
+    transactionCategory,
+    result: resultOf(outcome),
+    resultDetails: outcome.details && { ...outcome.details },
+    card: cardOf(payment, card as Nested | undefined),
+    risk: outcome.riskScore === undefined ? undefined : { score: outcome.riskScore },
+  }
+  delete structures.paymentType
+  delete structures.currency
+  return withFooter({ ...body, ...structures } as Nested, build, now, payment.record.ndc)
+}
+
+/** An answer that is no payment: errors, lists, anything with a result. */
+export function plainRecord(
+  result: Result,
+  build: Build,
+  now: number,
+  ndc: string,
+  more: Nested = {},
+  parameterErrors?: readonly ParameterError[],
+): Nested {
+  return withFooter({ ...more, result: resultOf({ result, ...(parameterErrors && { parameterErrors }) }) }, build, now, ndc)
+}
+
+function withFooter(body: Nested, build: Build, now: number, ndc: string): Nested {
+  body.buildNumber = build
+  body.timestamp = wireTime(now)
+  body.ndc = ndc
+  return body
+}
+
+function resultOf({ result, avsResponse, cvvResponse, parameterErrors }: Outcome): Nested {
+  const said: Nested = { code: result.code, description: result.description }
+  if (avsResponse !== undefined) said.avsResponse = avsResponse
+  if (cvvResponse !== undefined) said.cvvResponse = cvvResponse
+  if (parameterErrors && parameterErrors.length > 0) said.parameterErrors = parameterErrors.map(error => ({ ...error }))
+  return said
+}
+
+/** In place of the number: its first six digits (not of short numbers, which they would give away) and its last four. */
+export function maskedCard(number: string): { bin?: string; last4Digits: string } {
+  return { ...(number.length >= 15 && { bin: number.slice(0, 6) }), last4Digits: number.slice(-4) }
+}
+
+function cardOf({ record }: Payment, echoed: Nested | undefined): Nested | undefined {
+  return record.card || echoed ? { ...record.card, ...echoed } : undefined
+}

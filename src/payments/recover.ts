@@ -1,0 +1,116 @@
+// Recovery: settles payments whose outcome is unknown, by the rule that the connector declares for each operation (decisions, 4).
+//   ask      the other side is asked what became of it
+//   repeat   the same message is sent again until it is acknowledged
+//   reverse  the payment ends as timed out and reversed, and the reversal is sent until it is acknowledged
+
+import type { Connector, Operation, Reply } from '../connectors/connector.ts'
+import { backOff, type DueHandler } from '../due/worker.ts'
+import type { Gateway } from '../gateway.ts'
+import { openCard, referenceOf } from './backoffice.ts'
+import { answerRow, operationOf, settle } from './carryOut.ts'
+import type { Answered } from './payment.ts'
+import { findPayment, sweepUnanswered, wasAnnouncedPending } from './store.ts'
+
+/** Due work of kind `recover`: the payment has no answer yet. */
+export const recover: DueHandler = async (gateway, item) => {
+  const found = await findCarried(gateway, item.merchantId, item.subjectId)
+  if (!found || found.payment.answer) return 'done'
+  const { payment, root, connector } = found
+  const updates = await wasAnnouncedPending(gateway.database.work, payment)
+  // Refused before any connector was chosen, and the process died between its two writes: nothing was ever sent.
+  if (!connector) {
+    await gateway.answers({ ...answerRow(gateway, payment, root.type, 'notAsked', { kept: {}, outcome: {} }), updates })
+    return 'done'
+  }
+  const { how } = connector.operations[payment.type] ?? { how: 'reverse' }
+  if (how === 'reverse') {
+    // The answer decides against a late approval first; the reversal that it leaves behind is then sent until it is acknowledged.
+    const row = answerRow(gateway, payment, root.type, 'timeoutReversed', { kept: {}, outcome: {} })
+    if (await gateway.answers({ ...row, updates, followUp: 'reverse' }))
+      gateway.log.info({ paymentId: payment.id, result: 'timeoutReversed' }, 'recovered')
+    return 'done'
+  }
+  const operation = operationOf(
+    gateway,
+    payment,
+    { attempt: item.attempts + 1, ...(root !== payment && { reference: referenceOf(root) }) },
+    await openCard(gateway, root),
+  )
+  const reply = await askAgain(connector, operation, how)
+  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
+  await settle(gateway, { payment, rootType: root.type, connector, operation }, reply, updates)
+  gateway.log.info({ paymentId: payment.id, result: reply.result, attempt: item.attempts }, 'recovered')
+  return 'done'
+}
+
+/** Due work of kind `reverse`: money that may be held or moved goes back. Never given up before it is acknowledged. */
+export const reverse: DueHandler = async (gateway, item) => {
+  const found = await findCarried(gateway, item.merchantId, item.subjectId)
+  if (!found?.connector) return 'done'
+  const { payment, root, connector } = found
+  const reference = {
+    paymentId: payment.id,
+    type: payment.type,
+    amount: payment.amount,
+    receivedAt: payment.receivedAt,
+    kept: payment.answer?.kept ?? {},
+  }
+  const operation = operationOf(
+    gateway,
+    payment,
+    { type: 'RV', recovering: true, attempt: item.attempts, reference },
+    await openCard(gateway, root),
+  )
+  const reply = await askAgain(connector, operation, 'repeat')
+  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
+  gateway.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
+  return 'done'
+}
+
+async function findCarried(
+  gateway: Gateway,
+  merchantId: string,
+  paymentId: string,
+): Promise<{ payment: Answered; root: Answered; connector: Connector | undefined } | undefined> {
+  const payment = await findPayment(gateway.database.work, merchantId, paymentId)
+  if (!payment) return undefined
+  const root = payment.rootId === undefined ? payment : (await findPayment(gateway.database.work, merchantId, payment.rootId))!
+  const connector = payment.connector === '' ? undefined : gateway.connectors.get(payment.connector)
+  if (payment.connector !== '' && !connector) throw new Error(`the connector ${payment.connector} is not configured any more`)
+  return { payment, root, connector }
+}
+
+async function askAgain(connector: Connector, operation: Operation, how: 'ask' | 'repeat'): Promise<Reply> {
+  const signal = AbortSignal.timeout(connector.answerWithinSeconds * 1000)
+  const asked = how === 'ask' && connector.ask ? connector.ask(operation, signal) : connector.perform(operation, signal)
+  const tooLate = new Promise<Reply>(resolve => {
+    signal.addEventListener('abort', () => resolve({ kind: 'unknown', why: 'no answer in time' }), { once: true })
+  })
+  return Promise.race([asked, tooLate]).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
+}
+
+/** A payment is an orphan when nobody can be waiting for its connector any more. */
+const orphanSeconds = 90
+const sweepSeconds = 5
+
+/** Looks for payments whose process died between its two writes. `alone`: at the start nobody else can be at work. */
+export function startSweeping(gateway: Gateway, alone: boolean): { stop(): Promise<void> } {
+  const sweep = async (before: number) => {
+    try {
+      const found = await sweepUnanswered(gateway.database.work, before, gateway.clock.real())
+      if (found > 0) gateway.log.warn({ attempt: found }, 'unanswered payments were found and go to recovery')
+    } catch (error) {
+      gateway.log.warn({ why: (error as Error).message }, 'the search for unanswered payments failed')
+    }
+  }
+  let running = alone ? sweep(gateway.clock.real()) : Promise.resolve()
+  const timer = setInterval(() => {
+    running = running.then(() => sweep(gateway.clock.real() - orphanSeconds * 1000))
+  }, sweepSeconds * 1000).unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}

@@ -1,0 +1,78 @@
+// The database of a process: the embedded one in DATA_DIR, or the one that DATABASE_URL names. Migrated, keys checked, seeded.
+
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import type { Clock, Random } from '../clock.ts'
+import { type Config, ConfigError } from '../config.ts'
+import { type EmbeddedDatabase, startEmbedded } from '../database/embedded.ts'
+import { claimFolder } from '../database/folder.ts'
+import { migrate } from '../database/migrate.ts'
+import { legacyToken } from '../merchants/directory.ts'
+import { applySeed, readSeed } from '../merchants/seed.ts'
+import { checkKeys, type Keys, keyedHash } from '../vault/keys.ts'
+
+export type Opened = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
+
+export const sandboxSeed = fileURLToPath(new URL('../../seeds/sandbox.json', import.meta.url))
+
+/** The lowest PostgreSQL that the schema and the statements are written for. */
+const oldestServer = 150_000
+
+export async function openDatabase(config: Config, say: (text: string) => void): Promise<Opened> {
+  // A live gateway with a database of its own needs no folder to itself: several may share the machine.
+  if (config.databaseUrl !== undefined) return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
+  const claim = claimFolder(config.dataDir)
+  try {
+    const embedded = await startEmbedded({ dataDir: config.dataDir, say })
+    const { host, port, user, database } = embedded
+    return {
+      connection: { host, port, user, database, ssl: false },
+      embedded,
+      async close() {
+        await embedded.stop()
+        claim.release()
+      },
+    }
+  } catch (error) {
+    claim.release()
+    throw error
+  }
+}
+
+export async function prepareDatabase(
+  config: Config,
+  { connection }: Opened,
+  clock: Clock,
+  random: Random,
+): Promise<{ keys: Keys }> {
+  const keys = config.keys(() => random.bytes(32))
+  const pool = new pg.Pool({ ...connection, max: 2, connectionTimeoutMillis: 10_000 })
+  pool.on('error', () => {}) // the next statement says what is wrong
+  try {
+    const { rows } = await pool.query<{ server_version_num: string }>('show server_version_num').catch(error => {
+      throw new ConfigError(`The database cannot be reached: ${error.message}.`)
+    })
+    if (Number(rows[0]!.server_version_num) < oldestServer)
+      throw new ConfigError(`PostgreSQL 15 or newer is needed; this server is ${rows[0]!.server_version_num}.`)
+    await migrate(pool, new Date(clock.real()).toISOString())
+    await checkKeys(pool, keys)
+    if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
+    else await refuseSandboxToken(pool, keys)
+    if (config.seedFile !== undefined) await applySeed(pool, keys, clock, random, readSeed(config.seedFile))
+    return { keys }
+  } finally {
+    await pool.end()
+  }
+}
+
+/** The sandbox's token is printed in the documentation: a live gateway must not know it. */
+async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
+  for (const token of readSeed(sandboxSeed).tokens ?? []) {
+    const sent = 'token' in token ? token.token : legacyToken(token.userId, token.password)
+    const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = $1 and revoked_at is null', [
+      keyedHash(keys, 'token', sent),
+    ])
+    if (rowCount === 1)
+      throw new ConfigError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
+  }
+}

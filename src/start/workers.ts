@@ -1,0 +1,64 @@
+// WORKERS above 1: one primary process holds DATA_DIR and the database, so many gateway processes share its port.
+
+import cluster, { type Worker } from 'node:cluster'
+import { systemClock, systemRandom } from '../clock.ts'
+import { type Config, readConfig } from '../config.ts'
+import { makeLog } from '../log.ts'
+import type { Opened } from './database.ts'
+import { type Running, startGateway } from './gateway.ts'
+
+/** What a worker cannot find out by itself. */
+type Order = { readonly connection: Opened['connection'] }
+
+export const startWorkers = {
+  /** Starts the workers and replaces one that dies. */
+  async primary(config: Config, { connection }: Opened): Promise<Running> {
+    let stopping = false
+    const order: Order = { connection }
+    const fork = () =>
+      new Promise<{ worker: Worker; port: number }>((resolve, reject) => {
+        const worker = cluster.fork()
+        worker.once('online', () => worker.send(order))
+        worker.once('message', ({ port }: { port: number }) => resolve({ worker, port }))
+        worker.once('exit', code => reject(new Error(`a worker ended with code ${code}`)))
+      })
+    const first = await Promise.all(Array.from({ length: config.workers }, fork))
+    cluster.on('exit', () => {
+      if (!stopping) void fork().catch(() => {})
+    })
+    return {
+      port: first[0]!.port,
+      async stop() {
+        stopping = true
+        const workers = Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
+        await Promise.all(
+          workers.map(worker => {
+            const gone = new Promise<void>(resolve => worker.once('exit', () => resolve()))
+            worker.send('stop')
+            return gone
+          }),
+        )
+      },
+    }
+  },
+
+  async worker(projectFolder: string): Promise<void> {
+    const config = readConfig(process.env, projectFolder)
+    const order = await new Promise<Order>(resolve => process.once('message', resolve as (message: unknown) => void))
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {}) // the primary tells when to stop
+    const keys = config.keys(() => systemRandom.bytes(32))
+    const running = await startGateway({
+      config,
+      keys,
+      connection: order.connection,
+      clock: systemClock,
+      random: systemRandom,
+      log: makeLog(config.logLevel),
+      alone: false,
+    })
+    const stop = () => running.stop().then(() => process.exit(0))
+    process.once('message', stop)
+    process.once('disconnect', stop) // the primary died
+    process.send!({ port: running.port })
+  },
+}

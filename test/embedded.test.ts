@@ -1,0 +1,276 @@
+// The data folder and the PostgreSQL in it: who may have them, and that what was written is found again, however it ended.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import pg from 'pg'
+import { type EmbeddedDatabase, startEmbedded } from '../src/database/embedded.ts'
+import { claimFolder, FolderError } from '../src/database/folder.ts'
+import { isSameProcess, markRunning, processIdentity } from '../src/database/running.ts'
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-test-')))
+const isRoot = process.getuid?.() === 0
+after(() => rmSync(root, { recursive: true, force: true }))
+
+test('the first start makes the database, the second finds what the first one wrote', async () => {
+  const dataDir = join(root, 'first')
+  await withDatabase(dataDir, async (db, said) => {
+    assert.equal(db.created, true)
+    assert.match(said.join(), /Making a database/)
+    assert.equal(db.host, join(dataDir, 'socket'))
+    await query(db, 'create table notes (text text)')
+    await query(db, `insert into notes values ('kept')`)
+    assert.deepEqual(await query(db, 'show listen_addresses'), [{ listen_addresses: '' }])
+    assert.deepEqual(await query(db, 'show data_checksums'), [{ data_checksums: 'on' }])
+    assert.deepEqual(await query(db, 'show server_encoding'), [{ server_encoding: 'UTF8' }])
+  })
+  await withDatabase(dataDir, async (db, said) => {
+    assert.equal(db.created, false)
+    assert.deepEqual(said, [])
+    assert.deepEqual(await query(db, 'select text from notes'), [{ text: 'kept' }])
+    await Promise.all([db.stop(), db.stop()])
+    await db.stop()
+  })
+  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres.log'])
+  for (const folder of [dataDir, join(dataDir, 'postgres')]) assert.equal(statSync(folder).mode & 0o777, 0o700)
+})
+
+test('outside tests a commit is on the disk', async () => {
+  await withDatabase(
+    join(root, 'first'),
+    async db => {
+      assert.deepEqual(await query(db, 'show fsync'), [{ fsync: 'on' }])
+      assert.deepEqual(await query(db, 'show synchronous_commit'), [{ synchronous_commit: 'on' }])
+    },
+    false,
+  )
+})
+
+test('the server a killed gateway left is stopped, and its data found', async () => {
+  const dataDir = join(root, 'first')
+  const gateway = runScript(`
+    claimFolder(${JSON.stringify(dataDir)})
+    await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, say() {}, fast: true })
+    console.log('started')
+    setInterval(() => {}, 1000)`)
+  assert.equal(await firstLine(gateway), 'started')
+  const orphan = postmasterPid(dataDir)
+  gateway.kill('SIGKILL')
+  await once(gateway, 'exit')
+  assert.notEqual(processIdentity(orphan), undefined, 'the server outlives its gateway')
+  await withDatabase(dataDir, async (db, said) => {
+    assert.equal(processIdentity(orphan), undefined)
+    assert.match(said.join(), new RegExp(`pid ${orphan}\\b`))
+    assert.deepEqual(await query(db, 'select text from notes'), [{ text: 'kept' }])
+  })
+})
+
+test('a server that ends by itself is told, and a pid that is somebody else’s now is left alone', async () => {
+  const dataDir = join(root, 'first')
+  await withDatabase(dataDir, async db => {
+    process.kill(postmasterPid(dataDir), 'SIGKILL')
+    assert.match(await db.exited, /ready to accept connections/)
+  })
+  const stranger = spawn('sleep', ['60'])
+  const pidFile = join(dataDir, 'postgres/postmaster.pid')
+  writeFileSync(pidFile, readFileSync(pidFile, 'utf8').replace(/^\d+/, String(stranger.pid)))
+  await withDatabase(dataDir, async db => {
+    assert.deepEqual(await query(db, 'select text from notes'), [{ text: 'kept' }])
+  })
+  assert.equal(stranger.exitCode ?? stranger.signalCode, null)
+  stranger.kill()
+})
+
+test('a start that failed says why, and leaves nothing running', async () => {
+  const dataDir = join(root, 'broken')
+  mkdirSync(join(dataDir, 'postgres'), { recursive: true })
+  await assert.rejects(
+    withDatabase(dataDir, async () => {}),
+    hasMessage('holds no database'),
+  )
+  rmSync(join(dataDir, 'postgres'), { recursive: true })
+  mkdirSync(join(dataDir, 'postgres.new-interrupted'))
+  await withDatabase(dataDir, async () => {})
+  assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres.log'])
+  rmSync(join(dataDir, 'postgres/global/pg_control'))
+  await assert.rejects(
+    withDatabase(dataDir, async () => {}),
+    hasMessage('could not find the database system'),
+  )
+  assert.equal(existsSync(join(dataDir, 'postgres/postmaster.pid')), false)
+})
+
+test('a path too long for a socket gets a private folder among the temporary files', async () => {
+  const dataDir = join(root, 'long'.repeat(25))
+  let host = ''
+  await withDatabase(dataDir, async db => {
+    host = db.host
+    assert.equal(host.startsWith(join(realpathSync(tmpdir()), 'tollgate-')), true)
+    assert.equal(statSync(host).mode & 0o777, 0o700)
+  })
+  assert.equal(existsSync(host), false)
+  writeFileSync(host, '')
+  await assert.rejects(
+    withDatabase(dataDir, async () => {}),
+    hasMessage(host),
+  )
+  rmSync(host)
+})
+
+test('the database is started only by who holds the folder', async () => {
+  await assert.rejects(startEmbedded({ dataDir: root, say() {} }), /claimed/)
+})
+
+test('a folder has one holder: the second is told who', async () => {
+  const dataDir = join(root, 'held')
+  const claim = claimFolder(dataDir)
+  assert.throws(() => claimFolder(dataDir), hasMessage(dataDir, `pid ${process.pid}`))
+  const other = runScript(claimAndTell(dataDir))
+  assert.match(await firstLine(other), new RegExp(`in use by another gateway \\(pid ${process.pid}\\)`))
+  claim.release()
+  claim.release()
+  claimFolder(dataDir).release()
+  assert.deepEqual(readdirSync(dataDir), [])
+})
+
+test('the lock of a dead holder is taken over', () => {
+  const dataDir = join(root, 'stale')
+  mkdirSync(dataDir)
+  const stale = {
+    'a pid that nobody has': '4194305\nalive\n',
+    'a pid given to another process': '1\nearlier-boot/1\n',
+    'a cut off file': '',
+  }
+  for (const [name, text] of Object.entries(stale)) {
+    writeFileSync(join(dataDir, 'gateway.lock'), text)
+    const claim = claimFolder(dataDir)
+    assert.match(readFileSync(join(dataDir, 'gateway.lock'), 'utf8'), new RegExp(`^${process.pid}\n`), name)
+    claim.release()
+  }
+  // The one who was replacing a dead one's lock died too.
+  for (const lock of ['gateway.lock', 'gateway.lock.next']) writeFileSync(join(dataDir, lock), '4194305\nalive\n')
+  claimFolder(dataDir).release()
+  assert.deepEqual(readdirSync(dataDir), [])
+})
+
+test('of eight starters at the same instant one takes over the lock of a dead holder', async () => {
+  const dataDir = join(root, 'raced')
+  mkdirSync(dataDir)
+  writeFileSync(join(dataDir, 'gateway.lock'), '4194305\nalive\n')
+  const at = Date.now() + 2500
+  const script = `await new Promise(resolve => setTimeout(resolve, ${at} - Date.now() - 20))
+    while (Date.now() < ${at});${claimAndTell(dataDir)}`
+  const starters = Array.from({ length: 8 }, () => runScript(script))
+  const answers = await Promise.all(starters.map(firstLine))
+  assert.equal(answers.filter(answer => answer === 'mine').length, 1, answers.join('\n'))
+  assert.equal(answers.filter(answer => answer.includes('in use by another gateway')).length, 7, answers.join('\n'))
+  for (const starter of starters) starter.kill('SIGKILL')
+})
+
+test('what cannot be the folder is said plainly', () => {
+  const file = join(root, 'file')
+  writeFileSync(file, '')
+  assert.throws(() => claimFolder(file), hasMessage(file, 'is not a folder'))
+  assert.throws(() => claimFolder(join(file, 'below')), hasMessage(file, 'is not a folder'))
+})
+
+test('a folder that cannot be written to is said plainly', { skip: isRoot && 'root may write everywhere' }, () => {
+  const folder = join(root, 'closed')
+  mkdirSync(folder)
+  chmodSync(folder, 0o500)
+  assert.throws(() => claimFolder(folder), hasMessage(folder, 'is not writable'))
+  assert.throws(() => claimFolder(join(folder, 'below')), hasMessage(folder, 'cannot be made'))
+})
+
+test('a process is the same only with its identity', () => {
+  const own = processIdentity(process.pid)
+  assert.ok(own)
+  assert.equal(processIdentity(process.pid), own)
+  assert.equal(isSameProcess(process.pid, own), true)
+  assert.equal(isSameProcess(process.pid, 'another'), own === 'alive')
+  for (const nobody of [0, -1, Number.NaN, 4194305]) assert.equal(processIdentity(nobody), undefined)
+})
+
+test('a running gateway marks node_modules until it ends', () => {
+  const marker = new URL(`../node_modules/.tollgate-running-${process.pid}`, import.meta.url)
+  const unmark = markRunning()
+  if (existsSync(marker)) assert.equal(readFileSync(marker, 'utf8').trim(), processIdentity(process.pid))
+  unmark()
+  unmark()
+  assert.equal(existsSync(marker), false)
+})
+
+async function withDatabase(
+  dataDir: string,
+  use: (db: EmbeddedDatabase, said: string[]) => Promise<void>,
+  fast = true,
+): Promise<void> {
+  const claim = claimFolder(dataDir)
+  try {
+    const said: string[] = []
+    const db = await startEmbedded({ dataDir, say: text => said.push(text), fast })
+    try {
+      await use(db, said)
+    } finally {
+      await db.stop()
+    }
+  } finally {
+    claim.release()
+  }
+}
+
+async function query({ host, port, user, database }: EmbeddedDatabase, text: string): Promise<unknown[]> {
+  const client = new pg.Client({ host, port, user, database, ssl: false })
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+function postmasterPid(dataDir: string): number {
+  return Number(readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')[0])
+}
+
+/** Runs lines of a small script in a process of its own, with what this file tests imported. */
+function runScript(lines: string): ChildProcess {
+  const imports = ['embedded', 'folder'].map(name => `await import('${new URL(`../src/database/${name}.ts`, import.meta.url)}')`)
+  const script = `const { claimFolder, startEmbedded } = { ...${imports.join(', ...')} }\n${lines}`
+  return spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+}
+
+/** Claims the folder and holds it until killed, or says why not. */
+function claimAndTell(dataDir: string): string {
+  return `
+    try {
+      claimFolder(${JSON.stringify(dataDir)})
+      console.log('mine')
+      setInterval(() => {}, 1000)
+    } catch (error) {
+      console.log(error.message)
+    }`
+}
+
+async function firstLine(child: ChildProcess): Promise<string> {
+  const [chunk] = await once(child.stdout!, 'data')
+  return String(chunk).trim()
+}
+
+function hasMessage(...parts: string[]): (error: Error) => boolean {
+  return error => error instanceof FolderError && parts.every(part => error.message.includes(part))
+}

@@ -1,0 +1,73 @@
+// A migrated database of its own for each test file, cloned from a template. The whole run shares one server, started by scripts/test.ts;
+// a test file that is run alone starts its own.
+
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { startEmbedded } from '../../src/database/embedded.ts'
+import { claimFolder } from '../../src/database/folder.ts'
+import { migrate } from '../../src/database/migrate.ts'
+
+export type TestDatabase = { readonly connection: pg.PoolConfig; drop(): Promise<void> }
+export type TestServer = { readonly connection: pg.PoolConfig; stop(): Promise<void> }
+
+const template = 'tollgate_template'
+
+/** A server in a temporary folder, with the template made. */
+export async function startTestServer(): Promise<TestServer> {
+  const given = process.env.TEST_DATABASE_URL
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
+  const claim = given ? undefined : claimFolder(folder)
+  const server = given ? undefined : await startEmbedded({ dataDir: folder, say: () => {}, fast: true })
+  const connection: pg.PoolConfig = server
+    ? { host: server.host, port: server.port, user: server.user, database: server.database, ssl: false }
+    : { connectionString: given }
+  await withPool(connection, async pool => {
+    await pool.query(`drop database if exists ${template}`)
+    await pool.query(`create database ${template}`)
+  })
+  await withPool(inDatabase(connection, template), pool => migrate(pool, new Date().toISOString()))
+  return {
+    connection,
+    async stop() {
+      await server?.stop()
+      claim?.release()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A fresh database with the schema and no rows. */
+export async function makeDatabase(): Promise<TestDatabase> {
+  const shared = process.env.TEST_SERVER
+  const own = shared ? undefined : await startTestServer()
+  const connection: pg.PoolConfig = own ? own.connection : JSON.parse(shared!)
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await withPool(connection, pool => pool.query(`create database ${name} template ${template}`))
+  return {
+    connection: inDatabase(connection, name),
+    async drop() {
+      await withPool(connection, pool => pool.query(`drop database if exists ${name} with (force)`))
+      await own?.stop()
+    },
+  }
+}
+
+function inDatabase(connection: pg.PoolConfig, database: string): pg.PoolConfig {
+  if (connection.connectionString === undefined) return { ...connection, database }
+  const url = new URL(connection.connectionString)
+  url.pathname = `/${database}`
+  return { connectionString: url.href }
+}
+
+export async function withPool<Value>(connection: pg.PoolConfig, work: (pool: pg.Pool) => Promise<Value>): Promise<Value> {
+  const pool = new pg.Pool({ ...connection, max: 1 })
+  pool.on('error', () => {})
+  try {
+    return await work(pool)
+  } finally {
+    await pool.end()
+  }
+}

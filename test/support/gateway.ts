@@ -1,0 +1,143 @@
+// A gateway in this process on a port of its own and a database of its own, as a sandbox, and a client that speaks to it over HTTP.
+
+import pg from 'pg'
+import { type Clock, type Random, systemClock, systemRandom } from '../../src/clock.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Log } from '../../src/gateway.ts'
+import { legacyToken } from '../../src/merchants/directory.ts'
+import { applySeed, readSeed, type Seed } from '../../src/merchants/seed.ts'
+import { sandboxSeed } from '../../src/start/database.ts'
+import { startGateway } from '../../src/start/gateway.ts'
+import { type Keys, makeKeys } from '../../src/vault/keys.ts'
+import { makeDatabase } from './database.ts'
+
+export const testKeys: Keys = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
+
+export const sandbox = {
+  entityId: '5a11d0000000000000000000000000c1',
+  lenientEntityId: '5a11d0000000000000000000000000c2',
+  merchantId: '5a11d0000000000000000000000000e1',
+  divisionId: '5a11d0000000000000000000000000d1',
+  userId: '5a11d0000000000000000000000000f1',
+  password: 'sandbox-only',
+  accessToken: legacyToken('5a11d0000000000000000000000000f1', 'sandbox-only'),
+}
+
+export const visa = {
+  paymentBrand: 'VISA',
+  'card.number': '4200000000000000',
+  'card.holder': 'Jane Jones',
+  'card.expiryMonth': '05',
+  'card.expiryYear': '2034',
+  'card.cvv': '123',
+}
+
+export type Fields = Record<string, string>
+// biome-ignore lint/suspicious/noExplicitAny: an answer of the interface, looked at field by field
+export type Body = any
+export type Reply = { readonly status: number; readonly body: Body; readonly text: string; readonly headers: Headers }
+
+export type TestGateway = {
+  readonly baseUrl: string
+  readonly pool: pg.Pool
+  readonly connection: pg.PoolConfig
+  readonly logged: readonly string[]
+  post(path: string, fields: Fields, headers?: Record<string, string>): Promise<Reply>
+  get(path: string, query?: Fields, headers?: Record<string, string>): Promise<Reply>
+  /** A payment on the strict channel with a good card. */
+  pay(fields?: Fields): Promise<Reply>
+  /** A capture, refund or reversal on the strict channel. */
+  refer(id: string, fields: Fields, headers?: Record<string, string>): Promise<Reply>
+  advance(by: string): Promise<Reply>
+  /** Stops this process's gateway and starts another on the same database. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+export type TestOptions = {
+  readonly clock?: Clock
+  readonly random?: Random
+  readonly seed?: Seed
+  readonly environment?: Record<string, string>
+  readonly alone?: boolean
+}
+
+export async function testGateway(options: TestOptions = {}): Promise<TestGateway> {
+  const { clock = systemClock, random = systemRandom, alone = true } = options
+  const database = await makeDatabase()
+  const pool = new pg.Pool({ ...database.connection, max: 4 })
+  pool.on('error', () => {})
+  await applySeed(pool, testKeys, clock, random, readSeed(sandboxSeed))
+  if (options.seed) await applySeed(pool, testKeys, clock, random, options.seed)
+  const config = readConfig({ PORT: '0', HOST: '127.0.0.1', ...options.environment }, '/nonexistent')
+  const logged: string[] = []
+  const write = (level: string) => (fields: object, message: string) =>
+    void logged.push(JSON.stringify({ level, message, ...fields }))
+  const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+  const start = () => startGateway({ config, keys: testKeys, connection: database.connection, clock, random, log, alone })
+  let running = await start()
+
+  const test: TestGateway = {
+    get baseUrl() {
+      return `http://127.0.0.1:${running.port}`
+    },
+    pool,
+    connection: database.connection,
+    logged,
+    post: (path, fields, headers = {}) =>
+      exchange(`${test.baseUrl}${path}`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${sandbox.accessToken}`,
+          'Content-Type': 'application/x-www-form-urlencoded; charset=UTF-8',
+          ...headers,
+        },
+        body: new URLSearchParams(fields).toString(),
+      }),
+    get: (path, query = {}, headers = {}) =>
+      exchange(`${test.baseUrl}${path}?${new URLSearchParams(query)}`, {
+        headers: { Authorization: `Bearer ${sandbox.accessToken}`, ...headers },
+      }),
+    pay: (fields = {}) =>
+      test.post('/v1/payments', {
+        entityId: sandbox.entityId,
+        paymentType: 'DB',
+        amount: '92.00',
+        currency: 'EUR',
+        ...visa,
+        ...fields,
+      }),
+    refer: (id, fields, headers) => test.post(`/v1/payments/${id}`, { entityId: sandbox.entityId, ...fields }, headers),
+    advance: by => test.post('/sandbox/clock', { entityId: sandbox.entityId, advance: by }),
+    async restart() {
+      await running.stop()
+      running = await start()
+    },
+    async stop() {
+      await running.stop()
+      await pool.end()
+      await database.drop()
+    },
+  }
+  return test
+}
+
+async function exchange(url: string, init: RequestInit): Promise<Reply> {
+  const response = await fetch(url, init)
+  const text = await response.text()
+  return { status: response.status, body: JSON.parse(text), text, headers: response.headers }
+}
+
+/** Tries until something holds, for what happens in the background. */
+export async function eventually<Value>(
+  look: () => Promise<Value | undefined | false>,
+  what: string,
+  seconds = 20,
+): Promise<Value> {
+  for (const until = Date.now() + seconds * 1000; Date.now() < until; ) {
+    const found = await look()
+    if (found) return found
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  throw new Error(`never happened: ${what}`)
+}
