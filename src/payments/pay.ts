@@ -88,8 +88,9 @@ export function keptFields(
 ): (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = []
   for (const [name, value] of values) {
+    if (elsewhere.has(name)) continue
     const { parameter, row, path } = known.get(name)!
-    if (parameter.secret || !(parameter.echo || parameter.keep) || elsewhere.has(name)) continue
+    if (parameter.secret || !(parameter.echo || parameter.keep)) continue
     // Items of a lenient channel may have been counted anew.
     fields.push([row.includes('[n]') ? wireName(path) : name, value])
   }
