@@ -198,7 +198,7 @@ const wrongType = (type: string): Refusal => ({
   parameterErrors: [{ name: 'paymentType', message: 'must be CP, RF or RV here' }],
 })
 
-/** Amount and currency: both for CP and RF, both or neither for RV, where a currency alone is a full reversal too. */
+/** Amount and currency: both for CP and RF, which the form has checked; both or neither for RV, where a currency alone is a full reversal too. */
 function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): Refusal | undefined {
   if (type === 'RV') {
     if (!values.has('amount') || values.has('currency')) return undefined
@@ -208,9 +208,6 @@ function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): R
       parameterErrors: [{ name: 'currency', message: 'is required for a partial reversal' }],
     }
   }
-  const missing = ['amount', 'currency'].filter(name => !values.has(name))
-  if (missing.length > 0)
-    return { refused: 'invalidParameter', kept: false, parameterErrors: missing.map(name => ({ name, message: 'is required' })) }
   if (hundredths(values.get('amount')!) === 0)
     return { refused: 'zeroAmount', kept: false, parameterErrors: [{ name: 'amount', message: 'must be above zero' }] }
   return undefined
