@@ -208,6 +208,20 @@ describe('rules of the simulator', () => {
   })
 })
 
+describe('a PA.CP that is sent again under its key', () => {
+  const again = async (amount: string) => {
+    const fields = { entityId: channel.ruled, paymentType: 'PA.CP', amount, currency: 'EUR', ...visa }
+    const send = () =>
+      gateway.post('/v1/payments', fields, { ...as(token), 'Idempotency-Key': `split ${amount}`.replace(' ', '-') })
+    const first = await send()
+    const others = await Promise.all([send(), send()])
+    for (const { status, text } of others) assert.deepEqual([status, text], [first.status, first.text])
+    return first
+  }
+  it('gets the same bytes when it succeeded', async () => void check(await again('65.00'), 200, '000.100.110'))
+  it('gets the same bytes when its capture was declined', async () => void check(await again('66.00'), 400, '800.100.152'))
+})
+
 describe('status reads', () => {
   it('are limited for each payment and minute where the channel says so', async () => {
     const first = check(await pay(channel.throttled), 200, '000.100.110').id

@@ -74,6 +74,7 @@ function paymentOf(gateway: Gateway, request: PaymentRequest, choice: Choice | R
       ndc,
       fields: [...keptFields(values, known), ['descriptor', descriptorFor(channel, id, values.get('descriptor'))]],
       ...(number !== undefined && number.length > 8 && { card: maskedCard(number) }),
+      ...(chosen?.capture && { captureAtOnce: true as const }),
     },
   }
 }
