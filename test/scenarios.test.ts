@@ -34,6 +34,7 @@ before(async () => {
       visa: card('VISA', '4200000000000000', '123'),
       master: card('MASTER', '5454545454545454', '123'),
       amex: card('AMEX', '377777777777770', '1234'),
+      expiry: 'card.expiryMonth=05 card.expiryYear=2034',
       run: Math.random().toString(36).slice(2, 10).padEnd(8, 'x'),
     },
   }

@@ -68,7 +68,7 @@ export function formChecker(kind: RequestKind): (form: Form, lenient: boolean) =
     for (const [row, message] of Object.entries(kind.refused ?? {})) {
       for (const [name, { row: sent }] of known) if (sent === row) errors.push({ name, message })
     }
-    for (const name of kind.required) {
+    for (const name of [...kind.required, ...(kind.needed?.(values) ?? [])]) {
       if (!values.has(name) && !errors.some(error => error.name === name)) errors.push({ name, message: 'is required' })
     }
     checkIndexes(judge)

@@ -1,10 +1,13 @@
 // Which parameter groups each request takes, and which parameters it must carry. What a payment method needs beyond that stands with its connector.
 
+import { cardBrand } from './brands.ts'
 import type { Group } from './parameters/table.ts'
 
 export type RequestKind = {
   readonly groups: readonly Group[]
   readonly required: readonly string[]
+  /** Names that the values of others make necessary, so that they are named together with whatever else is wrong. */
+  readonly needed?: (values: ReadonlyMap<string, string>) => readonly string[]
   /** Known parameters that this request refuses, with the rule that says why. */
   readonly refused?: Readonly<Record<string, string>>
 }
@@ -43,13 +46,23 @@ const followUp: readonly Group[] = [
   'asynchronous',
 ]
 
+/** A payment by card, as its brand or its number says, needs number and expiry. */
+const cardNeeds: RequestKind['needed'] = values =>
+  values.has('card.number') || cardBrand(values.get('paymentBrand') ?? '')
+    ? ['card.number', 'card.expiryMonth', 'card.expiryYear']
+    : []
+
+/** A capture and a refund say how much; a reversal may be a full one. */
+const followUpNeeds: RequestKind['needed'] = values =>
+  ['CP', 'RF'].includes(values.get('paymentType') ?? '') ? ['amount', 'currency'] : []
+
 const onlyInCheckouts = { 'overridePaymentType[brand]': 'is accepted only when a checkout is created' }
 
 export const requests = {
   /** POST /v1/payments */
-  payment: { groups: payment, required: ['paymentType', 'amount', 'currency'], refused: onlyInCheckouts },
+  payment: { groups: payment, required: ['paymentType', 'amount', 'currency'], needed: cardNeeds, refused: onlyInCheckouts },
   /** POST /v1/payments/{id}: amount and currency depend on the type, see `payments/rules`. */
-  backoffice: { groups: followUp, required: ['paymentType'], refused: onlyInCheckouts },
+  backoffice: { groups: followUp, required: ['paymentType'], needed: followUpNeeds, refused: onlyInCheckouts },
   /** GET of one record by its id. */
   read: { groups: ['common', 'authentication'], required: [] },
   /** GET /v1/query, GET /v1/payments and GET /v3/query. */

@@ -47,6 +47,12 @@ export function told(
 ): Answer {
   return json(
     status,
-    plainRecord(results[name], gateway.build, gateway.clock.real(), ndcOf(request, entityId), more, parameterErrors),
+    plainRecord(results[name], gateway.build, timeOf(gateway, entityId), ndcOf(request, entityId), more, parameterErrors),
   )
+}
+
+/** The business time of the merchant whose entity is named, so that its answers stay in order when its clock is moved. */
+function timeOf(gateway: Gateway, entityId: string | undefined): number {
+  const entity = entityId === undefined ? undefined : gateway.directory.entity(entityId)
+  return entity && 'merchantId' in entity ? gateway.directory.businessTime(entity.merchantId) : gateway.clock.real()
 }

@@ -27,6 +27,7 @@ const limits = {
   requestTimeout: 30_000,
   connectionsCheckingInterval: 2_000,
   keepAliveTimeout: 65_000,
+  requireHostHeader: false, // a missing one is refused below, in JSON like everything else
 }
 
 // What the live platform sends, so that clients and scanners see the same.
@@ -57,12 +58,12 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     const started = performance.now()
     const number = randomHex(gateway.random)
     readBody(incoming, body => {
-      const request = requestOf(incoming, typeof body === 'string' ? body : '', number)
+      const request = requestOf(incoming, body ?? '', number)
       Promise.resolve()
         .then(() => answer(request, incoming, body))
         .catch(error => failed(request, error))
         .then(made => {
-          send(outgoing, made, typeof body !== 'string')
+          send(outgoing, made, body === undefined || isHostless(incoming))
           gateway.log.debug(
             {
               ndc: number,
@@ -77,9 +78,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     })
   }
 
-  function answer(request: Request, incoming: IncomingMessage, body: string | ResultName): Answer | Promise<Answer> {
+  function answer(request: Request, incoming: IncomingMessage, body: string | undefined): Answer | Promise<Answer> {
     if (closing) return told(gateway, request, 503, 'shuttingDown')
-    if (body === 'bodyTooLarge') return told(gateway, request, 413, body)
+    if (body === undefined) return told(gateway, request, 413, 'bodyTooLarge')
+    if (isHostless(incoming)) return told(gateway, request, 400, 'malformedRequest')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
       return told(gateway, request, 403, 'tlsRequired')
     if (request.method === 'POST' && !isForm(incoming.headers['content-type']))
@@ -116,7 +118,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 
   function requestOf(incoming: IncomingMessage, body: string, number: string): Request {
-    const url = incoming.url ?? '/'
+    const url = (incoming.url ?? '/').replace(/^https?:\/\/[^/?]*/i, '') // a target may be a whole address, as proxies send it
     const mark = url.indexOf('?')
     const path = (mark < 0 ? url : url.slice(0, mark)).replace(/\/{2,}/g, '/')
     return {
@@ -147,6 +149,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   const server = options.tls
     ? https.createServer({ ...limits, ...options.tls, minVersion: 'TLSv1.2' }, listener)
     : http.createServer(limits, listener)
+  server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (!socket.writable) return
     const [status, name]: [number, ResultName] =
@@ -187,7 +190,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 }
 
-function readBody(incoming: IncomingMessage, done: (body: string | ResultName) => void): void {
+const isHostless = ({ httpVersion, headers }: IncomingMessage): boolean => httpVersion === '1.1' && headers.host === undefined
+
+/** Reads the body; undefined when it is too large. */
+function readBody(incoming: IncomingMessage, done: (body: string | undefined) => void): void {
   const chunks: Buffer[] = []
   let length = 0
   let over = false
@@ -196,7 +202,7 @@ function readBody(incoming: IncomingMessage, done: (body: string | ResultName) =
     if (length <= bodyMax) chunks.push(chunk)
     else if (!over) {
       over = true
-      done('bodyTooLarge') // the rest is not read: the answer closes the connection
+      done(undefined) // the rest is not read: the answer closes the connection
       incoming.pause()
     }
   })

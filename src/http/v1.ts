@@ -37,8 +37,8 @@ export function v1(gateway: Gateway): V1 {
     query: formChecker(requests.query),
   }
 
-  /** Reads the body of a POST, finds the caller and its channel, judges the form. */
-  function admit(request: Request, judge: (form: Form, lenient: boolean) => Checked): PaymentRequest | Answer {
+  /** Reads the body of a POST and finds the caller. */
+  function identify(request: Request): { form: Form; caller: Caller } | Answer {
     const form = readForm(request.body)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
@@ -52,7 +52,16 @@ export function v1(gateway: Gateway): V1 {
         'parametersInQuery',
         inQuery.map(name => ({ name, message: 'must be in the body of a POST, not in its URL' })),
       )
-    const channel = channelOf(gateway, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
+    return { form, caller }
+  }
+
+  /** Judges the form of a POST by its channel. */
+  function admit(
+    request: Request,
+    { form, caller }: { form: Form; caller: Caller },
+    channel: Channel | undefined,
+    judge: (form: Form, lenient: boolean) => Checked,
+  ): PaymentRequest | Answer {
     if (!channel)
       return wrong(request, form, caller, 'entityTooBroad', [
         { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
@@ -75,6 +84,18 @@ export function v1(gateway: Gateway): V1 {
       ndc: ndcOf(request, caller.entityId),
       ...(key !== undefined && { key: requestKey(gateway, request.path, key, form) }),
     }
+  }
+
+  /** The channel that the request names, or that the merchant's rules choose. */
+  const ruledChannel = ({ form, caller }: { form: Form; caller: Caller }): Channel | undefined =>
+    channelOf(gateway, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
+
+  /** A merchant's capture, refund or reversal goes to the channel of its payment: a reversal has nothing that a rule could go by. */
+  async function channelOfReference({ entity, merchantId }: Caller, id: string): Promise<Channel | undefined> {
+    if (entity.kind === 'channel') return undefined
+    const payment = await readPayment(gateway, merchantId, id)
+    const channel = payment && gateway.directory.entity(payment.channelId)
+    return channel?.kind === 'channel' ? channel : undefined
   }
 
   /** An answer to a bad request: all wrong parameters, and the type and brand that were asked for. */
@@ -139,16 +160,21 @@ export function v1(gateway: Gateway): V1 {
 
   return {
     async postPayment(request) {
-      const admitted = admit(request, check.payment)
+      const identified = identify(request)
+      if (!('caller' in identified)) return identified
+      const admitted = admit(request, identified, ruledChannel(identified), check.payment)
       if (!('channel' in admitted)) return admitted
       return answerOf(request, admitted, await pay(gateway, admitted))
     },
 
     async postFollowUp(request, referenceId) {
-      const admitted = admit(request, check.backoffice)
-      if (!('channel' in admitted)) return admitted
+      const identified = identify(request)
+      if (!('caller' in identified)) return identified
       // An id that cannot be one of ours names no payment.
       const id = isId(referenceId) ? referenceId : '0'.repeat(32)
+      const channel = (await channelOfReference(identified.caller, id)) ?? ruledChannel(identified)
+      const admitted = admit(request, identified, channel, check.backoffice)
+      if (!('channel' in admitted)) return admitted
       const said = await followUp(gateway, { ...admitted, referenceId: id })
       if ('unknown' in said) {
         const { channel, values } = admitted

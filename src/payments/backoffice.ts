@@ -11,6 +11,7 @@ import type { Channel } from '../merchants/directory.ts'
 import { unseal } from '../vault/seal.ts'
 import { carryOut, operationOf, refuse, type Said } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
+import { descriptorFor } from './descriptor.ts'
 import { awaitTwin } from './idempotency.ts'
 import { reserves } from './journal.ts'
 import { keptFields, type PaymentRequest, sealPlace } from './pay.ts'
@@ -122,9 +123,10 @@ function decide(
         { offered: connector?.operations[type] !== undefined, partialReversal: connector?.partialReversal === true },
       )
   const open = reversalOpen(root, followers)
+  const id = timeOrderedId(gateway.clock.real(), gateway.random)
   const payment: Payment = {
     merchantId: channel.merchantId,
-    id: timeOrderedId(gateway.clock.real(), gateway.random),
+    id,
     channelId: channel.id,
     rootId: root.id,
     referenceId: reference.id,
@@ -139,7 +141,11 @@ function decide(
     recordedAt: gateway.clock.real(),
     record: {
       ndc: request.ndc,
-      fields: [...inheritedFields(values, reference), ...keptFields(values, request.known), ...ownDescriptor(values)],
+      fields: [
+        ...inheritedFields(values, reference),
+        ...keptFields(values, request.known),
+        ['descriptor', descriptorOf(channel, id, values, reference)],
+      ],
       ...(root.record.card && { card: root.record.card }),
       ...(type === 'CP' && { releases: open }),
       ...(type === 'RV' && { releasesAtIssuer: releasesAtIssuer(now, root) }),
@@ -149,7 +155,7 @@ function decide(
 }
 
 /** Absent from the request, these are those of the referenced payment (decisions, 29). */
-const inherited = ['descriptor', 'merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId']
+const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId']
 
 function inheritedFields(values: ReadonlyMap<string, string>, reference: Answered): (readonly [string, string])[] {
   return reference.record.fields.filter(([name]) => inherited.includes(name) && !values.has(name))
@@ -163,8 +169,14 @@ function inheritedTransactionId(
   return merchantTransactionId === undefined ? {} : { merchantTransactionId }
 }
 
-const ownDescriptor = (values: ReadonlyMap<string, string>): (readonly [string, string])[] =>
-  values.has('descriptor') ? [['descriptor', values.get('descriptor')!]] : []
+/** A descriptor of its own is under the channel's setting like that of a first payment; else it is that of the referenced payment. */
+function descriptorOf(channel: Channel, id: string, values: ReadonlyMap<string, string>, { record }: Answered): string {
+  const theirs = record.fields.find(([name]) => name === 'descriptor')?.[1]
+  const sent = values.get('descriptor')
+  return theirs !== undefined && (sent === undefined || channel.settings.descriptor === 'ignore')
+    ? theirs
+    : descriptorFor(channel, id, sent)
+}
 
 /** The payment that an operation refers to, as the connector sees it. */
 export const referenceOf = (root: Answered): NonNullable<Operation['reference']> => ({
@@ -198,7 +210,7 @@ const wrongType = (type: string): Refusal => ({
   parameterErrors: [{ name: 'paymentType', message: 'must be CP, RF or RV here' }],
 })
 
-/** Amount and currency: both for CP and RF, both or neither for RV, where a currency alone is a full reversal too. */
+/** Amount and currency: both for CP and RF, which the form has checked; both or neither for RV, where a currency alone is a full reversal too. */
 function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): Refusal | undefined {
   if (type === 'RV') {
     if (!values.has('amount') || values.has('currency')) return undefined
@@ -208,9 +220,6 @@ function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): R
       parameterErrors: [{ name: 'currency', message: 'is required for a partial reversal' }],
     }
   }
-  const missing = ['amount', 'currency'].filter(name => !values.has(name))
-  if (missing.length > 0)
-    return { refused: 'invalidParameter', kept: false, parameterErrors: missing.map(name => ({ name, message: 'is required' })) }
   if (hundredths(values.get('amount')!) === 0)
     return { refused: 'zeroAmount', kept: false, parameterErrors: [{ name: 'amount', message: 'must be above zero' }] }
   return undefined

@@ -38,6 +38,8 @@ export async function carryOut(gateway: Gateway, carried: Carried): Promise<Said
 /** Asks the connector and waits as long as it declares. What it throws is an unknown outcome: never guess. */
 async function ask(gateway: Gateway, carried: Carried): Promise<Reply> {
   const { connector, operation, payment } = carried
+  const here = closedHere(payment)
+  if (here) return here
   const waiting = new AbortController()
   let gaveUp = false
   const performed = connector
@@ -58,6 +60,19 @@ async function ask(gateway: Gateway, carried: Carried): Promise<Reply> {
   const reply = await Promise.race([performed, tooLate])
   clearTimeout(timer)
   return reply
+}
+
+/** After 72 hours a reversal releases nothing at the issuer any more: the hold is closed here, and no message is sent (decisions, 8). */
+export function closedHere({ record, amount, currency }: Payment): Reply | undefined {
+  if (record.releasesAtIssuer !== false) return undefined
+  return {
+    kind: 'answer',
+    result: 'succeeded',
+    amount,
+    currency,
+    details: { ExtendedDescription: 'Closed without a message' },
+    kept: {},
+  }
 }
 
 /** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */

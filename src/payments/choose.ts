@@ -87,14 +87,7 @@ function brandOf(values: Values, { settings }: Channel): CardBrand | Refusal {
 const isOffered = (offered: readonly string[], brand: string) => offered.length === 0 || offered.includes(brand)
 
 function cardOf(values: Values, brand: CardBrand, { settings }: Channel, now: number): Card | Refusal {
-  const missing = ['card.number', 'card.expiryMonth', 'card.expiryYear'].filter(name => !values.has(name))
-  if (missing.length > 0) {
-    return {
-      refused: 'invalidParameter',
-      kept: false,
-      parameterErrors: missing.map(name => ({ name, message: 'is required for cards' })),
-    }
-  }
+  // The form has checked that number and expiry are there.
   const number = values.get('card.number')!
   const cvv = values.get('card.cvv')
   const [expiryMonth, expiryYear, holder] = [

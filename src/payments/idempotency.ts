@@ -9,8 +9,8 @@ import type { Gateway } from '../gateway.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
-import type { Payment } from './payment.ts'
-import { findKeyOwner, findPayment, type RequestKey } from './store.ts'
+import type { Answered, Payment } from './payment.ts'
+import { findChain, findKeyOwner, findPayment, type RequestKey, wasAnnouncedPending } from './store.ts'
 
 /** Kept so long, in real time. */
 export const keyHours = 72
@@ -51,11 +51,26 @@ export async function awaitTwin(
   const deadline = gateway.clock.real() + twinWaitSeconds * 1000
   for (let pause = 10; ; pause = Math.min(pause * 2, 250)) {
     const first = await findPayment(db, merchantId, owner.paymentId)
-    if (first?.answer) return { outcome: results[first.answer.result].outcome, body: first.answer.body }
-    const announced = first && (await isWaiting(gateway, first))
-    if (first && (announced || gateway.clock.real() >= deadline)) return pendingRecord(gateway, first)
+    const late = gateway.clock.real() >= deadline
+    if (first?.answer) {
+      const told = await saidOf(gateway, first)
+      if (told !== 'capturing') return told
+      if (late) return said(first)
+    } else if (first && (late || (await isWaiting(gateway, first)))) return pendingRecord(gateway, first)
     await wait(pause)
   }
+}
+
+const said = ({ answer }: Answered): Said => ({ outcome: results[answer!.result].outcome, body: answer!.body })
+
+/** What the first request was told. A PA.CP was told of its capture when that failed, and of its preauthorization otherwise. */
+async function saidOf(gateway: Gateway, first: Answered): Promise<Said | 'capturing'> {
+  if (!first.record.captureAtOnce || !first.answer!.approved) return said(first)
+  const capture = (await findChain(gateway.database.work, first.merchantId, first.id)).find(({ type }) => type === 'CP')
+  if (capture?.answer) return said(capture.answer.approved ? first : capture)
+  // Told as pending: the capture, or the preauthorization, which was then not captured.
+  const pending = capture ? await isWaiting(gateway, capture) : await wasAnnouncedPending(gateway.database.work, first)
+  return pending ? said(first) : 'capturing'
 }
 
 /** The first request has been answered as pending, or recovery has taken it over. */

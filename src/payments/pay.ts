@@ -74,6 +74,7 @@ function paymentOf(gateway: Gateway, request: PaymentRequest, choice: Choice | R
       ndc,
       fields: [...keptFields(values, known), ['descriptor', descriptorFor(channel, id, values.get('descriptor'))]],
       ...(number !== undefined && number.length > 8 && { card: maskedCard(number) }),
+      ...(chosen?.capture && { captureAtOnce: true as const }),
     },
   }
 }
@@ -88,8 +89,9 @@ export function keptFields(
 ): (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = []
   for (const [name, value] of values) {
+    if (elsewhere.has(name)) continue
     const { parameter, row, path } = known.get(name)!
-    if (parameter.secret || !(parameter.echo || parameter.keep) || elsewhere.has(name)) continue
+    if (parameter.secret || !(parameter.echo || parameter.keep)) continue
     // Items of a lenient channel may have been counted anew.
     fields.push([row.includes('[n]') ? wireName(path) : name, value])
   }

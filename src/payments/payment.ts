@@ -30,6 +30,8 @@ export type PaymentRecord = {
   /** Parameters that are echoed or kept for connectors, by wire name; never a secret one. */
   readonly fields: readonly (readonly [name: string, value: string])[]
   readonly card?: { readonly bin?: string; readonly last4Digits: string }
+  /** A PA.CP: captured as soon as it is approved. */
+  readonly captureAtOnce?: true
   /** A capture: how much of the hold it ends. */
   readonly releases?: number
   /** A reversal: whether the 72 hours allow a message to the issuer (decisions, 8). */

@@ -7,7 +7,7 @@ import type { Connector, Operation, Reply } from '../connectors/connector.ts'
 import { backOff, type DueHandler } from '../due/worker.ts'
 import type { Gateway } from '../gateway.ts'
 import { openCard, referenceOf } from './backoffice.ts'
-import { answerRow, operationOf, settle } from './carryOut.ts'
+import { answerRow, closedHere, operationOf, settle } from './carryOut.ts'
 import type { Answered } from './payment.ts'
 import { findPayment, sweepUnanswered, wasAnnouncedPending } from './store.ts'
 
@@ -36,7 +36,7 @@ export const recover: DueHandler = async (gateway, item) => {
     { attempt: item.attempts + 1, ...(root !== payment && { reference: referenceOf(root) }) },
     await openCard(gateway, root),
   )
-  const reply = await askAgain(connector, operation, how)
+  const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))
   if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
   await settle(gateway, { payment, rootType: root.type, connector, operation }, reply, updates)
   gateway.log.info({ paymentId: payment.id, result: reply.result, attempt: item.attempts }, 'recovered')

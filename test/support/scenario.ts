@@ -5,6 +5,7 @@
 //        more=parameters                                 an indented line goes on
 //   → 200 succeededInTestMode   as {pa}   card.last4Digits=0000 !redirect   descriptor~^\d{4}
 //   CLOCK 72h                                            moves the merchant's clock
+//   EVENTUALLY GET /v1/payments/{pa} {channel}           asks again until the expectation holds, for what happens in the background
 //
 // `name=value`, `name="with spaces"`. Before the parameters: `auth:none`, `auth:"Basic x"`, `header:Idempotency-Key=x`, `raw:"a=b&c"`.
 // Expectations: status, name of the result (or `any`), `field=value`, `field~pattern`, `!field`, `wrong=name,name` for the parameters named
@@ -47,9 +48,25 @@ export function readScenarios(path: string): Scenario[] {
 
 export async function play(scenario: Scenario, target: Target): Promise<void> {
   const words = new Map(Object.entries(target.words))
-  for (const step of scenario.steps) {
-    const reply = await send(step.request, target, words)
-    if (step.expected.length > 0) expect(step.expected.join(' '), reply, words, `line ${step.line}: ${step.request}`)
+  for (const { line, request, expected } of scenario.steps) {
+    const playOnce = async (once: string) => {
+      const reply = await send(once, target, words)
+      if (expected.length > 0) expect(expected.join(' '), reply, words, `line ${line}: ${request}`)
+    }
+    await (request.startsWith('EVENTUALLY ') ? untilItHolds(() => playOnce(request.slice(11))) : playOnce(request))
+  }
+}
+
+const patienceSeconds = 15
+
+async function untilItHolds(attempt: () => Promise<void>): Promise<void> {
+  for (const until = Date.now() + patienceSeconds * 1000; ; ) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (Date.now() > until) throw error
+      await new Promise(resolve => setTimeout(resolve, 100))
+    }
   }
 }
 

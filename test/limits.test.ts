@@ -1,0 +1,180 @@
+// Limits that a scenario cannot say, because they need many requests, several addresses or an exact clock: failed attempts to
+// authenticate, and the 72 hours of a reversal to the millisecond.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+
+let now = Date.UTC(2030, 0, 31, 12)
+let gateway: TestGateway
+before(async () => {
+  gateway = await testGateway({ clock: { real: () => now }, environment: { TRUSTED_PROXY: '127.0.0.1' } })
+})
+after(() => gateway.stop())
+
+const credentialMax = 30
+const addressMax = 300
+
+const unknown = '0'.repeat(32)
+/** A read of a payment that does not exist: 404 for a caller that is let in. */
+const read = (address: string, authorization: string) =>
+  gateway.get(
+    `/v1/payments/${unknown}`,
+    { entityId: sandbox.entityId },
+    { Authorization: authorization, 'X-Forwarded-For': address },
+  )
+const good = `Bearer ${sandbox.accessToken}`
+const bad = (number: number) => `Bearer wrong-${number}`
+
+async function check(asked: Promise<Reply>, status: number, code: string): Promise<void> {
+  const { body, status: answered } = await asked
+  assert.equal(`${answered} ${body.result.code}`, `${status} ${code}`, JSON.stringify(body))
+  for (const name of ['buildNumber', 'timestamp', 'ndc']) assert.equal(typeof body[name], 'string', name)
+}
+
+async function times(count: number, ask: (at: number) => Promise<Reply>): Promise<Set<number>> {
+  const seen = new Set<number>()
+  for (let at = 0; at < count; at += 20) {
+    const some = Array.from({ length: Math.min(20, count - at) }, (_, more) => ask(at + more))
+    for (const { status } of await Promise.all(some)) seen.add(status)
+  }
+  return seen
+}
+
+describe('failed attempts to authenticate', () => {
+  it('one credential may fail 30 times a minute from one address', async () => {
+    const address = '192.0.2.1'
+    assert.deepEqual(await times(credentialMax, () => read(address, bad(1))), new Set([403]))
+    await check(read(address, bad(1)), 429, '800.120.100')
+    await check(read(address, bad(2)), 403, '800.900.300')
+    await check(read(address, good), 404, '700.400.580')
+    await check(read('192.0.2.2', bad(1)), 403, '800.900.300')
+  })
+
+  it('after a minute it may try again', async () => {
+    const address = '192.0.2.3'
+    await times(credentialMax, () => read(address, bad(1)))
+    now += 59_999
+    await check(read(address, bad(1)), 429, '800.120.100')
+    now += 1
+    await check(read(address, bad(1)), 403, '800.900.300')
+  })
+
+  it('a good token that asks for entities of others is counted too, and may still ask for its own afterwards', async () => {
+    const address = '192.0.2.4'
+    const foreign = () =>
+      gateway.get(`/v1/payments/${unknown}`, { entityId: unknown }, { Authorization: good, 'X-Forwarded-For': address })
+    assert.deepEqual(await times(credentialMax, foreign), new Set([403]))
+    await check(foreign(), 429, '800.120.100')
+    now += 60_000
+    await check(read(address, good), 404, '700.400.580')
+  })
+
+  it('user id and password are one credential by the user id, whatever the password', async () => {
+    const guess = async (password: string): Promise<Reply> => {
+      const query: Fields = {
+        'authentication.userId': sandbox.userId,
+        'authentication.password': password,
+        'authentication.entityId': sandbox.entityId,
+      }
+      const response = await fetch(`${gateway.baseUrl}/v1/payments/${unknown}?${new URLSearchParams(query)}`, {
+        headers: { 'X-Forwarded-For': '192.0.2.5' },
+      })
+      const text = await response.text()
+      return { status: response.status, body: JSON.parse(text), text, headers: response.headers }
+    }
+    assert.deepEqual(await times(credentialMax, at => guess(`guess-${at}`)), new Set([403]))
+    await check(guess('one more'), 429, '800.120.100')
+  })
+
+  it('one address may fail 300 times a minute over all credentials', async () => {
+    const address = '192.0.2.6'
+    assert.deepEqual(await times(addressMax, at => read(address, bad(at))), new Set([403]))
+    await check(read(address, bad(addressMax)), 429, '800.120.100')
+    await check(read('192.0.2.7', bad(addressMax)), 403, '800.900.300')
+  })
+
+  it('successes and requests without a header are never counted', async () => {
+    const address = '192.0.2.8'
+    assert.deepEqual(await times(addressMax + 10, () => read(address, good)), new Set([404]))
+    assert.deepEqual(await times(credentialMax + 10, () => read(address, 'none')), new Set([401]))
+    await check(read(address, bad(1)), 403, '800.900.300')
+  })
+
+  it('the address is the nearest that is no trusted proxy: what a caller claims before it does not count', async () => {
+    assert.deepEqual(await times(credentialMax, at => read(`198.51.100.${at}, 192.0.2.9, 127.0.0.1`, bad(1))), new Set([403]))
+    await check(read('203.0.113.1, 192.0.2.9', bad(1)), 429, '800.120.100')
+    await check(read('192.0.2.9, 203.0.113.2', bad(1)), 403, '800.900.300')
+  })
+
+  it('an address that is none ends no gateway', async () => {
+    for (const nonsense of ['unknown', '_hidden, 127.0.0.1', '192.0.2.10:4711', '[2001:db8::1]:80', '%', ',,'])
+      await check(read(nonsense, good), 404, '700.400.580')
+  })
+})
+
+describe('the 72 hours of a reversal', () => {
+  const window = 72 * 3_600_000
+  const reverse = (id: string, fields: Fields = {}) => gateway.refer(id, { paymentType: 'RV', ...fields })
+  const declined = { 'customParameters[forceResultCode]': '800.100.152' }
+  const paid = async (paymentType: string): Promise<string> => (await gateway.pay({ paymentType })).body.id
+
+  it('a debit is reversed up to 72:00:00.000', async () => {
+    const [first, second] = [await paid('DB'), await paid('DB')]
+    now += window
+    await check(reverse(first), 200, '000.100.110')
+    now += 1
+    await check(reverse(second), 400, '700.300.700')
+  })
+
+  it('a hold is released by a message up to 72:00:00.000, and closed without one later', async () => {
+    const [first, second, third] = [await paid('PA'), await paid('PA'), await paid('PA')]
+    now += window
+    await check(reverse(first, declined), 400, '800.100.152')
+    now += 1
+    await check(reverse(second, declined), 200, '000.100.110')
+    await check(reverse(third, { amount: '2.00', currency: 'EUR', ...declined }), 200, '000.100.110')
+    await check(gateway.refer(third, { paymentType: 'CP', amount: '90.01', currency: 'EUR' }), 400, '700.400.100')
+    await check(gateway.refer(third, { paymentType: 'CP', amount: '90.00', currency: 'EUR' }), 200, '000.100.110')
+  })
+})
+
+describe('dates of a query', () => {
+  it('bare days are inclusive, from 00:00:00 to 23:59:59.999 UTC', async () => {
+    const moments = [
+      '2031-03-09T23:59:59.999Z',
+      '2031-03-10T00:00:00.000Z',
+      '2031-03-10T23:59:59.999Z',
+      '2031-03-11T00:00:00.000Z',
+    ]
+    const ids: string[] = []
+    for (const moment of moments) {
+      now = Date.parse(moment)
+      ids.push((await gateway.pay()).body.id)
+    }
+    const found = async (from: string, to: string) =>
+      (await gateway.get('/v3/query', { entityId: sandbox.entityId, 'date.from': from, 'date.to': to })).body.records.map(
+        ({ id }: { id: string }) => ids.indexOf(id),
+      )
+    assert.deepEqual(await found('2031-03-10', '2031-03-10'), [1, 2])
+    assert.deepEqual(await found('2031-03-09', '2031-03-11'), [0, 1, 2, 3])
+    assert.deepEqual(await found('2031-03-10 00:00:00', '2031-03-10 23:59:58'), [1])
+    assert.deepEqual(await found('2031-03-09 23:59:59', '2031-03-09 23:59:59'), [0])
+  })
+})
+
+describe('the time of an answer', () => {
+  it('is that of the merchant, for errors and lists as for payments', async () => {
+    now = Date.parse('2031-04-01T10:00:00Z')
+    await gateway.advance('1d')
+    const { entityId } = sandbox
+    const answers = [
+      await gateway.pay({ merchantTransactionId: 'tomorrow' }),
+      await gateway.pay({ amount: 'x' }),
+      await gateway.get(`/v1/payments/${unknown}`, { entityId }),
+      await gateway.get('/v1/query', { entityId, merchantTransactionId: 'tomorrow' }),
+    ]
+    for (const { body } of answers) assert.equal(body.timestamp, '2031-04-02 10:00:00+0000', JSON.stringify(body))
+    assert.equal((await gateway.get('/nowhere')).body.timestamp, '2031-04-01 10:00:00+0000')
+  })
+})

@@ -1,0 +1,232 @@
+// The edge, spoken to over raw sockets: what is slow, too large, ambiguous or not HTTP at all, and what happens to requests in flight
+// when the gateway stops. Every answer is JSON with result, buildNumber, timestamp and ndc, whatever came in.
+
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { bodyMax } from '../src/http/server.ts'
+import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await testGateway()
+})
+after(() => gateway.stop())
+
+type Answer = { readonly status: number; readonly head: string; readonly body: Body }
+type Line = { readonly socket: Socket; write(text: string): void; next(): Promise<Answer>; closed: Promise<void> }
+
+/** A connection of which the answers are read one by one. */
+function open(port = Number(new URL(gateway.baseUrl).port)): Line {
+  const socket = connect(port, '127.0.0.1')
+  let got = Buffer.alloc(0)
+  let wake = () => {}
+  let ended = false
+  const closed = new Promise<void>(resolve => {
+    socket.once('close', () => {
+      ended = true
+      resolve()
+      wake()
+    })
+  })
+  socket.on('error', () => {}) // a reset shows as an answer that never came
+  socket.on('data', chunk => {
+    got = Buffer.concat([got, chunk])
+    wake()
+  })
+  return {
+    socket,
+    closed,
+    write: text => void socket.write(text),
+    async next() {
+      for (const until = Date.now() + 20_000; ; ) {
+        const end = got.indexOf('\r\n\r\n')
+        const head = got.toString('latin1', 0, Math.max(end, 0))
+        const status = Number(head.split(' ')[1])
+        const length = status < 200 ? 0 : Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
+        if (end >= 0 && got.length >= end + 4 + length) {
+          const text = got.toString('utf8', end + 4, end + 4 + length)
+          got = got.subarray(end + 4 + length)
+          return { status, head, body: text === '' ? undefined : JSON.parse(text) }
+        }
+        if (ended || Date.now() > until) throw new Error(`no whole answer; got ${JSON.stringify(got.toString('latin1'))}`)
+        await new Promise<void>(resolve => {
+          wake = resolve
+          setTimeout(resolve, 1000).unref()
+        })
+      }
+    },
+  }
+}
+
+const host = 'Host: localhost'
+const authorization = `Authorization: Bearer ${sandbox.accessToken}`
+const form = 'Content-Type: application/x-www-form-urlencoded'
+const payment = `entityId=${sandbox.entityId}&paymentType=DB&amount=92.00&currency=EUR&paymentBrand=VISA&card.number=4200000000000000&card.expiryMonth=05&card.expiryYear=2034&card.cvv=123`
+const lines = (...all: string[]) => `${all.join('\r\n')}\r\n\r\n`
+const post = (body: string, ...more: string[]) =>
+  lines('POST /v1/payments HTTP/1.1', host, authorization, form, `Content-Length: ${Buffer.byteLength(body)}`, ...more) + body
+const missing = lines(`GET /v1/payments/${'0'.repeat(32)}?entityId=${sandbox.entityId} HTTP/1.1`, host, authorization)
+
+function check({ status, body, head }: Answer, wanted: number, code: string): Answer {
+  assert.equal(`${status} ${body?.result.code}`, `${wanted} ${code}`, `${head}\n${JSON.stringify(body)}`)
+  for (const name of ['buildNumber', 'timestamp', 'ndc'])
+    assert.equal(typeof body[name], 'string', `${name} of ${JSON.stringify(body)}`)
+  assert.match(head, /\r\ncontent-type: application\/json;charset=UTF-8/i)
+  return { status, body, head }
+}
+
+async function ask(text: string, status: number, code: string): Promise<Line> {
+  const line = open()
+  line.write(text)
+  check(await line.next(), status, code)
+  return line
+}
+
+const close = (line: Line) => void line.socket.destroy()
+
+describe('sizes', () => {
+  it('a body of the largest size is taken, one byte more is a 413', async () => {
+    const filled = (size: number) => `${payment}&unknown=${'x'.repeat(size - payment.length - '&unknown='.length)}`
+    close(await ask(post(filled(bodyMax)), 200, '000.100.110'))
+    close(await ask(post(filled(bodyMax + 1)), 413, '200.100.103'))
+    close(await ask(post(filled(8 * bodyMax)), 413, '200.100.103'))
+  })
+  it('a body without an announced end is cut off too', async () => {
+    const line = open()
+    line.write(lines('POST /v1/payments HTTP/1.1', host, authorization, form, 'Transfer-Encoding: chunked'))
+    for (let sent = 0; sent <= bodyMax; sent += 0x8000) line.write(`8000\r\n${'x'.repeat(0x8000)}\r\n`)
+    check(await line.next(), 413, '200.100.103')
+    await line.closed
+  })
+  it('a body that reads like the name of a result is a body', async () => {
+    close(await ask(post('bodyTooLarge'), 400, '200.300.407'))
+  })
+  it('headers above the limit are a 431, and so is a URL', async () => {
+    await (await ask(lines('GET / HTTP/1.1', host, `X-Large: ${'x'.repeat(20_000)}`), 431, '200.100.103')).closed
+    await (await ask(lines(`GET /${'x'.repeat(20_000)} HTTP/1.1`, host), 431, '200.100.103')).closed
+  })
+  it('2000 parameters are taken, one more is a 400', async () => {
+    const many = (count: number) => `${payment}${'&a=b'.repeat(count - payment.split('&').length)}`
+    close(await ask(post(many(2000)), 200, '000.100.110'))
+    close(await ask(post(many(2001)), 400, '200.100.103'))
+  })
+})
+
+describe('ways to send', () => {
+  it('a body that comes in drops is read to its end', async () => {
+    const line = open()
+    const text = post(payment)
+    for (let at = 0; at < text.length; at += 40) {
+      line.write(text.slice(at, at + 40))
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
+    check(await line.next(), 200, '000.100.110')
+    close(line)
+  })
+  it('a chunked body', async () => {
+    const chunks = [payment.slice(0, 50), payment.slice(50)].map(part => `${part.length.toString(16)}\r\n${part}\r\n`).join('')
+    close(
+      await ask(
+        `${lines('POST /v1/payments HTTP/1.1', host, authorization, form, 'Transfer-Encoding: chunked')}${chunks}0\r\n\r\n`,
+        200,
+        '000.100.110',
+      ),
+    )
+  })
+  it('pipelined requests are answered in their order, each once', async () => {
+    const line = open()
+    line.write(post(`${payment}&customParameters[simulateDelay]=150`) + missing + post(payment))
+    check(await line.next(), 200, '000.100.110')
+    check(await line.next(), 404, '700.400.580')
+    check(await line.next(), 200, '000.100.110')
+    close(line)
+  })
+  it('Expect: 100-continue gets its go-ahead before the body is sent', async () => {
+    const line = open()
+    const text = post(payment, 'Expect: 100-continue')
+    const end = text.indexOf('\r\n\r\n') + 4
+    line.write(text.slice(0, end))
+    assert.equal((await line.next()).status, 100)
+    line.write(text.slice(end))
+    check(await line.next(), 200, '000.100.110')
+    close(line)
+  })
+  it('any other expectation is not a reason to answer without JSON', async () => {
+    close(await ask(post(payment, 'Expect: wonders'), 200, '000.100.110'))
+  })
+  it('HTTP/1.0 without a Host', async () => {
+    close(await ask(missing.replace('HTTP/1.1', 'HTTP/1.0').replace(`${host}\r\n`, ''), 404, '700.400.580'))
+  })
+  it('HEAD has the headers of the answer and no body', async () => {
+    const line = open()
+    line.write(lines('HEAD /v1/resultcodes HTTP/1.1', host, 'Connection: close'))
+    await line.closed
+    await assert.rejects(line.next(), /405 Method Not Allowed/)
+  })
+})
+
+describe('what is not well-formed', () => {
+  for (const [name, text] of [
+    [
+      'Content-Length with Transfer-Encoding',
+      lines('POST /v1/payments HTTP/1.1', host, authorization, form, 'Content-Length: 5', 'Transfer-Encoding: chunked') +
+        '0\r\n\r\n',
+    ],
+    [
+      'two lengths',
+      `${lines('POST /v1/payments HTTP/1.1', host, authorization, form, 'Content-Length: 5', 'Content-Length: 6')}hello`,
+    ],
+    ['no Host', missing.replace(`${host}\r\n`, '')],
+    ['no HTTP', 'hello\r\n\r\n'],
+    ['TLS on a plain port', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['a method that nobody knows', missing.replace('GET', 'BREW')],
+    ['a header without a colon', lines('GET / HTTP/1.1', host, 'nonsense')],
+  ] as const) {
+    it(`${name}: 400, and the connection ends`, async () => {
+      await (await ask(text, 400, '200.100.101')).closed
+    })
+  }
+  it('the gateway goes on', async () => close(await ask(missing, 404, '700.400.580')))
+})
+
+describe('other methods', () => {
+  for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])
+    it(`${method}: 405`, async () =>
+      close(await ask(lines(`${method} /v1/payments HTTP/1.1`, host, authorization), 405, '200.300.403')))
+  it('a method is judged after the path', async () =>
+    close(await ask(lines('PUT /v1/nowhere HTTP/1.1', host), 404, '200.100.199')))
+})
+
+describe('a caller that goes away', () => {
+  it('in the middle of its body leaves no payment and no harm', async () => {
+    const line = open()
+    line.write(post(payment).slice(0, -20))
+    await new Promise(resolve => setTimeout(resolve, 50))
+    close(line)
+    await line.closed
+    close(await ask(missing, 404, '700.400.580'))
+  })
+})
+
+describe('stopping', () => {
+  it('answers what is in flight, tells later requests to come again, and loses nothing', async () => {
+    const body = `${payment}&merchantTransactionId=in-flight-1&customParameters[simulateDelay]=700`
+    const [flying, idle, later] = [open(), open(), open()]
+    idle.write(missing)
+    check(await idle.next(), 404, '700.400.580')
+    later.write(post(payment).slice(0, -1))
+    flying.write(post(body))
+    await new Promise(resolve => setTimeout(resolve, 200))
+    const restarted = gateway.restart()
+    await idle.closed
+    later.write('3')
+    const refused = check(await later.next(), 503, '800.800.801')
+    assert.match(refused.head, /\r\nconnection: close/i)
+    const answered = check(await flying.next(), 200, '000.100.110')
+    assert.match(answered.head, /\r\nconnection: close/i)
+    await restarted
+    const { body: found } = await gateway.get(`/v1/payments/${answered.body.id}`, { entityId: sandbox.entityId })
+    assert.deepEqual([found.id, found.result.code], [answered.body.id, '000.100.110'])
+  })
+})
