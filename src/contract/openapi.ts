@@ -2,7 +2,7 @@
 
 import type { Format } from './formats.ts'
 import { limits } from './limits.ts'
-import { type Answer, always, authenticated, type Operation, operations, posted } from './operations.ts'
+import { always, authenticated, type Operation, operations, posted } from './operations.ts'
 import { describe } from './parameters/describe.ts'
 import type { Parameter, Parameters } from './parameters/parameter.ts'
 import { type Group, groups } from './parameters/table.ts'
