@@ -50,14 +50,14 @@ export const A = (max: number, min = 1): Format => ({
 
 /** Letters and digits of all scripts, and the extra characters given. */
 export const lettersAndDigits = (max: number, extra = '', min = 1): Format => ({
-  ...chars(`AN${max}`, `\\p{L}\\p{M}\\p{N}${extra}`, max, min),
+  ...chars(`AN${max}: letters, digits${signsOf(extra)}`, `\\p{L}\\p{M}\\p{N}${extra}`, max, min),
   fits: ['a'.repeat(min), '7'.repeat(max)],
   fails: [...tooLongOrShort(max, min), '!'.repeat(min), 'a b'],
 })
 
 /** Characters of a class as in a regular expression, ASCII only. */
 export const ascii = (characters: string, max: number, min = 1): Format => ({
-  ...chars(`AN${max}`, characters, max, min),
+  ...chars(`AN${max}: letters, digits${signsOf(characters)}`, characters, max, min),
   fits: ['a'.repeat(min), 'a'.repeat(max)],
   fails: [...tooLongOrShort(max, min), 'é'.repeat(Math.max(min, 1))],
 })
@@ -123,7 +123,10 @@ export const dateTime: Format = {
 /** Optional plus, then digits, spaces, dots, parentheses, slashes, hyphens; 6 to 25 characters in all. */
 export const phone: Format = {
   lengths: [6, 25],
-  ...build('AN25', '^(?=.{6,25}$)\\+?[0-9 .\\(\\)\\/\\-]+$'),
+  ...build(
+    'AN25, 6 to 25: optional plus, then digits, spaces, dots, parentheses, slashes, hyphens',
+    '^(?=.{6,25}$)\\+?[0-9 .\\(\\)\\/\\-]+$',
+  ),
   fits: ['123456', `+${'1'.repeat(24)}`, '+49 (89) 1/2-3.4'],
   fails: ['12345', `+${'1'.repeat(25)}`, '12345x', '49+123456'],
 }
@@ -192,6 +195,11 @@ function text(label: string, character: string, max: number, min: number): Forma
 function chars(label: string, characters: string, max: number, min: number): Omit<Format, 'fits' | 'fails'> {
   return { ...build(range(label, max, min), `^[${characters}]{${min},${max}}$`), lengths: [min, max] }
 }
+
+/** The signs of a class in words, after its letters and digits. */
+const signsOf = (characters: string): string =>
+  [...characters.replace('A-Za-z0-9', '')].map(sign => (sign in signs ? `, ${signs[sign]}` : '')).join('')
+const signs: Readonly<Record<string, string>> = { _: 'underscore', '.': 'dot', '+': 'plus', '-': 'hyphen' }
 
 const range = (label: string, max: number, min: number) => (min === 1 ? label : `${label}, ${min} to ${max}`)
 

@@ -81,5 +81,5 @@ export const giftCard: Parameters = {
 }
 
 function freeKey() {
-  return { ...ascii('A-Za-z0-9._', 64, 3), label: 'AN64: letters, digits, dot, underscore, 3 to 64' }
+  return ascii('A-Za-z0-9._', 64, 3)
 }
