@@ -39,7 +39,9 @@ They work for PA, DB and CD.
 
 ${table(
   ['Number', 'Code', 'Description'],
-  Object.entries(cardOutcomes).map(([number, name]) => [code(number), results[name].code, results[name].description]),
+  Object.entries(cardOutcomes)
+    .filter(([, name]) => name !== 'succeeded')
+    .map(([number, name]) => [code(number), results[name].code, results[name].description]),
 )}
 
 ## Custom parameters
@@ -69,10 +71,12 @@ The acquirer stays silent. The request is answered at once with \`${results.pend
 
     customParameters[simulateAnswer]=none
 
-The acquirer takes three seconds:
+The acquirer takes three seconds (above ten the request stops waiting and the payment is pending):
 
     customParameters[simulateDelay]=3000
 `
 }
 
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+/** The words before a colon are values and stay as they are. */
+const sentence = (text: string): string =>
+  /^[a-z]+:/.test(text) ? `${text}.` : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
