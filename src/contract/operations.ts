@@ -56,7 +56,7 @@ export const operations: readonly Operation[] = [
       'All parameters go into the body. Parameters that are not known are ignored.',
     form: requests.payment,
     answers: {
-      200: ['The payment succeeded, or its outcome is not known yet (000.200.000).', 'Payment'],
+      200: ['The payment succeeded, or its outcome is not known yet and the payment is pending.', 'Payment'],
       400: [
         `The payment failed, for example it was declined: the record has an id. Or it was never begun: ${wrong}`,
         'PaymentOrError',
@@ -85,7 +85,7 @@ export const operations: readonly Operation[] = [
     form: requests.backoffice,
     pathId: 'The id of the payment that is captured, refunded or reversed.',
     answers: {
-      200: ['The operation succeeded, or its outcome is not known yet (000.200.000).', 'Payment'],
+      200: ['The operation succeeded, or its outcome is not known yet and the payment is pending.', 'Payment'],
       400: [
         `A rule forbids it or it was declined: the record has an id of its own. Or it was never begun: ${wrong}`,
         'PaymentOrError',

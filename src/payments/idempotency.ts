@@ -5,6 +5,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
+import { hasDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
@@ -52,17 +53,9 @@ export async function awaitTwin(
   for (let pause = 10; ; pause = Math.min(pause * 2, 250)) {
     const first = await findPayment(db, merchantId, owner.paymentId)
     if (first?.answer) return { outcome: results[first.answer.result].outcome, body: first.answer.body }
-    const announced = first && (await isWaiting(gateway, first))
+    // Answered as pending, or recovery has taken it over.
+    const announced = first && (await hasDue(db, 'recover', merchantId, first.id))
     if (first && (announced || gateway.clock.real() >= deadline)) return pendingRecord(gateway, first)
     await wait(pause)
   }
-}
-
-/** The first request has been answered as pending, or recovery has taken it over. */
-async function isWaiting(gateway: Gateway, { merchantId, id }: Payment): Promise<boolean> {
-  const { rowCount } = await gateway.database.work.query(
-    `select 1 from due_work where kind = 'recover' and merchant_id = $1 and subject_id = $2`,
-    [merchantId, id],
-  )
-  return rowCount === 1
 }
