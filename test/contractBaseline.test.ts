@@ -19,6 +19,17 @@ test('what the baseline has is still there, and no format is tighter', () => {
   assert.deepEqual(breaks(baseline, openApi()), [])
 })
 
+test('every reference of the document leads somewhere', () => {
+  const text = JSON.stringify(openApi())
+  const schemas = new Set(Object.keys(document().components.schemas))
+  const named = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name!)
+  assert.ok(named.length > 0)
+  assert.deepEqual(
+    named.filter(name => !schemas.has(name)),
+    [],
+  )
+})
+
 test('every route is described, and nothing else', () => {
   const served = routes({ sandbox: true } as Gateway, new Map()).map(([method, path]) => `${method} ${path}`)
   assert.deepEqual(operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`).sort(), served.sort())

@@ -8,13 +8,14 @@ import { amountMax, amountText, hundredths } from '../src/contract/amounts.ts'
 import { type Checked, type Form, formChecker, parametersMax, readForm } from '../src/contract/form.ts'
 import { amount } from '../src/contract/formats.ts'
 import { limits } from '../src/contract/limits.ts'
+import { openApi } from '../src/contract/openapi.ts'
 import type { Parameter, Parameters } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, indexMax } from '../src/contract/parameters/table.ts'
 import { type RequestKind, requests } from '../src/contract/requests.ts'
 import { bodyMax } from '../src/http/server.ts'
 import { keyHours } from '../src/payments/idempotency.ts'
 import { releaseHours } from '../src/payments/rules.ts'
-import { type TestGateway, testGateway } from './support/gateway.ts'
+import { type Body, type TestGateway, testGateway } from './support/gateway.ts'
 
 type Pairs = readonly (readonly [string, string])[]
 
@@ -382,6 +383,33 @@ describe('over HTTP', () => {
     assert.ok(!gateway.logged.some(line => line.includes(secret) || line.includes('98765')))
   })
 
+  test('every row that is echoed comes back, and the OpenAPI document describes every field of the answer', async () => {
+    const own = new Set([
+      'paymentType',
+      'paymentBrand',
+      'amount',
+      'currency',
+      'card.expiryMonth',
+      'card.expiryYear',
+      'card.holder',
+    ])
+    const fields: Record<string, string> = {}
+    for (const { group, row, parameter } of allRows) {
+      if (!requests.payment.groups.some(one => one === group) || !parameter.echo || own.has(row) || row.endsWith('street2'))
+        continue
+      fields[wireName(row)] = parameter.format.fits.find(value => value.length > 0 && value.length < 300) ?? 'x'
+    }
+    const { status, body } = await gateway.pay(fields)
+    assert.equal(status, 200, JSON.stringify(body))
+    const answered = new Map(leaves(body))
+    for (const [name, value] of Object.entries(fields)) assert.equal(answered.get(steps(name)), value, name)
+    const { Payment, Result } = (openApi() as Body).components.schemas
+    for (const path of answered.keys()) {
+      const last = path.split('/').reduce((schema, step) => describedAt(schema, step, Result), Payment)
+      assert.equal(last?.type, 'string', path)
+    }
+  })
+
   test('a record echoes structures as they were sent, and street2 not beside a house number', async () => {
     const { body } = await gateway.pay({
       'billing.street1': 'Main',
@@ -398,3 +426,19 @@ describe('over HTTP', () => {
 
 const show = (value: string) =>
   value.length > 40 ? `${JSON.stringify(value.slice(0, 20))}… (${[...value].length})` : JSON.stringify(value)
+
+/** `cart.items[0].name` → `cart/items/0/name` */
+const steps = (name: string) =>
+  name.replace(/\[(.*?)\]/g, (_, inside: string) => `/${inside.replaceAll('.', '·')}`).replaceAll('.', '/')
+
+const leaves = (value: Body, path = ''): [string, string][] =>
+  typeof value === 'string'
+    ? [[path, value]]
+    : Object.entries(value).flatMap(([name, inside]) =>
+        leaves(inside, path === '' ? name : `${path}/${name.replaceAll('.', '·')}`),
+      )
+
+const describedAt = (schema: Body, step: string, result: Body): Body => {
+  const found = schema?.properties?.[step] ?? (/^\d+$/.test(step) ? schema?.items : undefined) ?? schema?.additionalProperties
+  return found?.$ref === '#/components/schemas/Result' ? result : found
+}
