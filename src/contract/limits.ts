@@ -3,8 +3,6 @@
 export const limits = {
   /** Bytes of a request body. */
   bodyMaxBytes: 256 * 1024,
-  /** Bytes of all request headers. */
-  headersMaxBytes: 16 * 1024,
   /** Name-value pairs of one request. */
   parametersMax: 2000,
   /** Highest index of a list, as in `cart.items[999].name`. */
@@ -13,8 +11,6 @@ export const limits = {
   releaseHours: 72,
   /** An Idempotency-Key is remembered so long. */
   idempotencyKeyHours: 72,
-  /** Rows of one page of /v3/query, and of a list by merchantTransactionId. */
-  pageRowsMax: 500,
   /** Failed attempts to authenticate in a minute: from one address, and with one credential from one address. */
   failuresPerAddress: 300,
   failuresPerCredential: 30,
