@@ -1,5 +1,6 @@
 // The notation of the interface as values: A = letters, N = digits, AN = any characters, and the few shapes beside them.
 // A format knows its own limits, so that validation, the reference page, OpenAPI and the boundary tests say the same.
+// Patterns are read with the flag u here and with v by HTML forms: signs in a class that v reserves are escaped.
 
 export type Format = {
   /** As the specification writes it, for example `AN255, 8 to 255`. */
@@ -13,6 +14,10 @@ export type Format = {
   /** Values that just fit, and values that just don't: the two sides of every limit. */
   readonly fits: readonly string[]
   readonly fails: readonly string[]
+  /** Least and most code points, where the format is a matter of length. */
+  readonly lengths?: readonly [min: number, max: number]
+  /** The words of a closed list. */
+  readonly words?: readonly string[]
 }
 
 /** True when the value has the format. */
@@ -38,21 +43,21 @@ export const anyText: Format = {
 
 /** A: letters of all scripts with the marks and signs that names need (decisions, 25). */
 export const A = (max: number, min = 1): Format => ({
-  ...chars(`A${max}`, "\\p{L}\\p{M} .'’-", max, min),
+  ...chars(`A${max}`, "\\p{L}\\p{M} .'’\\-", max, min),
   fits: ['a'.repeat(min), 'é'.repeat(max)],
   fails: [...tooLongOrShort(max, min), `${'a'.repeat(min)}7`, `${'a'.repeat(min)}\u0000`],
 })
 
 /** Letters and digits of all scripts, and the extra characters given. */
 export const lettersAndDigits = (max: number, extra = '', min = 1): Format => ({
-  ...chars(`AN${max}`, `\\p{L}\\p{M}\\p{N}${extra}`, max, min),
+  ...chars(`AN${max}: letters, digits${signsOf(extra)}`, `\\p{L}\\p{M}\\p{N}${extra}`, max, min),
   fits: ['a'.repeat(min), '7'.repeat(max)],
   fails: [...tooLongOrShort(max, min), '!'.repeat(min), 'a b'],
 })
 
 /** Characters of a class as in a regular expression, ASCII only. */
 export const ascii = (characters: string, max: number, min = 1): Format => ({
-  ...chars(`AN${max}`, characters, max, min),
+  ...chars(`AN${max}: letters, digits${signsOf(characters)}`, characters, max, min),
   fits: ['a'.repeat(min), 'a'.repeat(max)],
   fails: [...tooLongOrShort(max, min), 'é'.repeat(Math.max(min, 1))],
 })
@@ -60,6 +65,7 @@ export const ascii = (characters: string, max: number, min = 1): Format => ({
 /** N: digits. */
 export const N = (max: number, min = 1): Format => ({
   ...build(range(`N${max}`, max, min), `^[0-9]{${min},${max}}$`),
+  lengths: [min, max],
   fits: ['7'.repeat(min), '7'.repeat(max)],
   fails: ['7'.repeat(max + 1), ...(min > 1 ? ['7'.repeat(min - 1)] : []), `${'7'.repeat(min - 1)}a`, '٣'.repeat(min)],
 })
@@ -116,7 +122,11 @@ export const dateTime: Format = {
 
 /** Optional plus, then digits, spaces, dots, parentheses, slashes, hyphens; 6 to 25 characters in all. */
 export const phone: Format = {
-  ...build('AN25', '^(?=.{6,25}$)\\+?[0-9 .()/-]+$'),
+  lengths: [6, 25],
+  ...build(
+    'AN25, 6 to 25: optional plus, then digits, spaces, dots, parentheses, slashes, hyphens',
+    '^(?=.{6,25}$)\\+?[0-9 .\\(\\)\\/\\-]+$',
+  ),
   fits: ['123456', `+${'1'.repeat(24)}`, '+49 (89) 1/2-3.4'],
   fails: ['12345', `+${'1'.repeat(25)}`, '12345x', '49+123456'],
 }
@@ -136,6 +146,7 @@ export const countryOfEitherCase: Format = {
 
 /** A web address, as it stands after URL decoding. */
 export const url: Format = {
+  lengths: [6, 2048],
   ...build('AN2048, 6 to 2048', '^[^\\u0000-\\u0020\\u007f-\\u009f]{6,2048}$', isWebAddress),
   rule: 'must be an absolute http or https address without user name and white space, of 6 to 2048 characters',
   fits: ['http://a', `https://shop.example/${'a'.repeat(2048 - 21)}`],
@@ -153,6 +164,7 @@ export const url: Format = {
 export const oneOf = (...words: readonly string[]): Format => ({
   ...build(`one of ${words.join(', ')}`, `^(${words.join('|')})$`),
   rule: `must be one of ${words.join(', ')}`,
+  words,
   fits: words,
   fails: [`${words[0]}X`, words[0]!.toLowerCase() === words[0] ? words[0]!.toUpperCase() : words[0]!.toLowerCase()],
 })
@@ -174,14 +186,20 @@ function text(label: string, character: string, max: number, min: number): Forma
   const wrong = character === oneLine ? ['\n', '\u0000'] : ['\u0000']
   return {
     ...build(range(label, max, min), `^${character}{${min},${max}}$`),
+    lengths: [min, max],
     fits: ['a'.repeat(min), 'é'.repeat(max), '💳'.repeat(max)],
     fails: [...tooLongOrShort(max, min), ...wrong.map(character => 'a'.repeat(Math.max(min, 1)) + character)],
   }
 }
 
 function chars(label: string, characters: string, max: number, min: number): Omit<Format, 'fits' | 'fails'> {
-  return build(range(label, max, min), `^[${characters}]{${min},${max}}$`)
+  return { ...build(range(label, max, min), `^[${characters}]{${min},${max}}$`), lengths: [min, max] }
 }
+
+/** The signs of a class in words, after its letters and digits. */
+const signsOf = (characters: string): string =>
+  [...characters.replace('A-Za-z0-9', '')].map(sign => (sign in signs ? `, ${signs[sign]}` : '')).join('')
+const signs: Readonly<Record<string, string>> = { _: 'underscore', '.': 'dot', '+': 'plus', '-': 'hyphen' }
 
 const range = (label: string, max: number, min: number) => (min === 1 ? label : `${label}, ${min} to ${max}`)
 

@@ -42,6 +42,11 @@ export function connect(options: pg.PoolConfig, onError: (error: Error) => void)
   }
 }
 
+/** Resolves when the database answers, else throws. */
+export async function isReachable({ work }: Database): Promise<void> {
+  await work.query('select 1')
+}
+
 /** Runs a piece of work in one transaction; what it throws rolls back. */
 export async function inTransaction<Value>(pool: pg.Pool, work: (connection: pg.PoolClient) => Promise<Value>): Promise<Value> {
   const connection = await pool.connect()

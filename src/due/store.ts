@@ -85,3 +85,13 @@ export async function moveClock(db: Connection, merchantId: string, milliseconds
     milliseconds,
   ])
 }
+
+/** Whether something of this kind is still to be done for the subject. */
+export async function hasDue(db: Connection, kind: string, merchantId: string, subjectId: string): Promise<boolean> {
+  const { rowCount } = await db.query('select 1 from due_work where kind = $1 and merchant_id = $2 and subject_id = $3', [
+    kind,
+    merchantId,
+    subjectId,
+  ])
+  return rowCount === 1
+}

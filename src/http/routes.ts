@@ -1,5 +1,6 @@
 // The route table: one line a path.
 
+import { isReachable } from '../database/connect.ts'
 import type { DueHandlers } from '../due/worker.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Answer, type Request, told } from './answer.ts'
@@ -56,7 +57,7 @@ function decodedId(raw: string): string {
 /** For load balancers: is the process up, and does its database answer? */
 function health(gateway: Gateway): RequestFunction {
   return async request => {
-    await gateway.database.work.query('select 1')
+    await isReachable(gateway.database)
     return told(gateway, request, 200, 'requestSucceeded')
   }
 }

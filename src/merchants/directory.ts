@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
 import { type Keys, keyedHash } from '../vault/keys.ts'
 import { type ChannelSettings, channelSettings, type MerchantSettings, merchantSettings, readSettings } from './settings.ts'
-import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens } from './store.ts'
+import { type EntityKind, type EntityRow, listenToChanges, readEntities, readTokens } from './store.ts'
 
 export type Channel = {
   readonly kind: 'channel'
@@ -126,7 +126,7 @@ async function listen(database: Database, changed: () => void, onError: (error: 
       onError(error)
       if (!stopped) setTimeout(() => open().then(changed, again), 1000).unref()
     })
-    await connection.query(`listen ${changesChannel}`)
+    await listenToChanges(connection)
   }
   const again = (error: Error): void => {
     onError(error)

@@ -6,6 +6,7 @@ import { successOf } from '../connectors/index.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { ParameterError } from '../contract/form.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
+import { addDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
 import { books } from './journal.ts'
 import type { Answer, Payment } from './payment.ts'
@@ -152,16 +153,9 @@ async function yieldTo(gateway: Gateway, payment: Payment, ours: Answer): Promis
   const { answer: theirs } = (await findPayment(gateway.database.work, payment.merchantId, payment.id))!
   if (ours.approved && !theirs!.approved) {
     gateway.log.warn({ paymentId: payment.id, result: theirs!.result }, 'an approval came too late and is reversed')
-    await scheduleReversal(gateway, payment)
+    await addDue(gateway.database.work, 'reverse', payment.merchantId, payment.id, gateway.clock.real())
   }
   return { outcome: results[theirs!.result].outcome, body: theirs!.body }
-}
-
-async function scheduleReversal(gateway: Gateway, { merchantId, id }: Payment): Promise<void> {
-  await gateway.database.work.query(
-    `insert into due_work (kind, merchant_id, subject_id, due_at) values ('reverse', $1, $2, $3) on conflict do nothing`,
-    [merchantId, id, new Date(gateway.clock.real()).toISOString()],
-  )
 }
 
 /** The outcome is unknown: the merchant reads pending, and recovery settles it by the connector's rule. */

@@ -5,6 +5,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
+import { hasDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
@@ -74,10 +75,5 @@ async function saidOf(gateway: Gateway, first: Answered): Promise<Said | 'captur
 }
 
 /** The first request has been answered as pending, or recovery has taken it over. */
-async function isWaiting(gateway: Gateway, { merchantId, id }: Payment): Promise<boolean> {
-  const { rowCount } = await gateway.database.work.query(
-    `select 1 from due_work where kind = 'recover' and merchant_id = $1 and subject_id = $2`,
-    [merchantId, id],
-  )
-  return rowCount === 1
-}
+const isWaiting = (gateway: Gateway, { merchantId, id }: Payment): Promise<boolean> =>
+  hasDue(gateway.database.work, 'recover', merchantId, id)

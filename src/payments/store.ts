@@ -432,6 +432,30 @@ export async function findSealedCard(db: Connection, merchantId: string, payment
   return rows[0]?.sealed
 }
 
+/** Erases sealed cards whose last day is over. */
+export const eraseCards = (db: Connection, now: number): Promise<number> =>
+  eraseInSteps(db, 'delete from sealed_cards where ctid in (select ctid from sealed_cards where erase_after < $1 limit $2)', now)
+
+/** Erases idempotency keys recorded before a moment. */
+export const eraseKeys = (db: Connection, before: number): Promise<number> =>
+  eraseInSteps(
+    db,
+    'delete from idempotency_keys where ctid in (select ctid from idempotency_keys where recorded_at < $1 limit $2)',
+    before,
+  )
+
+/** Small steps, so that no statement holds many rows. */
+async function eraseInSteps(db: Connection, statement: string, before: number): Promise<number> {
+  const step = 1000
+  let erased = 0
+  for (let more = true; more; ) {
+    const { rowCount } = await db.query(statement, [timeParameter(before), step])
+    erased += rowCount ?? 0
+    more = rowCount === step
+  }
+  return erased
+}
+
 export type KeyOwner = { readonly paymentId: string; readonly fingerprint: Buffer }
 
 export async function findKeyOwner(db: Connection, merchantId: string, hash: Buffer): Promise<KeyOwner | undefined> {

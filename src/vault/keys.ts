@@ -5,6 +5,7 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Connection } from '../database/connect.ts'
+import { keepProof, readProofs } from './store.ts'
 
 export type Keys = {
   /** Newest first: the first seals, all of them open. */
@@ -65,13 +66,12 @@ export const keyedHash = (keys: Keys, purpose: string, text: string): Buffer =>
 /** Refuses to run with keys other than those that the database was written with. */
 export async function checkKeys(db: Connection, keys: Keys): Promise<void> {
   const lookupProof = keyedHash(keys, 'key check', 'lookup')
-  await db.query('insert into key_checks (name, proof) values ($1, $2) on conflict (name) do nothing', ['lookup', lookupProof])
+  await keepProof(db, 'lookup', lookupProof)
   for (const { id, key } of keys.seal.slice(0, 1)) {
     const proof = createHmac('sha256', key).update('key check').digest()
-    await db.query('insert into key_checks (name, proof) values ($1, $2) on conflict (name) do nothing', [`seal ${id}`, proof])
+    await keepProof(db, `seal ${id}`, proof)
   }
-  const { rows } = await db.query<{ name: string; proof: Buffer }>('select name, proof from key_checks')
-  for (const { name, proof } of rows) {
+  for (const { name, proof } of await readProofs(db)) {
     if (name === 'lookup' && !timingSafeEqual(proof, lookupProof)) {
       throw new KeyError('The lookup key is not the one that this database was written with.')
     }

@@ -11,7 +11,8 @@ import { claimFolder } from '../../src/database/folder.ts'
 import { migrate } from '../../src/database/migrate.ts'
 
 export type TestDatabase = { readonly connection: pg.PoolConfig; drop(): Promise<void> }
-export type TestServer = { readonly connection: pg.PoolConfig; stop(): Promise<void> }
+/** `migrated` is the template: all migrations and no rows, to be read only. */
+export type TestServer = { readonly connection: pg.PoolConfig; readonly migrated: pg.PoolConfig; stop(): Promise<void> }
 
 const template = 'tollgate_template'
 
@@ -31,6 +32,7 @@ export async function startTestServer(): Promise<TestServer> {
   await withPool(inDatabase(connection, template), pool => migrate(pool, new Date().toISOString()))
   return {
     connection,
+    migrated: inDatabase(connection, template),
     async stop() {
       await server?.stop()
       claim?.release()

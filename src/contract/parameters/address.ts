@@ -7,7 +7,7 @@ const byMethod = 'by some methods and risk checks'
 
 export const billing: Parameters = {
   'billing.street1':      { format: AN(100), echo: true, descriptive: true, needed: byMethod, note: 'Only the street name when houseNumber1 is sent.' },
-  'billing.street2':      { format: AN(100), echo: true, descriptive: true, note: 'Ignored when houseNumber1 is sent.' },
+  'billing.street2':      { format: AN(100), echo: true, descriptive: true, needed: byMethod, note: 'Ignored when houseNumber1 is sent.' },
   'billing.houseNumber1': { format: AN(100), echo: true, descriptive: true },
   'billing.houseNumber2': { format: AN(100), echo: true, descriptive: true, note: 'Requires houseNumber1.' },
   'billing.city':         { format: AN(80), echo: true, descriptive: true, needed: byMethod },
@@ -18,7 +18,7 @@ export const billing: Parameters = {
 
 export const shipping: Parameters = {
   'shipping.street1':      { format: AN(100), echo: true, descriptive: true, needed: byMethod, note: 'Only the street name when houseNumber1 is sent.' },
-  'shipping.street2':      { format: AN(100), echo: true, descriptive: true, note: 'Ignored when houseNumber1 is sent.' },
+  'shipping.street2':      { format: AN(100), echo: true, descriptive: true, needed: byMethod, note: 'Ignored when houseNumber1 is sent.' },
   'shipping.houseNumber1': { format: AN(100), echo: true, descriptive: true },
   'shipping.houseNumber2': { format: AN(100), echo: true, descriptive: true, note: 'Requires houseNumber1.' },
   'shipping.city':         { format: A(80), echo: true, descriptive: true, needed: byMethod },

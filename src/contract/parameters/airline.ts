@@ -13,7 +13,7 @@ const ticket: Readonly<Record<string, Format>> = {
 
 const passenger: Readonly<Record<string, Format>> = {
   type: text, name: text, ticketRestricted: text, ticketNumber: text, status: text, phone: text, frequentFlyerNumber: text, email: text,
-  dob: date, checkDigit: text,
+  dob: text, checkDigit: text, // the specification writes dob without its mark for dates
 }
 
 const leg: Readonly<Record<string, Format>> = {

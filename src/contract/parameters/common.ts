@@ -21,7 +21,7 @@ export const common: Parameters = {
   'currency':                { format: currency, echo: true, needed: 'always, except for a full reversal' },
   'overridePaymentType[brand]': { format: shaped('A2', '^[A-Z]{2}$', ['PA'], ['P', 'PAX']), key: ascii('A-Za-z0-9_', 32), note: 'Only when a checkout is created.' },
   'descriptor':              { format: AN(127), echo: true, descriptive: true },
-  'merchantTransactionId':   { format: AN(255, 8), echo: true, descriptive: true, note: 'A lenient channel takes any length up to 255.' },
+  'merchantTransactionId':   { format: AN(255, 8), echo: true, descriptive: true, needed: 'by some receivers', note: 'A lenient channel takes any length up to 255.' },
   'merchantInvoiceId':       { format: AN(255, 8), echo: true, descriptive: true, note: 'Never passed onward.' },
   'transactionCategory':     { format: ascii('A-Za-z0-9', 32, 0), echo: true, descriptive: true, blankCounts: true },
   'testMode':                { format: oneOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
@@ -51,9 +51,9 @@ export const asynchronous: Parameters = {
 }
 
 export const risk: Parameters = {
-  'risk.channelId':        { format: AN(255), keep: true, descriptive: true },
-  'risk.serviceId':        { format: AN(255), keep: true, descriptive: true },
-  'risk.amount':           { format: amount, keep: true, default: 'amount' },
+  'risk.channelId':        { format: AN(255), keep: true, descriptive: true, note: 'A screening service may take 12 characters only.' },
+  'risk.serviceId':        { format: AN(255), keep: true, descriptive: true, note: 'A screening service may take 1 character only.' },
+  'risk.amount':           { format: amount, keep: true, default: 'amount', note: 'Also the amount of 3-D Secure.' },
   'risk.orderTimestamp':   { format: dateTime, keep: true, descriptive: true, note: 'The time of the request when absent.' },
   'risk.brand':            { format: AN(255), keep: true, descriptive: true, default: 'paymentBrand' },
   'risk.parameters[name]': { format: prose(2048, 0), key: freeKey(), keep: true, blankCounts: true },
@@ -65,7 +65,7 @@ export const registration: Parameters = {
   'createRegistration':             { format: oneOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
   'recurringType':                  { format: oneOf('INITIAL', 'REPEATED'), echo: true },
   'recurring.numberOfInstallments': { format: shaped('up to 3 digits', '^[0-9]{1,3}$', ['1', '999'], ['1000', 'x', '-1']), echo: true },
-  'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true },
+  'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true, needed: 'by some methods', note: 'Sent by a browser the name begins with SHOPPER_.' },
 }
 
 export const giftCard: Parameters = {
@@ -81,6 +81,5 @@ export const giftCard: Parameters = {
 }
 
 function freeKey() {
-  return { ...ascii('A-Za-z0-9._', 64, 3), label: 'AN64: letters, digits, dot, underscore, 3 to 64' }
+  return ascii('A-Za-z0-9._', 64, 3)
 }
-

@@ -15,7 +15,7 @@ const person: Parameters = {
   'phone':                 { format: phone, echo: true, descriptive: true },
   'mobile':                { format: phone, echo: true, descriptive: true },
   'workPhone':             { format: AN(25), echo: true, descriptive: true },
-  'email':                 { format: AN(128, 6), echo: true, descriptive: true },
+  'email':                 { format: AN(128, 6), echo: true, descriptive: true, note: 'Some risk checks and direct-debit mandates need it.' },
   'companyName':           { format: AN(60), echo: true, descriptive: true },
   'identificationDocType': { format: oneOf('IDCARD', 'PASSPORT', 'TAXSTATEMENT'), echo: true, descriptive: true },
   'identificationDocId':   { format: AN(64, 8), echo: true, descriptive: true },

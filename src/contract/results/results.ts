@@ -37,7 +37,6 @@ const refusals = {
   registrationNotBuilt:      ['600.200.201', 'The channel is not set up for stored registrations'],
   brandDetectionOff:         ['100.100.500', 'The payment brand is required: this channel does not detect it'],
   brandNotDetected:          ['100.100.500', 'No card brand has numbers like this one: send paymentBrand'],
-  cardNumberMissing:         ['100.100.100', 'The card number is missing'],
   cardNumberChecksum:        ['100.100.101', 'invalid creditcard, bank account number or bank name'],
   cardNumberLength:          ['100.100.101', 'invalid creditcard, bank account number or bank name: the brand has no numbers of this length'],
   testModeOnLive:            ['600.200.701', 'A live channel does not take testMode=EXTERNAL'],

@@ -1,0 +1,158 @@
+-- Written by `npm run generate` from a migrated database: the sum of all migrations, to be read, never run by the gateway.
+
+create table access_tokens (
+  token_hash bytea not null,
+  id uuid not null,
+  merchant_id uuid,
+  label text not null,
+  entities uuid[] not null,
+  legacy boolean not null,
+  created_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  constraint access_tokens_pkey PRIMARY KEY (token_hash),
+  constraint access_tokens_id_key UNIQUE (id)
+);
+
+create table answers (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  result text not null,
+  approved boolean not null,
+  reply text not null,
+  body text not null,
+  answered_at timestamp with time zone not null,
+  constraint answers_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+create table captures (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  capture_id uuid not null,
+  constraint captures_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+create table due_work (
+  kind text not null,
+  merchant_id uuid not null,
+  subject_id uuid not null,
+  due_at timestamp with time zone not null,
+  leased_until timestamp with time zone,
+  attempts integer not null default 0,
+  details jsonb not null default '{}'::jsonb,
+  constraint due_work_pkey PRIMARY KEY (kind, merchant_id, subject_id)
+);
+CREATE INDEX due_work_by_time ON due_work USING btree (due_at);
+
+create table entities (
+  id uuid not null,
+  kind text not null,
+  parent_id uuid,
+  merchant_id uuid,
+  name text not null,
+  settings jsonb not null default '{}'::jsonb,
+  clock_offset_ms bigint not null default 0,
+  changed_at timestamp with time zone not null,
+  constraint entities_pkey PRIMARY KEY (id),
+  constraint entities_check CHECK (((kind = 'psp'::text) = (parent_id IS NULL))),
+  constraint entities_check1 CHECK (((kind = ANY (ARRAY['merchant'::text, 'channel'::text])) = (merchant_id IS NOT NULL))),
+  constraint entities_clock_offset_ms_check CHECK ((clock_offset_ms >= 0)),
+  constraint entities_kind_check CHECK ((kind = ANY (ARRAY['psp'::text, 'division'::text, 'merchant'::text, 'channel'::text])))
+);
+
+create table events (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  sequence smallint not null,
+  type text not null,
+  action text,
+  channel_id uuid not null,
+  root_id uuid not null,
+  occurred_at timestamp with time zone not null,
+  recorded_at timestamp with time zone not null,
+  constraint events_pkey PRIMARY KEY (merchant_id, payment_id, sequence),
+  constraint events_action_check CHECK ((action = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text]))),
+  constraint events_type_check CHECK ((type = ANY (ARRAY['PAYMENT'::text, 'REGISTRATION'::text])))
+);
+
+create table idempotency_keys (
+  merchant_id uuid not null,
+  key_hash bytea not null,
+  fingerprint bytea not null,
+  payment_id uuid not null,
+  recorded_at timestamp with time zone not null,
+  constraint idempotency_keys_pkey PRIMARY KEY (merchant_id, key_hash)
+);
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys USING brin (recorded_at);
+
+create table journal (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  line smallint not null,
+  mode text not null,
+  currency text not null,
+  debit text not null,
+  credit text not null,
+  amount bigint not null,
+  state text not null,
+  booked_at timestamp with time zone not null,
+  constraint journal_pkey PRIMARY KEY (merchant_id, payment_id, line),
+  constraint journal_amount_check CHECK ((amount > 0)),
+  constraint journal_check CHECK ((debit <> credit)),
+  constraint journal_mode_check CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text]))),
+  constraint journal_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'posted'::text, 'voided'::text])))
+);
+
+create table key_checks (
+  name text not null,
+  proof bytea not null,
+  constraint key_checks_pkey PRIMARY KEY (name)
+);
+
+create table migrations (
+  name text not null,
+  checksum text not null,
+  applied_at timestamp with time zone not null,
+  constraint migrations_pkey PRIMARY KEY (name)
+);
+
+create table payments (
+  merchant_id uuid not null,
+  id uuid not null,
+  channel_id uuid not null,
+  root_id uuid,
+  reference_id uuid,
+  payment_type text not null,
+  brand text,
+  amount bigint,
+  currency text,
+  mode text not null,
+  connector text not null,
+  merchant_transaction_id text,
+  received_at timestamp with time zone not null,
+  recorded_at timestamp with time zone not null,
+  record text not null,
+  constraint payments_pkey PRIMARY KEY (merchant_id, id),
+  constraint payments_amount_check CHECK (((amount >= 0) AND (amount <= '999999999999'::bigint))),
+  constraint payments_check CHECK (((root_id IS NULL) = (reference_id IS NULL))),
+  constraint payments_mode_check CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text])))
+);
+CREATE INDEX payments_by_recording ON payments USING brin (recorded_at) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX payments_by_root ON payments USING btree (merchant_id, root_id) WHERE (root_id IS NOT NULL);
+CREATE INDEX payments_by_time ON payments USING btree (merchant_id, received_at);
+CREATE INDEX payments_by_transaction ON payments USING btree (merchant_id, merchant_transaction_id) WHERE (merchant_transaction_id IS NOT NULL);
+
+create table sealed_cards (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  sealed bytea not null,
+  erase_after date not null,
+  constraint sealed_cards_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+create table sweeps (
+  name text not null,
+  reached_at timestamp with time zone not null,
+  constraint sweeps_pkey PRIMARY KEY (name)
+);
+
+alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);

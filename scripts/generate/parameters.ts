@@ -1,0 +1,97 @@
+// docs/reference/parameters.md: every row of the parameter table, by group.
+
+import { limits } from '../../src/contract/limits.ts'
+import { needOf } from '../../src/contract/parameters/describe.ts'
+import type { Parameter, Parameters } from '../../src/contract/parameters/parameter.ts'
+import { type Group, groups } from '../../src/contract/parameters/table.ts'
+import { requests } from '../../src/contract/requests.ts'
+import { code, generatedMark, table } from './markdown.ts'
+
+const titles: Readonly<Record<Group, string>> = {
+  common: 'Common parameters',
+  authentication: 'Older credentials',
+  card: 'Card',
+  standingInstruction: 'Card on file',
+  virtualAccount: 'Account-based methods',
+  customer: 'Customer',
+  'shipping.customer': 'Customer at the shipping address',
+  billing: 'Billing address',
+  shipping: 'Shipping address',
+  merchant: 'Statement overrides and sub-merchants',
+  cart: 'Cart',
+  airline: 'Airline',
+  registration: 'Registration, recurring payments and custom data',
+  giftCard: 'Gift card',
+  asynchronous: 'Asynchronous flow',
+  risk: 'Risk',
+  reporting: 'Reports',
+  query: 'Searches',
+}
+
+const requestTitles: Readonly<Record<keyof typeof requests, string>> = {
+  payment: 'POST /v1/payments',
+  backoffice: 'POST /v1/payments/{id}',
+  read: 'GET /v1/payments/{id}',
+  query: 'GET /v1/payments, /v1/query and /v3/query',
+}
+
+export function parametersPage(): string {
+  return `${generatedMark}
+# Parameters
+
+Every parameter of the interface under its wire name. The same table validates requests, decides what is returned and writes
+[openapi.json](openapi.json).
+
+- **Format.** A = letters, N = digits, AN = any characters; the number is the greatest length in characters (code points), the least is 1
+  unless two are given. Letters are those of all scripts with the marks, spaces, hyphens, apostrophes and dots that names need. Control
+  characters are refused; only long free texts may hold tabs and line ends.
+- **Names.** \`[n]\` is an index: it begins at 0, leaves no gap and is at most ${limits.indexMax}. Any other word in brackets stands for a name
+  that the merchant chooses.
+- **Blank means absent**, except where a row says that an empty value counts.
+- **Unknown parameters are ignored**; their values are never logged or returned. A request takes at most ${limits.parametersMax} parameters.
+- **Strict and lenient channels.** On a strict channel every malformed parameter is an error, and so is one that was sent twice. On a lenient
+  channel a malformed *descriptive* parameter (marked D) is dropped with a line in the log, conditions between parameters are waived, and of a
+  parameter that was sent twice the last one counts.
+- **Errors.** \`result.parameterErrors\` names every wrong parameter at once.
+
+The columns: **D** descriptive · **Echo** returned in the answer · **Secret** never returned, logged or stored in clear.
+
+## Which request takes which group
+
+${table(
+  ['Request', 'Required', 'Groups'],
+  Object.entries(requests).map(([name, { groups: taken, required }]) => [
+    code(requestTitles[name as keyof typeof requests]),
+    required.map(code).join(', ') || '–',
+    taken.map(group => titles[group]).join(', '),
+  ]),
+)}
+
+${Object.entries(groups)
+  .map(([group, rows]) => `## ${titles[group as Group]}\n\n${groupTable(rows)}`)
+  .join('\n\n')}
+`
+}
+
+function groupTable(rows: Parameters): string {
+  return table(
+    ['Name', 'Format', 'Required', 'D', 'Echo', 'Secret', 'Cut after', 'Default', 'Note'],
+    Object.entries(rows).map(([name, row]) => [
+      code(name),
+      formatOf(row),
+      needOf(row)
+        .replace(/^Required (.*)\.$/, '$1')
+        .replace(/^Optional\.$/, '–'),
+      row.descriptive ? 'D' : '',
+      row.echo ? 'yes' : '',
+      row.secret ? 'secret' : '',
+      row.truncate === undefined ? '' : String(row.truncate),
+      row.default === undefined ? '' : code(row.default),
+      [row.note, row.blankCounts && 'An empty value counts as a value.', row.key && `Name in brackets: ${row.key.label}.`]
+        .filter(Boolean)
+        .join(' '),
+    ]),
+  )
+}
+
+const formatOf = ({ format: { words, label } }: Parameter): string => (words ? words.map(code).join(' ') : label)

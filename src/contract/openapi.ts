@@ -1,0 +1,257 @@
+// The interface as an OpenAPI 3.1 document, made of the tables: operations, requests, parameters and their formats.
+
+import type { Format } from './formats.ts'
+import { limits } from './limits.ts'
+import { always, authenticated, type Operation, operations, posted } from './operations.ts'
+import { describe } from './parameters/describe.ts'
+import type { Parameter, Parameters } from './parameters/parameter.ts'
+import { type Group, groups } from './parameters/table.ts'
+import { type RequestKind, requests } from './requests.ts'
+
+export type Schema = { [name: string]: unknown }
+
+/** The whole document. */
+export function openApi(): Schema {
+  const used = [...new Set(operations.flatMap(({ form }) => form?.groups ?? []))]
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tollgate',
+      version: 'v1',
+      summary: 'A payment gateway that speaks the Open Payment Platform REST interface',
+      description:
+        'Requests are form-encoded in UTF-8, answers are JSON. Formats are those of a strict channel; a lenient channel drops a malformed ' +
+        'descriptive parameter instead of failing the payment. Blank means absent, except where a parameter says otherwise. ' +
+        'A repeated request with the same Idempotency-Key header gets the answer of the first.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: 'http://127.0.0.1:8080', description: 'The sandbox that npm start runs' }],
+    paths: paths(),
+    components: {
+      schemas: {
+        ...Object.fromEntries(used.map(group => [`parameters.${group}`, groupSchema(group)])),
+        ...answerSchemas(),
+      },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'The access token of a merchant.' },
+        userId: { type: 'apiKey', in: 'query', name: 'authentication.userId', description: legacy },
+        password: { type: 'apiKey', in: 'query', name: 'authentication.password', description: legacy },
+      },
+    },
+  }
+}
+
+const legacy =
+  'Older clients send user id and password, in the query of a GET or in the body of a POST, and no Authorization header. ' +
+  'Accepted where the settings of the merchant allow it.'
+
+function paths(): Schema {
+  const made: Record<string, Schema> = {}
+  for (const operation of operations)
+    made[operation.path] = { ...made[operation.path], [operation.method]: operationSchema(operation) }
+  return made
+}
+
+function operationSchema({ method, id, says, more, form, query, pathId, answers, open }: Operation): Schema {
+  const all = { ...always, ...(open ? {} : authenticated), ...(method === 'post' ? posted : {}), ...answers }
+  const parameters = [
+    ...(pathId === undefined
+      ? []
+      : [{ name: 'id', in: 'path', required: true, description: pathId, schema: { type: 'string' } }]),
+    ...(form ? [idempotencyKey] : []),
+    ...(query ?? []).map(queryParameter),
+  ]
+  return {
+    operationId: id,
+    summary: says,
+    ...(more !== undefined && { description: more }),
+    security: open ? [] : [{ bearer: [] }, ...(method === 'get' ? [{ userId: [], password: [] }] : [])],
+    ...(parameters.length > 0 && { parameters }),
+    ...(method === 'post' && {
+      requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: formSchema(form) } } },
+    }),
+    responses: Object.fromEntries(
+      Object.entries(all).map(([status, [description, schema]]) => [
+        status,
+        { description, content: { 'application/json': { schema: reference(schema) } } },
+      ]),
+    ),
+  }
+}
+
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: `The same key and body give the same answer for ${limits.idempotencyKeyHours} hours, executed once; the same key with another body is refused.`,
+  schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$', minLength: 1, maxLength: 255 },
+}
+
+const reference = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
+
+// ---- Requests
+
+/** The rows of the groups that GETs read. */
+const queryRows: Parameters = { ...groups.common, ...groups.authentication, ...groups.query }
+
+function queryParameter(asked: string): Schema {
+  const name = asked.replace('!', '')
+  const parameter = queryRows[name]!
+  return {
+    name,
+    in: 'query',
+    required: asked.endsWith('!'),
+    description: describe(parameter),
+    schema: formatSchema(parameter.format),
+  }
+}
+
+function formSchema(form: RequestKind | undefined): Schema {
+  if (!form)
+    return {
+      type: 'object',
+      properties: { entityId: { type: 'string' }, advance: { type: 'string', pattern: '^\\d{1,9}(ms|s|m|h|d)$' } },
+    }
+  return { type: 'object', required: [...form.required], allOf: form.groups.map(group => reference(`parameters.${group}`)) }
+}
+
+/** Plain names are properties; names with an index or a free key are patterns. */
+function groupSchema(group: Group): Schema {
+  const properties: Record<string, Schema> = {}
+  const patternProperties: Record<string, Schema> = {}
+  for (const [name, parameter] of Object.entries(groups[group] as Parameters)) {
+    if (name.includes('[')) patternProperties[namePattern(name, parameter)] = { title: name, ...parameterSchema(parameter) }
+    else properties[name] = parameterSchema(parameter)
+  }
+  return {
+    type: 'object',
+    ...(Object.keys(properties).length > 0 && { properties }),
+    ...(Object.keys(patternProperties).length > 0 && { patternProperties }),
+  }
+}
+
+function parameterSchema(parameter: Parameter): Schema {
+  return {
+    ...formatSchema(parameter.format, parameter.truncate === undefined),
+    description: describe(parameter),
+    ...(!parameter.echo && { writeOnly: true }),
+    ...(parameter.secret && { format: 'password' }),
+  }
+}
+
+function formatSchema({ pattern, lengths, words }: Format, bounded = true): Schema {
+  if (words) return { type: 'string', enum: [...words] }
+  return {
+    type: 'string',
+    pattern: pattern.source,
+    ...(lengths && { minLength: lengths[0], ...(bounded && { maxLength: lengths[1] }) }),
+  }
+}
+
+/** `cart.items[n].price` → `^cart\.items\[(0|[1-9][0-9]{0,2})\]\.price$`; a free key takes the place of its word. */
+function namePattern(name: string, { key }: Parameter): string {
+  const inside = key ? key.pattern.source.slice(1, -1) : '(0|[1-9][0-9]{0,2})'
+  const parts = name.split(/\[[a-z]+\]/).map(part => part.replaceAll('.', '\\.'))
+  return `^${parts.join(`\\[${inside}\\]`)}$`
+}
+
+// ---- Answers
+
+const text: Schema = { type: 'string' }
+const texts = (...names: string[]): Record<string, Schema> => Object.fromEntries(names.map(name => [name, text]))
+const footer = texts('buildNumber', 'timestamp', 'ndc')
+const footerNames = ['buildNumber', 'timestamp', 'ndc']
+
+const answerOf = (properties: Record<string, Schema>, ...required: string[]): Schema => ({
+  type: 'object',
+  required: [...required, 'result', ...footerNames],
+  properties: { ...properties, result: reference('Result'), ...footer },
+})
+
+function answerSchemas(): Record<string, Schema> {
+  const list = (items: Schema): Schema => ({ type: 'array', items })
+  return {
+    Payment: paymentSchema(),
+    Error: answerOf({ id: text, paymentType: text, paymentBrand: text }),
+    PaymentOrError: { anyOf: [reference('Payment'), reference('Error')] },
+    PaymentList: answerOf({ payments: list(reference('Payment')) }, 'payments'),
+    RecordPage: answerOf(
+      { records: list(reference('Payment')), pages: { type: 'string', description: 'How many pages there are.' } },
+      'records',
+    ),
+    ResultCodeList: answerOf(
+      { resultCodes: list({ type: 'object', required: ['code', 'description'], properties: texts('code', 'description') }) },
+      'resultCodes',
+    ),
+    Told: answerOf({}),
+    ClockMoved: answerOf(texts('merchantId', 'now'), 'merchantId', 'now'),
+    Result: {
+      type: 'object',
+      required: ['code', 'description'],
+      properties: {
+        code: { type: 'string', pattern: '^[0-9.]{2,11}$', description: 'One of GET /v1/resultcodes.' },
+        description: { type: 'string', maxLength: 255 },
+        avsResponse: { type: 'string', enum: ['A', 'Z', 'N', 'U', 'F'] },
+        cvvResponse: { type: 'string', minLength: 1, maxLength: 1 },
+        parameterErrors: list({
+          type: 'object',
+          required: ['name', 'message'],
+          properties: { name: text, value: { ...text, description: 'Left out where it may be secret.' }, message: text },
+        }),
+      },
+    },
+  }
+}
+
+/** What the gateway adds to what it echoes. */
+const added: Readonly<Record<string, Schema>> = {
+  id: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+  referencedId: {
+    type: 'string',
+    pattern: '^[0-9a-f]{32}$',
+    description: 'On a capture, refund or reversal: the payment that the request named.',
+  },
+  amount: { type: 'string', pattern: '^[0-9]{1,10}\\.[0-9]{2}$' },
+  resultDetails: { type: 'object', additionalProperties: { type: 'string', maxLength: 2048 } },
+  'card.bin': { type: 'string', pattern: '^[0-9]{6}$', description: 'Absent for numbers below 15 digits.' },
+  'card.last4Digits': { type: 'string', pattern: '^[0-9]{4}$' },
+  'risk.score': { type: 'string', pattern: '^[+\\-]?[0-9]{1,5}$' },
+}
+
+/** Rows that are echoed as they came, unfolded into structures, and what the gateway adds. */
+function paymentSchema(): Schema {
+  const schema = answerOf({}, 'id', 'paymentType') as { properties: Record<string, Schema> }
+  for (const [name, one] of Object.entries(added)) place(schema, name, one)
+  for (const group of requests.payment.groups) {
+    for (const [name, parameter] of Object.entries(groups[group] as Parameters)) {
+      if (parameter.echo) place(schema, name, text)
+    }
+  }
+  return schema
+}
+
+/** Puts the schema of a wire name where the name unfolds to. */
+function place(root: Schema, name: string, leaf: Schema): void {
+  let here = root
+  for (const step of name.split('.')) {
+    const [plain, bracket] = step.split(/[[\]]/) as [string, string | undefined]
+    here = child(here, plain)
+    if (bracket === 'n') here = items(here)
+    else if (bracket !== undefined) return void Object.assign(here, { type: 'object', additionalProperties: leaf })
+  }
+  Object.assign(here, leaf)
+}
+
+function child(of: Schema, name: string): Schema {
+  const properties = (of.properties ?? {}) as Record<string, Schema>
+  const found = properties[name] ?? {}
+  properties[name] = found
+  Object.assign(of, { type: 'object', properties })
+  return found
+}
+
+function items(of: Schema): Schema {
+  const found = (of.items ?? {}) as Schema
+  Object.assign(of, { type: 'array', items: found })
+  return found
+}

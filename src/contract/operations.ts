@@ -1,0 +1,187 @@
+// The routes of the interface as data, for people and tools: what each is for, what it takes and how it can end.
+// A test compares this table with the route table of `http`.
+
+import { limits } from './limits.ts'
+import { type RequestKind, requests } from './requests.ts'
+
+export type Operation = {
+  readonly method: 'get' | 'post'
+  readonly path: string
+  readonly id: string
+  readonly says: string
+  readonly more?: string
+  /** The form in the body of a POST. */
+  readonly form?: RequestKind
+  /** Rows of the table that a GET reads from its query, required ones with an exclamation mark. */
+  readonly query?: readonly string[]
+  readonly pathId?: string
+  readonly answers: Readonly<Record<number, Answer>>
+  /** Answered without credentials. */
+  readonly open?: true
+}
+export type Answer = readonly [says: string, schema: string]
+
+const who = ['entityId', 'authentication.entityId', 'authentication.userId', 'authentication.password']
+
+// Every request can end like this; statuses of an operation's own stand in its row.
+export const always: Readonly<Record<number, Answer>> = {
+  404: ['There is nothing at this path.', 'Error'],
+  405: ['The path exists, but not with this method.', 'Error'],
+  500: ['The gateway failed; its log names the cause by the number at the end of ndc.', 'Error'],
+  503: ['The gateway is shutting down; send the request again.', 'Error'],
+}
+export const authenticated: Readonly<Record<number, Answer>> = {
+  401: ['The Authorization header is missing or malformed.', 'Error'],
+  403: ['The access token is not valid, or may not act for this entity.', 'Error'],
+  429: [
+    `Too many failed attempts to authenticate (${limits.failuresPerAddress} a minute from one address, ` +
+      `${limits.failuresPerCredential} with one credential), or too many reads of one payment where the channel limits them.`,
+    'Error',
+  ],
+}
+export const posted: Readonly<Record<number, Answer>> = {
+  413: [`The body is larger than ${limits.bodyMaxBytes} bytes.`, 'Error'],
+  415: ['The body is not application/x-www-form-urlencoded.', 'Error'],
+}
+const wrong = 'A parameter is wrong: result.parameterErrors names every wrong one.'
+
+export const operations: readonly Operation[] = [
+  {
+    method: 'post',
+    path: '/v1/payments',
+    id: 'pay',
+    says: 'Begins a payment',
+    more:
+      'A preauthorization (PA), a debit (DB), a stand-alone credit (CD), or a preauthorization that is captured at once (PA.CP). ' +
+      'All parameters go into the body. Parameters that are not known are ignored.',
+    form: requests.payment,
+    answers: {
+      200: ['The payment succeeded, or its outcome is not known yet and the payment is pending.', 'Payment'],
+      400: [
+        `The payment failed, for example it was declined: the record has an id. Or it was never begun: ${wrong}`,
+        'PaymentOrError',
+      ],
+    },
+  },
+  {
+    method: 'get',
+    path: '/v1/payments',
+    id: 'listPayments',
+    says: 'Lists payments by merchantTransactionId',
+    query: [...who, 'merchantTransactionId!', 'paymentTypes'],
+    answers: {
+      200: ['The payments with this merchantTransactionId.', 'PaymentList'],
+      400: [`None has it. Or: ${wrong}`, 'Error'],
+    },
+  },
+  {
+    method: 'post',
+    path: '/v1/payments/{id}',
+    id: 'refer',
+    says: 'Captures, refunds or reverses a payment',
+    more:
+      'paymentType is CP, RF or RV. Amount and currency are required for CP and RF; a reversal without them is a full one. ' +
+      `A preauthorization is captured once. A debit is reversed within ${limits.releaseHours} hours, later it is refunded.`,
+    form: requests.backoffice,
+    pathId: 'The id of the payment that is captured, refunded or reversed.',
+    answers: {
+      200: ['The operation succeeded, or its outcome is not known yet and the payment is pending.', 'Payment'],
+      400: [
+        `A rule forbids it or it was declined: the record has an id of its own. Or it was never begun: ${wrong}`,
+        'PaymentOrError',
+      ],
+      404: ['This merchant has no payment with this id.', 'Error'],
+    },
+  },
+  {
+    method: 'get',
+    path: '/v1/payments/{id}',
+    id: 'readPayment',
+    says: 'Reads a payment',
+    query: who,
+    pathId: 'The id of the payment.',
+    answers: {
+      200: ['The payment as it stands now, whatever its outcome.', 'Payment'],
+      400: [wrong, 'Error'],
+      404: ['This merchant has no payment with this id.', 'Error'],
+    },
+  },
+  {
+    method: 'get',
+    path: '/v1/query',
+    id: 'queryPayments',
+    says: 'Lists payments by merchantTransactionId',
+    query: [...who, 'merchantTransactionId!', 'paymentTypes'],
+    answers: {
+      200: ['The payments with this merchantTransactionId.', 'PaymentList'],
+      400: [`None has it. Or: ${wrong}`, 'Error'],
+    },
+  },
+  {
+    method: 'get',
+    path: '/v1/query/{id}',
+    id: 'queryPayment',
+    says: 'Reads a payment',
+    query: who,
+    pathId: 'The id of the payment.',
+    answers: {
+      200: ['The payment as it stands now.', 'Payment'],
+      400: [`This merchant has no payment with this id. Or: ${wrong}`, 'Error'],
+    },
+  },
+  {
+    method: 'get',
+    path: '/v3/query',
+    id: 'searchPayments',
+    says: 'Searches payments by time, type or merchantTransactionId, page by page',
+    more: 'Bare days are whole days in UTC. Both dates, or merchantTransactionId, are required.',
+    query: [
+      ...who,
+      'date.from',
+      'date.to',
+      'merchantTransactionId',
+      'paymentTypes',
+      'paymentMethods',
+      'includeLinkedTransactions',
+      'limit',
+      'pageNo',
+    ],
+    answers: { 200: ['One page of records, oldest first.', 'RecordPage'], 400: [`None was found. Or: ${wrong}`, 'Error'] },
+  },
+  {
+    method: 'get',
+    path: '/v3/query/{id}',
+    id: 'searchPayment',
+    says: 'Reads a payment, with all that refers to it when asked',
+    query: [...who, 'paymentTypes', 'includeLinkedTransactions'],
+    pathId: 'The id of the payment.',
+    answers: {
+      200: ['The payment and, when asked for, its chain.', 'RecordPage'],
+      400: [`This merchant has no payment with this id. Or: ${wrong}`, 'Error'],
+    },
+  },
+  {
+    method: 'get',
+    path: '/v1/resultcodes',
+    id: 'listResultCodes',
+    says: 'Lists all result codes with their descriptions',
+    open: true,
+    answers: { 200: ['The codes of the interface.', 'ResultCodeList'] },
+  },
+  {
+    method: 'get',
+    path: '/health',
+    id: 'health',
+    says: 'Tells a load balancer whether the process and its database answer',
+    open: true,
+    answers: { 200: ['Both answer.', 'Told'] },
+  },
+  {
+    method: 'post',
+    path: '/sandbox/clock',
+    id: 'advanceClock',
+    says: "Moves a merchant's clock forward; exists in a sandbox only",
+    more: 'Form fields: entityId, and advance, a number and ms, s, m, h or d, for example 29m. Whatever falls due in between is done.',
+    answers: { 200: ['The time of the merchant after the move.', 'ClockMoved'], 400: [wrong, 'Error'] },
+  },
+]

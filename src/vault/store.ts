@@ -1,0 +1,14 @@
+// Proofs of the keys in the database: a keyed value for each, never a key.
+
+import type { Connection } from '../database/connect.ts'
+
+export type Proof = { readonly name: string; readonly proof: Buffer }
+
+/** The first proof under a name stays. */
+export async function keepProof(db: Connection, name: string, proof: Buffer): Promise<void> {
+  await db.query('insert into key_checks (name, proof) values ($1, $2) on conflict (name) do nothing', [name, proof])
+}
+
+export async function readProofs(db: Connection): Promise<Proof[]> {
+  return (await db.query<Proof>('select name, proof from key_checks')).rows
+}

@@ -1,0 +1,211 @@
+// Keeps the house: who may import whom, where SQL and result codes may stand, what is generated is current, and what every table needs.
+// Comments are no code: they are taken out before a file is searched.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { generated, stale } from '../scripts/generate/generated.ts'
+import { schemaText } from '../scripts/generate/schema.ts'
+import { refusalNames } from '../src/contract/results/results.ts'
+import { makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+
+type Source = { readonly path: string; readonly text: string; readonly code: string }
+
+const sourcesIn = (folder: string, ends = /\.(ts|mjs)$/): Source[] =>
+  readdirSync(project + folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => ends.test(name))
+    .sort()
+    .map(name => {
+      const path = `${folder}/${name}`
+      const text = readFileSync(project + path, 'utf8')
+      return { path, text, code: text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[\s;{])\/\/.*$/gm, '$1') }
+    })
+
+const sources = sourcesIn('src')
+const everything = [...sources, ...sourcesIn('test'), ...sourcesIn('scripts')]
+
+// Who may import whom. A folder of src, or a file that stands alone in it; what only names a type counts too.
+const mayImport: Readonly<Record<string, string>> = {
+  contract: '',
+  clock: '',
+  log: 'contract gateway',
+  database: '',
+  vault: 'clock database',
+  config: 'log vault',
+  merchants: 'clock contract database vault',
+  connectors: 'contract merchants',
+  simulators: 'contract merchants connectors',
+  gateway: 'clock connectors database merchants payments vault events', // types only
+  due: 'clock contract database merchants gateway',
+  events: 'clock contract database merchants vault gateway due payments',
+  payments: 'clock contract database merchants vault gateway due connectors events',
+  http: 'clock contract database merchants vault gateway due events payments',
+  start: 'clock config contract database merchants vault gateway due connectors events payments simulators http log',
+  main: 'clock config database merchants vault log start',
+}
+
+// Where SQL may stand: the stores, the runner of migrations and what opens the database.
+const sqlPlaces = /\/store\.ts$|^src\/(database|due|start)\//
+const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
+
+// Tables of the whole platform; all others belong to a merchant.
+const platformTables = ['access_tokens', 'due_work', 'entities', 'key_checks', 'migrations', 'sweeps']
+
+const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
+
+function importsOf({ path, text }: Source): string[] {
+  return [...text.matchAll(/^(?:import|export) [^'"]*?from '(\.[^']+)'/gm)].map(([, to]) =>
+    new URL(to!, `file:///${path}`).pathname.slice(1),
+  )
+}
+
+describe('imports', () => {
+  for (const source of sources) {
+    const from = place(source.path)
+    test(source.path, () => {
+      assert.ok(from in mayImport, `who may ${from} import? Write its row in this test.`)
+      const allowed = new Set([from, ...mayImport[from]!.split(' ')])
+      for (const to of importsOf(source)) {
+        assert.ok(to.startsWith('src/'), `${to} is no part of the product`)
+        assert.ok(allowed.has(place(to)), `${from} may not import ${to}`)
+      }
+    })
+  }
+
+  test('only downwards: what runs forms no circle of folders', () => {
+    const edges = new Map<string, Set<string>>()
+    for (const source of sources) {
+      const running = {
+        ...source,
+        text: source.text.replace(/^(import|export) type .*$/gm, '').replace(/^import type \{[^}]*\}.*$/gm, ''),
+      }
+      const from = place(source.path)
+      for (const to of importsOf(running)) if (place(to) !== from) edges.set(from, (edges.get(from) ?? new Set()).add(place(to)))
+    }
+    const circle = (at: string, way: readonly string[]): string[] | undefined =>
+      way.includes(at)
+        ? [...way.slice(way.indexOf(at)), at]
+        : [...(edges.get(at) ?? [])].map(next => circle(next, [...way, at])).find(found => found !== undefined)
+    for (const folder of edges.keys()) assert.equal(circle(folder, []), undefined)
+  })
+
+  test('contract and simulators are pure: no packages, and of Node nothing', () => {
+    for (const { path, text } of sources.filter(({ path }) => /^src\/(contract|simulators)\//.test(path))) {
+      assert.ok(!/from '[^.]/.test(text), `${path} imports a package`)
+      if (path.startsWith('src/contract/')) assert.ok(!/\b(Date\.now|Math\.random|process\.)/.test(text), path)
+    }
+  })
+})
+
+test('SQL stands in stores', () => {
+  const found = sources.filter(({ path, code }) => !sqlPlaces.test(path) && sql.test(code)).map(({ path }) => path)
+  assert.deepEqual(found, [])
+})
+
+test('no statement asks the server for the time', () => {
+  const found = sources.filter(({ code }) =>
+    /(?<![.\w])now\(\)|\b(current_timestamp|current_date|clock_timestamp|statement_timestamp)\b/.test(code),
+  )
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+})
+
+test('the machine is asked for time and chance in one place', () => {
+  const allowed = /^src\/(clock|main)\.ts$|^src\/(database|start)\//
+  const found = sources.filter(({ path, code }) => !allowed.test(path) && /Date\.now\(|new Date\(\)|Math\.random\(/.test(code))
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+})
+
+test('result codes stand in contract/results, elsewhere results have names', () => {
+  const found = sources.filter(
+    ({ path, code }) => !path.startsWith('src/contract/results/') && /\b\d{3}\.\d{3}\.\d{3}\b/.test(code),
+  )
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+})
+
+test('every refusal is used', () => {
+  const code = sources.filter(({ path }) => !path.startsWith('src/contract/results/')).map(one => one.code)
+  const unused = refusalNames.filter(name => !code.some(text => text.includes(`'${name}'`) || text.includes(`results.${name}`)))
+  assert.deepEqual(unused, [])
+})
+
+test('every file says what it is', () => {
+  const silent = everything.filter(({ text }) => !/^(#!.*\n)?\/\//.test(text)).map(({ path }) => path)
+  assert.deepEqual(silent, [])
+})
+
+test('nothing is left for later', () => {
+  const mark = new RegExp(['FIX' + 'ME', 'TO' + 'DO', 'XX' + 'X'].map(word => `\\b${word}\\b`).join('|'))
+  const found = [...everything, ...sourcesIn('migrations', /\.sql$/), ...sourcesIn('docs', /\.md$/)].filter(({ text }) =>
+    mark.test(text),
+  )
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+})
+
+test('no folder or file is called by what it is not', () => {
+  const vague = /(^|\/)(utils?|helpers?|managers?|services?|handlers?|common|shared|misc)(\.ts)?(\/|$)/
+  const found = everything.filter(({ path }) => vague.test(path) && path !== 'src/contract/parameters/common.ts')
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+})
+
+describe('the database', () => {
+  let database: TestDatabase
+  let pool: pg.Pool
+  before(async () => {
+    database = await makeDatabase()
+    pool = new pg.Pool({ ...database.connection, max: 2 })
+  })
+  after(async () => {
+    await pool.end()
+    await database.drop()
+  })
+
+  test('generated files are current: npm run generate', async () => {
+    assert.deepEqual(stale(await generated(pool)), [])
+  })
+
+  test('schema.sql makes the schema that it was written from', async () => {
+    const empty = await makeDatabase()
+    await withPool(empty.connection, async again => {
+      await again.query('drop schema public cascade; create schema public')
+      await again.query(readFileSync(`${project}migrations/schema.sql`, 'utf8'))
+      assert.equal(await schemaText(again), await schemaText(pool))
+    }).finally(() => empty.drop())
+  })
+
+  test("a merchant's table has merchant_id first in its primary key", async () => {
+    const { rows } = await pool.query<{ name: string; first: string | null }>(
+      `select c.relname as name, (select a.attname from pg_index i join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+                                   where i.indrelid = c.oid and i.indisprimary) as first
+         from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by c.relname`,
+    )
+    const others = rows.filter(({ first }) => first !== 'merchant_id').map(({ name }) => name)
+    assert.deepEqual(others, platformTables)
+  })
+
+  test('money is whole hundredths: no column is a float or a decimal', async () => {
+    const { rows } = await pool.query(
+      `select table_name, column_name from information_schema.columns
+        where table_schema = 'public' and data_type in ('real', 'double precision', 'numeric', 'money')`,
+    )
+    assert.deepEqual(rows, [])
+  })
+})
