@@ -1,0 +1,25 @@
+// tollgate clock: shows and moves the time of a sandbox's merchant. The running gateway moves it, because all that falls due happens there.
+
+import type { Command } from 'commander'
+import { told } from './open.ts'
+import { openSandbox, type SandboxOptions } from './sandbox.ts'
+
+export default (program: Command): void => {
+  const clock = program.command('clock').description('the movable clock of a sandbox')
+  const options = (command: Command) =>
+    command
+      .option('--base-url <url>', 'another gateway than the one of DATA_DIR')
+      .option('--entity <id>', 'an entity of the merchant whose clock is meant')
+      .option('--token <token>', 'its access token')
+  options(clock.command('show').description('show the business time of the merchant')).action((given: SandboxOptions) =>
+    told(() => move(given, undefined)),
+  )
+  options(clock.command('advance <by>').description('move it forward, for example 29m, 72h or 3d; never backwards')).action(
+    (by: string, given: SandboxOptions) => told(() => move(given, by)),
+  )
+}
+
+async function move(given: SandboxOptions, by: string | undefined): Promise<void> {
+  const { now } = await openSandbox(given).post('/sandbox/clock', by === undefined ? {} : { advance: by })
+  process.stdout.write(`It is ${now}.\n`)
+}

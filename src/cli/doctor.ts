@@ -1,0 +1,20 @@
+// tollgate doctor: adds the journal up again, compares it with what the rules compute from the operations, and says where they differ.
+
+import type { Command } from 'commander'
+import { examine } from '../payments/doctor.ts'
+import { withOpened } from './open.ts'
+
+export default (program: Command): void => {
+  program
+    .command('doctor')
+    .description('compare the journal with the operations; ends with 1 when they differ')
+    .action(() =>
+      withOpened(async ({ database }) => {
+        const { payments, lines, chains, findings } = await examine(database.work)
+        process.stdout.write(`${payments} payments in ${chains} chains, ${lines} journal lines.\n`)
+        for (const finding of findings) process.stdout.write(`${finding}\n`)
+        process.stdout.write(findings.length === 0 ? 'The books agree with the operations.\n' : `${findings.length} findings.\n`)
+        if (findings.length > 0) process.exitCode = 1
+      }),
+    )
+}

@@ -1,0 +1,10 @@
+// The command line: each file beside this one adds its commands.
+
+import { Command } from 'commander'
+import clock from './clock.ts'
+import doctor from './doctor.ts'
+import merchants from './merchants.ts'
+
+const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
+for (const add of [merchants, clock, doctor]) add(program)
+await program.parseAsync()

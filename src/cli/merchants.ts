@@ -1,0 +1,68 @@
+// tollgate seed, list, revoke: who may call, and for whom. A token itself is never printed: only its keyed hash is stored.
+
+import type { Command } from 'commander'
+import { applySeed, readSeed } from '../merchants/seed.ts'
+import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
+import { refuse, table, timeText, withOpened } from './open.ts'
+
+export default (program: Command): void => {
+  program
+    .command('seed <file>')
+    .description('apply a seed file: merchants, channels, tokens; running gateways know it at once')
+    .action((file: string) =>
+      withOpened(async ({ database, keys, clock, random }) => {
+        const { entities, tokens } = await applySeed(database.work, keys, clock, random, readSeed(file))
+        process.stdout.write(`${entities} entities and ${tokens} tokens are in place.\n`)
+      }),
+    )
+
+  program
+    .command('list')
+    .description('list entities and access tokens')
+    .option('--json', 'as JSON')
+    .action(({ json }: { json?: true }) =>
+      withOpened(async ({ database }) => {
+        const entities = await readEntities(database.work)
+        const tokens = (await readTokens(database.work)).map(({ hash: _secret, ...token }) => token)
+        process.stdout.write(json ? `${JSON.stringify({ entities, tokens }, null, 2)}\n` : asTables(entities, tokens))
+      }),
+    )
+
+  program
+    .command('revoke <id>')
+    .description('revoke an access token by its id, at once and for good')
+    .action((id: string) =>
+      withOpened(async ({ database, clock }) => {
+        if (!/^[0-9a-f]{32}$/.test(id)) refuse('A token is named by the 32 hex characters that `tollgate list` shows.')
+        const revoked = await revokeToken(database.work, id, clock.real())
+        if (!revoked) refuse(`There is no valid token ${id}.`)
+        await announceChange(database.work)
+        process.stdout.write(`Token ${id} is revoked.\n`)
+      }),
+    )
+}
+
+type Entities = Awaited<ReturnType<typeof readEntities>>
+type Tokens = Omit<Awaited<ReturnType<typeof readTokens>>[number], 'hash'>[]
+
+function asTables(entities: Entities, tokens: Tokens): string {
+  const entityRows = entities.map(({ kind, id, parentId, name, settings }) => [
+    kind,
+    id,
+    parentId,
+    name,
+    JSON.stringify(settings),
+  ])
+  const tokenRows = tokens.map(({ id, label, legacy, entities, createdAt, revokedAt }) => [
+    id,
+    label,
+    legacy ? 'user id and password' : 'token',
+    entities.join(' '),
+    timeText(createdAt),
+    timeText(revokedAt),
+  ])
+  return [
+    table([['entity', 'id', 'parent', 'name', 'settings'], ...entityRows]),
+    table([['token', 'label', 'made of', 'acts for', 'created', 'revoked'], ...tokenRows]),
+  ].join('\n')
+}

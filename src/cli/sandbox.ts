@@ -1,0 +1,41 @@
+// A running sandbox as its own client sees it: over HTTP, with the credentials that the start left in sandbox.json.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { readConfig } from '../config.ts'
+import { refuse } from './open.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of the interface, looked at field by field
+export type Json = any
+export type SandboxOptions = { readonly baseUrl?: string; readonly entity?: string; readonly token?: string }
+export type Sandbox = { readonly entityId: string; post(path: string, fields: Readonly<Record<string, string>>): Promise<Json> }
+
+export function openSandbox({ baseUrl, entity, token }: SandboxOptions): Sandbox {
+  const found = baseUrl !== undefined && entity !== undefined && token !== undefined ? {} : readSandbox()
+  const address = baseUrl ?? found.baseUrl
+  const entityId = entity ?? found.entityId
+  return {
+    entityId,
+    async post(path, fields) {
+      const response = await fetch(`${address}${path}`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token ?? found.accessToken}`, 'Content-Type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ entityId, ...fields }).toString(),
+      })
+      const body = (await response.json()) as Json
+      if (body.id === undefined && response.status !== 200)
+        return refuse(`${path}: HTTP ${response.status} ${body.result?.description}`)
+      return body
+    },
+  }
+}
+
+function readSandbox(): Json {
+  const { dataDir } = readConfig(process.env, fileURLToPath(new URL('../..', import.meta.url)))
+  try {
+    return JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'))
+  } catch {
+    return refuse(`There is no sandbox.json in ${dataDir}: start the gateway, or give --base-url, --entity and --token.`)
+  }
+}
