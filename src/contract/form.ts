@@ -1,7 +1,7 @@
 // From the bytes of a form to checked parameters. Names stay flat, so that a hostile name is refused or stays data.
 // Two steps, because what is lenient depends on the channel, and the channel stands in the form: `readForm` splits, `checkForm` judges.
 
-import { amount, matches } from './formats.ts'
+import { matches } from './formats.ts'
 import { type Group, type Known, lookup } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
 
@@ -128,7 +128,7 @@ const mended = (row: string, value: string) =>
 
 function parameterError({ name, row, parameter }: Known, value: string, message: string): ParameterError {
   const safe = !parameter.secret && !row.endsWith('[name]') && !/[0-9](?:[ -]?[0-9]){11}/.test(value) && value.length <= 255
-  return safe || parameter.format === amount ? { name, value, message } : { name, message }
+  return safe ? { name, value, message } : { name, message }
 }
 
 /** Indexes begin at 0 and leave no gap; a lenient channel keeps the items that came. */

@@ -1,0 +1,195 @@
+// The gateway as a process: started twice, beside another, on a taken port, killed in the middle of payments, stopped by Ctrl-C.
+
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { eventually, type Fields } from './support/gateway.ts'
+import { project, type Started, startProcess } from './support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-process-'))
+const running = new Set<Started>()
+const start = async (environment: Record<string, string>) => {
+  const started = await startProcess(environment)
+  running.add(started)
+  return started
+}
+after(async () => {
+  for (const { child } of running) if (child.exitCode === null) child.kill('SIGINT')
+  await Promise.all([...running].map(({ child }) => child.exitCode ?? new Promise(resolve => child.once('exit', resolve))))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const card = {
+  paymentBrand: 'VISA',
+  'card.number': '4200000000000000',
+  'card.expiryMonth': '05',
+  'card.expiryYear': '2034',
+  'card.cvv': '123',
+}
+
+async function pay({ sandbox }: Started, fields: Fields = {}): Promise<{ id: string; result: { code: string } }> {
+  const response = await fetch(`${sandbox.baseUrl}/v1/payments`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${sandbox.accessToken}` },
+    body: new URLSearchParams({
+      entityId: sandbox.entityId,
+      amount: '92.00',
+      currency: 'EUR',
+      paymentType: 'DB',
+      ...card,
+      ...fields,
+    }),
+  })
+  return (await response.json()) as { id: string; result: { code: string } }
+}
+
+async function read({ sandbox }: Started, id: string): Promise<{ status: number; code: string }> {
+  const response = await fetch(`${sandbox.baseUrl}/v1/payments/${id}?entityId=${sandbox.entityId}`, {
+    headers: { Authorization: `Bearer ${sandbox.accessToken}` },
+  })
+  const { result } = (await response.json()) as { result: { code: string } }
+  return { status: response.status, code: result.code }
+}
+
+/** The command line, with its exit code. */
+async function tollgate(dataDir: string, ...words: string[]): Promise<{ code: number; out: string }> {
+  try {
+    const { stdout } = await promisify(execFile)(join(project, 'bin/tollgate'), words, {
+      env: { ...process.env, DATA_DIR: dataDir },
+    })
+    return { code: 0, out: stdout }
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
+    return { code, out: stdout + stderr }
+  }
+}
+
+const refused = async (environment: Record<string, string>): Promise<string> => {
+  const failed = await start(environment).then(
+    () => assert.fail('it started'),
+    (error: Error) => error.message,
+  )
+  assert.match(failed, /^it ended with 1:/)
+  assert.match(failed, /Tollgate cannot start\./)
+  assert.doesNotMatch(failed, /\n\s+at /) // a sentence, not a stack
+  return failed
+}
+
+describe('a gateway process', () => {
+  it('nothing that was answered is lost when gateway and database are killed, and what was not answered is settled', async () => {
+    const dataDir = join(folder, 'killed')
+    let first = await start({ DATA_DIR: dataDir })
+    const answered: string[] = []
+    let asked = 0
+    const stream = async () => {
+      for (;;) {
+        asked++
+        const merchantTransactionId = `killed-${asked}`.padEnd(8, 'x')
+        const { id, result } = await pay(first, { merchantTransactionId, 'customParameters[simulateDelay]': String(asked % 7) })
+        assert.equal(result.code, '000.100.110')
+        answered.push(id)
+      }
+    }
+    const streams = Array.from({ length: 16 }, () => stream().catch(() => {}))
+    await eventually(async () => answered.length > 200, 'payments were answered')
+    await first.stop('SIGKILL')
+    await Promise.all(streams)
+
+    first = await start({ DATA_DIR: dataDir }) // the orphaned database server is stopped first
+    assert.doesNotMatch(first.printed(), /new database/)
+    for (const id of answered.slice(-100)) assert.deepEqual(await read(first, id), { status: 200, code: '000.100.110' })
+    const { sandbox } = first
+    const pending = async () => {
+      const url = `${sandbox.baseUrl}/v3/query?entityId=${sandbox.entityId}&date.from=2000-01-01&date.to=2099-12-31&limit=500&pageNo=`
+      const records: { result: { code: string } }[] = []
+      for (let [pageNo, pages] = [1, 1]; pageNo <= pages; pageNo++) {
+        const body = (await (
+          await fetch(url + pageNo, { headers: { Authorization: `Bearer ${sandbox.accessToken}` } })
+        ).json()) as { records: typeof records; pages: string }
+        records.push(...body.records)
+        pages = Number(body.pages)
+      }
+      assert.ok(records.length >= answered.length, `${records.length} stored, ${answered.length} answered`)
+      return records.filter(({ result }) => result.code === '000.200.000').length
+    }
+    await eventually(async () => (await pending()) === 0, 'every payment has its answer')
+    assert.deepEqual(await tollgate(dataDir, 'doctor').then(({ code }) => code), 0)
+    assert.equal(await first.stop(), 0)
+  })
+
+  it('Ctrl-C answers what runs, stops cleanly, and a second start finds its data', async () => {
+    const dataDir = join(folder, 'stopped')
+    const first = await start({ DATA_DIR: dataDir })
+    const slow = pay(first, { 'customParameters[simulateDelay]': '800' })
+    await new Promise(resolve => setTimeout(resolve, 300)) // it is under way
+    assert.equal(await first.stop('SIGINT'), 0)
+    const { id, result } = await slow
+    assert.equal(result.code, '000.100.110')
+    const second = await start({ DATA_DIR: dataDir })
+    assert.deepEqual(await read(second, id), { status: 200, code: '000.100.110' })
+
+    const beside = await start({ DATA_DIR: join(folder, 'beside') })
+    assert.equal((await pay(beside)).result.code, '000.100.110')
+    assert.equal((await read(beside, id)).status, 404)
+
+    const inUse = await refused({ DATA_DIR: dataDir })
+    assert.match(inUse, new RegExp(`in use by another gateway \\(pid ${second.child.pid}\\)`))
+  })
+
+  it('the command line lists, seeds and revokes while the gateway runs', async () => {
+    const dataDir = join(folder, 'beside')
+    const [gateway] = [...running].filter(({ child, sandbox }) => child.exitCode === null && sandbox !== undefined).slice(-1)
+    const listed = await tollgate(dataDir, 'list', '--json')
+    const { tokens, entities } = JSON.parse(listed.out) as { tokens: { id: string; label: string }[]; entities: { id: string }[] }
+    assert.ok(entities.some(({ id }) => id === gateway!.sandbox.entityId))
+    assert.doesNotMatch(listed.out, new RegExp(gateway!.sandbox.accessToken))
+    assert.equal((await tollgate(dataDir, 'seed', join(project, 'seeds/sandbox.json'))).code, 0)
+    assert.equal((await tollgate(dataDir, 'doctor')).code, 0)
+    const moved = await tollgate(dataDir, 'clock', 'advance', '3d')
+    assert.match(moved.out, /^It is /)
+    const { id } = await pay(gateway!)
+    assert.equal((await tollgate(dataDir, 'revoke', tokens[0]!.id)).code, 0)
+    await eventually(async () => (await read(gateway!, id)).status === 403, 'the token was revoked')
+    // A seed never revives a revoked token.
+    assert.equal((await tollgate(dataDir, 'seed', join(project, 'seeds/sandbox.json'))).code, 0)
+    assert.equal((await tollgate(dataDir, 'revoke', tokens[0]!.id)).code, 1)
+    assert.equal((await read(gateway!, id)).status, 403)
+  })
+
+  it('two workers serve one port and share the database', async () => {
+    const gateway = await start({ DATA_DIR: join(folder, 'workers'), WORKERS: '2' })
+    const paid = await Promise.all(Array.from({ length: 20 }, () => pay(gateway)))
+    for (const { id } of paid) assert.deepEqual(await read(gateway, id), { status: 200, code: '000.100.110' })
+    assert.equal(await gateway.stop(), 0)
+  })
+
+  it('a taken port, bad settings and a data folder that is none are told in a sentence each', async () => {
+    const blocker = createServer().listen(0, '127.0.0.1')
+    await new Promise(resolve => blocker.once('listening', resolve))
+    const { port } = blocker.address() as { port: number }
+    assert.match(
+      await refused({ DATA_DIR: join(folder, 'taken'), PORT: String(port) }),
+      new RegExp(`Port ${port} is taken on 127.0.0.1`),
+    )
+    blocker.close()
+    const many = await refused({
+      DATA_DIR: join(folder, 'bad'),
+      PORT: 'eighty',
+      MODE: 'production',
+      WORKERS: '0',
+      LOG_LEVEL: 'loud',
+      DATABASE_URL: 'mysql://x',
+      TLS_CERT: '/nonexistent',
+    })
+    for (const name of ['PORT', 'MODE', 'WORKERS', 'LOG_LEVEL', 'DATABASE_URL', 'TLS_CERT'])
+      assert.match(many, new RegExp(`^${name} `, 'm'))
+    mkdirSync(join(folder, 'bad'), { recursive: true })
+    assert.match(await refused({ DATA_DIR: join(project, 'package.json') }), /is not a folder/)
+    assert.match(await refused({ DATA_DIR: join(folder, 'live'), MODE: 'live' }), /refuses plain HTTP/)
+  })
+})

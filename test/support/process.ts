@@ -1,0 +1,47 @@
+// The gateway as people start it: a process of its own with a data folder of its own.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const project = fileURLToPath(new URL('../..', import.meta.url))
+
+export type Started = {
+  readonly child: ChildProcess
+  /** What it left in sandbox.json. */
+  readonly sandbox: { readonly baseUrl: string; readonly entityId: string; readonly accessToken: string }
+  /** All that it has printed so far. */
+  printed(): string
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Starts `src/main.ts` and waits until it is ready; rejects with what it printed when it ends before. */
+export async function startProcess(environment: Readonly<Record<string, string>>): Promise<Started> {
+  const child = spawn(process.execPath, ['src/main.ts'], {
+    cwd: project,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  const ended = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
+  await new Promise<void>((ready, failed) => {
+    const more = (chunk: Buffer) => {
+      text += chunk
+      if (text.includes('Ctrl-C stops it.') || text.includes('(live)')) ready()
+    }
+    child.stdout!.on('data', more)
+    child.stderr!.on('data', more)
+    void ended.then(code => failed(new Error(`it ended with ${code}:\n${text}`)))
+  })
+  return {
+    child,
+    sandbox:
+      environment.MODE === 'live' ? undefined! : JSON.parse(readFileSync(join(environment.DATA_DIR!, 'sandbox.json'), 'utf8')),
+    printed: () => text,
+    async stop(signal = 'SIGINT') {
+      child.kill(signal)
+      return ended
+    },
+  }
+}
