@@ -1,6 +1,6 @@
 // Limits failed attempts to authenticate, per address and per address and credential, in a sliding minute. Successes are never counted.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 export type Failures = {
   tooMany(keys: readonly FailureKey[], now: number): boolean
@@ -13,7 +13,7 @@ const remembered = 10_000
 
 export const failureKeys = (address: string, credential: string): FailureKey[] => [
   { key: address, max: 300 },
-  { key: `${address} ${createHash('sha256').update(credential).digest('base64')}`, max: 30 },
+  { key: `${address} ${hash('sha256', credential, 'base64')}`, max: 30 },
 ]
 
 export function countFailures(): Failures {
