@@ -65,7 +65,7 @@ export function makeKeys(sealKeys: readonly Buffer[], lookupKey: Buffer): Keys {
 
 /** A keyed hash, for looking up what is not stored in clear. */
 export const keyedHash = (keys: Keys, purpose: string, text: string): Buffer =>
-  createHmac('sha256', keys.lookup).update(purpose).update('\u0000').update(text).digest()
+  createHmac('sha256', keys.lookup).update(`${purpose}\u0000${text}`).digest()
 
 /** Refuses to run with keys other than those that the database was written with. */
 export async function checkKeys(db: Connection, keys: Keys): Promise<void> {

@@ -17,14 +17,16 @@ export function seal(keys: Keys, random: Random, place: string, text: string): B
   const { id, key } = keys.seal[0]!
   const drawn = random.bytes(56)
   const recordKey = drawn.subarray(0, 32)
-  const head = Buffer.concat([Buffer.from([version]), Buffer.from(id, 'hex')])
+  const head = Buffer.from(`0${version}${id}`, 'hex')
   const bound = Buffer.concat([head, Buffer.from(place)])
   const wrapIv = drawn.subarray(32, 44)
   const wrap = createCipheriv('aes-256-gcm', key, wrapIv).setAAD(bound)
-  const wrapped = Buffer.concat([wrap.update(recordKey), wrap.final()])
+  const wrapped = wrap.update(recordKey)
+  wrap.final() // in this mode it has no bytes of its own, only the tag
   const iv = drawn.subarray(44, 56)
   const cipher = createCipheriv('aes-256-gcm', createSecretKey(recordKey), iv).setAAD(bound)
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  const sealed = cipher.update(text, 'utf8')
+  cipher.final()
   const record = Buffer.concat([head, wrapIv, wrapped, wrap.getAuthTag(), iv, cipher.getAuthTag(), sealed])
   recordKey.fill(0)
   return record
