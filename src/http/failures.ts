@@ -3,15 +3,14 @@
 import { hash } from 'node:crypto'
 
 export type Failures = {
-  tooMany(keys: readonly FailureKey[], now: number): boolean
-  count(keys: readonly FailureKey[], now: number): void
+  tooMany(address: string, credential: string, now: number): boolean
+  count(address: string, credential: string, now: number): void
 }
-export type FailureKey = { readonly key: string; readonly max: number }
 
 const windowMilliseconds = 60_000
 const remembered = 10_000
 
-export const failureKeys = (address: string, credential: string): FailureKey[] => [
+const keysOf = (address: string, credential: string): { readonly key: string; readonly max: number }[] => [
   { key: address, max: 300 },
   { key: `${address} ${hash('sha256', credential, 'base64')}`, max: 30 },
 ]
@@ -20,9 +19,10 @@ export function countFailures(): Failures {
   const counted = new Map<string, number[]>()
   const recent = (key: string, now: number) => (counted.get(key) ?? []).filter(at => at > now - windowMilliseconds)
   return {
-    tooMany: (keys, now) => counted.size > 0 && keys.some(({ key, max }) => recent(key, now).length >= max),
-    count(keys, now) {
-      for (const { key } of keys) {
+    tooMany: (address, credential, now) =>
+      counted.size > 0 && keysOf(address, credential).some(({ key, max }) => recent(key, now).length >= max),
+    count(address, credential, now) {
+      for (const { key } of keysOf(address, credential)) {
         const times = [...recent(key, now), now]
         counted.delete(key)
         counted.set(key, times)
