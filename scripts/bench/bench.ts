@@ -53,7 +53,7 @@ async function bench(): Promise<number> {
     gateway = await startGatewayProcess(folder.path, profile)
     say(`first start, with the making of the database: ${(gateway.startMilliseconds / 1000).toFixed(1)} s`)
     const request = paymentRequest(gateway.entityId, gateway.accessToken)
-    const answer = await sampleAnswer(gateway.port, request)
+    const { answer, headers } = await sampleAnswer(gateway.port, request)
     const load = await startPart<object, LoadJob, LoadResult>('load.ts')
     const commits = await startPart<object, CommitJob, CommitResult>('commits.ts', {
       connection: gateway.connection,
@@ -63,7 +63,7 @@ async function bench(): Promise<number> {
       dataDir: folder.path,
       connection: gateway.connection,
     } satisfies StubOrder)
-    const echo = await startPart<Listening>('echo.ts', { answer } satisfies EchoOrder)
+    const echo = await startPart<Listening>('echo.ts', { answer, headers } satisfies EchoOrder)
     parts.push(load, commits, stubbed, echo)
     const running: Bench = {
       load,
@@ -157,7 +157,8 @@ async function warmUp(bench: Bench, seconds: number): Promise<void> {
   await bench.commits.ask({ connections: 8, seconds: 1 })
 }
 
-async function sampleAnswer(port: number, { before, after }: RequestPieces): Promise<string> {
+/** An answer of the gateway, with the headers that the limit sends too; Node adds the others by itself. */
+async function sampleAnswer(port: number, { before, after }: RequestPieces): Promise<EchoOrder> {
   const [head, body] = `${before}${'sample'.padEnd(24, '-')}${after}`.split('\r\n\r\n') as [string, string]
   const authorization = /Authorization: (.*)\r\n/.exec(head)![1]!
   const answer = await fetch(`http://127.0.0.1:${port}/v1/payments`, {
@@ -167,7 +168,8 @@ async function sampleAnswer(port: number, { before, after }: RequestPieces): Pro
   })
   const text = await answer.text()
   if (answer.status !== 200) throw new Error(`the gateway refuses the payment of the bench: ${text}`)
-  return text
+  const own = ['connection', 'content-length', 'date', 'keep-alive']
+  return { answer: text, headers: Object.fromEntries([...answer.headers].filter(([name]) => !own.includes(name))) }
 }
 
 /** Start to listening, in turns with a Node that does nothing. */

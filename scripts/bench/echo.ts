@@ -1,4 +1,4 @@
-// A limit: an HTTP server that reads the same form and answers as many bytes of JSON, and does nothing else. One process.
+// A limit: an HTTP server that reads the same form and answers the same bytes, headers included, and does nothing else. One process.
 
 import { randomUUID } from 'node:crypto'
 import http from 'node:http'
@@ -7,9 +7,10 @@ import { parse } from 'node:querystring'
 import { orderOf, takeJobs } from './parts.ts'
 
 /** An answer of the gateway: what is sent back, with a new id and the merchantTransactionId of the request. */
-export type EchoOrder = { readonly answer: string }
+export type EchoOrder = { readonly answer: string; readonly headers: Readonly<Record<string, string>> }
 
-const answer = JSON.parse(orderOf<EchoOrder>().answer)
+const order = orderOf<EchoOrder>()
+const answer = JSON.parse(order.answer)
 
 const server = http.createServer((incoming, outgoing) => {
   const chunks: Buffer[] = []
@@ -17,7 +18,7 @@ const server = http.createServer((incoming, outgoing) => {
   incoming.on('end', () => {
     const { merchantTransactionId } = parse(Buffer.concat(chunks).toString('utf8'))
     const body = JSON.stringify({ ...answer, id: randomUUID().replaceAll('-', ''), merchantTransactionId })
-    outgoing.writeHead(200, { 'Content-Type': 'application/json;charset=UTF-8', 'Content-Length': Buffer.byteLength(body) })
+    outgoing.writeHead(200, { ...order.headers, 'Content-Length': Buffer.byteLength(body) })
     outgoing.end(body)
   })
 })
