@@ -2,7 +2,7 @@
 //   --quick     two short rounds          --rounds N, --seconds N
 //   --readme    writes the tables into README.md
 //   --profile DIRECTORY   lets Node write a processor profile of the gateway
-//   growth      the same statements on an empty database and on a full one, see growth.ts
+//   growth      the same statements on an empty, a small and a large database; --small N, --large N
 
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -24,11 +24,16 @@ const { values: options, positionals } = parseArgs({
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     profile: { type: 'string' },
+    small: { type: 'string', default: '1000000' },
+    large: { type: 'string', default: '5000000' },
   },
   allowPositionals: true,
 })
-if (positionals[0] === 'growth') await import('./growth.ts')
-else process.exitCode = await bench()
+if (positionals[0] === 'growth') {
+  const { growth } = await import('./growth.ts')
+  const { small, large, rounds = 5, seconds = 2 } = options
+  await growth({ small: Number(small), large: Number(large), rounds: Number(rounds), seconds: Number(seconds) })
+} else process.exitCode = await bench()
 
 type Listening = { readonly port: number }
 type Target = { readonly port: number; readonly pid: number; readonly postmaster?: number }

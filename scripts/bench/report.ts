@@ -49,7 +49,7 @@ const whole = (value: number | undefined) => (value === undefined ? '' : Math.ro
 const short = (value: number | undefined) => (value === undefined ? '' : value >= 100 ? value.toFixed(0) : value.toPrecision(3))
 
 /** A Markdown table that also reads well as plain text. */
-function columns([head, ...rows]: readonly string[][]): string {
+export function columns([head, ...rows]: readonly string[][]): string {
   const widths = head!.map((_, at) => Math.max(3, ...[head!, ...rows].map(row => row[at]!.length)))
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell, at) => (at < 2 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))).join(' | ')} |`
