@@ -7,12 +7,14 @@ export type Failures = {
   count(address: string, credential: string, now: number): void
 }
 
+export const failuresPerAddress = 300
+export const failuresPerCredential = 30
 const windowMilliseconds = 60_000
 const remembered = 10_000
 
 const keysOf = (address: string, credential: string): { readonly key: string; readonly max: number }[] => [
-  { key: address, max: 300 },
-  { key: `${address} ${hash('sha256', credential, 'base64')}`, max: 30 },
+  { key: address, max: failuresPerAddress },
+  { key: `${address} ${hash('sha256', credential, 'base64')}`, max: failuresPerCredential },
 ]
 
 export function countFailures(): Failures {
