@@ -46,6 +46,13 @@ export const randomHex = (random: Random): string => random.uuid().replaceAll('-
 
 /** `yyyy-MM-dd HH:mm:ss+0000`, as answers carry it. */
 export function wireTime(milliseconds: number): string {
-  const iso = new Date(milliseconds).toISOString()
-  return `${iso.slice(0, 10)} ${iso.slice(11, 19)}+0000`
+  const second = Math.floor(milliseconds / 1000)
+  if (second !== lastWritten.second) {
+    const iso = new Date(milliseconds).toISOString()
+    lastWritten = { second, text: `${iso.slice(0, 10)} ${iso.slice(11, 19)}+0000` }
+  }
+  return lastWritten.text
 }
+
+// Thousands of answers are given in the same second.
+let lastWritten = { second: Number.NaN, text: '' }

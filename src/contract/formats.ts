@@ -219,8 +219,8 @@ function isCalendarDay(value: string): boolean {
 }
 
 function isWebAddress(value: string): boolean {
-  if (!URL.canParse(value)) return false
-  const address = new URL(value)
+  const address = URL.parse(value)
+  if (!address) return false
   return (address.protocol === 'https:' || address.protocol === 'http:') && address.username === '' && address.password === ''
 }
 

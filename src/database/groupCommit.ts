@@ -53,6 +53,16 @@ export function groupCommit<Row, Outcome>(options: {
 /** Statement sizes are few, so that each is prepared once: 1, 2, 4 … 128. */
 export const quantised = (count: number): number => 2 ** Math.ceil(Math.log2(Math.max(count, 1)))
 
+/** Remembers the text of each size: it is long, and the same text again is also compared fast. */
+export function perSize(text: (size: number) => string): (size: number) => string {
+  const texts = new Map<number, string>()
+  return size => {
+    const known = texts.get(size) ?? text(size)
+    texts.set(size, known)
+    return known
+  }
+}
+
 /** `($1::uuid,$2::text),($3,$4)` for a number of rows; the casts of the first row type the columns. */
 export function valuesList(casts: readonly string[], rows: number): string {
   const width = casts.length

@@ -8,7 +8,7 @@ import type { Gateway } from '../gateway.ts'
 import { type Channel, legacyToken, type Merchant, type Token } from '../merchants/directory.ts'
 import type { Answer, Request } from './answer.ts'
 import { told } from './answer.ts'
-import { type Failures, failureKeys } from './failures.ts'
+import type { Failures } from './failures.ts'
 
 /** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
 export type Caller = {
@@ -28,10 +28,9 @@ export function authenticator(gateway: Gateway, failures: Failures): Authenticat
 
     const credentials = credentialsOf(request, form)
     if (!credentials) return refuse(401, 'unauthenticated')
-    const keys = failureKeys(request.address, credentials.name)
-    if (failures.tooMany(keys, gateway.clock.real())) return refuse(429, 'tooManyFailures')
+    if (failures.tooMany(request.address, credentials.name, gateway.clock.real())) return refuse(429, 'tooManyFailures')
     const failed = (name: ResultName) => {
-      failures.count(keys, gateway.clock.real())
+      failures.count(request.address, credentials.name, gateway.clock.real())
       return refuse(403, name)
     }
 

@@ -1,28 +1,30 @@
 // Limits failed attempts to authenticate, per address and per address and credential, in a sliding minute. Successes are never counted.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 export type Failures = {
-  tooMany(keys: readonly FailureKey[], now: number): boolean
-  count(keys: readonly FailureKey[], now: number): void
+  tooMany(address: string, credential: string, now: number): boolean
+  count(address: string, credential: string, now: number): void
 }
-export type FailureKey = { readonly key: string; readonly max: number }
 
+export const failuresPerAddress = 300
+export const failuresPerCredential = 30
 const windowMilliseconds = 60_000
 const remembered = 10_000
 
-export const failureKeys = (address: string, credential: string): FailureKey[] => [
-  { key: address, max: 300 },
-  { key: `${address} ${createHash('sha256').update(credential).digest('base64')}`, max: 30 },
+const keysOf = (address: string, credential: string): { readonly key: string; readonly max: number }[] => [
+  { key: address, max: failuresPerAddress },
+  { key: `${address} ${hash('sha256', credential, 'base64')}`, max: failuresPerCredential },
 ]
 
 export function countFailures(): Failures {
   const counted = new Map<string, number[]>()
   const recent = (key: string, now: number) => (counted.get(key) ?? []).filter(at => at > now - windowMilliseconds)
   return {
-    tooMany: (keys, now) => counted.size > 0 && keys.some(({ key, max }) => recent(key, now).length >= max),
-    count(keys, now) {
-      for (const { key } of keys) {
+    tooMany: (address, credential, now) =>
+      counted.size > 0 && keysOf(address, credential).some(({ key, max }) => recent(key, now).length >= max),
+    count(address, credential, now) {
+      for (const { key } of keysOf(address, credential)) {
         const times = [...recent(key, now), now]
         counted.delete(key)
         counted.set(key, times)

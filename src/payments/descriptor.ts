@@ -5,15 +5,14 @@ import type { Channel } from '../merchants/directory.ts'
 const descriptorMax = 127
 
 export function descriptorFor(channel: Channel, paymentId: string, sent: string | undefined): string {
+  const { descriptor } = channel.settings
+  if (sent !== undefined && descriptor === 'replace') return cut(sent)
   const own = `${shortId(paymentId)} ${channel.name}`
-  const line =
-    sent === undefined || channel.settings.descriptor === 'ignore'
-      ? own
-      : channel.settings.descriptor === 'append'
-        ? `${own} ${sent}`
-        : sent
-  return [...line].slice(0, descriptorMax).join('')
+  return cut(sent === undefined || descriptor === 'ignore' ? own : `${own} ${sent}`)
 }
+
+/** At most so many code points. */
+const cut = (line: string): string => (line.length <= descriptorMax ? line : [...line].slice(0, descriptorMax).join(''))
 
 /** Twelve digits for people to read out, `dddd.dddd.dddd`, made of the id. */
 export function shortId(paymentId: string): string {

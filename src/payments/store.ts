@@ -5,7 +5,7 @@ import type pg from 'pg'
 import type { Mode, OperationType } from '../connectors/connector.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { type Connection, timeParameter } from '../database/connect.ts'
-import { type GroupCommit, groupCommit, quantised, valuesList } from '../database/groupCommit.ts'
+import { type GroupCommit, groupCommit, perSize, quantised, valuesList } from '../database/groupCommit.ts'
 import type { Transfer } from './journal.ts'
 import type { Answer, Answered, Payment } from './payment.ts'
 
@@ -96,7 +96,8 @@ function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
   ]
 }
 
-const insertPayments = (size: number) => `
+const insertPayments = perSize(
+  size => `
   with given (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector, merchant_transaction_id,
               received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint) as (values ${valuesList(paymentColumns, size)}),
   claimed as (
@@ -114,7 +115,8 @@ const insertPayments = (size: number) => `
     insert into sealed_cards (merchant_id, payment_id, sealed, erase_after)
     select merchant_id, id, sealed, erase_after from given where sealed is not null and id in (select id from stored)
     on conflict do nothing)
-  select id from stored`
+  select id from stored`,
+)
 
 export function paymentLane(pool: pg.Pool): PaymentLane {
   return groupCommit<NewPayment, boolean>({
@@ -180,7 +182,8 @@ function answerValues({ payment, answer, transfers, announced, updates, followUp
   ]
 }
 
-const insertAnswers = (size: number) => `
+const insertAnswers = perSize(
+  size => `
   with given (merchant_id, payment_id, result, approved, reply, body, answered_at, mode, currency, channel_id, root_id, transfers,
               announced, action, gives_back, follow_up, recorded_at) as (values ${valuesList(answerColumns, size)}),
   answered as (
@@ -204,7 +207,8 @@ const insertAnswers = (size: number) => `
     insert into due_work (kind, merchant_id, subject_id, due_at)
     select follow_up, merchant_id, payment_id, recorded_at from ours where follow_up is not null
     on conflict do nothing)
-  select payment_id from answered`
+  select payment_id from answered`,
+)
 
 export function answerLane(pool: pg.Pool): AnswerLane {
   return groupCommit<NewAnswer, boolean>({

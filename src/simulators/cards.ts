@@ -29,6 +29,9 @@ export const cardOutcomes: Readonly<Record<string, ResultName>> = {
   '5555555555554444': 'succeeded',
 }
 
+// Looked up for every payment: a map is several times faster at strings of digits, which an object tries as indexes.
+const outcomeOfNumber: ReadonlyMap<string, ResultName> = new Map(Object.entries(cardOutcomes))
+
 const answerWithinSeconds = 10
 
 export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal) => Promise<void>): Connector {
@@ -111,7 +114,9 @@ function outcomeOf(operation: Operation): ResultName {
   const rule = channel.settings.simulatorRules.find(({ match }) => fitsRule(match, operation))
   const ruled = rule && resultOfCode.get(rule.code)
   if (ruled && ruled.outcome !== 'pending') return isPlainSuccess(ruled.name) ? 'succeeded' : ruled.name
-  return (type === 'PA' || type === 'DB' || type === 'CD') && card ? (cardOutcomes[card.number] ?? 'succeeded') : 'succeeded'
+  return (type === 'PA' || type === 'DB' || type === 'CD') && card
+    ? (outcomeOfNumber.get(card.number) ?? 'succeeded')
+    : 'succeeded'
 }
 
 /** The plain success codes follow the mode; other successes (a review) are answered as they are. */

@@ -1,7 +1,7 @@
 // The seal: AES-256-GCM in an envelope. Each record has a key of its own, wrapped by the newest seal key, and is bound to
 // the place it belongs to, so that a sealed record copied to another row does not open.
 
-import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
 import type { Random } from '../clock.ts'
 import type { Keys } from './keys.ts'
 
@@ -17,14 +17,16 @@ export function seal(keys: Keys, random: Random, place: string, text: string): B
   const { id, key } = keys.seal[0]!
   const drawn = random.bytes(56)
   const recordKey = drawn.subarray(0, 32)
-  const head = Buffer.concat([Buffer.from([version]), Buffer.from(id, 'hex')])
+  const head = Buffer.from(`0${version}${id}`, 'hex')
   const bound = Buffer.concat([head, Buffer.from(place)])
   const wrapIv = drawn.subarray(32, 44)
   const wrap = createCipheriv('aes-256-gcm', key, wrapIv).setAAD(bound)
-  const wrapped = Buffer.concat([wrap.update(recordKey), wrap.final()])
+  const wrapped = wrap.update(recordKey)
+  wrap.final() // in this mode it has no bytes of its own, only the tag
   const iv = drawn.subarray(44, 56)
-  const cipher = createCipheriv('aes-256-gcm', recordKey, iv).setAAD(bound)
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+  const cipher = createCipheriv('aes-256-gcm', createSecretKey(recordKey), iv).setAAD(bound)
+  const sealed = cipher.update(text, 'utf8')
+  cipher.final()
   const record = Buffer.concat([head, wrapIv, wrapped, wrap.getAuthTag(), iv, cipher.getAuthTag(), sealed])
   recordKey.fill(0)
   return record
@@ -38,13 +40,13 @@ export function unseal(keys: Keys, place: string, record: Buffer): string {
     const bound = Buffer.concat([record.subarray(0, at.wrapIv), Buffer.from(place)])
     const wrap = open(key.key, record.subarray(at.wrapIv, at.wrapped), record.subarray(at.wrapTag, at.iv), bound)
     const recordKey = Buffer.concat([wrap.update(record.subarray(at.wrapped, at.wrapTag)), wrap.final()])
-    const cipher = open(recordKey, record.subarray(at.iv, at.tag), record.subarray(at.tag, at.sealed), bound)
+    const cipher = open(createSecretKey(recordKey), record.subarray(at.iv, at.tag), record.subarray(at.tag, at.sealed), bound)
     return Buffer.concat([cipher.update(record.subarray(at.sealed)), cipher.final()]).toString('utf8')
   } catch {
     throw new SealError('The sealed record does not open.')
   }
 }
 
-function open(key: Buffer, iv: Buffer, tag: Buffer, bound: Buffer) {
+function open(key: KeyObject, iv: Buffer, tag: Buffer, bound: Buffer) {
   return createDecipheriv('aes-256-gcm', key, iv, { authTagLength: 16 }).setAAD(bound).setAuthTag(tag)
 }

@@ -1,0 +1,68 @@
+// The figures of all rounds as tables: on the terminal, and in the README.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { type Figures, type Goal, goals, type Load, loads, type Round, spread } from './measures.ts'
+
+export function report(rounds: readonly Round[]): string {
+  const half = spread(rounds.map(round => round.gatewayOpen.perSecond))![1]
+  return `${rounds.length} rounds, medians; load generator, Node ${process.versions.node} and PostgreSQL share ${cpus().length} cores. ${''}Every payment is durable (fsync on) before it is answered. The open loop sends ${Math.round(half)} payments a second.
+
+${columns([
+  ['', 'per second', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU µs each: Node + PostgreSQL', 'memory MB'],
+  ...(Object.keys(loads) as Load[]).map(load =>
+    loadLine(
+      loads[load],
+      rounds.map(round => round[load]),
+    ),
+  ),
+])}
+
+${columns([['#', 'goal', 'min', 'median', 'max', 'goal', 'stretch', 'met'], ...goals.map(goal => goalLine(goal, rounds))])}
+`
+}
+
+function loadLine(name: string, figures: readonly Figures[]): string[] {
+  const middle = (of: (one: Figures) => number | undefined) => spread(figures.map(of))?.[1]
+  const times = [middle(one => one.node), middle(one => one.server)].filter(time => time !== undefined)
+  return [
+    name,
+    whole(middle(one => one.perSecond)),
+    short(middle(one => one.p50)),
+    short(middle(one => one.p99)),
+    short(middle(one => one.p999)),
+    times.map(whole).join(' + '),
+    whole(middle(one => one.megabytes)),
+  ]
+}
+
+function goalLine({ number, name, of, better, goal, stretch }: Goal, rounds: readonly Round[]): string[] {
+  const found = spread(rounds.map(of))
+  if (!found) return [number, name, '', 'not measured', '', '', '', '']
+  const reached = (limit: number) => (better === 'more' ? found[1] >= limit : found[1] <= limit)
+  const sign = better === 'more' ? '≥' : '≤'
+  const met = stretch !== undefined && reached(stretch) ? 'stretch' : reached(goal) ? 'yes' : 'no'
+  return [number, name, ...found.map(short), `${sign} ${goal}`, stretch === undefined ? '' : `${sign} ${stretch}`, met]
+}
+
+const whole = (value: number | undefined) => (value === undefined ? '' : Math.round(value).toString())
+const short = (value: number | undefined) => (value === undefined ? '' : value >= 100 ? value.toFixed(0) : value.toPrecision(3))
+
+/** A Markdown table that also reads well as plain text. */
+export function columns([head, ...rows]: readonly string[][]): string {
+  const widths = head!.map((_, at) => Math.max(3, ...[head!, ...rows].map(row => row[at]!.length)))
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, at) => (at < 2 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!))).join(' | ')} |`
+  const rule = `|${widths.map((width, at) => (at < 2 ? '-'.repeat(width + 2) : `${'-'.repeat(width + 1)}:`)).join('|')}|`
+  return [line(head!), rule, ...rows.map(line)].join('\n')
+}
+
+const marks = ['<!-- bench -->', '<!-- /bench -->'] as const
+
+/** Puts the tables between the two marks of a file. */
+export function writeBetweenMarks(path: URL, text: string): void {
+  const page = readFileSync(path, 'utf8')
+  const [begin, end] = marks.map(mark => page.indexOf(mark)) as [number, number]
+  if (begin < 0 || end < begin) throw new Error(`${path.pathname} has no ${marks.join(' … ')}`)
+  writeFileSync(path, `${page.slice(0, begin + marks[0].length)}\n${text}${page.slice(end)}`)
+}
