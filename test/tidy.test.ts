@@ -45,6 +45,7 @@ const mayImport: Readonly<Record<string, string>> = {
   payments: 'clock contract database merchants vault gateway due connectors events',
   http: 'clock contract database merchants vault gateway due events payments',
   start: 'clock config contract database merchants vault gateway due connectors events payments simulators http log',
+  cli: 'clock config contract database merchants vault gateway due payments',
   main: 'clock config database merchants vault log start',
 }
 
