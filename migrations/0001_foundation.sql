@@ -51,8 +51,6 @@ create table payments (
 create index payments_by_transaction on payments (merchant_id, merchant_transaction_id) where merchant_transaction_id is not null;
 create index payments_by_time on payments (merchant_id, received_at);
 create index payments_by_root on payments (merchant_id, root_id) where root_id is not null;
--- Rows arrive in this order, so that the search for unanswered ones reads only the newest pages.
-create index payments_by_recording on payments using brin (recorded_at) with (pages_per_range = 16, autosummarize = on);
 
 -- A payment without a row here is pending. The first insert wins: it is the only race between the request, recovery and a late reply.
 create table answers (

@@ -136,7 +136,6 @@ create table payments (
   constraint payments_check CHECK (((root_id IS NULL) = (reference_id IS NULL))),
   constraint payments_mode_check CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text])))
 );
-CREATE INDEX payments_by_recording ON payments USING brin (recorded_at) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX payments_by_root ON payments USING btree (merchant_id, root_id) WHERE (root_id IS NOT NULL);
 CREATE INDEX payments_by_time ON payments USING btree (merchant_id, received_at);
 CREATE INDEX payments_by_transaction ON payments USING btree (merchant_id, merchant_transaction_id) WHERE (merchant_transaction_id IS NOT NULL);

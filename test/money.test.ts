@@ -231,6 +231,48 @@ describe('an answer that does not come, comes late, or comes twice', () => {
   })
 })
 
+describe('PA.CP, whose two halves may be torn apart', () => {
+  const linked = async (id: string) =>
+    await rows(
+      'select p.payment_type as type, a.approved from payments p left join answers a using (merchant_id) where a.payment_id = p.id and p.root_id = $1 order by p.id',
+      id,
+    )
+
+  it('is captured later when its approval came late', async () => {
+    const { body } = await gateway.pay({ paymentType: 'PA.CP', 'customParameters[simulateAnswer]': 'late' })
+    assert.equal(body.result.code, pending)
+    await eventually(
+      async () => (await rows('select 1 from answers where payment_id = $1 and approved', body.id)).length === 1,
+      'the late approval was taken',
+    )
+    assert.deepEqual(await linked(body.id), [])
+    await gateway.advance('2m')
+    assert.deepEqual(await linked(body.id), [{ type: 'CP', approved: true }])
+    await booksAgree()
+  })
+
+  it('is captured once when its request did it', async () => {
+    const { body } = await gateway.pay({ paymentType: 'PA.CP' })
+    await gateway.advance('2m')
+    assert.deepEqual(await linked(body.id), [{ type: 'CP', approved: true }])
+  })
+
+  it('is reversed later when the request died after a declined capture', async () => {
+    const { body } = await gateway.pay({ paymentType: 'PA.CP' })
+    // As if the process had died after the answer of a declined capture.
+    const [cp] = await rows(`select id from payments where root_id = $1`, body.id)
+    await gateway.pool.query('update answers set approved = false where payment_id = $1', [cp!.id])
+    await gateway.pool.query('delete from journal where payment_id = $1', [cp!.id])
+    await gateway.pool.query('delete from captures where capture_id = $1', [cp!.id])
+    await gateway.advance('2m')
+    assert.deepEqual(await linked(body.id), [
+      { type: 'CP', approved: false },
+      { type: 'RV', approved: true },
+    ])
+    await booksAgree()
+  })
+})
+
 describe('the doctor', () => {
   it('says where the journal and the operations differ', async () => {
     const { body: db } = await gateway.pay()

@@ -173,6 +173,7 @@ describe('the database', () => {
   before(async () => {
     database = await makeDatabase()
     pool = new pg.Pool({ ...database.connection, max: 2 })
+    pool.on('error', () => {}) // the database is dropped under it
   })
   after(async () => {
     await pool.end()

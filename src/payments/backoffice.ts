@@ -16,7 +16,7 @@ import { awaitTwin } from './idempotency.ts'
 import { reserves } from './journal.ts'
 import { keptFields, type PaymentRequest, sealPlace } from './pay.ts'
 import type { Answered, Payment } from './payment.ts'
-import { type Chain, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
+import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
 import { findChain, findSealedCard, insertFollowUp, lockRoot } from './store.ts'
 
 export type FollowUpRequest = PaymentRequest & { readonly referenceId: string }
@@ -62,22 +62,28 @@ export async function followUp(gateway: Gateway, request: FollowUpRequest): Prom
 /** PA.CP: captures a preauthorization that was just approved. When the capture fails, the preauthorization is reversed and the capture answers. */
 export async function captureAtOnce(gateway: Gateway, channel: Channel, authorized: Payment, said: Said): Promise<Said> {
   if (!isApproved(said.outcome)) return said
-  const refer = (values: Record<string, string>) =>
-    followUp(gateway, {
-      channel,
-      referenceId: authorized.id,
-      known: new Map(),
-      ndc: authorized.record.ndc,
-      values: new Map(Object.entries(values)),
-    })
-  const captured = (await refer({
-    paymentType: 'CP',
-    amount: amountText(authorized.amount),
-    currency: authorized.currency,
-  })) as Said
+  const { amount, currency } = authorized
+  const captured = await refer(gateway, channel, authorized, { paymentType: 'CP', amount: amountText(amount), currency })
   if (isGood(captured.outcome)) return said
-  await refer({ paymentType: 'RV' })
+  await refer(gateway, channel, authorized, { paymentType: 'RV' })
   return captured
+}
+
+/** Does what of a PA.CP is not done yet: the capture, or after a failed one the reversal. */
+export async function completeCapture(
+  gateway: Gateway,
+  channel: Channel,
+  authorized: Answered,
+  chain: readonly Answered[],
+): Promise<void> {
+  if (!authorized.answer?.approved || done(chain, 'CP').length > 0 || done(chain, 'RV').length > 0) return
+  if (chain.some(({ type }) => type === 'CP')) await refer(gateway, channel, authorized, { paymentType: 'RV' })
+  else await captureAtOnce(gateway, channel, authorized, { outcome: 'success', body: authorized.answer.body })
+}
+
+async function refer(gateway: Gateway, channel: Channel, { id, record }: Payment, values: Record<string, string>): Promise<Said> {
+  const request = { channel, referenceId: id, known: new Map(), ndc: record.ndc, values: new Map(Object.entries(values)) }
+  return (await followUp(gateway, request)) as Said
 }
 
 type Db = Parameters<Parameters<typeof inTransaction>[1]>[0]

@@ -11,7 +11,7 @@ import type { Gateway } from '../gateway.ts'
 import { books } from './journal.ts'
 import type { Answer, Payment } from './payment.ts'
 import { paymentRecord } from './record.ts'
-import { findPayment, insertPending, type NewAnswer, wasAnnouncedPending } from './store.ts'
+import { findPayment, insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
 export type Said = { readonly outcome: Outcome; readonly body: string }
@@ -79,12 +79,12 @@ export function closedHere({ record, amount, currency }: Payment): Reply | undef
 /** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */
 export async function settle(
   gateway: Gateway,
-  carried: Carried,
+  carried: Pick<Carried, 'payment' | 'rootType'>,
   reply: Exclude<Reply, { kind: 'unknown' }>,
   updates: boolean,
 ): Promise<Said> {
   const { payment, rootType } = carried
-  const { result, followUp } = judged(payment, reply)
+  const { result, leaves } = judged(payment, reply)
   const answered = reply.kind === 'answer' ? reply : undefined
   const stored = answerRow(gateway, payment, rootType, result, {
     kept: answered?.kept ?? {},
@@ -95,7 +95,8 @@ export async function settle(
       ...(answered?.riskScore !== undefined && { riskScore: answered.riskScore }),
     },
   })
-  if (await gateway.answers({ ...stored, updates, ...(followUp !== undefined && { followUp }) })) {
+  const followUp = leaves && { kind: leaves, dueAt: gateway.clock.real() + afterSeconds[leaves] * 1000 }
+  if (await gateway.answers({ ...stored, updates, ...(followUp && { followUp }) })) {
     return { outcome: results[result].outcome, body: stored.answer.body }
   }
   return yieldTo(gateway, payment, stored.answer)
@@ -117,16 +118,22 @@ export async function refuse(
   return { outcome: results[result].outcome, body: stored.answer.body }
 }
 
+/** A reversal is due at once; the capture of a PA.CP only when the request that makes it must have ended. */
+const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, capture: 60 }
+
 /** What a reply means: plain success takes the code of the mode, and another amount than was sent is no success. */
 function judged(
-  { amount, currency, mode }: Payment,
+  { amount, currency, mode, record }: Payment,
   reply: Exclude<Reply, { kind: 'unknown' }>,
-): { result: ResultName; followUp?: string } {
+): { result: ResultName; leaves?: LeftToDo['kind'] } {
   if (reply.kind === 'notSent') return { result: 'neverSent' }
   const approved = isApproved(results[reply.result].outcome)
   if (approved && (reply.amount !== amount || reply.currency !== currency))
-    return { result: 'amountCameBackDifferent', followUp: 'reverse' }
-  return { result: reply.result === 'succeeded' ? successOf[mode] : reply.result }
+    return { result: 'amountCameBackDifferent', leaves: 'reverse' }
+  return {
+    result: reply.result === 'succeeded' ? successOf[mode] : reply.result,
+    ...(approved && record.captureAtOnce && { leaves: 'capture' as const }),
+  }
 }
 
 export function answerRow(
@@ -184,10 +191,7 @@ export async function takeLateReply(gateway: Gateway, merchantId: string, paymen
     { paymentId, result: reply.result },
     `a reply for ${amountText(payment.amount)} ${payment.currency} came late or twice`,
   )
-  const { result, followUp } = judged(payment, reply)
-  const stored = answerRow(gateway, payment, rootType, result, { kept: reply.kept, outcome: { details: reply.details } })
-  if (!(await gateway.answers({ ...stored, updates, ...(followUp !== undefined && { followUp }) })))
-    await yieldTo(gateway, payment, stored.answer)
+  await settle(gateway, { payment, rootType }, reply, updates)
 }
 
 /** Puts the operation together as the connector sees it. */

@@ -6,10 +6,10 @@
 import type { Connector, Operation, Reply } from '../connectors/connector.ts'
 import { backOff, type DueHandler } from '../due/worker.ts'
 import type { Gateway } from '../gateway.ts'
-import { openCard, referenceOf } from './backoffice.ts'
+import { completeCapture, openCard, referenceOf } from './backoffice.ts'
 import { answerRow, closedHere, operationOf, settle } from './carryOut.ts'
 import type { Answered } from './payment.ts'
-import { findPayment, sweepUnanswered, wasAnnouncedPending } from './store.ts'
+import { findChain, findPayment, sweepUnanswered, wasAnnouncedPending } from './store.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
 export const recover: DueHandler = async (gateway, item) => {
@@ -26,7 +26,7 @@ export const recover: DueHandler = async (gateway, item) => {
   if (how === 'reverse') {
     // The answer decides against a late approval first; the reversal that it leaves behind is then sent until it is acknowledged.
     const row = answerRow(gateway, payment, root.type, 'timeoutReversed', { kept: {}, outcome: {} })
-    if (await gateway.answers({ ...row, updates, followUp: 'reverse' }))
+    if (await gateway.answers({ ...row, updates, followUp: { kind: 'reverse', dueAt: gateway.clock.real() } }))
       gateway.log.info({ paymentId: payment.id, result: 'timeoutReversed' }, 'recovered')
     return 'done'
   }
@@ -38,7 +38,7 @@ export const recover: DueHandler = async (gateway, item) => {
   )
   const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))
   if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
-  await settle(gateway, { payment, rootType: root.type, connector, operation }, reply, updates)
+  await settle(gateway, { payment, rootType: root.type }, reply, updates)
   gateway.log.info({ paymentId: payment.id, result: reply.result, attempt: item.attempts }, 'recovered')
   return 'done'
 }
@@ -64,6 +64,16 @@ export const reverse: DueHandler = async (gateway, item) => {
   const reply = await askAgain(connector, operation, 'repeat')
   if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
   gateway.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
+  return 'done'
+}
+
+/** Due work of kind `capture`: the second half of a PA.CP, when its request died in between or its approval came late. */
+export const capture: DueHandler = async (gateway, item) => {
+  const chain = await findChain(gateway.database.work, item.merchantId, item.subjectId)
+  const authorized = chain.find(({ id }) => id === item.subjectId)!
+  const channel = gateway.directory.entity(authorized.channelId)
+  if (channel?.kind !== 'channel') throw new Error(`payment ${authorized.id} belongs to no channel`)
+  await completeCapture(gateway, channel, authorized, chain)
   return 'done'
 }
 

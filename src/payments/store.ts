@@ -18,6 +18,9 @@ export type NewPayment = {
   readonly key?: RequestKey
 }
 
+/** A kind of due work, and the real time from which it is due. */
+export type LeftToDo = { readonly kind: 'reverse' | 'capture'; readonly dueAt: number }
+
 export type NewAnswer = {
   readonly payment: Payment
   readonly answer: Answer
@@ -26,8 +29,8 @@ export type NewAnswer = {
   readonly announced: boolean
   /** Set when the merchant was told before that the payment is pending. */
   readonly updates?: boolean
-  /** Work that the answer leaves behind, due at once, for example a reversal. */
-  readonly followUp?: string
+  /** Work that the answer leaves behind, for example a reversal. */
+  readonly followUp?: LeftToDo
   readonly recordedAt: number
 }
 
@@ -157,6 +160,7 @@ const answerColumns = [
   'uuid',
   'text',
   'timestamptz',
+  'timestamptz',
 ]
 
 function answerValues({ payment, answer, transfers, announced, updates, followUp, recordedAt }: NewAnswer): unknown[] {
@@ -177,7 +181,8 @@ function answerValues({ payment, answer, transfers, announced, updates, followUp
     announced,
     updates ? 'UPDATED' : null,
     givesBack,
-    followUp ?? null,
+    followUp?.kind ?? null,
+    followUp === undefined ? null : timeParameter(followUp.dueAt),
     timeParameter(recordedAt),
   ]
 }
@@ -185,7 +190,7 @@ function answerValues({ payment, answer, transfers, announced, updates, followUp
 const insertAnswers = perSize(
   size => `
   with given (merchant_id, payment_id, result, approved, reply, body, answered_at, mode, currency, channel_id, root_id, transfers,
-              announced, action, gives_back, follow_up, recorded_at) as (values ${valuesList(answerColumns, size)}),
+              announced, action, gives_back, follow_up, follow_up_at, recorded_at) as (values ${valuesList(answerColumns, size)}),
   answered as (
     insert into answers (merchant_id, payment_id, result, approved, reply, body, answered_at)
     select merchant_id, payment_id, result, approved, reply, body, answered_at from given where payment_id is not null
@@ -205,7 +210,7 @@ const insertAnswers = perSize(
      where captures.merchant_id = ours.merchant_id and captures.payment_id = ours.gives_back and captures.capture_id = ours.payment_id),
   left_to_do as (
     insert into due_work (kind, merchant_id, subject_id, due_at)
-    select follow_up, merchant_id, payment_id, recorded_at from ours where follow_up is not null
+    select follow_up, merchant_id, payment_id, follow_up_at from ours where follow_up is not null
     on conflict do nothing)
   select payment_id from answered`,
 )
@@ -473,23 +478,35 @@ export async function findKeyOwner(db: Connection, merchantId: string, hash: Buf
 
 /** Hands every unanswered payment recorded before a moment to recovery, and remembers how far it came. Returns how many. */
 export async function sweepUnanswered(db: Connection, before: number, dueAt: number): Promise<number> {
+  const sweep = await db.query<{ reached: number }>(`select reached_at as reached from sweeps where name = 'unanswered'`)
+  const reached = sweep.rows[0]?.reached ?? 0
   const { rows } = await db.query<{ found: number }>(
-    `with reached as (
-       insert into sweeps (name, reached_at) values ('unanswered', $1)
-       on conflict (name) do update set reached_at = greatest(sweeps.reached_at, excluded.reached_at)
-       returning (select reached_at from sweeps where name = 'unanswered') as reached_at),
-     found as (
+    `with found as (
        insert into due_work (kind, merchant_id, subject_id, due_at)
-       select 'recover', p.merchant_id, p.id, $2
-         from payments p left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
-        where p.recorded_at >= coalesce((select reached_at from reached), 'epoch'::timestamptz) - interval '1 minute' and p.recorded_at < $1
-          and a.payment_id is null
+       select 'recover', p.merchant_id, p.id, $1
+         from entities m
+         cross join lateral (
+           select p.merchant_id, p.id from payments p
+            where p.merchant_id = m.id and p.id >= $2 and p.id < $3
+              and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)) p
+        where m.kind = 'merchant'
        on conflict do nothing returning 1)
      select count(*) as found from found`,
-    [timeParameter(before), timeParameter(dueAt)],
+    [timeParameter(dueAt), idAt(Math.max(0, reached - slackMilliseconds)), idAt(before)],
+  )
+  await db.query(
+    `insert into sweeps (name, reached_at) values ('unanswered', $1)
+     on conflict (name) do update set reached_at = greatest(sweeps.reached_at, excluded.reached_at)`,
+    [timeParameter(before)],
   )
   return rows[0]!.found
 }
+
+// A row is committed a little after the time in its id.
+const slackMilliseconds = 10_000
+
+/** The smallest id that a payment recorded at a time can have: ids begin with the milliseconds. */
+const idAt = (milliseconds: number): string => milliseconds.toString(16).padStart(12, '0').padEnd(32, '0')
 
 const padded = (values: unknown[], length: number): unknown[] => {
   while (values.length < length) values.push(null)

@@ -15,7 +15,7 @@ import { makeServer } from '../http/server.ts'
 import { openDirectory } from '../merchants/directory.ts'
 import { takeLateReply } from '../payments/carryOut.ts'
 import { startErasing } from '../payments/erase.ts'
-import { recover, reverse, startSweeping } from '../payments/recover.ts'
+import { capture, recover, reverse, startSweeping } from '../payments/recover.ts'
 import { answerLane, paymentLane } from '../payments/store.ts'
 import { cardSimulator } from '../simulators/cards.ts'
 import type { Keys } from '../vault/keys.ts'
@@ -36,6 +36,7 @@ export type Parts = {
 export const dueHandlers: DueHandlers = new Map([
   ['recover', recover],
   ['reverse', reverse],
+  ['capture', capture],
 ])
 
 export async function startGateway(parts: Parts): Promise<Running> {
