@@ -64,11 +64,19 @@ async function main(): Promise<void> {
   }
 }
 
-/** The first Ctrl-C or TERM stops cleanly; a second one at once. */
+/** npm passes a Ctrl-C on that the terminal has sent already: within this time it is still the first. */
+const onceMilliseconds = 2000
+
+/** The first Ctrl-C or TERM stops cleanly; a later one at once, and the next start puts the database in order. */
 function signalled(): Promise<string> {
   return new Promise(resolve => {
+    let first: number | undefined
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.on(signal, () => resolve(signal))
+      process.on(signal, () => {
+        first ??= systemClock.real()
+        if (systemClock.real() - first > onceMilliseconds) process.exit(1)
+        resolve(signal)
+      })
     }
   })
 }
