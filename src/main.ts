@@ -64,11 +64,9 @@ async function main(): Promise<void> {
   }
 }
 
-/** npm passes a Ctrl-C on that the terminal has sent already: within this time it is still the first. */
-const onceMilliseconds = 2000
-
 /** The first Ctrl-C or TERM stops cleanly; a later one at once, and the next start puts the database in order. */
 function signalled(): Promise<string> {
+  const onceMilliseconds = 2000 // npm passes on a Ctrl-C that the terminal has sent already: so long it is still the first
   return new Promise(resolve => {
     let first: number | undefined
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
