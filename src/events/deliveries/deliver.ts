@@ -1,0 +1,158 @@
+// Tells endpoints what they are owed. Any number of processes may do it: each takes deliveries with a lease, of each endpoint only as many
+// as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else.
+
+import type { Gateway } from '../../gateway.ts'
+import { type Called, isAcknowledged } from '../call.ts'
+import { closeEndpoint, secretsOf } from '../endpoints/endpoint.ts'
+import { nextAttempt } from '../ladder.ts'
+import { envelope, onTheWire } from '../notification.ts'
+import type { Taken } from './delivery.ts'
+import { fanOut, fanOutBatch } from './fanOut.ts'
+import { type AttemptLane, releaseAll, releaseDelivery, takeDeliveries } from './store.ts'
+
+/** Longer than a call can last; whoever is killed in the middle leaves a lease that runs out. */
+export const leaseMilliseconds = 60_000
+
+/** What is told of a payment that has no answer yet. */
+export type PendingPayload = (delivery: Taken) => Promise<string>
+
+export type Deliver = (delivery: Taken) => Promise<Called | undefined>
+
+/** Makes one attempt and stores how it ended. */
+export function deliverer(gateway: Gateway, attempts: AttemptLane, pendingPayload: PendingPayload): Deliver {
+  return async delivery => {
+    const { merchantId, endpointId, position } = delivery
+    const called = delivery.kind === 'cursor' ? undefined : await gateway.call(await callOf(gateway, delivery, pendingPayload))
+    if (called?.brokenOff) {
+      await releaseDelivery(gateway.database.work, delivery)
+      return called
+    }
+    const now = gateway.directory.businessTime(merchantId)
+    const acknowledged = called !== undefined && isAcknowledged(called)
+    const gone = called?.status === 410
+    const asked = called?.status === 429 || called?.status === 503 ? called.retryAfter : undefined
+    const wait = called === undefined || gone ? undefined : nextAttempt(delivery.attempts, now - delivery.emittedAt, asked)
+    await attempts({
+      merchantId,
+      endpointId,
+      position,
+      attempt: delivery.attempts,
+      attemptedAt: now,
+      milliseconds: called?.milliseconds ?? 0,
+      status: called?.status ?? null,
+      failure: called === undefined ? 'was not read in 30 days' : (called.failure ?? null),
+      answer: called?.answer ?? '',
+      acknowledged,
+      state: acknowledged ? 'acknowledged' : wait === undefined ? 'given up' : 'scheduled',
+      dueAt: acknowledged || wait === undefined ? null : gateway.clock.real() + wait,
+    })
+    gateway.count.attempt(acknowledged ? 'acknowledged' : wait === undefined ? 'given up' : 'failed')
+    if (gone && delivery.kind === 'webhook') {
+      gateway.log.warn({ entityId: merchantId, status: 410 }, 'a webhook answered 410 and is disabled')
+      await closeEndpoint(gateway, merchantId, endpointId, 'disabled', now)
+    }
+    return called
+  }
+}
+
+async function callOf(gateway: Gateway, delivery: Taken, pendingPayload: PendingPayload) {
+  const { kind, type, action, fields, wrapper, channelId, paymentId } = delivery
+  const url = (kind === 'request' ? delivery.url : delivery.endpointUrl)!
+  const channel = gateway.directory.entity(channelId!)
+  if (kind === 'request' && channel?.kind === 'channel' && channel.settings.notificationUrlForm === 'get')
+    return { method: 'GET', url: withStatusPath(url, paymentId, `/v1/payments/${paymentId}`), headers: {} } as const
+  const payload = delivery.body ?? (await pendingPayload(delivery))
+  const wired = onTheWire(envelope({ type, action, payload }, fields), {
+    id: delivery.notificationId,
+    sequence: delivery.sequence,
+    attempt: delivery.attempts,
+    seconds: Math.floor(gateway.clock.real() / 1000),
+    wrapper,
+    secrets: secretsOf(gateway.keys, { ...delivery, id: delivery.endpointId }).map(secret => Buffer.from(secret, 'hex')),
+    iv: gateway.random.bytes(12),
+  })
+  return { method: 'POST', url, ...wired } as const
+}
+
+/** The old form of notifications, and of the missed return: only where to read the status, in the query. */
+export function withStatusPath(text: string, id: string, resourcePath: string): string {
+  if (!URL.canParse(text)) return text
+  const url = new URL(text)
+  url.searchParams.append('id', id)
+  url.searchParams.append('resourcePath', resourcePath)
+  return url.href
+}
+
+const pauseMilliseconds = 200
+const busyPauseMilliseconds = 10
+const roomMost = 16
+
+/** Fans out and delivers until it is stopped. `alone`: leases found at the start belong to nobody. */
+export function startDelivering(gateway: Gateway, deliver: Deliver, alone: boolean): { stop(): Promise<void> } {
+  const db = gateway.database.work
+  const lanes = new Map<string, { running: number; most: number }>()
+  const running = new Set<Promise<void>>()
+  let stopped = false
+
+  async function send(delivery: Taken): Promise<void> {
+    const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
+    lanes.set(delivery.endpointId, lane)
+    lane.running += 1
+    try {
+      const called = await deliver(delivery)
+      // No answer at all halves the room, down to one call at a time; answers open it again.
+      lane.most = called?.status === undefined ? Math.max(1, lane.most >> 1) : Math.min(roomMost, lane.most + 1)
+    } catch (error) {
+      if (!stopped)
+        gateway.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
+    } finally {
+      lane.running -= 1
+      if (lane.running === 0 && lane.most === roomMost) lanes.delete(delivery.endpointId)
+    }
+  }
+
+  async function deliverDue(): Promise<number> {
+    const rooms = Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)]))
+    const taken = await takeDeliveries(db, gateway.clock.real(), leaseMilliseconds, rooms, roomMost)
+    for (const delivery of taken) {
+      if (stopped) await releaseDelivery(db, delivery)
+      else {
+        const sent = send(delivery).finally(() => running.delete(sent))
+        running.add(sent)
+      }
+    }
+    return taken.length
+  }
+
+  /** Repeats a step: soon while it finds something, otherwise after a pause. */
+  function repeat(step: () => Promise<number>): Promise<void> {
+    return new Promise(ended => {
+      const round = async () => {
+        const found = await step().catch((error: Error) => {
+          gateway.log.warn({ why: error.message }, 'notifications wait')
+          return 0
+        })
+        if (stopped) return ended()
+        setTimeout(() => (stopped ? ended() : void round()), found > 0 ? busyPauseMilliseconds : pauseMilliseconds)
+      }
+      void round()
+    })
+  }
+
+  const begun = alone ? releaseAll(db).catch(() => {}) : Promise.resolve()
+  const loops = begun.then(() => Promise.all([repeat(deliverDue), repeat(fanOutAll(gateway))]))
+  return {
+    /** What is under way is broken off (the calls by `gateway.call`): it is sent again, by whoever is alive then. */
+    async stop() {
+      stopped = true
+      await loops
+      await Promise.all(running)
+    },
+  }
+}
+
+const fanOutAll = (gateway: Gateway) => async (): Promise<number> => {
+  let found = 0
+  for (let batch = fanOutBatch; batch === fanOutBatch; found += batch) batch = await fanOut(gateway)
+  return found
+}
