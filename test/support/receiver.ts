@@ -39,6 +39,7 @@ export async function startReceiver(answer: Receiver['answer'] = () => 200, port
     })
   })
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
+  server.unref() // a test that fails before it closes this must end all the same
   const receiver: Receiver = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
