@@ -47,10 +47,10 @@ create table deliveries (
   due_at          timestamptz not null,
   leased_until    timestamptz,
   primary key (merchant_id, endpoint_id, position)
-);
+) with (fillfactor = 75);  -- taking a lease changes no indexed column: there should be room for the new version beside the old one
 -- An event makes one delivery for an endpoint, whoever fans it out.
 create unique index deliveries_once on deliveries (merchant_id, endpoint_id, payment_id, event_sequence) where not replay;
-create index deliveries_due on deliveries (merchant_id, endpoint_id, due_at) where state = 'scheduled';
+create index deliveries_due on deliveries (merchant_id, endpoint_id, due_at, position) where state = 'scheduled';
 create index deliveries_of_chain on deliveries (merchant_id, endpoint_id, root_id, position) where state = 'scheduled';
 
 create table delivery_attempts (
