@@ -1,6 +1,7 @@
 // Tells endpoints what they are owed. Any number of processes may do it: each takes deliveries with a lease, of each endpoint only as many
 // as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else.
 
+import { type Repeated, repeat } from '../../due/repeat.ts'
 import type { Gateway } from '../../gateway.ts'
 import { type Called, isAcknowledged } from '../call.ts'
 import { closeEndpoint, secretsOf } from '../endpoints/endpoint.ts'
@@ -83,8 +84,6 @@ export function withStatusPath(text: string, id: string, resourcePath: string): 
   return url.href
 }
 
-const pauseMilliseconds = 200
-const busyPauseMilliseconds = 10
 const roomMost = 16
 
 /** Fans out and delivers until it is stopped. `alone`: leases found at the start belong to nobody. */
@@ -93,6 +92,8 @@ export function startDelivering(gateway: Gateway, deliver: Deliver, alone: boole
   const lanes = new Map<string, { running: number; most: number }>()
   const running = new Set<Promise<void>>()
   let stopped = false
+  let delivering: Repeated | undefined
+  let fanning: Repeated | undefined
 
   async function send(delivery: Taken): Promise<void> {
     const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
@@ -107,6 +108,7 @@ export function startDelivering(gateway: Gateway, deliver: Deliver, alone: boole
         gateway.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
     } finally {
       lane.running -= 1
+      delivering?.hurry() // there is room again
       if (lane.running === 0 && lane.most === roomMost) lanes.delete(delivery.endpointId)
     }
   }
@@ -124,35 +126,27 @@ export function startDelivering(gateway: Gateway, deliver: Deliver, alone: boole
     return taken.length
   }
 
-  /** Repeats a step: soon while it finds something, otherwise after a pause. */
-  function repeat(step: () => Promise<number>): Promise<void> {
-    return new Promise(ended => {
-      const round = async () => {
-        const found = await step().catch((error: Error) => {
-          gateway.log.warn({ why: error.message }, 'notifications wait')
-          return 0
-        })
-        if (stopped) return ended()
-        setTimeout(() => (stopped ? ended() : void round()), found > 0 ? busyPauseMilliseconds : pauseMilliseconds)
-      }
-      void round()
-    })
+  async function fanOutAll(): Promise<number> {
+    let found = 0
+    for (let batch = fanOutBatch; batch === fanOutBatch && !stopped; found += batch) {
+      batch = await fanOut(gateway)
+      if (batch > 0) delivering?.hurry()
+    }
+    return found
   }
 
-  const begun = alone ? releaseAll(db).catch(() => {}) : Promise.resolve()
-  const loops = begun.then(() => Promise.all([repeat(deliverDue), repeat(fanOutAll(gateway))]))
+  const failed = (error: Error) => gateway.log.warn({ why: error.message }, 'notifications wait')
+  const started = (alone ? releaseAll(db).catch(failed) : Promise.resolve()).then(() => {
+    delivering = repeat(deliverDue, failed)
+    fanning = repeat(fanOutAll, failed)
+  })
   return {
     /** What is under way is broken off (the calls by `gateway.call`): it is sent again, by whoever is alive then. */
     async stop() {
       stopped = true
-      await loops
+      await started
+      await Promise.all([delivering?.stop(), fanning?.stop()])
       await Promise.all(running)
     },
   }
-}
-
-const fanOutAll = (gateway: Gateway) => async (): Promise<number> => {
-  let found = 0
-  for (let batch = fanOutBatch; batch === fanOutBatch; found += batch) batch = await fanOut(gateway)
-  return found
 }
