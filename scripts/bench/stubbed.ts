@@ -44,9 +44,16 @@ const gateway: Gateway = {
   build: buildNumber(),
   sandbox: true,
 }
-const server = makeServer(gateway, router(gateway, routes(gateway, [], async () => '')), {
-  trustedProxies: config.trustedProxies,
-  requireForwardedTls: false,
-})
+const server = makeServer(
+  gateway,
+  router(
+    gateway,
+    routes(gateway, [], async () => ''),
+  ),
+  {
+    trustedProxies: config.trustedProxies,
+    requireForwardedTls: false,
+  },
+)
 const port = await server.listen(0, '127.0.0.1')
 takeJobs({ port }, async () => ({}))

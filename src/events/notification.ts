@@ -1,5 +1,6 @@
 // What an endpoint is told, as data: the envelope around the answer, what is left out of it, and how it is put on the wire. Pure.
 
+import { results } from '../contract/results/results.ts'
 import { encrypt } from './cipher.ts'
 import { signature } from './signature.ts'
 
@@ -80,9 +81,7 @@ function withoutCustomerData(answer: Json): Json {
 export const testNotification = JSON.stringify({
   type: 'test',
   action: 'webhook activation',
-  payload: {
-    result: { code: '000.100.110', description: "Request successfully processed in 'Merchant in Integrator Test Mode'" },
-  },
+  payload: { result: { code: results.succeededInTestMode.code, description: results.succeededInTestMode.description } },
 })
 
 export type Sending = {
