@@ -108,6 +108,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const seedFile = setting('SEED_FILE')
   if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
+  if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
   if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
 

@@ -47,11 +47,15 @@ const balanced = (pool: pg.Pool, what: string) =>
     return check.waiting === 0 && open === 0 && check
   }, what)
 
-test('three gateways, three endpoints, random failures: each event is made once, told at least once, and the sums are right', async () => {
+test('three gateways, three endpoints, random failures: each event is made once, told at least once, and the sums are right', async t => {
   const others = await Promise.all([anotherProcess(), anotherProcess()])
-  const receivers = await Promise.all([0, 0.2, 0.4].map(share => startReceiver(() => (Math.random() < share ? 503 : 200))))
+  t.after(() => Promise.all(others.map(one => one.stop())))
+  const receivers = await Promise.all([0, 1, 2].map(() => startReceiver()))
   const endpoints = await Promise.all(receivers.map(({ url }, at) => addEndpoint(gateway.pool, { url, name: `random-${at}` })))
-  for (const receiver of receivers) receiver.received.length = 0
+  for (const [at, receiver] of receivers.entries()) {
+    receiver.answer = () => (Math.random() < [0, 0.2, 0.4][at]! ? 503 : 200)
+    receiver.received.length = 0
+  }
   const paid = await Promise.all(Array.from({ length: 60 }, () => gateway.pay()))
   for (let step = 0; step < 12; step++) await gateway.advance('1d')
   const check = await balanced(gateway.pool, 'everything is told')
@@ -66,7 +70,6 @@ test('three gateways, three endpoints, random failures: each event is made once,
     assert.deepEqual([...heard].sort(), wanted)
     assert.equal(check.endpoints.find(one => one.endpointId === endpoints[at]!.id)!.emitted, wanted.length)
   }
-  await Promise.all(others.map(one => one.stop()))
   await Promise.all(receivers.map(one => one.close()))
 })
 
