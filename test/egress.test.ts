@@ -182,6 +182,8 @@ test('a body that stalls is not waited for, an answer that never comes is a fail
 test('what a receiver writes is kept printable', async () => {
   const port = await serving((_, response) => response.end('a\u0000b\u001b[31m\n'))
   assert.equal((await call(port)).answer, 'a\ufffdb\ufffd[31m\n')
+  const card = await serving((_, response) => response.end('4200000000000000'))
+  assert.equal((await call(card)).answer, '[card number]')
 })
 
 async function serving(answer: http.RequestListener): Promise<number> {

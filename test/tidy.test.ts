@@ -42,7 +42,7 @@ const mayImport: Readonly<Record<string, string>> = {
   simulators: 'contract merchants connectors',
   gateway: 'clock connectors database merchants payments vault events metrics', // types only
   due: 'clock contract database merchants gateway',
-  events: 'clock contract database merchants vault gateway due payments',
+  events: 'clock contract database merchants vault gateway due payments log',
   payments: 'clock contract database merchants vault gateway due connectors events',
   http: 'clock contract database merchants vault gateway due events payments',
   start: 'clock config contract database merchants vault gateway due connectors events payments simulators http log metrics',

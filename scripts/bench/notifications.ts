@@ -77,7 +77,7 @@ try {
   }
   say(`drained       ${seconds(drainStarted).toFixed(1)} s for the refused ones, with ${skips} minutes skipped`)
   const left = await numbers(endpoints.slice(9))
-  say(`hanging       ${left.scheduled} of its ${payments} deliveries wait; ${payments - left.untried} were tried`)
+  say(`hanging       ${left.scheduled} of its ${payments} deliveries wait`)
   await verify(endpoints)
 } finally {
   receivers.disconnect()

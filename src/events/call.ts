@@ -3,6 +3,7 @@
 
 import http from 'node:http'
 import https from 'node:https'
+import { scrub } from '../log.ts'
 import { type Egress, findTarget, type Resolve } from './address.ts'
 
 export type Call = {
@@ -101,7 +102,7 @@ export function caller(egress: Egress, resolve: Resolve, ended?: AbortSignal, li
 /** 2xx, and nothing else: a redirect is a failure. */
 export const isAcknowledged = ({ status }: Called): boolean => status !== undefined && status >= 200 && status < 300
 
-const printable = (bytes: Buffer): string => bytes.toString('utf8').replace(/[^\P{C}\n\t]/gu, '\ufffd')
+const printable = (bytes: Buffer): string => scrub(bytes.toString('utf8')).replace(/[^\P{C}\n\t]/gu, '\ufffd')
 
 async function within<Value>(work: Promise<Value>, seconds: number): Promise<Value | 'tooLate'> {
   let timer: NodeJS.Timeout | undefined

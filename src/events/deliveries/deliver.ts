@@ -3,7 +3,7 @@
 
 import { type Repeated, repeat } from '../../due/repeat.ts'
 import type { Gateway } from '../../gateway.ts'
-import { type Called, isAcknowledged } from '../call.ts'
+import { type Call, type Called, isAcknowledged } from '../call.ts'
 import { closeEndpoint, secretsOf } from '../endpoints/endpoint.ts'
 import { nextAttempt } from '../ladder.ts'
 import { envelope, onTheWire } from '../notification.ts'
@@ -23,7 +23,7 @@ export type Deliver = (delivery: Taken) => Promise<Called | undefined>
 export function deliverer(gateway: Gateway, attempts: AttemptLane, pendingPayload: PendingPayload): Deliver {
   return async delivery => {
     const { merchantId, endpointId, position } = delivery
-    const called = delivery.kind === 'cursor' ? undefined : await gateway.call(await callOf(gateway, delivery, pendingPayload))
+    const called = delivery.kind === 'cursor' ? undefined : await attempt(gateway, delivery, pendingPayload)
     if (called?.brokenOff) {
       await releaseDelivery(gateway.database.work, delivery)
       return called
@@ -56,12 +56,27 @@ export function deliverer(gateway: Gateway, attempts: AttemptLane, pendingPayloa
   }
 }
 
-async function callOf(gateway: Gateway, delivery: Taken, pendingPayload: PendingPayload) {
+/** What cannot even be put together is a failed attempt too: it is seen in the log, and it holds nobody up for longer than the others. */
+async function attempt(gateway: Gateway, delivery: Taken, pendingPayload: PendingPayload): Promise<Called> {
+  let call: Call
+  try {
+    call = await callOf(gateway, delivery, pendingPayload)
+  } catch (error) {
+    gateway.log.error(
+      { kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message },
+      'a notification cannot be made',
+    )
+    return { failure: 'the notification cannot be made', answer: '', milliseconds: 0 }
+  }
+  return gateway.call(call)
+}
+
+async function callOf(gateway: Gateway, delivery: Taken, pendingPayload: PendingPayload): Promise<Call> {
   const { kind, type, action, fields, wrapper, channelId, paymentId } = delivery
   const url = (kind === 'request' ? delivery.url : delivery.endpointUrl)!
   const channel = gateway.directory.entity(channelId!)
   if (kind === 'request' && channel?.kind === 'channel' && channel.settings.notificationUrlForm === 'get')
-    return { method: 'GET', url: withStatusPath(url, paymentId, `/v1/payments/${paymentId}`), headers: {} } as const
+    return { method: 'GET', url: withStatusPath(url, paymentId, `/v1/payments/${paymentId}`), headers: {} }
   const payload = delivery.body ?? (await pendingPayload(delivery))
   const wired = onTheWire(envelope({ type, action, payload }, fields), {
     id: delivery.notificationId,
@@ -72,7 +87,7 @@ async function callOf(gateway: Gateway, delivery: Taken, pendingPayload: Pending
     secrets: secretsOf(gateway.keys, { ...delivery, id: delivery.endpointId }).map(secret => Buffer.from(secret, 'hex')),
     iv: gateway.random.bytes(12),
   })
-  return { method: 'POST', url, ...wired } as const
+  return { method: 'POST', url, ...wired }
 }
 
 /** The old form of notifications, and of the missed return: only where to read the status, in the query. */
