@@ -31,6 +31,44 @@ create table captures (
   constraint captures_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table deliveries (
+  merchant_id uuid not null,
+  endpoint_id uuid not null,
+  "position" bigint not null,
+  notification_id uuid not null,
+  sequence bigint not null,
+  payment_id uuid not null,
+  event_sequence smallint not null,
+  root_id uuid not null,
+  url text,
+  replay boolean not null default false,
+  state text not null default 'scheduled'::text,
+  attempts integer not null default 0,
+  emitted_at timestamp with time zone not null,
+  settled_at timestamp with time zone,
+  due_at timestamp with time zone not null,
+  leased_until timestamp with time zone,
+  constraint deliveries_pkey PRIMARY KEY (merchant_id, endpoint_id, "position"),
+  constraint deliveries_state_check CHECK ((state = ANY (ARRAY['scheduled'::text, 'acknowledged'::text, 'given up'::text])))
+);
+CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE (state = 'scheduled'::text);
+CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
+CREATE UNIQUE INDEX deliveries_once ON deliveries USING btree (merchant_id, endpoint_id, payment_id, event_sequence) WHERE (NOT replay);
+
+create table delivery_attempts (
+  merchant_id uuid not null,
+  endpoint_id uuid not null,
+  "position" bigint not null,
+  attempt integer not null,
+  attempted_at timestamp with time zone not null,
+  milliseconds integer not null,
+  status smallint,
+  failure text,
+  answer text not null,
+  acknowledged boolean not null,
+  constraint delivery_attempts_pkey PRIMARY KEY (merchant_id, endpoint_id, "position", attempt)
+);
+
 create table due_work (
   kind text not null,
   merchant_id uuid not null,
@@ -42,6 +80,33 @@ create table due_work (
   constraint due_work_pkey PRIMARY KEY (kind, merchant_id, subject_id)
 );
 CREATE INDEX due_work_by_time ON due_work USING btree (due_at);
+
+create table endpoints (
+  merchant_id uuid not null,
+  id uuid not null,
+  kind text not null,
+  channel_id uuid,
+  name text,
+  url text,
+  types text[] not null default '{PAYMENT,REGISTRATION}'::text[],
+  fields text not null default 'all'::text,
+  wrapper text not null default 'none'::text,
+  sealed_secrets bytea not null,
+  alert_address text,
+  state text not null,
+  emitted bigint not null default 0,
+  created_at timestamp with time zone not null,
+  activated_at timestamp with time zone,
+  constraint endpoints_pkey PRIMARY KEY (merchant_id, id),
+  constraint endpoints_check CHECK (((kind = 'webhook'::text) = (url IS NOT NULL))),
+  constraint endpoints_check1 CHECK (((kind <> 'request'::text) OR (channel_id IS NOT NULL))),
+  constraint endpoints_fields_check CHECK ((fields = ANY (ARRAY['all'::text, 'withoutCustomerData'::text]))),
+  constraint endpoints_kind_check CHECK ((kind = ANY (ARRAY['webhook'::text, 'cursor'::text, 'request'::text]))),
+  constraint endpoints_state_check CHECK ((state = ANY (ARRAY['inactive'::text, 'active'::text, 'disabled'::text, 'deleted'::text]))),
+  constraint endpoints_wrapper_check CHECK ((wrapper = ANY (ARRAY['none'::text, 'json'::text, 'plain'::text])))
+);
+CREATE UNIQUE INDEX endpoints_by_name ON endpoints USING btree (merchant_id, name) WHERE ((name IS NOT NULL) AND (state <> 'deleted'::text));
+CREATE UNIQUE INDEX endpoints_of_requests ON endpoints USING btree (merchant_id, channel_id) WHERE ((kind = 'request'::text) AND (state <> 'deleted'::text));
 
 create table entities (
   id uuid not null,
@@ -69,10 +134,13 @@ create table events (
   root_id uuid not null,
   occurred_at timestamp with time zone not null,
   recorded_at timestamp with time zone not null,
+  fan_out text,
   constraint events_pkey PRIMARY KEY (merchant_id, payment_id, sequence),
   constraint events_action_check CHECK ((action = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text]))),
+  constraint events_fan_out_check CHECK ((fan_out = ANY (ARRAY['done'::text, 'superseded'::text]))),
   constraint events_type_check CHECK ((type = ANY (ARRAY['PAYMENT'::text, 'REGISTRATION'::text])))
 );
+CREATE INDEX events_waiting ON events USING btree (recorded_at) WHERE (fan_out IS NULL);
 
 create table idempotency_keys (
   merchant_id uuid not null,

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
 import { KeyError, type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
 
@@ -20,10 +21,17 @@ export type Config = {
   readonly behindProxy: boolean
   readonly workers: number
   readonly logLevel: LogLevel
+  /** Which addresses are called on a merchant's behalf. */
+  readonly egress: Egress
+  /** Absent = no metrics are served. */
+  readonly metricsPort?: number
   readonly seedFile?: string
   /** Keys are read or made last, when DATA_DIR is ours. */
   keys(random: () => Buffer): Keys
 }
+
+// A sandbox calls receivers on the same machine or network. Link-local addresses, where clouds keep their credentials, are not among them.
+const privateNetworks = '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1,fc00::/7'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -78,6 +86,13 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
   const proxies = setting('TRUSTED_PROXY')
   const trustedProxies = proxyList(proxies, rule => fail('TRUSTED_PROXY', rule, undefined))
+  const egressNetworks = setting('EGRESS_ALLOW') ?? (mode === 'sandbox' ? privateNetworks : '')
+  const egress: Egress = {
+    allow: proxyList(egressNetworks, rule => fail('EGRESS_ALLOW', rule, undefined)),
+    httpsOnly: mode === 'live',
+    standardPortsOnly: mode === 'live',
+  }
+  const metricsPort = setting('METRICS_PORT') === undefined ? undefined : whole('METRICS_PORT', 0, 65_535, 0)
   if (mode === 'live') {
     if (!tls && proxies === undefined)
       fail(
@@ -93,6 +108,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const seedFile = setting('SEED_FILE')
   if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
+  if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
   if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
 
@@ -105,9 +121,11 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     trustedProxies,
     workers,
     logLevel,
+    egress,
     behindProxy: proxies !== undefined,
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(tls && { tls }),
+    ...(metricsPort !== undefined && { metricsPort }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     keys: random => readKeys(setting, mode, dataDir, random),
   }

@@ -3,7 +3,10 @@
 import type { Clock, Random } from './clock.ts'
 import type { Connectors } from './connectors/index.ts'
 import type { Database } from './database/connect.ts'
+import type { Egress } from './events/address.ts'
+import type { Caller } from './events/call.ts'
 import type { Directory } from './merchants/directory.ts'
+import type { Count } from './metrics.ts'
 import type { AnswerLane, PaymentLane } from './payments/store.ts'
 import type { Keys } from './vault/keys.ts'
 
@@ -39,7 +42,11 @@ export type Gateway = {
   readonly payments: PaymentLane
   readonly answers: AnswerLane
   readonly connectors: Connectors
+  /** Calls to merchants' servers, guarded; and the rule that guards them. */
+  readonly call: Caller
+  readonly egress: Egress
   readonly log: Log
+  readonly count: Count
   readonly build: string
   /** The sandbox has a movable clock and demonstration credentials; live mode has neither. */
   readonly sandbox: boolean

@@ -35,17 +35,18 @@ const mayImport: Readonly<Record<string, string>> = {
   log: 'contract gateway',
   database: '',
   vault: 'clock database',
-  config: 'log vault',
+  config: 'log vault events',
+  metrics: 'events gateway',
   merchants: 'clock contract database vault',
   connectors: 'contract merchants',
   simulators: 'contract merchants connectors',
-  gateway: 'clock connectors database merchants payments vault events', // types only
+  gateway: 'clock connectors database merchants payments vault events metrics', // types only
   due: 'clock contract database merchants gateway',
-  events: 'clock contract database merchants vault gateway due payments',
+  events: 'clock contract database merchants vault gateway due payments log',
   payments: 'clock contract database merchants vault gateway due connectors events',
   http: 'clock contract database merchants vault gateway due events payments',
-  start: 'clock config contract database merchants vault gateway due connectors events payments simulators http log',
-  cli: 'clock config contract database merchants vault gateway due payments',
+  start: 'clock config contract database merchants vault gateway due connectors events payments simulators http log metrics',
+  cli: 'clock config contract database merchants vault gateway due payments events',
   main: 'clock config database merchants vault log start',
 }
 

@@ -6,11 +6,13 @@ import type pg from 'pg'
 import { systemClock, systemRandom } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import { connect } from '../../src/database/connect.ts'
+import { caller } from '../../src/events/call.ts'
 import type { Gateway } from '../../src/gateway.ts'
 import { router, routes } from '../../src/http/routes.ts'
 import { makeServer } from '../../src/http/server.ts'
 import { makeLog } from '../../src/log.ts'
 import { openDirectory } from '../../src/merchants/directory.ts'
+import { makeCount } from '../../src/metrics.ts'
 import { cardSimulator } from '../../src/simulators/cards.ts'
 import { buildNumber } from '../../src/start/gateway.ts'
 import { orderOf, takeJobs } from './parts.ts'
@@ -33,15 +35,25 @@ const gateway: Gateway = {
   directory: await openDirectory(database, keys, systemClock, fail),
   database,
   connectors: new Map([['simulator', cardSimulator(milliseconds => wait(milliseconds))]]),
+  egress: config.egress,
+  call: caller(config.egress, async () => []),
   log,
+  count: makeCount(),
   payments: async () => true,
   answers: async () => true,
   build: buildNumber(),
   sandbox: true,
 }
-const server = makeServer(gateway, router(gateway, routes(gateway, new Map())), {
-  trustedProxies: config.trustedProxies,
-  requireForwardedTls: false,
-})
+const server = makeServer(
+  gateway,
+  router(
+    gateway,
+    routes(gateway, [], async () => ''),
+  ),
+  {
+    trustedProxies: config.trustedProxies,
+    requireForwardedTls: false,
+  },
+)
 const port = await server.listen(0, '127.0.0.1')
 takeJobs({ port }, async () => ({}))

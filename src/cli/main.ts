@@ -3,8 +3,12 @@
 import { Command } from 'commander'
 import clock from './clock.ts'
 import doctor from './doctor.ts'
+import endpoints from './endpoints.ts'
+import listen from './listen.ts'
 import merchants from './merchants.ts'
+import notifications from './notifications.ts'
+import trigger from './trigger.ts'
 
 const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
-for (const add of [merchants, clock, doctor]) add(program)
+for (const add of [merchants, clock, endpoints, notifications, listen, trigger, doctor]) add(program)
 await program.parseAsync()

@@ -1,11 +1,14 @@
 // What the commands work with: the database of the gateway that runs (or the one that DATABASE_URL names) and its keys.
 // Several processes may work on one database, so nothing needs to be stopped.
 
+import { lookup } from 'node:dns/promises'
 import { fileURLToPath } from 'node:url'
 import { type Clock, type Random, systemClock, systemRandom } from '../clock.ts'
 import { type Config, ConfigError, readConfig } from '../config.ts'
 import { connect, type Database } from '../database/connect.ts'
 import { runningEmbedded } from '../database/find.ts'
+import type { Egress } from '../events/address.ts'
+import { type Caller, caller } from '../events/call.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { SeedError } from '../merchants/seed.ts'
 import { checkKeys, KeyError, type Keys } from '../vault/keys.ts'
@@ -17,6 +20,9 @@ export type Opened = {
   readonly clock: Clock
   readonly random: Random
   readonly directory: Directory
+  /** Calls to merchants' servers, guarded as the gateway guards them. */
+  readonly egress: Egress
+  readonly call: Caller
   close(): Promise<void>
 }
 
@@ -38,6 +44,8 @@ export async function open(): Promise<Opened> {
     directory,
     clock: systemClock,
     random: systemRandom,
+    egress: config.egress,
+    call: caller(config.egress, name => lookup(name, { all: true })),
     async close() {
       await directory.close()
       await database.close()

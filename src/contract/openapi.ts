@@ -185,6 +185,21 @@ function answerSchemas(): Record<string, Schema> {
     ),
     Told: answerOf({}),
     ClockMoved: answerOf(texts('merchantId', 'now'), 'merchantId', 'now'),
+    NotificationsRead: answerOf(
+      {
+        secret: text,
+        notifications: list({
+          type: 'object',
+          required: ['position', 'sequence', 'id', 'headers', 'body'],
+          properties: {
+            ...texts('position', 'sequence', 'id', 'body'),
+            headers: { type: 'object', additionalProperties: text },
+          },
+        }),
+      },
+      'secret',
+      'notifications',
+    ),
     Result: {
       type: 'object',
       required: ['code', 'description'],

@@ -184,4 +184,14 @@ export const operations: readonly Operation[] = [
     more: 'Form fields: entityId, and advance, a number and ms, s, m, h or d, for example 29m. Whatever falls due in between is done.',
     answers: { 200: ['The time of the merchant after the move.', 'ClockMoved'], 400: [wrong, 'Error'] },
   },
+  {
+    method: 'post',
+    path: '/sandbox/notifications',
+    id: 'readNotifications',
+    says: 'Reads notifications instead of receiving them; exists in a sandbox only',
+    more:
+      'Form fields: entityId; name, the cursor to read; after, the position of the last notification taken, which acknowledges all up to it; ' +
+      'wait, 0 to 5 seconds. Each is given as it would be sent to a webhook, and secret is what decrypts it.',
+    answers: { 200: ['What follows, oldest first.', 'NotificationsRead'], 400: [wrong, 'Error'] },
+  },
 ]

@@ -30,26 +30,28 @@ export async function takeDue(db: Connection, now: number, limit: number): Promi
   return rows.sort((a, b) => a.dueAt - b.dueAt)
 }
 
-/** Takes the first thing of one merchant that is due by a time; `busy` when another process holds it. */
-export async function takeFirst(
+/** The first thing of one merchant that is due by a time; busy when another process holds it. */
+export async function firstDue(
   db: Connection,
   merchantId: string,
   until: number,
   now: number,
-): Promise<DueItem | 'busy' | undefined> {
+): Promise<(DueItem & { busy: boolean }) | undefined> {
   const { rows } = await db.query<DueItem & { busy: boolean }>(
     `select ${columns}, coalesce(leased_until > $3, false) as busy from due_work d
       where merchant_id = $1 and due_at <= $2 order by due_at, subject_id limit 1 for update`,
     [merchantId, timeParameter(until), timeParameter(now)],
   )
-  const first = rows[0]
-  if (!first) return undefined
-  if (first.busy) return 'busy'
+  return rows[0]
+}
+
+/** Takes what was found in the same transaction. */
+export async function leaseDue(db: Connection, item: DueItem, now: number): Promise<DueItem> {
   await db.query(
     'update due_work set leased_until = $4, attempts = attempts + 1 where kind = $1 and merchant_id = $2 and subject_id = $3',
-    [first.kind, first.merchantId, first.subjectId, timeParameter(now + leaseSeconds * 1000)],
+    [item.kind, item.merchantId, item.subjectId, timeParameter(now + leaseSeconds * 1000)],
   )
-  return { ...first, attempts: first.attempts + 1 }
+  return { ...item, attempts: item.attempts + 1 }
 }
 
 export async function addDue(
@@ -77,9 +79,22 @@ export async function postponeDue(db: Connection, { kind, merchantId, subjectId 
   )
 }
 
-/** Moves a merchant's business time forward: its offset grows, and everything due comes nearer by as much. */
+/** True when it had not begun. */
+export async function cancelDue(db: Connection, kind: string, merchantId: string, subjectId: string): Promise<boolean> {
+  const { rowCount } = await db.query('delete from due_work where kind = $1 and merchant_id = $2 and subject_id = $3', [
+    kind,
+    merchantId,
+    subjectId,
+  ])
+  return rowCount === 1
+}
+
+/** Moves a merchant's business time forward: everything that waits must come nearer by as much. */
 export async function moveClock(db: Connection, merchantId: string, milliseconds: number): Promise<void> {
   await db.query('update entities set clock_offset_ms = clock_offset_ms + $2 where id = $1', [merchantId, milliseconds])
+}
+
+export async function moveDue(db: Connection, merchantId: string, milliseconds: number): Promise<void> {
   await db.query(`update due_work set due_at = due_at - $2 * interval '1 millisecond' where merchant_id = $1`, [
     merchantId,
     milliseconds,

@@ -1,9 +1,11 @@
 // The route table: one line a path.
 
 import { isReachable } from '../database/connect.ts'
-import type { DueHandlers } from '../due/worker.ts'
+import type { DueSource } from '../due/advance.ts'
+import type { PendingPayload } from '../events/deliveries/deliver.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Answer, type Request, told } from './answer.ts'
+import { readNotifications } from './notifications.ts'
 import { sandboxClock } from './sandbox.ts'
 import { type RequestFunction, v1 } from './v1.ts'
 
@@ -11,7 +13,7 @@ type Route = readonly [method: string, path: string, answer: RequestFunction]
 
 export type Router = (request: Request) => Promise<Answer> | Answer
 
-export function routes(gateway: Gateway, handlers: DueHandlers): Route[] {
+export function routes(gateway: Gateway, sources: readonly DueSource[], pendingPayload: PendingPayload): Route[] {
   const interfaceOne = v1(gateway)
   return [
     ['POST', '/v1/payments', interfaceOne.postPayment],
@@ -24,7 +26,12 @@ export function routes(gateway: Gateway, handlers: DueHandlers): Route[] {
     ['GET', '/v3/query/{id}', interfaceOne.v3One],
     ['GET', '/v1/resultcodes', interfaceOne.resultCodes],
     ['GET', '/health', health(gateway)],
-    ...(gateway.sandbox ? ([['POST', '/sandbox/clock', sandboxClock(gateway, handlers)]] satisfies Route[]) : []),
+    ...(gateway.sandbox
+      ? ([
+          ['POST', '/sandbox/clock', sandboxClock(gateway, sources)],
+          ['POST', '/sandbox/notifications', readNotifications(gateway, pendingPayload)],
+        ] satisfies Route[])
+      : []),
   ]
 }
 

@@ -2,8 +2,7 @@
 
 import { wireTime } from '../clock.ts'
 import { peek, readForm } from '../contract/form.ts'
-import { advanceClock } from '../due/advance.ts'
-import type { DueHandlers } from '../due/worker.ts'
+import { advanceClock, type DueSource } from '../due/advance.ts'
 import type { Gateway } from '../gateway.ts'
 import { told } from './answer.ts'
 import { authenticator, isCaller } from './authenticate.ts'
@@ -21,7 +20,7 @@ export function duration(text: string | undefined): number | undefined {
   return milliseconds <= advanceMax ? milliseconds : undefined
 }
 
-export function sandboxClock(gateway: Gateway, handlers: DueHandlers): RequestFunction {
+export function sandboxClock(gateway: Gateway, sources: readonly DueSource[]): RequestFunction {
   const authenticate = authenticator(gateway, countFailures())
   return async request => {
     const form = readForm(request.body)
@@ -37,7 +36,7 @@ export function sandboxClock(gateway: Gateway, handlers: DueHandlers): RequestFu
         ],
       })
     }
-    const now = await advanceClock(gateway, handlers, caller.merchantId, milliseconds)
+    const now = await advanceClock(gateway, sources, caller.merchantId, milliseconds)
     return told(gateway, request, 200, 'requestSucceeded', {
       entityId: caller.entityId,
       more: { merchantId: caller.merchantId, now: wireTime(now) },

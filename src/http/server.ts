@@ -64,6 +64,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
         .catch(error => failed(request, error))
         .then(made => {
           send(outgoing, made, body === undefined || isHostless(incoming))
+          gateway.count.request(made.status)
           gateway.log.debug(
             {
               ndc: number,

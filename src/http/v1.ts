@@ -114,6 +114,7 @@ export function v1(gateway: Gateway): V1 {
   }
 
   function answerOf(request: Request, { channel, values }: PaymentRequest, said: Said | Refusal): Answer {
+    gateway.count.payment('refused' in said ? 'refused' : said.outcome)
     if (!('refused' in said)) return saidAnswer(said)
     return told(gateway, request, 400, said.refused, {
       entityId: channel.id,

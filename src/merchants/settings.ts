@@ -38,6 +38,8 @@ export type ChannelSettings = {
   /** Status reads of one payment in a minute; 0 = no limit. */
   readonly statusReadsPerMinute: number
   readonly simulatorRules: readonly OutcomeRule[]
+  /** How a request's notificationUrl is called: with the envelope, or in the old way with id and resourcePath in the query. */
+  readonly notificationUrlForm: 'post' | 'get'
 }
 
 export type MerchantSettings = {
@@ -98,6 +100,11 @@ export const channelSettings: Rows = {
     default: [],
     check: isRuleList,
     rule: 'must be a list of {match: {bin, last4, brand, paymentType, amount, currency}, code}',
+  },
+  notificationUrlForm: {
+    default: 'post',
+    check: value => value === 'post' || value === 'get',
+    rule: 'must be post or get',
   },
 }
 

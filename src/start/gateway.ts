@@ -1,6 +1,7 @@
 // One gateway process: its parts, its due work and its server.
 
 import { createHash } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type pg from 'pg'
@@ -8,11 +9,19 @@ import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Connectors } from '../connectors/index.ts'
 import { connect } from '../database/connect.ts'
+import { dueWork } from '../due/advance.ts'
 import { type DueHandlers, startWorker } from '../due/worker.ts'
+import { caller } from '../events/call.ts'
+import { deliverer, startDelivering } from '../events/deliveries/deliver.ts'
+import { dueDeliveries } from '../events/deliveries/due.ts'
+import { attemptLane } from '../events/deliveries/store.ts'
+import { missedReturn } from '../events/missedReturn.ts'
 import type { Gateway, Log } from '../gateway.ts'
 import { router, routes } from '../http/routes.ts'
 import { makeServer } from '../http/server.ts'
 import { openDirectory } from '../merchants/directory.ts'
+import { makeCount, serveMetrics } from '../metrics.ts'
+import { announcedPending } from '../payments/announced.ts'
 import { takeLateReply } from '../payments/carryOut.ts'
 import { startErasing } from '../payments/erase.ts'
 import { capture, recover, reverse, startSweeping } from '../payments/recover.ts'
@@ -37,6 +46,7 @@ export const dueHandlers: DueHandlers = new Map([
   ['recover', recover],
   ['reverse', reverse],
   ['capture', capture],
+  ['missedReturn', missedReturn],
 ])
 
 export async function startGateway(parts: Parts): Promise<Running> {
@@ -47,6 +57,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
   const connectors: Connectors = new Map([
     ['simulator', cardSimulator((milliseconds, signal) => wait(milliseconds, undefined, signal ? { signal } : {}))],
   ])
+  const stopping = new AbortController()
   const gateway: Gateway = {
     clock,
     random,
@@ -54,7 +65,10 @@ export async function startGateway(parts: Parts): Promise<Running> {
     directory,
     database,
     connectors,
+    egress: config.egress,
+    call: caller(config.egress, name => lookup(name, { all: true }), stopping.signal),
     log,
+    count: makeCount(),
     payments: paymentLane(database.paymentLane),
     answers: answerLane(database.answerLane),
     build: buildNumber(),
@@ -62,7 +76,11 @@ export async function startGateway(parts: Parts): Promise<Running> {
   }
   for (const connector of connectors.values())
     connector.start?.((merchantId, paymentId, reply) => takeLateReply(gateway, merchantId, paymentId, reply))
-  const server = makeServer(gateway, router(gateway, routes(gateway, dueHandlers)), {
+  const pendingPayload = ({ merchantId, paymentId, occurredAt }: { merchantId: string; paymentId: string; occurredAt: number }) =>
+    announcedPending(gateway, merchantId, paymentId, occurredAt)
+  const deliver = deliverer(gateway, attemptLane(database.work), pendingPayload)
+  const timers = [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)]
+  const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload)), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     requireForwardedTls: config.mode === 'live' && !config.tls,
@@ -74,11 +92,18 @@ export async function startGateway(parts: Parts): Promise<Running> {
   }
   try {
     const port = await server.listen(config.port, config.host)
-    const background = [startWorker(gateway, dueHandlers), startSweeping(gateway, parts.alone), startErasing(gateway)]
+    const background = [
+      startWorker(gateway, dueHandlers),
+      startSweeping(gateway, parts.alone),
+      startErasing(gateway),
+      startDelivering(gateway, deliver, parts.alone),
+      ...(config.metricsPort === undefined ? [] : [await serveMetrics(gateway, config.metricsPort, config.host)]),
+    ]
     return {
       port,
       async stop() {
         await server.close()
+        stopping.abort()
         await Promise.all(background.map(one => one.stop()))
         await close()
       },

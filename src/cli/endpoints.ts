@@ -1,0 +1,189 @@
+// tollgate endpoints: who is told of what. Secrets are printed only when they are made, or when they are asked for by `secret`.
+
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import { type Called, isAcknowledged } from '../events/call.ts'
+import {
+  activateEndpoint,
+  closeEndpoint,
+  createEndpoint,
+  type Endpoint,
+  rotateSecret,
+  secretsOf,
+  testEndpoint,
+} from '../events/endpoints/endpoint.ts'
+import { findEndpoint, listEndpoints } from '../events/endpoints/store.ts'
+import type { Fields, Wrapper } from '../events/notification.ts'
+import { signingSecret } from '../events/signature.ts'
+import type { Directory } from '../merchants/directory.ts'
+import { type Opened, refuse, table, timeText, withOpened } from './open.ts'
+
+const print = (text: string) => process.stdout.write(`${text}\n`)
+
+type CreateOptions = {
+  entity: string
+  url?: string
+  types?: string
+  fields: string
+  wrapper: string
+  name?: string
+  alert?: string
+  cursor?: true
+  secretFile?: string
+}
+
+export default (program: Command): void => {
+  const endpoints = program.command('endpoints').description('who is told of payments, and how')
+
+  endpoints
+    .command('create')
+    .description('makes an endpoint; a webhook is inactive until `activate` succeeded')
+    .requiredOption('--entity <id>', 'the merchant, or one of its channels')
+    .option('--url <url>', 'where notifications are sent')
+    .option('--cursor', 'an endpoint that is read by `tollgate listen` instead of being called')
+    .option('--name <name>', 'a name of its own')
+    .option('--types <list>', 'PAYMENT, REGISTRATION or both, separated by commas')
+    .option('--fields <which>', 'all or withoutCustomerData', 'all')
+    .option('--wrapper <kind>', 'none (hex), json ({"encryptedBody"}) or plain (signed JSON)', 'none')
+    .option('--alert <address>', 'whom to write to when it stops answering; shown to operators')
+    .option('--secret-file <path>', 'a file with the 64 hex characters that receivers know already')
+    .action((options: CreateOptions) =>
+      withOpened(async opened => {
+        if (!['all', 'withoutCustomerData'].includes(options.fields)) refuse('--fields must be all or withoutCustomerData.')
+        if (!['none', 'json', 'plain'].includes(options.wrapper)) refuse('--wrapper must be none, json or plain.')
+        const made = await createEndpoint(opened, {
+          ...merchantAndChannel(opened.directory, options.entity),
+          kind: options.cursor ? 'cursor' : 'webhook',
+          fields: options.fields as Fields,
+          wrapper: options.wrapper as Wrapper,
+          ...(options.url !== undefined && { url: options.url }),
+          ...(options.name !== undefined && { name: options.name }),
+          ...(options.types !== undefined && { types: options.types.split(',').map(type => type.trim()) }),
+          ...(options.alert !== undefined && { alertAddress: options.alert }),
+          ...(options.secretFile !== undefined && { secret: readFileSync(options.secretFile, 'utf8').trim() }),
+        })
+        if ('refused' in made) return refuse(made.refused)
+        print(`endpoint  ${made.endpoint.id} (${made.endpoint.state})`)
+        printSecrets([made.secret])
+        if (made.endpoint.state === 'inactive') print(`\nNext: tollgate endpoints activate ${made.endpoint.id}`)
+      }),
+    )
+
+  endpoints
+    .command('list')
+    .description('all endpoints with their state')
+    .option('--entity <id>', 'only those of one merchant')
+    .action(({ entity }: { entity?: string }) =>
+      withOpened(async opened => {
+        const merchantId = entity === undefined ? null : merchantAndChannel(opened.directory, entity).merchantId
+        const rows = (await listEndpoints(opened.database.work, merchantId)).map(one => [
+          one.id,
+          one.kind,
+          one.state,
+          one.channelId === null ? 'all channels' : one.channelId,
+          one.types.join(','),
+          one.fields,
+          one.wrapper,
+          one.url ?? one.name,
+          one.alertAddress,
+          timeText(one.activatedAt),
+        ])
+        process.stdout.write(
+          table([
+            ['id', 'kind', 'state', 'channel', 'types', 'fields', 'wrapper', 'url or name', 'alert', 'active since'],
+            ...rows,
+          ]),
+        )
+      }),
+    )
+
+  endpoints
+    .command('test <id>')
+    .description('sends the test notification')
+    .action((id: string) =>
+      withOpened(async opened => {
+        const endpoint = await find(opened, id)
+        if (endpoint.kind !== 'webhook') return refuse('Only a webhook can be called.')
+        printCall(await testEndpoint(opened, endpoint))
+      }),
+    )
+
+  endpoints
+    .command('activate <id>')
+    .description('sends the test notification and, when it got a 2xx, activates the endpoint')
+    .action((id: string) =>
+      withOpened(async opened => {
+        const called = await activateEndpoint(opened, (await find(opened, id)).merchantId, id)
+        if ('refused' in called) return refuse(called.refused)
+        printCall(called)
+        print(
+          isAcknowledged(called)
+            ? 'The endpoint is active: it is told what happens from now on.'
+            : 'The endpoint was not activated.',
+        )
+      }),
+    )
+
+  endpoints
+    .command('rotate <id>')
+    .description('makes a second secret, valid beside the first; with --finish ends the first')
+    .option('--finish', 'the receiver knows the new secret: the old one ends')
+    .action((id: string, { finish }: { finish?: true }) =>
+      withOpened(async opened => {
+        const rotated = await rotateSecret(opened, (await find(opened, id)).merchantId, id, finish ? 'finish' : 'begin')
+        if ('refused' in rotated) return refuse(rotated.refused)
+        printSecrets(rotated.secrets)
+      }),
+    )
+
+  endpoints
+    .command('secret <id>')
+    .description('prints the valid secrets of an endpoint')
+    .action((id: string) => withOpened(async opened => printSecrets(secretsOf(opened.keys, await find(opened, id)))))
+
+  for (const [verb, state, description] of [
+    ['delete', 'deleted', 'ends an endpoint for good; what it was still owed is given up'],
+    ['disable', 'disabled', 'ends an endpoint until it is activated again; what it was still owed is given up'],
+  ] as const) {
+    endpoints
+      .command(`${verb} <id>`)
+      .description(description)
+      .action((id: string) =>
+        withOpened(async opened => {
+          const { merchantId } = await find(opened, id)
+          const closed = await closeEndpoint(opened, merchantId, id, state, opened.directory.businessTime(merchantId))
+          if ('refused' in closed) return refuse(closed.refused)
+          print(`The endpoint is ${state}; ${closed.givenUp} notifications were given up.`)
+        }),
+      )
+  }
+}
+
+/** The merchant that an option names, by its own id or by that of one of its channels. */
+export function merchantAndChannel(directory: Directory, entityId: string): { merchantId: string; channelId: string | null } {
+  const entity = directory.entity(entityId)
+  if (entity?.kind === 'channel') return { merchantId: entity.merchantId, channelId: entity.id }
+  if (entity?.kind === 'merchant') return { merchantId: entity.id, channelId: null }
+  return refuse(`${entityId} is no merchant and no channel.`)
+}
+
+/** An endpoint by its id alone: operators see all merchants. */
+export async function find({ database }: Opened, id: string): Promise<Endpoint> {
+  if (!/^[0-9a-f]{32}$/.test(id)) return refuse(`${id} is not the id of an endpoint.`)
+  const found = (await listEndpoints(database.work, null)).find(endpoint => endpoint.id === id)
+  return (found && (await findEndpoint(database.work, found.merchantId, id))) ?? refuse(`There is no endpoint ${id}.`)
+}
+
+function printSecrets(secrets: readonly string[]): void {
+  secrets.forEach((secret, at) => {
+    const name = secrets.length === 1 ? 'secret  ' : at === 0 ? 'old     ' : 'new     '
+    print(`${name}  ${secret}\n  signing ${signingSecret(Buffer.from(secret, 'hex'))}`)
+  })
+}
+
+function printCall(called: Called): void {
+  print(
+    `${called.status === undefined ? called.failure : `HTTP ${called.status}`} after ${called.milliseconds} ms ${called.answer}`.trimEnd(),
+  )
+  if (!isAcknowledged(called)) process.exitCode = 1
+}

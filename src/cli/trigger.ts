@@ -1,0 +1,61 @@
+// tollgate trigger: makes an event happen in a running sandbox, by the very calls that a merchant would make.
+
+import type { Command } from 'commander'
+import { refuse, told } from './open.ts'
+import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
+
+const card = {
+  amount: '92.00',
+  currency: 'EUR',
+  paymentBrand: 'VISA',
+  'card.number': '4200000000000000',
+  'card.holder': 'Jane Jones',
+  'card.expiryMonth': '05',
+  'card.expiryYear': '2034',
+  'card.cvv': '123',
+}
+
+const pay = (sandbox: Sandbox, paymentType: string, more: Readonly<Record<string, string>> = {}) =>
+  sandbox.post('/v1/payments', { ...card, paymentType, ...more })
+
+const refer = (sandbox: Sandbox, { id }: { id: string }, paymentType: string, amount?: string) =>
+  sandbox.post(`/v1/payments/${id}`, { paymentType, ...(amount !== undefined && { amount, currency: card.currency }) })
+
+/** Each returns the payment that the event is about. */
+const events: Readonly<
+  Record<string, readonly [description: string, make: (sandbox: Sandbox) => Promise<{ id: string; result: { code: string } }>]>
+> = {
+  'payment.approved': ['a debit that is approved', sandbox => pay(sandbox, 'DB')],
+  'payment.declined': ['a debit that the issuer declines', sandbox => pay(sandbox, 'DB', { 'card.number': '4000000000000002' })],
+  'payment.pending': [
+    'pending at first, approved a second later',
+    sandbox => pay(sandbox, 'DB', { 'customParameters[simulateAnswer]': 'late' }),
+  ],
+  'payment.timedOut': [
+    'pending at first; after 15 seconds (or `tollgate clock`) timed out and reversed',
+    sandbox => pay(sandbox, 'DB', { 'customParameters[simulateAnswer]': 'none' }),
+  ],
+  preauthorization: ['a preauthorization', sandbox => pay(sandbox, 'PA')],
+  capture: ['a preauthorization and its capture', async sandbox => refer(sandbox, await pay(sandbox, 'PA'), 'CP', card.amount)],
+  refund: ['a debit and its refund', async sandbox => refer(sandbox, await pay(sandbox, 'DB'), 'RF', '10.00')],
+  reversal: ['a debit and its reversal', async sandbox => refer(sandbox, await pay(sandbox, 'DB'), 'RV')],
+}
+
+export default (program: Command): void => {
+  const list = Object.entries(events).map(([name, [description]]) => `  ${name.padEnd(18)} ${description}`)
+  program
+    .command('trigger <event>')
+    .description('makes an event happen in a running sandbox')
+    .option('--base-url <url>', 'the gateway, if not the one of DATA_DIR')
+    .option('--entity <id>', 'channel')
+    .option('--token <token>', 'access token')
+    .addHelpText('after', `\nEvents:\n${list.join('\n')}\n`)
+    .action((name: string, options: SandboxOptions) =>
+      told(async () => {
+        const event = Object.hasOwn(events, name) ? events[name] : undefined
+        if (!event) return refuse(`There is no event ${name}. There are:\n${list.join('\n')}`)
+        const { id, result } = await event[1](openSandbox(options))
+        process.stdout.write(`${name}  ${id}  ${result.code}\n`)
+      }),
+    )
+}

@@ -1,0 +1,45 @@
+// A step that is repeated until it is stopped: soon while it finds something to do, otherwise after a pause, which can be cut short.
+
+export type Repeated = {
+  /** There may be something to do: the pause need not be waited for. */
+  hurry(): void
+  /** Resolves when the step that is running has ended. */
+  stop(): Promise<void>
+}
+
+const pauseMilliseconds = 200
+const busyPauseMilliseconds = 10
+
+export function repeat(step: () => Promise<number>, failed: (error: Error) => void): Repeated {
+  let stopped = false
+  let hurried = false
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+  const next = () => {
+    timer = undefined
+    running = round()
+  }
+  const round = async (): Promise<void> => {
+    hurried = false
+    const found = await step().catch((error: Error) => {
+      failed(error)
+      return 0
+    })
+    if (!stopped) timer = setTimeout(next, found > 0 || hurried ? busyPauseMilliseconds : pauseMilliseconds)
+  }
+  next()
+  return {
+    hurry() {
+      if (hurried || stopped) return
+      hurried = true
+      if (timer === undefined) return // the step is running and will see it
+      clearTimeout(timer)
+      timer = setTimeout(next, busyPauseMilliseconds)
+    },
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}

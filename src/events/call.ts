@@ -1,0 +1,115 @@
+// One guarded call to a merchant's server: to a checked address, without following redirects, within a total time, reading no more
+// of the answer than is worth keeping.
+
+import http from 'node:http'
+import https from 'node:https'
+import { scrub } from '../log.ts'
+import { type Egress, findTarget, type Resolve } from './address.ts'
+
+export type Call = {
+  readonly method: 'POST' | 'GET'
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+export type Called = {
+  /** Absent when no answer came; then `failure` says why. */
+  readonly status?: number
+  readonly failure?: string
+  /** The first bytes of what was answered. */
+  readonly answer: string
+  readonly milliseconds: number
+  /** Seconds that the receiver asks us to wait. */
+  readonly retryAfter?: number
+  /** Our own process ended: this says nothing about the receiver. */
+  readonly brokenOff?: true
+}
+
+export type Caller = (call: Call) => Promise<Called>
+
+export type CallLimits = { readonly seconds: number; readonly answerBytes: number; readonly bodySeconds: number }
+
+/** The status decides; of the body only the beginning is waited for, and not for long. */
+export const callLimits: CallLimits = { seconds: 30, answerBytes: 512, bodySeconds: 2 }
+
+/** `ended` breaks off what is under way when the process stops. */
+export function caller(egress: Egress, resolve: Resolve, ended?: AbortSignal, limits: CallLimits = callLimits): Caller {
+  return async call => {
+    const started = performance.now()
+    const milliseconds = () => Math.round(performance.now() - started)
+    const target = await within(findTarget(call.url, egress, resolve), limits.seconds)
+    if (target === 'tooLate') return { failure: 'the name was not resolved in time', answer: '', milliseconds: milliseconds() }
+    if ('refused' in target) return { failure: `the URL ${target.refused}`, answer: '', milliseconds: milliseconds() }
+    return new Promise(done => {
+      let over = false
+      const chunks: Buffer[] = []
+      let length = 0
+      const end = (rest: Omit<Called, 'answer' | 'milliseconds'>) => {
+        if (over) return
+        over = true
+        clearTimeout(timer)
+        ended?.removeEventListener('abort', breakOff)
+        done({ ...rest, answer: printable(Buffer.concat(chunks).subarray(0, limits.answerBytes)), milliseconds: milliseconds() })
+        request.destroy()
+      }
+      const options: https.RequestOptions = {
+        method: call.method,
+        headers: {
+          'User-Agent': 'Tollgate',
+          Accept: '*/*',
+          Connection: 'close',
+          ...call.headers,
+          ...(call.body !== undefined && { 'Content-Length': String(Buffer.byteLength(call.body)) }),
+        },
+        agent: false,
+        family: target.family,
+        maxHeaderSize: 16_384,
+        // Whatever name it is asked for, the answer is the address that was checked.
+        lookup: (_name, { all }, found) => {
+          const { address, family } = target
+          if (all) (found as (error: null, list: { address: string; family: number }[]) => void)(null, [{ address, family }])
+          else found(null, address, family)
+        },
+      }
+      const request = (target.url.protocol === 'https:' ? https : http).request(target.url, options, response => {
+        const status = response.statusCode ?? 0
+        const retryAfter = Number(response.headers['retry-after'])
+        const answered = { status, ...(Number.isFinite(retryAfter) && retryAfter > 0 && { retryAfter }) }
+        const bodyTimer = setTimeout(() => end(answered), limits.bodySeconds * 1000)
+        const finish = () => {
+          clearTimeout(bodyTimer)
+          end(answered)
+        }
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk)
+          length += chunk.length
+          if (length >= limits.answerBytes) finish()
+        })
+        response.on('end', finish)
+        response.on('error', finish)
+        response.on('close', finish)
+      })
+      const timer = setTimeout(() => end({ failure: `no answer within ${limits.seconds} s` }), limits.seconds * 1000)
+      const breakOff = () => end({ failure: 'the gateway stopped', brokenOff: true })
+      ended?.addEventListener('abort', breakOff)
+      request.on('error', (error: Error & { code?: string }) => end({ failure: error.code ?? error.message }))
+      request.end(call.body)
+    })
+  }
+}
+
+/** 2xx, and nothing else: a redirect is a failure. */
+export const isAcknowledged = ({ status }: Called): boolean => status !== undefined && status >= 200 && status < 300
+
+const printable = (bytes: Buffer): string => scrub(bytes.toString('utf8')).replace(/[^\P{C}\n\t]/gu, '\ufffd')
+
+async function within<Value>(work: Promise<Value>, seconds: number): Promise<Value | 'tooLate'> {
+  let timer: NodeJS.Timeout | undefined
+  const tooLate = new Promise<'tooLate'>(resolve => {
+    timer = setTimeout(() => resolve('tooLate'), seconds * 1000)
+  })
+  const first = await Promise.race([work, tooLate])
+  clearTimeout(timer)
+  return first
+}

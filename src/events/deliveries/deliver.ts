@@ -1,0 +1,167 @@
+// Tells endpoints what they are owed. Any number of processes may do it: each takes deliveries with a lease, of each endpoint only as many
+// as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else.
+
+import { type Repeated, repeat } from '../../due/repeat.ts'
+import type { Gateway } from '../../gateway.ts'
+import { type Call, type Called, isAcknowledged } from '../call.ts'
+import { closeEndpoint, secretsOf } from '../endpoints/endpoint.ts'
+import { nextAttempt } from '../ladder.ts'
+import { envelope, onTheWire } from '../notification.ts'
+import type { Taken } from './delivery.ts'
+import { fanOut, fanOutBatch } from './fanOut.ts'
+import { type AttemptLane, releaseAll, releaseDelivery, takeDeliveries } from './store.ts'
+
+/** Longer than a call can last; whoever is killed in the middle leaves a lease that runs out. */
+export const leaseMilliseconds = 60_000
+
+/** What is told of a payment that has no answer yet. */
+export type PendingPayload = (delivery: Taken) => Promise<string>
+
+export type Deliver = (delivery: Taken) => Promise<Called | undefined>
+
+/** Makes one attempt and stores how it ended. */
+export function deliverer(gateway: Gateway, attempts: AttemptLane, pendingPayload: PendingPayload): Deliver {
+  return async delivery => {
+    const { merchantId, endpointId, position } = delivery
+    const called = delivery.kind === 'cursor' ? undefined : await attempt(gateway, delivery, pendingPayload)
+    if (called?.brokenOff) {
+      await releaseDelivery(gateway.database.work, delivery)
+      return called
+    }
+    const now = gateway.directory.businessTime(merchantId)
+    const acknowledged = called !== undefined && isAcknowledged(called)
+    const gone = called?.status === 410
+    const asked = called?.status === 429 || called?.status === 503 ? called.retryAfter : undefined
+    const wait = called === undefined || gone ? undefined : nextAttempt(delivery.attempts, now - delivery.emittedAt, asked)
+    await attempts({
+      merchantId,
+      endpointId,
+      position,
+      attempt: delivery.attempts,
+      attemptedAt: now,
+      milliseconds: called?.milliseconds ?? 0,
+      status: called?.status ?? null,
+      failure: called === undefined ? 'was not read in 30 days' : (called.failure ?? null),
+      answer: called?.answer ?? '',
+      acknowledged,
+      state: acknowledged ? 'acknowledged' : wait === undefined ? 'given up' : 'scheduled',
+      dueAt: acknowledged || wait === undefined ? null : gateway.clock.real() + wait,
+    })
+    gateway.count.attempt(acknowledged ? 'acknowledged' : wait === undefined ? 'given up' : 'failed')
+    if (gone && delivery.kind === 'webhook') {
+      gateway.log.warn({ entityId: merchantId, status: 410 }, 'a webhook answered 410 and is disabled')
+      await closeEndpoint(gateway, merchantId, endpointId, 'disabled', now)
+    }
+    return called
+  }
+}
+
+/** What cannot even be put together is a failed attempt too: it is seen in the log, and it holds nobody up for longer than the others. */
+async function attempt(gateway: Gateway, delivery: Taken, pendingPayload: PendingPayload): Promise<Called> {
+  let call: Call
+  try {
+    call = await callOf(gateway, delivery, pendingPayload)
+  } catch (error) {
+    gateway.log.error(
+      { kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message },
+      'a notification cannot be made',
+    )
+    return { failure: 'the notification cannot be made', answer: '', milliseconds: 0 }
+  }
+  return gateway.call(call)
+}
+
+async function callOf(gateway: Gateway, delivery: Taken, pendingPayload: PendingPayload): Promise<Call> {
+  const { kind, type, action, fields, wrapper, channelId, paymentId } = delivery
+  const url = (kind === 'request' ? delivery.url : delivery.endpointUrl)!
+  const channel = gateway.directory.entity(channelId!)
+  if (kind === 'request' && channel?.kind === 'channel' && channel.settings.notificationUrlForm === 'get')
+    return { method: 'GET', url: withStatusPath(url, paymentId, `/v1/payments/${paymentId}`), headers: {} }
+  const payload = delivery.body ?? (await pendingPayload(delivery))
+  const wired = onTheWire(envelope({ type, action, payload }, fields), {
+    id: delivery.notificationId,
+    sequence: delivery.sequence,
+    attempt: delivery.attempts,
+    seconds: Math.floor(gateway.clock.real() / 1000),
+    wrapper,
+    secrets: secretsOf(gateway.keys, { ...delivery, id: delivery.endpointId }).map(secret => Buffer.from(secret, 'hex')),
+    iv: gateway.random.bytes(12),
+  })
+  return { method: 'POST', url, ...wired }
+}
+
+/** The old form of notifications, and of the missed return: only where to read the status, in the query. */
+export function withStatusPath(text: string, id: string, resourcePath: string): string {
+  if (!URL.canParse(text)) return text
+  const url = new URL(text)
+  url.searchParams.append('id', id)
+  url.searchParams.append('resourcePath', resourcePath)
+  return url.href
+}
+
+const roomMost = 16
+
+/** Fans out and delivers until it is stopped. `alone`: leases found at the start belong to nobody. */
+export function startDelivering(gateway: Gateway, deliver: Deliver, alone: boolean): { stop(): Promise<void> } {
+  const db = gateway.database.work
+  const lanes = new Map<string, { running: number; most: number }>()
+  const running = new Set<Promise<void>>()
+  let stopped = false
+  let delivering: Repeated | undefined
+  let fanning: Repeated | undefined
+
+  async function send(delivery: Taken): Promise<void> {
+    const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
+    lanes.set(delivery.endpointId, lane)
+    lane.running += 1
+    try {
+      const called = await deliver(delivery)
+      // No answer at all halves the room, down to one call at a time; answers open it again.
+      lane.most = called?.status === undefined ? Math.max(1, lane.most >> 1) : Math.min(roomMost, lane.most + 1)
+    } catch (error) {
+      if (!stopped)
+        gateway.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
+    } finally {
+      lane.running -= 1
+      delivering?.hurry() // there is room again
+      if (lane.running === 0 && lane.most === roomMost) lanes.delete(delivery.endpointId)
+    }
+  }
+
+  async function deliverDue(): Promise<number> {
+    const rooms = Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)]))
+    const taken = await takeDeliveries(db, gateway.clock.real(), leaseMilliseconds, rooms, roomMost)
+    for (const delivery of taken) {
+      if (stopped) await releaseDelivery(db, delivery)
+      else {
+        const sent = send(delivery).finally(() => running.delete(sent))
+        running.add(sent)
+      }
+    }
+    return taken.length
+  }
+
+  async function fanOutAll(): Promise<number> {
+    let found = 0
+    for (let batch = fanOutBatch; batch === fanOutBatch && !stopped; found += batch) {
+      batch = await fanOut(gateway)
+      if (batch > 0) delivering?.hurry()
+    }
+    return found
+  }
+
+  const failed = (error: Error) => gateway.log.warn({ why: error.message }, 'notifications wait')
+  const started = (alone ? releaseAll(db).catch(failed) : Promise.resolve()).then(() => {
+    delivering = repeat(deliverDue, failed)
+    fanning = repeat(fanOutAll, failed)
+  })
+  return {
+    /** What is under way is broken off (the calls by `gateway.call`): it is sent again, by whoever is alive then. */
+    async stop() {
+      stopped = true
+      await started
+      await Promise.all([delivering?.stop(), fanning?.stop()])
+      await Promise.all(running)
+    },
+  }
+}

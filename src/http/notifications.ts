@@ -1,0 +1,79 @@
+// What `tollgate listen` reads in a sandbox: the notifications of an endpoint of kind cursor. POST /sandbox/notifications with entityId and
+//   name    the cursor to read; made at the first call, which is owed what happens from then on
+//   after   position of the last notification that was taken: everything up to it is acknowledged
+//   wait    seconds to wait for something to come, at most 5
+// The answer has the secret, because a listener decrypts with it, and the notifications as they would be sent to a webhook.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { peek, readForm } from '../contract/form.ts'
+import { readCursor } from '../events/deliveries/cursor.ts'
+import type { PendingPayload } from '../events/deliveries/deliver.ts'
+import { fanOut } from '../events/deliveries/fanOut.ts'
+import { createEndpoint, type Endpoint, secretsOf } from '../events/endpoints/endpoint.ts'
+import { findEndpointByName } from '../events/endpoints/store.ts'
+import type { Gateway } from '../gateway.ts'
+import { told } from './answer.ts'
+import { authenticator, isCaller } from './authenticate.ts'
+import { countFailures } from './failures.ts'
+import type { RequestFunction } from './v1.ts'
+
+const atOnce = 100
+const waitMost = 5
+
+export function readNotifications(gateway: Gateway, pendingPayload: PendingPayload): RequestFunction {
+  const authenticate = authenticator(gateway, countFailures())
+  return async request => {
+    const form = readForm(request.body)
+    if (form === 'tooManyParameters') return told(gateway, request, 400, form)
+    const caller = authenticate(request, form)
+    if (!isCaller(caller)) return caller
+    const { entityId, merchantId, entity } = caller
+    const wrong = (name: string, message: string) =>
+      told(gateway, request, 400, 'invalidParameter', { entityId, parameterErrors: [{ name, message }] })
+    const name = peek(form, 'name') ?? 'listen'
+    if (!/^[A-Za-z0-9._-]{1,64}$/.test(name))
+      return wrong('name', 'must be 1 to 64 letters, digits, dots, hyphens or underscores')
+    const after = peek(form, 'after') ?? '0'
+    if (!/^\d{1,15}$/.test(after)) return wrong('after', 'must be a position, 0 for the first time')
+    const wait = peek(form, 'wait') ?? '0'
+    if (!/^[0-5]$/.test(wait)) return wrong('wait', `must be 0 to ${waitMost} seconds`)
+    const channelId = entity.kind === 'channel' ? entity.id : null
+    const endpoint = await cursorCalled(gateway, merchantId, channelId, name)
+    if (!endpoint) return wrong('name', 'is the name of an endpoint that is called, not read, or of another channel')
+    const until = gateway.clock.real() + Number(wait) * 1000
+    let read = await readCursor(gateway, endpoint, Number(after), atOnce, pendingPayload)
+    while (read.length === 0 && gateway.clock.real() < until) {
+      await pause(100)
+      await fanOut(gateway)
+      read = await readCursor(gateway, endpoint, 0, atOnce, pendingPayload)
+    }
+    return told(gateway, request, 200, 'requestSucceeded', {
+      entityId,
+      more: {
+        secret: secretsOf(gateway.keys, endpoint)[0]!,
+        notifications: read.map(({ position, id, sequence, headers, body }) => ({
+          position: String(position),
+          sequence: String(sequence),
+          id,
+          headers: { ...headers },
+          body,
+        })),
+      },
+    })
+  }
+}
+
+async function cursorCalled(
+  gateway: Gateway,
+  merchantId: string,
+  channelId: string | null,
+  name: string,
+): Promise<Endpoint | undefined> {
+  const find = () => findEndpointByName(gateway.database.work, merchantId, name)
+  let found = await find()
+  if (!found) {
+    await createEndpoint(gateway, { merchantId, kind: 'cursor', channelId, name })
+    found = await find() // ours, or that of a twin which was faster
+  }
+  return found?.kind === 'cursor' && found.channelId === channelId ? found : undefined
+}

@@ -1,0 +1,207 @@
+// Which addresses are called for a merchant: every hostile form is refused, and nothing is followed, read or waited for without end.
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import net, { type AddressInfo, BlockList } from 'node:net'
+import { after, test } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import { type Egress, findTarget, mayCall, type Resolve } from '../src/events/address.ts'
+import { caller } from '../src/events/call.ts'
+
+const live: Egress = { allow: new BlockList(), httpsOnly: true, standardPortsOnly: true }
+const sandboxed = readConfig({}, '/nonexistent').egress
+
+/** Names of a small world, so that no test asks a real name server. */
+const names: Readonly<Record<string, readonly string[]>> = {
+  'merchant.example': ['93.184.216.34'],
+  'six.example': ['2606:2800:220:1:248:1893:25c8:1946'],
+  'inside.example': ['10.0.0.5'],
+  'half.example': ['93.184.216.34', '127.0.0.1'],
+  'six-half.example': ['93.184.216.34', '::1'],
+  'mapped.example': ['::ffff:10.0.0.5'],
+  'none.example': [],
+  localhost: ['127.0.0.1', '::1'],
+}
+const resolve: Resolve = async name => {
+  const found = names[name]
+  if (!found) throw Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
+  return found.map(address => ({ address, family: net.isIP(address) }))
+}
+const servers: { close(): unknown }[] = []
+after(() => {
+  for (const server of servers) server.close()
+})
+
+test('in live mode only public addresses over https are called', async () => {
+  const allowed = [
+    'https://merchant.example/hook',
+    'https://six.example',
+    'https://MERCHANT.example.:443/a?b=c',
+    'https://93.184.216.34/',
+  ]
+  for (const url of allowed) assert.ok('address' in (await findTarget(url, live, resolve)), url)
+  const refused = [
+    'http://merchant.example/',
+    'file:///etc/passwd',
+    'ftp://merchant.example/',
+    'gopher://merchant.example/',
+    'javascript:alert(1)',
+    'merchant.example/hook',
+    '',
+    'https://',
+    'https://user@merchant.example/',
+    'https://user:secret@merchant.example/',
+    'https://merchant.example:22/',
+    'https://merchant.example:8443/',
+    'https://127.0.0.1/',
+    'https://2130706433/',
+    'https://0x7f.1/',
+    'https://0177.0.0.1/',
+    'https://127.1/',
+    'https://①②⑦.⓪.⓪.①/',
+    'https://127。0。0。1/',
+    'https://0/',
+    'https://0.0.0.0/',
+    'https://[::1]/',
+    'https://[::]/',
+    'https://[::ffff:127.0.0.1]/',
+    'https://[::ffff:7f00:1]/',
+    'https://[64:ff9b::7f00:1]/',
+    'https://[2002:7f00:1::]/',
+    'https://[2001:db8::1]/',
+    'https://[2001::1]/',
+    'https://[fd00::1]/',
+    'https://[fe80::1]/',
+    'https://[ff02::1]/',
+    'https://[100::1]/',
+    'https://169.254.169.254/latest/meta-data/',
+    'https://10.1.2.3/',
+    'https://172.16.0.1/',
+    'https://172.31.255.255/',
+    'https://192.168.0.1/',
+    'https://100.64.0.1/',
+    'https://198.18.0.1/',
+    'https://192.0.2.1/',
+    'https://203.0.113.9/',
+    'https://224.0.0.1/',
+    'https://255.255.255.255/',
+    'https://localhost/',
+    'https://LOCALHOST./',
+    'https://inside.example/',
+    'https://half.example/',
+    'https://six-half.example/',
+    'https://mapped.example/',
+    'https://none.example/',
+    'https://unknown.example/',
+  ]
+  for (const url of refused) assert.ok('refused' in (await findTarget(url, live, resolve)), url)
+})
+
+test('both sides of the special networks', () => {
+  for (const [inside, outside] of [
+    ['9.255.255.255', undefined],
+    ['172.32.0.0', '172.31.255.255'],
+    ['172.15.255.255', '172.16.0.0'],
+    ['100.63.255.255', '100.64.0.0'],
+    ['100.128.0.0', '100.127.255.255'],
+    ['169.253.255.255', '169.254.0.0'],
+    ['223.255.255.255', '224.0.0.0'],
+    ['2001:200::', '2001:1ff:ffff::'],
+    ['2003::', '2002:ffff::'],
+    ['2000::1', '1fff:ffff::1'],
+    ['3ffe::1', '3fff:fff::1'],
+  ] as const) {
+    assert.equal(mayCall(inside, live), true, inside)
+    if (outside !== undefined) assert.equal(mayCall(outside, live), false, outside)
+  }
+})
+
+test('a sandbox calls its own machine and network, but not the metadata of a cloud', async () => {
+  for (const url of [
+    'http://127.0.0.1:3000/',
+    'http://[::1]:3000/',
+    'http://localhost/',
+    'http://10.0.0.5/',
+    'https://inside.example:8443/',
+  ])
+    assert.ok('address' in (await findTarget(url, sandboxed, resolve)), url)
+  for (const url of ['http://169.254.169.254/', 'http://127.0.0.1:22/', 'file:///etc/passwd', 'http://[::ffff:169.254.169.254]/'])
+    assert.ok('refused' in (await findTarget(url, sandboxed, resolve)), url)
+})
+
+test('the setting names what live mode may call beside the public internet', () => {
+  const key = '0'.repeat(64)
+  const environment = { MODE: 'live', TRUSTED_PROXY: '10.0.0.1', SEAL_KEY: key, LOOKUP_KEY: key }
+  assert.equal(mayCall('10.2.0.1', readConfig(environment, '/nonexistent').egress), false)
+  const { egress } = readConfig({ ...environment, EGRESS_ALLOW: '10.2.0.0/16' }, '/nonexistent')
+  assert.equal(mayCall('10.2.0.1', egress), true)
+  assert.equal(mayCall('10.3.0.1', egress), false)
+  assert.throws(() => readConfig({ EGRESS_ALLOW: 'everything' }, '/nonexistent'), /EGRESS_ALLOW/)
+})
+
+test('the connection goes to the address that was checked, not to what the name says later', async () => {
+  const port = await serving((_, response) => response.end('here'))
+  const answers = [['127.0.0.1'], ['203.0.113.9']]
+  let asked = 0
+  const rebinding: Resolve = async () => answers[Math.min(asked++, 1)]!.map(address => ({ address, family: 4 }))
+  const called = await caller(sandboxed, rebinding)({ method: 'GET', url: `http://rebinding.example:${port}/`, headers: {} })
+  assert.deepEqual([called.status, called.answer, asked], [200, 'here', 1])
+})
+
+const short = { seconds: 1, answerBytes: 16, bodySeconds: 0.3 }
+const call = (port: number) =>
+  caller(sandboxed, resolve, undefined, short)({ method: 'POST', url: `http://127.0.0.1:${port}/`, headers: {}, body: 'x' })
+
+test('a redirect is an answer, and is not followed', async () => {
+  let asked = 0
+  const port = await serving((_, response) => {
+    asked += 1
+    response.writeHead(307, { Location: 'http://169.254.169.254/' }).end()
+  })
+  assert.deepEqual([(await call(port)).status, asked], [307, 1])
+})
+
+test('an endless answer is cut off', async () => {
+  const port = await serving((_, response) => {
+    const more = () => response.write('x'.repeat(65_536), error => void (error ? undefined : setImmediate(more)))
+    more()
+  })
+  const called = await call(port)
+  assert.deepEqual([called.status, called.answer], [200, 'x'.repeat(16)])
+})
+
+test('a body that stalls is not waited for, an answer that never comes is a failure in time', async () => {
+  const stalled = await call(await serving((_, response) => void response.write('begun')))
+  assert.deepEqual([stalled.status, stalled.answer], [200, 'begun'])
+  assert.ok(stalled.milliseconds < 900)
+  const silent = await call(await serving(() => {}))
+  assert.deepEqual([silent.status, silent.failure], [undefined, 'no answer within 1 s'])
+  const refused = await call(await closedPort())
+  assert.deepEqual([refused.status, refused.failure], [undefined, 'ECONNREFUSED'])
+})
+
+test('what a receiver writes is kept printable', async () => {
+  const port = await serving((_, response) => response.end('a\u0000b\u001b[31m\n'))
+  assert.equal((await call(port)).answer, 'a\ufffdb\ufffd[31m\n')
+  const card = await serving((_, response) => response.end('4200000000000000'))
+  assert.equal((await call(card)).answer, '[card number]')
+})
+
+async function serving(answer: http.RequestListener): Promise<number> {
+  const server = http.createServer(answer)
+  servers.push({
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  })
+  await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
+  return (server.address() as AddressInfo).port
+}
+
+async function closedPort(): Promise<number> {
+  const server = net.createServer()
+  await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
+  const { port } = server.address() as AddressInfo
+  await new Promise(done => server.close(done))
+  return port
+}

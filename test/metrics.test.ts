@@ -1,0 +1,47 @@
+// The figures for the operator: on a port of their own, few label values, and the conservation of notifications among them.
+import assert from 'node:assert/strict'
+import net, { type AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { addEndpoint } from './support/endpoints.ts'
+import { eventually, testGateway } from './support/gateway.ts'
+import { startReceiver } from './support/receiver.ts'
+
+test('metrics are served where METRICS_PORT says, and nowhere else', async () => {
+  const port = await freePort()
+  const gateway = await testGateway({ environment: { METRICS_PORT: String(port) } })
+  const receiver = await startReceiver()
+  try {
+    await addEndpoint(gateway.pool, { url: receiver.url })
+    await gateway.pay()
+    await gateway.pay({ 'card.number': '4000000000000002' })
+    await eventually(async () => receiver.received.length === 3, 'both are told')
+    const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    const text = await eventually(async () => {
+      const text = await read()
+      return text.includes('tollgate_notification_attempts_total{ended="acknowledged"} 2') && text
+    }, 'the attempts are counted')
+    for (const line of [
+      'tollgate_payments_total{outcome="success"} 1',
+      'tollgate_payments_total{outcome="rejected"} 1',
+      'tollgate_http_answers_total{status="200"} 1',
+      'tollgate_http_answers_total{status="400"} 1',
+      'tollgate_notifications_unaccounted 0',
+      'tollgate_notifications_due 0',
+    ])
+      assert.ok(text.includes(`${line}\n`), `${line} in\n${text}`)
+    assert.doesNotMatch(text, /127\.0\.0\.1|[0-9a-f]{32}/) // no ids, no addresses
+    assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 404)
+    assert.equal((await gateway.get('/metrics')).status, 404)
+  } finally {
+    await receiver.close()
+    await gateway.stop()
+  }
+})
+
+async function freePort(): Promise<number> {
+  const server = net.createServer()
+  await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
+  const { port } = server.address() as AddressInfo
+  await new Promise(done => server.close(done))
+  return port
+}

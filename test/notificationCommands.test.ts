@@ -1,0 +1,133 @@
+// The command line for notifications, as a person uses it: against a gateway process with its own database.
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { eventually, sandbox } from './support/gateway.ts'
+import { opened, type Receiver, startReceiver } from './support/receiver.ts'
+
+const project = fileURLToPath(new URL('..', import.meta.url))
+const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
+const env = { ...process.env, DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: '', SEED_FILE: '' }
+let gateway: ChildProcess
+let receiver: Receiver
+
+before(async () => {
+  receiver = await startReceiver()
+  gateway = spawn(process.execPath, ['src/main.ts'], { cwd: project, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  let said = ''
+  gateway.stdout!.on('data', chunk => {
+    said += chunk
+  })
+  await eventually(async () => said.includes('Base address'), 'the gateway is ready', 60)
+})
+after(async () => {
+  gateway.kill('SIGTERM')
+  await once(gateway, 'exit')
+  await receiver.close()
+  rmSync(dataDir, { recursive: true, force: true })
+})
+
+async function tollgate(...args: string[]): Promise<{ code: number; out: string; complaint: string }> {
+  const command = spawn(join(project, 'bin/tollgate'), args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let [out, complaint] = ['', '']
+  command.stdout.on('data', chunk => {
+    out += chunk
+  })
+  command.stderr.on('data', chunk => {
+    complaint += chunk
+  })
+  const [code] = await once(command, 'close')
+  return { code, out, complaint }
+}
+const good = async (...args: string[]) => {
+  const { code, out, complaint } = await tollgate(...args)
+  assert.equal(code, 0, `${args.join(' ')}: ${out}${complaint}`)
+  return out
+}
+
+test('an endpoint is made, activated, told, checked, told again, rotated and deleted', async () => {
+  const made = await good(
+    'endpoints',
+    'create',
+    '--entity',
+    sandbox.entityId,
+    '--url',
+    `${receiver.url}/hook`,
+    '--wrapper',
+    'json',
+  )
+  const id = /endpoint +([0-9a-f]{32}) \(inactive\)/.exec(made)![1]!
+  const secret = /secret +([0-9A-F]{64})/.exec(made)![1]!
+  receiver.answer = () => 500
+  const refused = await tollgate('endpoints', 'activate', id)
+  assert.equal(refused.code, 1)
+  assert.match(refused.out, /HTTP 500[\s\S]*not activated/)
+  receiver.answer = () => 200
+  assert.match(await good('endpoints', 'activate', id), /is active/)
+  receiver.received.length = 0
+  const triggered = await good('trigger', 'refund')
+  await eventually(async () => receiver.received.length === 2, 'debit and refund')
+  assert.ok(triggered.includes(opened(receiver.received[1]!, secret).payload.id))
+  const check = await eventually(async () => {
+    const out = await good('notifications', 'check')
+    return / 2 +2 +0 +0 +0 +0 +balanced/.test(out) && out
+  }, 'both are acknowledged')
+  assert.match(check, /^0 events wait/m)
+  assert.match(await good('notifications', 'list', id), /acknowledged +1 +200/)
+  assert.match(await good('notifications', 'list', id, '--position', '1'), /1 .* 200 +"said 200"/)
+  assert.equal((await tollgate('notifications', 'replay', id)).code, 1)
+  assert.equal(await good('notifications', 'replay', id, '--from', '2'), '1 notifications are sent again.\n')
+  await eventually(async () => receiver.received.length === 3, 'the replay')
+  const rotated = await good('endpoints', 'rotate', id)
+  assert.ok(rotated.includes(secret) && /new +[0-9A-F]{64}/.test(rotated))
+  assert.equal((await good('endpoints', 'rotate', id, '--finish')).includes(secret), false)
+  assert.equal((await good('endpoints', 'list')).includes(secret), false)
+  assert.match(await good('endpoints', 'delete', id), /is deleted/)
+  assert.equal((await tollgate('endpoints', 'activate', id)).complaint, `There is no endpoint ${id}.\n`)
+})
+
+test('listen prints what happened, hands it on, and goes on where it stopped', async () => {
+  assert.equal(await good('listen', '--once', '--json'), '') // from now on
+  receiver.received.length = 0
+  const approved = (await good('trigger', 'payment.approved')).split(/ +/)[1]!
+  const declined = (await good('trigger', 'payment.declined')).split(/ +/)[1]!
+  const first = await good('listen', '--once', '--forward-to', receiver.url)
+  assert.match(first, new RegExp(`DB +92.00 +EUR +000.100.110 +${approved}\\n.*${declined}\\n$`))
+  assert.equal(receiver.received.length, 2)
+  const captured = (await good('trigger', 'capture')).split(/ +/)[1]!
+  const lines = (await good('listen', '--once', '--json'))
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  assert.deepEqual(
+    lines.map(({ payload }) => payload.paymentType),
+    ['PA', 'CP'],
+  )
+  assert.equal(lines[1].payload.id, captured)
+})
+
+test('pending payments become final, and what people mistype is told in a sentence', async () => {
+  const id = (await good('trigger', 'payment.pending')).split(/ +/)[1]!
+  const seen: string[] = []
+  await eventually(async () => {
+    const lines = (await good('listen', '--once', '--json')).trim().split('\n').filter(Boolean)
+    seen.push(
+      ...lines
+        .map(line => JSON.parse(line))
+        .filter(({ payload }) => payload.id === id)
+        .map(({ payload }) => payload.result.code),
+    )
+    return seen.length >= 2
+  }, 'pending and final')
+  assert.deepEqual(seen, ['000.200.000', '000.100.110'])
+  const wrong = await tollgate('trigger', 'nonsense')
+  assert.equal(wrong.code, 1)
+  assert.match(wrong.complaint, /^There is no event nonsense\.[\s\S]*payment\.approved/)
+  const nowhere = await tollgate('endpoints', 'create', '--entity', sandbox.entityId, '--url', 'http://169.254.169.254/')
+  assert.deepEqual([nowhere.code, nowhere.complaint], [1, 'The url must not name a private or special address.\n'])
+})

@@ -1,0 +1,34 @@
+// Endpoints of a test gateway: made and activated by the functions that the command line uses, on the gateway's database.
+
+import { lookup } from 'node:dns/promises'
+import type pg from 'pg'
+import { systemClock, systemRandom } from '../../src/clock.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Database } from '../../src/database/connect.ts'
+import { caller } from '../../src/events/call.ts'
+import { activateEndpoint, createEndpoint, type EndpointParts, type NewEndpoint } from '../../src/events/endpoints/endpoint.ts'
+import { sandbox, testKeys } from './gateway.ts'
+
+export function endpointParts(pool: pg.Pool): EndpointParts {
+  const { egress } = readConfig({}, '/nonexistent')
+  return {
+    clock: systemClock,
+    random: systemRandom,
+    keys: testKeys,
+    database: { work: pool } as unknown as Database,
+    egress,
+    call: caller(egress, name => lookup(name, { all: true })),
+  }
+}
+
+export type TestEndpoint = { readonly id: string; readonly secret: string }
+
+/** An active endpoint of the sandbox's merchant. */
+export async function addEndpoint(pool: pg.Pool, wanted: Partial<NewEndpoint> & { url: string }): Promise<TestEndpoint> {
+  const parts = endpointParts(pool)
+  const made = await createEndpoint(parts, { merchantId: sandbox.merchantId, kind: 'webhook', ...wanted })
+  if ('refused' in made) throw new Error(made.refused)
+  const called = await activateEndpoint(parts, made.endpoint.merchantId, made.endpoint.id)
+  if ('refused' in called || called.status !== 200) throw new Error(`the test notification failed: ${JSON.stringify(called)}`)
+  return { id: made.endpoint.id, secret: made.secret }
+}
