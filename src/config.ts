@@ -4,6 +4,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { type DirectorySettings, type Partners, readDirectoryFile, readWalletFile } from './connectors/partners.ts'
+import { type RedirectMethod, readRedirectMethods } from './connectors/redirectMethods.ts'
+import type { WalletSettings } from './connectors/wallet/paypal.ts'
 import { type LogLevel, logLevels } from './log.ts'
 import { KeyError, type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
 
@@ -21,9 +24,15 @@ export type Config = {
   readonly workers: number
   readonly logLevel: LogLevel
   readonly seedFile?: string
+  /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
+  readonly redirectMethods: readonly RedirectMethod[]
+  readonly wallets: Partners<WalletSettings>
+  readonly directories: Partners<DirectorySettings>
   /** Keys are read or made last, when DATA_DIR is ours. */
   keys(random: () => Buffer): Keys
 }
+
+const ownMethodsFile = new URL('./connectors/redirectMethods.json', import.meta.url)
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -94,6 +103,19 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
+  const parsed = <Value>(name: string, read: (text: string, source: string) => Value, otherwise: Value): Value => {
+    const text = file(name)
+    try {
+      return text === undefined ? otherwise : read(text.toString('utf8'), setting(name)!)
+    } catch (error) {
+      wrong.push((error as Error).message)
+      return otherwise
+    }
+  }
+  const ownMethods = readRedirectMethods(readFileSync(ownMethodsFile, 'utf8'), 'redirectMethods.json')
+  const givenMethods = parsed('REDIRECT_METHODS_FILE', readRedirectMethods, [])
+  const wallets = parsed('WALLET_FILE', readWalletFile, {})
+  const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
   if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
 
   return {
@@ -106,6 +128,9 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     workers,
     logLevel,
     behindProxy: proxies !== undefined,
+    redirectMethods: [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()],
+    wallets,
+    directories,
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(tls && { tls }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),

@@ -35,15 +35,16 @@ const mayImport: Readonly<Record<string, string>> = {
   log: 'contract gateway',
   database: '',
   vault: 'clock database',
-  config: 'log vault',
+  config: 'log vault connectors',
   merchants: 'clock contract database vault',
-  connectors: 'contract merchants',
-  simulators: 'contract merchants connectors',
+  connectors: 'clock contract merchants', // of clock types only
+  simulators: 'contract merchants connectors pages', // of pages the frame and the languages
   gateway: 'clock connectors database merchants payments vault events', // types only
   due: 'clock contract database merchants gateway',
   events: 'clock contract database merchants vault gateway due payments',
   payments: 'clock contract database merchants vault gateway due connectors events',
-  http: 'clock contract database merchants vault gateway due events payments',
+  pages: 'clock contract merchants vault gateway connectors payments http', // of http types only
+  http: 'clock connectors contract database merchants vault gateway due events payments pages',
   start: 'clock config contract database merchants vault gateway due connectors events payments simulators http log',
   cli: 'clock config contract database merchants vault gateway due payments',
   main: 'clock config database merchants vault log start',

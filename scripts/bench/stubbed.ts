@@ -33,6 +33,8 @@ const gateway: Gateway = {
   directory: await openDirectory(database, keys, systemClock, fail),
   database,
   connectors: new Map([['simulator', cardSimulator(milliseconds => wait(milliseconds))]]),
+  methods: new Map(),
+  publicUrl: () => '',
   log,
   payments: async () => true,
   answers: async () => true,

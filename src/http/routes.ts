@@ -3,6 +3,7 @@
 import { isReachable } from '../database/connect.ts'
 import type { DueHandlers } from '../due/worker.ts'
 import type { Gateway } from '../gateway.ts'
+import { redirectPages } from '../pages/redirect/redirect.ts'
 import { type Answer, type Request, told } from './answer.ts'
 import { sandboxClock } from './sandbox.ts'
 import { type RequestFunction, v1 } from './v1.ts'
@@ -13,6 +14,7 @@ export type Router = (request: Request) => Promise<Answer> | Answer
 
 export function routes(gateway: Gateway, handlers: DueHandlers): Route[] {
   const interfaceOne = v1(gateway)
+  const pages = redirectPages(gateway)
   return [
     ['POST', '/v1/payments', interfaceOne.postPayment],
     ['GET', '/v1/payments', interfaceOne.queryList],
@@ -23,16 +25,31 @@ export function routes(gateway: Gateway, handlers: DueHandlers): Route[] {
     ['GET', '/v3/query', interfaceOne.v3List],
     ['GET', '/v3/query/{id}', interfaceOne.v3One],
     ['GET', '/v1/resultcodes', interfaceOne.resultCodes],
+    ['POST', '/v1/threeDSecure', interfaceOne.postThreeDSecure],
+    ['GET', '/v1/threeDSecure/{id}', interfaceOne.getThreeDSecure],
+    ['GET', '/r/{id}', pages.page],
+    ['POST', '/r/{id}', pages.page],
+    ['GET', '/r/return/{id}', pages.back],
+    ['POST', '/r/return/{id}', pages.back],
+    ['GET', '/r/cancel/{id}', pages.cancel],
+    ['POST', '/r/cancel/{id}', pages.cancel],
+    ['GET', '/r/method/{id}', pages.method],
+    ['POST', '/r/method/{id}', pages.method],
+    ['GET', '/r/methodDone/{id}', pages.methodDone],
+    ['POST', '/r/methodDone/{id}', pages.methodDone],
+    ['POST', '/r/notice/{id}', pages.notice],
     ['GET', '/health', health(gateway)],
     ...(gateway.sandbox ? ([['POST', '/sandbox/clock', sandboxClock(gateway, handlers)]] satisfies Route[]) : []),
   ]
 }
 
-export function router(gateway: Gateway, table: readonly Route[]): Router {
+/** `simulators`: what a sandbox serves below /simulators/. */
+export function router(gateway: Gateway, table: readonly Route[], simulators?: Router): Router {
   const exact = new Map(table.map(([method, path, answer]) => [`${method} ${path}`, answer]))
   const paths = new Set(table.map(([, path]) => path))
   return request => {
     const path = request.path
+    if (simulators && path.startsWith('/simulators/')) return simulators(request)
     const answer = exact.get(`${request.method} ${path}`)
     if (answer && !path.includes('{')) return answer(request, '')
     const slash = path.lastIndexOf('/')
