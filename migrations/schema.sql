@@ -31,6 +31,17 @@ create table captures (
   constraint captures_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table continuations (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  step text not null,
+  sealed bytea not null,
+  secret bytea,
+  mark text,
+  deadline timestamp with time zone not null,
+  constraint continuations_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
 create table deliveries (
   merchant_id uuid not null,
   endpoint_id uuid not null,
@@ -207,6 +218,19 @@ create table payments (
 CREATE INDEX payments_by_root ON payments USING btree (merchant_id, root_id) WHERE (root_id IS NOT NULL);
 CREATE INDEX payments_by_time ON payments USING btree (merchant_id, received_at);
 CREATE INDEX payments_by_transaction ON payments USING btree (merchant_id, merchant_transaction_id) WHERE (merchant_transaction_id IS NOT NULL);
+
+create table redirects (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  page_hash bytea not null,
+  notice_hash bytea not null,
+  session_hash bytea,
+  made_at timestamp with time zone not null,
+  constraint redirects_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+CREATE UNIQUE INDEX redirects_by_notice ON redirects USING btree (merchant_id, notice_hash);
+CREATE UNIQUE INDEX redirects_by_page ON redirects USING btree (merchant_id, page_hash);
+CREATE INDEX redirects_by_time ON redirects USING brin (made_at);
 
 create table sealed_cards (
   merchant_id uuid not null,

@@ -4,6 +4,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { type DirectorySettings, type Partners, readDirectoryFile, readWalletFile } from './connectors/partners.ts'
+import { type RedirectMethod, readRedirectMethods } from './connectors/redirectMethods.ts'
+import type { WalletSettings } from './connectors/wallet/paypal.ts'
 import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
 import { KeyError, type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
@@ -26,12 +29,17 @@ export type Config = {
   /** Absent = no metrics are served. */
   readonly metricsPort?: number
   readonly seedFile?: string
+  /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
+  readonly redirectMethods: readonly RedirectMethod[]
+  readonly wallets: Partners<WalletSettings>
+  readonly directories: Partners<DirectorySettings>
   /** Keys are read or made last, when DATA_DIR is ours. */
   keys(random: () => Buffer): Keys
 }
 
 // A sandbox calls receivers on the same machine or network. Link-local addresses, where clouds keep their credentials, are not among them.
 const privateNetworks = '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1,fc00::/7'
+const ownMethodsFile = new URL('./connectors/redirectMethods.json', import.meta.url)
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -110,6 +118,19 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
   if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
+  const parsed = <Value>(name: string, read: (text: string, source: string) => Value, otherwise: Value): Value => {
+    const text = file(name)
+    try {
+      return text === undefined ? otherwise : read(text.toString('utf8'), setting(name)!)
+    } catch (error) {
+      wrong.push((error as Error).message)
+      return otherwise
+    }
+  }
+  const ownMethods = readRedirectMethods(readFileSync(ownMethodsFile, 'utf8'), 'redirectMethods.json')
+  const givenMethods = parsed('REDIRECT_METHODS_FILE', readRedirectMethods, [])
+  const wallets = parsed('WALLET_FILE', readWalletFile, {})
+  const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
   if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
 
   return {
@@ -123,6 +144,9 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     logLevel,
     egress,
     behindProxy: proxies !== undefined,
+    redirectMethods: [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()],
+    wallets,
+    directories,
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),

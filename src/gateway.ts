@@ -1,7 +1,7 @@
 // What every request and every piece of due work is given: the parts that `main` puts together.
 
 import type { Clock, Random } from './clock.ts'
-import type { Connectors } from './connectors/index.ts'
+import type { Connectors, Methods } from './connectors/index.ts'
 import type { Database } from './database/connect.ts'
 import type { Egress } from './events/address.ts'
 import type { Caller } from './events/call.ts'
@@ -24,6 +24,8 @@ export type LogFields = {
   readonly why?: string
   readonly kind?: string
   readonly attempt?: number
+  /** What somebody tried that was refused: a line for whoever watches over the house. */
+  readonly audit?: 'forgedReturn' | 'forgedNotice' | 'wrongSession' | 'unknownToken' | 'returnedAgain'
 }
 
 export type Log = {
@@ -45,9 +47,13 @@ export type Gateway = {
   /** Calls to merchants' servers, guarded; and the rule that guards them. */
   readonly call: Caller
   readonly egress: Egress
+  /** Payment methods that are no cards, by brand. */
+  readonly methods: Methods
   readonly log: Log
   readonly count: Count
   readonly build: string
+  /** Where shoppers and other servers reach us, without a slash at the end. */
+  publicUrl(): string
   /** The sandbox has a movable clock and demonstration credentials; live mode has neither. */
   readonly sandbox: boolean
 }

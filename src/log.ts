@@ -20,6 +20,7 @@ const allowed: ReadonlySet<string> = new Set([
   'why',
   'kind',
   'attempt',
+  'audit',
 ] satisfies (keyof LogFields)[])
 
 // Fields whose text comes from elsewhere; the others are ids, numbers and names of our own.

@@ -9,6 +9,7 @@ import { after, before, it } from 'node:test'
 import pg from 'pg'
 import { runningEmbedded } from '../src/database/find.ts'
 import { type Started, startProcess } from './support/process.ts'
+import { makeShopper } from './support/shopper.ts'
 
 const dataDir = join(mkdtempSync(join(tmpdir(), 'tollgate-canary-')), 'data')
 let gateway: Started
@@ -32,7 +33,7 @@ async function send(
   fields: Record<string, string>,
   headers: Record<string, string> = {},
   credentials = true,
-): Promise<{ id?: string }> {
+): Promise<{ id?: string; redirect?: { url: string } }> {
   const { baseUrl, entityId, accessToken } = gateway.sandbox
   const form = new URLSearchParams({ ...(credentials && { entityId }), ...fields })
   const response = await fetch(method === 'POST' ? `${baseUrl}${path}` : `${baseUrl}${path}?${form}`, {
@@ -65,6 +66,11 @@ it('what is secret is nowhere but sealed', async () => {
     '/v1/payments',
     card(numbers.master, { paymentType: 'DB', 'customParameters[forceResultCode]': '800.100.151' }),
   )
+  // 3-D Secure: one shopper is away, one came back.
+  const away = { paymentType: 'DB', 'customParameters[3DS2_enrolled]': 'true', shopperResultUrl: 'http://127.0.0.1:9/' }
+  await send('POST', '/v1/payments', card(numbers.good, { ...away, 'threeDSecure.challengeIndicator': '04' }))
+  const { redirect } = await send('POST', '/v1/payments', card(numbers.good, away))
+  await makeShopper().walk(redirect!.url, gateway.sandbox.baseUrl)
   await send('POST', '/v1/payments', card(numbers.badDigit))
   await send('POST', '/v1/payments', card(numbers.amex, { paymentBrand: 'VISA' }))
   await send('POST', '/v1/payments', card(numbers.amex, { 'card.cvv': 'x123', 'card.number': `${numbers.amex} ` }))

@@ -31,7 +31,10 @@ test('every reference of the document leads somewhere', () => {
 })
 
 test('every route is described, and nothing else', () => {
-  const served = routes({ sandbox: true } as Gateway, [], async () => '').map(([method, path]) => `${method} ${path}`)
+  // What stands below /r/ is for browsers and other servers: docs/reference/redirects.md.
+  const served = routes({ sandbox: true } as Gateway, [], async () => '')
+    .map(([method, path]) => `${method} ${path}`)
+    .filter(route => !route.includes(' /r/'))
   assert.deepEqual(operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`).sort(), served.sort())
 })
 

@@ -32,6 +32,7 @@ before(async () => {
       password: sandbox.password,
       accessToken,
       visa: card('VISA', '4200000000000000', '123'),
+      challenge: `${card('VISA', '4200000000000018', '123')} customParameters[3DS2_enrolled]=true`,
       master: card('MASTER', '5454545454545454', '123'),
       amex: card('AMEX', '377777777777770', '1234'),
       expiry: 'card.expiryMonth=05 card.expiryYear=2034',

@@ -35,16 +35,17 @@ const mayImport: Readonly<Record<string, string>> = {
   log: 'contract gateway',
   database: '',
   vault: 'clock database',
-  config: 'log vault events',
+  config: 'log vault events connectors',
   metrics: 'events gateway',
   merchants: 'clock contract database vault',
-  connectors: 'contract merchants',
-  simulators: 'contract merchants connectors',
+  connectors: 'clock contract merchants', // of clock types only
+  simulators: 'contract merchants connectors pages', // of pages the frame and the languages
   gateway: 'clock connectors database merchants payments vault events metrics', // types only
   due: 'clock contract database merchants gateway',
   events: 'clock contract database merchants vault gateway due payments log',
   payments: 'clock contract database merchants vault gateway due connectors events',
-  http: 'clock contract database merchants vault gateway due events payments',
+  pages: 'clock contract merchants vault gateway connectors payments http', // of http types only
+  http: 'clock connectors contract database merchants vault gateway due events payments pages',
   start: 'clock config contract database merchants vault gateway due connectors events payments simulators http log metrics',
   cli: 'clock config contract database merchants vault gateway due payments events',
   main: 'clock config database merchants vault log start',

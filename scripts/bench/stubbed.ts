@@ -37,6 +37,8 @@ const gateway: Gateway = {
   connectors: new Map([['simulator', cardSimulator(milliseconds => wait(milliseconds))]]),
   egress: config.egress,
   call: caller(config.egress, async () => []),
+  methods: new Map(),
+  publicUrl: () => '',
   log,
   count: makeCount(),
   payments: async () => true,

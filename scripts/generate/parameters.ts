@@ -24,12 +24,15 @@ const titles: Readonly<Record<Group, string>> = {
   giftCard: 'Gift card',
   asynchronous: 'Asynchronous flow',
   risk: 'Risk',
+  browser: 'Browser of the shopper',
+  threeDSecure: '3-D Secure',
   reporting: 'Reports',
   query: 'Searches',
 }
 
 const requestTitles: Readonly<Record<keyof typeof requests, string>> = {
   payment: 'POST /v1/payments',
+  threeDSecure: 'POST /v1/threeDSecure',
   backoffice: 'POST /v1/payments/{id}',
   read: 'GET /v1/payments/{id}',
   query: 'GET /v1/payments, /v1/query and /v3/query',

@@ -6,8 +6,8 @@ import type { ChannelSettings } from '../merchants/settings.ts'
 /** Where a payment goes: the simulator, the processor's test system, or the processor. */
 export type Mode = 'internal' | 'external' | 'live'
 
-/** PA, DB and CD begin a payment; CP, RF and RV refer to one. */
-export type OperationType = 'PA' | 'DB' | 'CD' | 'CP' | 'RF' | 'RV'
+/** PA, DB and CD begin a payment, 3D is an authentication alone; CP, RF and RV refer to a payment. */
+export type OperationType = 'PA' | 'DB' | 'CD' | '3D' | 'CP' | 'RF' | 'RV'
 
 export type Card = {
   readonly number: string
@@ -41,11 +41,33 @@ export type Operation = {
     readonly amount: number
     readonly receivedAt: number
     readonly kept: Kept
+    /** What the approved capture of a preauthorization kept: some methods refund the capture. */
+    readonly captureKept?: Kept
   }
   /** A reversal by recovery: of an operation whose outcome is unknown. Its reference is the operation itself. */
   readonly recovering?: true
   /** 1 for the first time. */
   readonly attempt: number
+  /** Set when the shopper can be sent away: where the other side sends shopper and notices back to. */
+  readonly addresses?: Addresses
+  /** What a continuation had kept when recovery takes over. */
+  readonly continued?: Kept
+  /** The outcome of 3-D Secure, for the authorization that follows. */
+  readonly authentication?: Structure
+}
+
+/** Our own addresses for one payment, each with a token that ends in the merchant's tail (decisions, 17 and 43). */
+export type Addresses = {
+  /** redirect.url: shows the next hop. */
+  readonly page: string
+  /** Where the shopper's browser comes back, and where it comes back having given up. */
+  readonly back: string
+  readonly cancel: string
+  /** For the other side's server; no browser ever sees it. */
+  readonly notice: string
+  /** A hidden frame that posts method data, and where the other side reports its end. */
+  readonly method: string
+  readonly methodDone: string
 }
 
 /** What a connector wants to find again at captures, refunds and reversals. Never card data. */
@@ -64,11 +86,68 @@ export type Reply =
       readonly cvvResponse?: string
       readonly riskScore?: string
       readonly kept: Kept
+      /** Structures of the answer that the method fills, for example threeDSecure and virtualAccount. */
+      readonly structures?: Structures
     }
+  | Redirect
   /** It certainly did not leave the house. */
   | { readonly kind: 'notSent'; readonly why: string }
   /** It may have been carried out. */
   | { readonly kind: 'unknown'; readonly why: string }
+
+export type Structure = Readonly<Record<string, string>>
+export type Structures = Readonly<Record<string, Structure>>
+
+/** The shopper is sent away. The payment stays pending until somebody returns or the deadline ends it. */
+export type Redirect = {
+  readonly kind: 'redirect'
+  readonly step: string
+  /** Sealed until the return. Never the CVV. */
+  readonly data: Kept
+  readonly hop: Hop
+  /** Sealed apart, and erased when the continuation is taken or ends. */
+  readonly keepsCvv?: true
+  readonly endsAfterSeconds: number
+  /** The result when nobody returns in time. */
+  readonly endsAs: ResultName
+  readonly details?: Readonly<Record<string, string>>
+  readonly structures?: Structures
+  /** What the merchant posts with the shopper to redirect.url; usually nothing. */
+  readonly parameters?: readonly Parameter[]
+  /** Method data that a hidden frame posts before the shopper goes. */
+  readonly precondition?: true
+  /** Money may have moved without a return: the other side is asked before the payment ends. */
+  readonly asksAtEnd?: true
+}
+
+export type Parameter = { readonly name: string; readonly value: string }
+
+/** What our page does with the shopper: goes on, posts a form, goes back to the shop because the other side needs more time, or collects what 3-D Secure wants to know of the browser. */
+export type Hop =
+  | { readonly kind: 'go'; readonly url: string }
+  | { readonly kind: 'shop' }
+  | { readonly kind: 'post'; readonly url: string; readonly parameters: readonly Parameter[] }
+  | {
+      readonly kind: 'browser'
+      readonly method?: { readonly url: string; readonly parameters: readonly Parameter[] }
+    }
+
+/** What came back, checked against what was kept. Only `resume` goes on; a forged return changes nothing. */
+export type Returned =
+  | { readonly kind: 'resume'; readonly event: Kept }
+  /** The result does not come with the browser; it is on its way from server to server. */
+  | { readonly kind: 'wait' }
+  | { readonly kind: 'forged'; readonly why: string }
+
+/** A notice has an answer for the server that sent it. */
+export type Noticed = Exclude<Returned, { kind: 'wait' }> & { readonly answer: string; readonly contentType: string }
+
+export type Arrival = {
+  readonly step: string
+  readonly data: Kept
+  readonly values: ReadonlyMap<string, string>
+  readonly cancelled?: true
+}
 
 /** How an unknown outcome is settled: ask the other side, send the same again, or reverse it. */
 export type Settlement = { readonly how: 'ask' | 'repeat' | 'reverse'; readonly afterSeconds: number }
@@ -83,6 +162,17 @@ export type Connector = {
   perform(operation: Operation, signal: AbortSignal): Promise<Reply>
   /** Only for operations settled by asking. */
   ask?(operation: Operation, signal: AbortSignal): Promise<Reply>
+  /** Goes on after a return or a notice that `readReturn` or `readNotice` accepted. */
+  resume?(
+    operation: Operation,
+    from: { readonly step: string; readonly data: Kept; readonly event: Kept },
+    signal: AbortSignal,
+  ): Promise<Reply>
+  /** Pure: is this return the one that was waited for? */
+  readReturn?(arrival: Arrival): Returned
+  readNotice?(arrival: Omit<Arrival, 'values'> & { readonly body: string }): Noticed
+  /** The answer to a notice for a payment that is no longer waiting, or never was. */
+  staleNotice?(body: string): { readonly answer: string; readonly contentType: string }
   /** Called once; the connector hands over replies that come late or twice. */
   start?(late: LateReply): void
   stop?(): Promise<void>

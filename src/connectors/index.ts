@@ -1,8 +1,9 @@
-// Which connector carries a payment: by the channel's mode and the request's test mode (decisions, 6).
+// Which connector carries a payment: by its brand, the channel's mode and the request's test mode (decisions, 6).
 
+import { cardBrands } from '../contract/brands.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { ChannelSettings } from '../merchants/settings.ts'
-import type { Connector, Mode } from './connector.ts'
+import type { Connector, Mode, OperationType } from './connector.ts'
 
 /** The connectors of this process, handed in by `main`. */
 export type Connectors = ReadonlyMap<string, Connector>
@@ -17,6 +18,40 @@ export function modeOf(channel: Pick<ChannelSettings, 'mode'>, testMode: string 
 /** The connector for cards in a mode. */
 export function cardConnector(connectors: Connectors, mode: Mode): Connector | 'processorNotConfigured' {
   return connectors.get(mode === 'internal' ? 'simulator' : `cards ${mode}`) ?? 'processorNotConfigured'
+}
+
+/** 3-D Secure without a payment in a mode. */
+export function authenticationConnector(connectors: Connectors, mode: Mode): Connector | 'processorNotConfigured' {
+  return connectors.get(`threeDSecure ${mode}`) ?? 'processorNotConfigured'
+}
+
+/** A payment method that is no card: what it needs beyond the common parameters, and which connector carries it in a mode. */
+export type Method = {
+  readonly brand: string
+  /** In searches: VA account-based, OT online transfer. */
+  readonly code: 'VA' | 'OT'
+  /** The connector's name without its mode. */
+  readonly connector: string
+  readonly types: readonly OperationType[]
+  /** Empty = every currency. */
+  readonly currencies: readonly string[]
+  /** Parameters that must be there before any call. */
+  readonly needs: readonly string[]
+}
+
+export const methodConnector = (
+  connectors: Connectors,
+  { connector }: Method,
+  mode: Mode,
+): Connector | 'processorNotConfigured' => connectors.get(`${connector} ${mode}`) ?? 'processorNotConfigured'
+
+/** The methods of this process by brand, cards apart. */
+export type Methods = ReadonlyMap<string, Method>
+
+/** The brands behind the codes of a search: CC cards, VA accounts, OT transfers. */
+export function brandsOf(codes: readonly string[], methods: Methods): string[] {
+  const others = [...methods.values()].filter(({ code }) => codes.includes(code)).map(({ brand }) => brand)
+  return codes.includes('CC') ? [...cardBrands.map(({ name }) => name), ...others] : others
 }
 
 /** The success code of each mode. */

@@ -107,6 +107,31 @@ export const operations: readonly Operation[] = [
     },
   },
   {
+    method: 'post',
+    path: '/v1/threeDSecure',
+    id: 'authenticate',
+    says: 'Authenticates a cardholder without a payment',
+    more: 'Answers at once, or pending with a redirect. The result can go into a later payment as threeDSecure.*. No money moves.',
+    form: requests.threeDSecure,
+    answers: {
+      200: ['The cardholder was authenticated, or the shopper has to be sent to redirect.url.', 'Payment'],
+      400: [`Authentication was not possible or failed: the record has an id. Or it was never begun: ${wrong}`, 'PaymentOrError'],
+    },
+  },
+  {
+    method: 'get',
+    path: '/v1/threeDSecure/{id}',
+    id: 'readAuthentication',
+    says: 'Reads an authentication',
+    query: who,
+    pathId: 'The id of the authentication.',
+    answers: {
+      200: ['The authentication as it stands now, whatever its outcome.', 'Payment'],
+      400: [wrong, 'Error'],
+      404: ['This merchant has no authentication with this id.', 'Error'],
+    },
+  },
+  {
     method: 'get',
     path: '/v1/query',
     id: 'queryPayments',

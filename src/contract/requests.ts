@@ -29,6 +29,8 @@ const payment: readonly Group[] = [
   'giftCard',
   'asynchronous',
   'risk',
+  'browser',
+  'threeDSecure',
 ]
 
 // A capture, refund or reversal names its payment: account data is taken from there and ignored here.
@@ -61,6 +63,8 @@ const onlyInCheckouts = { 'overridePaymentType[brand]': 'is accepted only when a
 export const requests = {
   /** POST /v1/payments */
   payment: { groups: payment, required: ['paymentType', 'amount', 'currency'], needed: cardNeeds, refused: onlyInCheckouts },
+  /** POST /v1/threeDSecure: an authentication without a payment. */
+  threeDSecure: { groups: payment, required: ['amount', 'currency'], needed: cardNeeds, refused: onlyInCheckouts },
   /** POST /v1/payments/{id}: amount and currency depend on the type, see `payments/rules`. */
   backoffice: { groups: followUp, required: ['paymentType'], needed: followUpNeeds, refused: onlyInCheckouts },
   /** GET of one record by its id. */

@@ -20,6 +20,7 @@ export type Request = {
   readonly number: string
 }
 
+/** JSON, unless the headers name another Content-Type. */
 export type Answer = { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
 
 /** A payment's answer: good outcomes are 200, others 400 (decisions, 20). */

@@ -4,6 +4,7 @@ import { isReachable } from '../database/connect.ts'
 import type { DueSource } from '../due/advance.ts'
 import type { PendingPayload } from '../events/deliveries/deliver.ts'
 import type { Gateway } from '../gateway.ts'
+import { redirectPages } from '../pages/redirect/redirect.ts'
 import { type Answer, type Request, told } from './answer.ts'
 import { readNotifications } from './notifications.ts'
 import { sandboxClock } from './sandbox.ts'
@@ -15,6 +16,7 @@ export type Router = (request: Request) => Promise<Answer> | Answer
 
 export function routes(gateway: Gateway, sources: readonly DueSource[], pendingPayload: PendingPayload): Route[] {
   const interfaceOne = v1(gateway)
+  const pages = redirectPages(gateway)
   return [
     ['POST', '/v1/payments', interfaceOne.postPayment],
     ['GET', '/v1/payments', interfaceOne.queryList],
@@ -25,6 +27,19 @@ export function routes(gateway: Gateway, sources: readonly DueSource[], pendingP
     ['GET', '/v3/query', interfaceOne.v3List],
     ['GET', '/v3/query/{id}', interfaceOne.v3One],
     ['GET', '/v1/resultcodes', interfaceOne.resultCodes],
+    ['POST', '/v1/threeDSecure', interfaceOne.postThreeDSecure],
+    ['GET', '/v1/threeDSecure/{id}', interfaceOne.getThreeDSecure],
+    ['GET', '/r/{id}', pages.page],
+    ['POST', '/r/{id}', pages.page],
+    ['GET', '/r/return/{id}', pages.back],
+    ['POST', '/r/return/{id}', pages.back],
+    ['GET', '/r/cancel/{id}', pages.cancel],
+    ['POST', '/r/cancel/{id}', pages.cancel],
+    ['GET', '/r/method/{id}', pages.method],
+    ['POST', '/r/method/{id}', pages.method],
+    ['GET', '/r/methodDone/{id}', pages.methodDone],
+    ['POST', '/r/methodDone/{id}', pages.methodDone],
+    ['POST', '/r/notice/{id}', pages.notice],
     ['GET', '/health', health(gateway)],
     ...(gateway.sandbox
       ? ([
@@ -35,11 +50,13 @@ export function routes(gateway: Gateway, sources: readonly DueSource[], pendingP
   ]
 }
 
-export function router(gateway: Gateway, table: readonly Route[]): Router {
+/** `simulators`: what a sandbox serves below /simulators/. */
+export function router(gateway: Gateway, table: readonly Route[], simulators?: Router): Router {
   const exact = new Map(table.map(([method, path, answer]) => [`${method} ${path}`, answer]))
   const paths = new Set(table.map(([, path]) => path))
   return request => {
     const path = request.path
+    if (simulators && path.startsWith('/simulators/')) return simulators(request)
     const answer = exact.get(`${request.method} ${path}`)
     if (answer && !path.includes('{')) return answer(request, '')
     const slash = path.lastIndexOf('/')

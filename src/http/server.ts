@@ -31,11 +31,7 @@ const limits = {
 }
 
 // What the live platform sends, so that clients and scanners see the same.
-const headers = [
-  'Content-Type',
-  'application/json;charset=UTF-8',
-  'Cache-Control',
-  'private, no-cache, no-store',
+const common = [
   'Pragma',
   'no-cache',
   'Strict-Transport-Security',
@@ -44,6 +40,13 @@ const headers = [
   'nosniff',
   'X-XSS-Protection',
   '1; mode=block',
+] as const
+const headers = [
+  'Content-Type',
+  'application/json;charset=UTF-8',
+  'Cache-Control',
+  'private, no-cache, no-store',
+  ...common,
   'Access-Control-Allow-Origin',
   '*',
 ] as const
@@ -69,7 +72,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
             {
               ndc: number,
               method: request.method,
-              route: request.path.slice(0, 40),
+              route: routeText(request.path),
               status: made.status,
               milliseconds: Math.round(performance.now() - started),
             },
@@ -85,7 +88,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     if (isHostless(incoming)) return told(gateway, request, 400, 'malformedRequest')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
       return told(gateway, request, 403, 'tlsRequired')
-    if (request.method === 'POST' && !isForm(incoming.headers['content-type']))
+    if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming.headers['content-type']))
       return told(gateway, request, 415, 'wrongContentType')
     return route(request)
   }
@@ -97,7 +100,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       {
         ndc: request.number,
         method: request.method,
-        route: request.path.slice(0, 40),
+        route: routeText(request.path),
         why: code === undefined ? message : `${code} ${message}`,
       },
       'a request failed',
@@ -109,7 +112,8 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     if (outgoing.destroyed) return
     const extra = more ? Object.entries(more).flat() : []
     outgoing.writeHead(status, [
-      ...headers,
+      // A page brings its own type and caching, and is not for other sites' scripts.
+      ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
       'Content-Length',
       String(Buffer.byteLength(body)),
@@ -212,6 +216,12 @@ function readBody(incoming: IncomingMessage, done: (body: string | undefined) =>
   })
   incoming.on('error', () => {}) // a caller that went away
 }
+
+/** As logs show it: what stands behind /r/ lets its holder go on with a payment. */
+const routeText = (path: string): string => (path.startsWith('/r/') ? path.replace(/[^/]+$/, '…') : path.slice(0, 40))
+
+/** Other servers send notices as their protocols want. */
+const speaksFreely = (path: string): boolean => path.startsWith('/r/notice/') || path.startsWith('/simulators/')
 
 const isForm = (type: string | undefined): boolean =>
   type === undefined || /^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)

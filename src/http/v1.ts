@@ -1,5 +1,6 @@
 // The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
 
+import { brandsOf } from '../connectors/index.ts'
 import { type Checked, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
 import { emptyNested, type Nested } from '../contract/nested.ts'
 import { requests } from '../contract/requests.ts'
@@ -7,6 +8,7 @@ import { catalogue } from '../contract/results/catalogue.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { chooseAuthentication } from '../payments/authenticate.ts'
 import { followUp } from '../payments/backoffice.ts'
 import type { Said } from '../payments/carryOut.ts'
 import type { Refusal } from '../payments/choose.ts'
@@ -22,7 +24,16 @@ import { limitReads } from './reads.ts'
 export type RequestFunction = (request: Request, id: string) => Answer | Promise<Answer>
 export type V1 = Readonly<
   Record<
-    'postPayment' | 'postFollowUp' | 'getPayment' | 'queryOne' | 'queryList' | 'v3One' | 'v3List' | 'resultCodes',
+    | 'postPayment'
+    | 'postFollowUp'
+    | 'getPayment'
+    | 'postThreeDSecure'
+    | 'getThreeDSecure'
+    | 'queryOne'
+    | 'queryList'
+    | 'v3One'
+    | 'v3List'
+    | 'resultCodes',
     RequestFunction
   >
 >
@@ -32,6 +43,7 @@ export function v1(gateway: Gateway): V1 {
   const reads = limitReads()
   const check = {
     payment: formChecker(requests.payment),
+    threeDSecure: formChecker(requests.threeDSecure),
     backoffice: formChecker(requests.backoffice),
     read: formChecker(requests.read),
     query: formChecker(requests.query),
@@ -199,6 +211,24 @@ export function v1(gateway: Gateway): V1 {
         : told(gateway, request, 404, 'transactionNotFound', { entityId })
     },
 
+    async postThreeDSecure(request) {
+      const identified = identify(request)
+      if (!('caller' in identified)) return identified
+      const admitted = admit(request, identified, ruledChannel(identified), check.threeDSecure)
+      if (!('channel' in admitted)) return admitted
+      return answerOf(request, admitted, await pay(gateway, admitted, chooseAuthentication))
+    },
+
+    async getThreeDSecure(request, id) {
+      const admitted = admitRead(request, check.read)
+      if (!('caller' in admitted)) return admitted
+      const { entityId, merchantId } = admitted.caller
+      const found = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
+      return found?.type === '3D'
+        ? json(200, currentRecord(gateway, found))
+        : told(gateway, request, 404, 'transactionNotFound', { entityId })
+    },
+
     async queryOne(request, id) {
       const admitted = admitRead(request, check.query)
       if (!('caller' in admitted)) return admitted
@@ -234,11 +264,11 @@ export function v1(gateway: Gateway): V1 {
       const search = searchOf(caller, values)
       if ('errors' in search) return told(gateway, request, 400, 'invalidParameter', { entityId, parameterErrors: search.errors })
       const methods = listOf(values.get('paymentMethods'))
-      if (methods && !methods.includes('CC')) return told(gateway, request, 400, 'transactionNotFound', { entityId }) // cards only, as yet
+      const brands = methods && brandsOf(methods, gateway.methods)
       const linked = values.get('includeLinkedTransactions') === 'true'
       const { records, pages } = await searchPage(
         gateway,
-        search,
+        { ...search, ...(brands && { brands }) },
         Number(values.get('limit') ?? 100),
         Number(values.get('pageNo') ?? 1),
         linked,

@@ -40,6 +40,12 @@ export type ChannelSettings = {
   readonly simulatorRules: readonly OutcomeRule[]
   /** How a request's notificationUrl is called: with the envelope, or in the old way with id and resourcePath in the query. */
   readonly notificationUrlForm: 'post' | 'get'
+  /** 3-D Secure for cards: never, when the request asks (sandbox), or always. */
+  readonly threeDSecure: 'off' | 'asked' | 'always'
+  /** When authentication cannot be had: authorize without a liability shift, or refuse. */
+  readonly withoutAuthentication: 'authorize' | 'refuse'
+  /** Returned as merchant.bankAccount for methods that are paid into an account. */
+  readonly bankAccount?: { readonly holder: string; readonly number: string; readonly bic?: string; readonly country?: string }
 }
 
 export type MerchantSettings = {
@@ -74,6 +80,19 @@ const isDispatching: Check = value =>
     rule => /^[0-9a-f]{32}$/.test(String(rule?.channel)) && [rule.brands ?? [], rule.currencies ?? []].every(isWordList),
   )
 
+const isBankAccount: Check = value => {
+  const account = value as Record<string, unknown> | null
+  if (account === null || typeof account !== 'object') return false
+  const formats: Record<string, RegExp> = {
+    holder: /^.{4,128}$/u,
+    number: /^.{3,64}$/,
+    bic: /^[A-Z0-9]{8}([A-Z0-9]{3})?$/,
+    country: /^[A-Z]{2}$/,
+  }
+  const fits = Object.entries(account).every(([name, given]) => formats[name]?.test(String(given)) === true)
+  return fits && account.holder !== undefined && account.number !== undefined
+}
+
 type Rows = Readonly<Record<string, { readonly default?: unknown; readonly check: Check; readonly rule: string }>>
 
 export const channelSettings: Rows = {
@@ -106,6 +125,17 @@ export const channelSettings: Rows = {
     check: value => value === 'post' || value === 'get',
     rule: 'must be post or get',
   },
+  threeDSecure: {
+    default: 'asked',
+    check: value => ['off', 'asked', 'always'].includes(String(value)),
+    rule: 'must be off, asked or always',
+  },
+  withoutAuthentication: {
+    default: 'authorize',
+    check: value => ['authorize', 'refuse'].includes(String(value)),
+    rule: 'must be authorize or refuse',
+  },
+  bankAccount: { check: isBankAccount, rule: 'must be {holder, number, bic, country}, the latter two optional' },
 }
 
 export const merchantSettings: Rows = {

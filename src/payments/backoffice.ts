@@ -53,7 +53,7 @@ export async function followUp(gateway: Gateway, request: FollowUpRequest): Prom
   const operation = operationOf(
     gateway,
     payment,
-    { attempt: 1, reference: referenceOf(chain.root) },
+    { attempt: 1, reference: referenceOf(chain.root, chain.followers) },
     await openCard(gateway, chain.root),
   )
   return carryOut(gateway, { payment, rootType: chain.root.type, connector, operation })
@@ -185,13 +185,17 @@ function descriptorOf(channel: Channel, id: string, values: ReadonlyMap<string, 
 }
 
 /** The payment that an operation refers to, as the connector sees it. */
-export const referenceOf = (root: Answered): NonNullable<Operation['reference']> => ({
-  paymentId: root.id,
-  type: root.type,
-  amount: root.amount,
-  receivedAt: root.receivedAt,
-  kept: root.answer?.kept ?? {},
-})
+export function referenceOf(root: Answered, followers: readonly Answered[]): NonNullable<Operation['reference']> {
+  const capture = followers.find(({ type, answer }) => type === 'CP' && answer?.approved)
+  return {
+    paymentId: root.id,
+    type: root.type,
+    amount: root.amount,
+    receivedAt: root.receivedAt,
+    kept: root.answer?.kept ?? {},
+    ...(capture && { captureKept: capture.answer!.kept }),
+  }
+}
 
 /** The card of a first payment, unsealed; undefined when it is erased or there never was one. */
 export async function openCard(gateway: Gateway, { merchantId, id }: Payment): Promise<Operation['card']> {

@@ -1,7 +1,7 @@
 // Write, call, write: the payment is on disk before this begins; here the connector is asked, outside any transaction, and its answer is stored.
 // The first stored answer wins. What cannot be known is left pending for recovery.
 
-import type { Card, Connector, Operation, Reply } from '../connectors/connector.ts'
+import type { Card, Connector, Kept, Operation, Reply } from '../connectors/connector.ts'
 import { successOf } from '../connectors/index.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { ParameterError } from '../contract/form.ts'
@@ -11,6 +11,7 @@ import type { Gateway } from '../gateway.ts'
 import { books } from './journal.ts'
 import type { Answer, Payment } from './payment.ts'
 import { paymentRecord } from './record.ts'
+import { hold } from './redirects/hold.ts'
 import { findPayment, insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
@@ -22,13 +23,16 @@ export type Carried = {
   readonly rootType: string
   readonly connector: Connector
   readonly operation: Operation
+  /** The payment goes on after its shopper, or a notice, came back. */
+  readonly resumed?: { readonly step: string; readonly data: Kept; readonly event: Kept }
 }
 
 export async function carryOut(gateway: Gateway, carried: Carried): Promise<Said> {
   const reply = await ask(gateway, carried)
   if (reply.kind === 'unknown') return leavePending(gateway, carried, reply.why)
   try {
-    return await settle(gateway, carried, reply, false)
+    if (reply.kind === 'redirect') return await hold(gateway, carried.payment, carried.operation, reply)
+    return await settle(gateway, carried, reply, carried.resumed !== undefined)
   } catch (error) {
     // The answer is known but cannot be stored: it is not told before it is durable. Recovery finds the payment.
     gateway.log.error({ paymentId: carried.payment.id, why: (error as Error).message }, 'the answer could not be stored')
@@ -43,9 +47,10 @@ async function ask(gateway: Gateway, carried: Carried): Promise<Reply> {
   if (here) return here
   const waiting = new AbortController()
   let gaveUp = false
-  const performed = connector
-    .perform(operation, waiting.signal)
-    .catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
+  const { resumed } = carried
+  const performed = (
+    resumed ? connector.resume!(operation, resumed, waiting.signal) : connector.perform(operation, waiting.signal)
+  ).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<Reply>(resolve => {
     timer = setTimeout(() => {
@@ -76,11 +81,14 @@ export function closedHere({ record, amount, currency }: Payment): Reply | undef
   }
 }
 
+/** A reply that ends a payment. */
+type Final = Extract<Reply, { kind: 'answer' | 'notSent' }>
+
 /** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */
 export async function settle(
   gateway: Gateway,
   carried: Pick<Carried, 'payment' | 'rootType'>,
-  reply: Exclude<Reply, { kind: 'unknown' }>,
+  reply: Final,
   updates: boolean,
 ): Promise<Said> {
   const { payment, rootType } = carried
@@ -93,6 +101,7 @@ export async function settle(
       ...(answered?.avsResponse !== undefined && { avsResponse: answered.avsResponse }),
       ...(answered?.cvvResponse !== undefined && { cvvResponse: answered.cvvResponse }),
       ...(answered?.riskScore !== undefined && { riskScore: answered.riskScore }),
+      ...(answered?.structures && { structures: answered.structures }),
     },
   })
   const followUp = leaves && { kind: leaves, dueAt: gateway.clock.real() + afterSeconds[leaves] * 1000 }
@@ -122,10 +131,7 @@ export async function refuse(
 const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, capture: 60 }
 
 /** What a reply means: plain success takes the code of the mode, and another amount than was sent is no success. */
-function judged(
-  { amount, currency, mode, record }: Payment,
-  reply: Exclude<Reply, { kind: 'unknown' }>,
-): { result: ResultName; leaves?: LeftToDo['kind'] } {
+function judged({ amount, currency, mode, record }: Payment, reply: Final): { result: ResultName; leaves?: LeftToDo['kind'] } {
   if (reply.kind === 'notSent') return { result: 'neverSent' }
   const approved = isApproved(results[reply.result].outcome)
   if (approved && (reply.amount !== amount || reply.currency !== currency))
@@ -144,7 +150,7 @@ export function answerRow(
   said: { kept: Answer['kept']; outcome: Omit<Parameters<typeof paymentRecord>[1], 'result'> },
 ): NewAnswer {
   const now = gateway.directory.businessTime(payment.merchantId)
-  const approved = isApproved(results[result].outcome)
+  const approved = payment.type !== '3D' && isApproved(results[result].outcome) // an authentication moves nothing
   const body = JSON.stringify(paymentRecord(payment, { ...said.outcome, result: results[result] }, gateway.build, now))
   return {
     payment,

@@ -1,7 +1,8 @@
 // What a first payment is to be: its type, brand, mode and connector, and the card that pays. Ordered checks; the first that fails names the refusal.
 
 import type { Card, Connector, Mode, OperationType } from '../connectors/connector.ts'
-import { type Connectors, cardConnector, modeOf } from '../connectors/index.ts'
+import { type Connectors, cardConnector, type Method, type Methods, methodConnector, modeOf } from '../connectors/index.ts'
+import { eciKnown, eciTable } from '../connectors/threeDSecure/statuses.ts'
 import { hundredths } from '../contract/amounts.ts'
 import { brandFits, type CardBrand, cardBrand, detectBrand, hasLuhnDigit, otherBrands } from '../contract/brands.ts'
 import type { ParameterError } from '../contract/form.ts'
@@ -9,7 +10,7 @@ import { type ResultName, resultOfCode } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
 
 export type Choice = {
-  readonly type: Extract<OperationType, 'PA' | 'DB' | 'CD'>
+  readonly type: Extract<OperationType, 'PA' | 'DB' | 'CD' | '3D'>
   /** PA.CP: the preauthorization is captured at once. */
   readonly capture: boolean
   readonly amount: number
@@ -17,7 +18,10 @@ export type Choice = {
   readonly mode: Mode
   readonly brand: string
   readonly connector: Connector
-  readonly card: Card
+  /** Only for card brands. */
+  readonly card?: Card
+  /** The shopper may be sent away. */
+  readonly redirects: boolean
 }
 
 /** A refusal. Those of the request's form leave no row; those of card, brand and channel are kept with an id (decisions, 15). */
@@ -29,7 +33,11 @@ export type Refusal = {
 
 type Values = ReadonlyMap<string, string>
 
-export function choose(values: Values, channel: Channel, connectors: Connectors, now: number): Choice | Refusal {
+/** What this process offers. */
+export type Offer = { readonly connectors: Connectors; readonly methods: Methods; readonly sandbox: boolean }
+
+export function choose(values: Values, channel: Channel, offer: Offer, now: number): Choice | Refusal {
+  const { connectors } = offer
   const asked = values.get('paymentType')!
   const type = initialTypes[asked]
   if (type === undefined) return form(refusedTypes[asked] ?? 'typeUnknown', 'paymentType')
@@ -43,6 +51,8 @@ export function choose(values: Values, channel: Channel, connectors: Connectors,
   if (currencies.length > 0 && !currencies.includes(currency)) return keep('currencyNotOnChannel')
   const mode = modeOf(settings, values.get('testMode'))
   if (!isMode(mode)) return keep(mode)
+  const method = offer.methods.get(values.get('paymentBrand') ?? '')
+  if (method) return chooseMethod(values, channel, offer, method, { type, capture: asked === 'PA.CP', amount, currency, mode })
   const brand = brandOf(values, channel)
   if ('refused' in brand) return brand
   if (values.get('createRegistration') === 'true') return keep('registrationNotBuilt')
@@ -54,7 +64,76 @@ export function choose(values: Values, channel: Channel, connectors: Connectors,
   const connector = cardConnector(connectors, mode)
   if (typeof connector === 'string') return keep(connector)
   if (connector.operations[type] === undefined) return keep('channelLacksType')
-  return { type, capture: asked === 'PA.CP', amount, currency, mode, brand: brand.name, connector, card }
+  const given = authenticationGiven(values, brand.name)
+  if (given) return given
+  const redirects = wantsThreeDSecure(values, settings, type, mode)
+  const wrong = redirects ? resultUrlWrong(values, channel, offer.sandbox) : undefined
+  if (wrong) return wrong
+  return { type, capture: asked === 'PA.CP', amount, currency, mode, brand: brand.name, connector, card, redirects }
+}
+
+type Chosen = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
+
+/** A brand that is no card: what it needs must be there before anybody is called. */
+function chooseMethod(values: Values, channel: Channel, offer: Offer, method: Method, chosen: Chosen): Choice | Refusal {
+  if (!isOffered(channel.settings.brands, method.brand)) return keep('brandNotOnChannel', 'paymentBrand')
+  if (values.get('createRegistration') === 'true') return keep('registrationNotBuilt')
+  if (!method.types.includes(chosen.type)) return keep('typeNotForBrand', 'paymentType', `is not taken by ${method.brand}`)
+  if (method.currencies.length > 0 && !method.currencies.includes(chosen.currency))
+    return keep('currencyNotForBrand', 'currency', `is not taken by ${method.brand}`)
+  const missing = method.needs.filter(name => !values.has(name) && name !== 'shopperResultUrl')
+  if (missing.length > 0) {
+    const parameterErrors = missing.map(name => ({ name, message: `is required for ${method.brand}` }))
+    return { refused: 'methodNeedsMore', kept: false, parameterErrors }
+  }
+  const wrong = method.needs.includes('shopperResultUrl') ? resultUrlWrong(values, channel, offer.sandbox) : undefined
+  if (wrong) return wrong
+  const connector = methodConnector(offer.connectors, method, chosen.mode)
+  if (typeof connector === 'string') return keep(connector)
+  return { ...chosen, brand: method.brand, connector, redirects: true }
+}
+
+/** The shopper is sent back only to where the authenticated merchant said; in live over https alone (decisions, 43). */
+export function resultUrlWrong(values: Values, { settings }: Channel, sandbox: boolean): Refusal | undefined {
+  const url = values.get('shopperResultUrl')
+  if (url === undefined) return form('resultUrlMissing', 'shopperResultUrl')
+  if (url.startsWith('https://') || (sandbox && settings.mode === 'test')) return undefined
+  return {
+    refused: 'resultUrlPlain',
+    kept: false,
+    parameterErrors: [{ name: 'shopperResultUrl', message: 'must begin with https://' }],
+  }
+}
+
+/** Only where the channel's policy or the request asks (decisions, 45); never when the shopper is not there, or was authenticated already. */
+export function wantsThreeDSecure(
+  values: Values,
+  { threeDSecure }: Channel['settings'],
+  type: OperationType,
+  mode: Mode,
+): boolean {
+  if (type !== 'PA' && type !== 'DB') return false
+  if (repeatsAgreedPayment(values) || values.has('threeDSecure.eci') || values.has('threeDSecure.authenticationStatus'))
+    return false
+  if (values.get('threeDSecure.disable') === 'true' || threeDSecure === 'off') return false
+  const asked = values.get('customParameters[3DS2_enrolled]')
+  if (mode === 'internal' && asked !== undefined) return asked === 'true'
+  return threeDSecure === 'always'
+}
+
+/** Results of an authentication made elsewhere must fit together, and must be a pass. */
+function authenticationGiven(values: Values, brand: string): Refusal | undefined {
+  const [eci, status] = [values.get('threeDSecure.eci'), values.get('threeDSecure.authenticationStatus')]
+  if (status === 'N' || status === 'R') return keep('authenticationNotPassed', 'threeDSecure.authenticationStatus')
+  if (eci === undefined) return undefined
+  const known = eciTable(brand)
+  if (!eciKnown(brand, eci)) return keep('eciDoesNotFit', 'threeDSecure.eci', `is not an ECI of ${brand}`)
+  if (status !== undefined && known[status] !== undefined && known[status] !== eci)
+    return keep('eciDoesNotFit', 'threeDSecure.eci', `does not go with authenticationStatus ${status}`)
+  const shifts = eci === known.Y || eci === known.A
+  if (shifts && !values.has('threeDSecure.verificationId'))
+    return keep('eciDoesNotFit', 'threeDSecure.verificationId', 'is required with this ECI')
+  return undefined
 }
 
 const initialTypes: Readonly<Record<string, Choice['type']>> = { PA: 'PA', DB: 'DB', CD: 'CD', 'PA.CP': 'PA' }
@@ -67,7 +146,7 @@ const refusedTypes: Readonly<Record<string, ResultName>> = {
   RC: 'receiptOnlyByPlatform',
 }
 
-function brandOf(values: Values, { settings }: Channel): CardBrand | Refusal {
+export function brandOf(values: Values, { settings }: Channel): CardBrand | Refusal {
   const stated = values.get('paymentBrand')
   const number = values.get('card.number')
   if (stated === undefined) {
@@ -86,7 +165,7 @@ function brandOf(values: Values, { settings }: Channel): CardBrand | Refusal {
 
 const isOffered = (offered: readonly string[], brand: string) => offered.length === 0 || offered.includes(brand)
 
-function cardOf(values: Values, brand: CardBrand, { settings }: Channel, now: number): Card | Refusal {
+export function cardOf(values: Values, brand: CardBrand, { settings }: Channel, now: number): Card | Refusal {
   // The form has checked that number and expiry are there.
   const number = values.get('card.number')!
   const cvv = values.get('card.cvv')
@@ -126,7 +205,7 @@ const repeatsAgreedPayment = (values: Values): boolean =>
   values.get('standingInstruction.source') === 'MIT' ||
   values.get('recurringType') === 'REPEATED'
 
-const isMode = (mode: Mode | ResultName): mode is Mode => mode === 'internal' || mode === 'external' || mode === 'live'
+export const isMode = (mode: Mode | ResultName): mode is Mode => mode === 'internal' || mode === 'external' || mode === 'live'
 
 const form = (refused: ResultName, name: string): Refusal => ({
   refused,
@@ -136,6 +215,7 @@ const form = (refused: ResultName, name: string): Refusal => ({
 const formMessages: Readonly<Record<string, string>> = {
   paymentType: 'is not a type for this path',
   amount: 'must be above zero',
+  shopperResultUrl: 'is required where the shopper is sent away',
 }
 
 const keep = (refused: ResultName, name?: string, message = 'is not accepted'): Refusal => ({

@@ -1,15 +1,21 @@
-// Retention: sealed cards are erased after their day, idempotency keys after 72 hours. Once an hour, in small steps.
+// Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Once an hour, in small steps.
 
 import type { Gateway } from '../gateway.ts'
 import { keyHours } from './idempotency.ts'
-import { eraseCards, eraseKeys } from './store.ts'
+import { eraseCards, eraseKeys, eraseRedirects } from './store.ts'
 
 const everyMilliseconds = 3_600_000
+/** So long an address that was handed to a shopper still leads to the shop. */
+const redirectDays = 30
 
 export async function eraseOld(gateway: Gateway): Promise<number> {
   const now = gateway.clock.real()
   const db = gateway.database.work
-  return (await eraseCards(db, now)) + (await eraseKeys(db, now - keyHours * 3_600_000))
+  return (
+    (await eraseCards(db, now)) +
+    (await eraseKeys(db, now - keyHours * 3_600_000)) +
+    (await eraseRedirects(db, now - redirectDays * 86_400_000))
+  )
 }
 
 export function startErasing(gateway: Gateway): { stop(): Promise<void> } {

@@ -11,6 +11,7 @@ import { keyedHash } from '../vault/keys.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
 import type { Answered, Payment } from './payment.ts'
+import { heldAnswer } from './redirects/hold.ts'
 import { findChain, findKeyOwner, findPayment, type RequestKey, wasAnnouncedPending } from './store.ts'
 
 /** Kept so long, in real time. */
@@ -57,7 +58,11 @@ export async function awaitTwin(
       const told = await saidOf(gateway, first)
       if (told !== 'capturing') return told
       if (late) return said(first)
-    } else if (first && (late || (await isWaiting(gateway, first)))) return pendingRecord(gateway, first)
+    } else {
+      const held = first && (await heldAnswer(gateway, first))
+      if (held) return held
+      if (first && (late || (await isWaiting(gateway, first)))) return pendingRecord(gateway, first)
+    }
     await wait(pause)
   }
 }

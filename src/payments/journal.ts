@@ -40,6 +40,8 @@ export function books(payment: Payment, rootType: string, approved: boolean): Tr
       return [line(1, clear, payment.amount, 'posted')]
     case 'CD':
       return [line(1, giveBack, payment.amount, 'posted')]
+    case '3D':
+      return []
     default:
       return [line(1, release, payment.record.releases ?? 0, 'posted'), line(2, clear, payment.amount, 'posted')]
   }

@@ -14,6 +14,7 @@ import { descriptorFor } from './descriptor.ts'
 import { awaitTwin } from './idempotency.ts'
 import type { Payment } from './payment.ts'
 import { maskedCard } from './record.ts'
+import { makeAddresses } from './redirects/tokens.ts'
 import type { NewPayment, RequestKey } from './store.ts'
 
 export type PaymentRequest = {
@@ -27,25 +28,29 @@ export type PaymentRequest = {
 /** Card data stays sealed for as long as refunds are usual; then it is erased. */
 export const cardRetentionDays = 400
 
-export async function pay(gateway: Gateway, request: PaymentRequest): Promise<Said | Refusal> {
+/** Decides what a request is to be: a payment, or an authentication alone. */
+export type Choose = typeof choose
+
+export async function pay(gateway: Gateway, request: PaymentRequest, decide: Choose = choose): Promise<Said | Refusal> {
   const { channel, key } = request
   const now = gateway.directory.businessTime(channel.merchantId)
-  const choice = choose(request.values, channel, gateway.connectors, now)
+  const choice = decide(request.values, channel, gateway, now)
   if ('refused' in choice && !choice.kept) return choice
   const payment = paymentOf(gateway, request, choice, now)
   const refused = 'refused' in choice ? choice : undefined
   const row: NewPayment = {
     payment,
     ...(key && { key }),
-    ...(!('refused' in choice) && { sealedCard: sealCard(gateway, payment, choice.card) }),
+    ...(!('refused' in choice) && choice.card && { sealedCard: sealCard(gateway, payment, choice.card) }),
   }
   if (!(await gateway.payments(row))) {
     const twin = await awaitTwin(gateway, payment, key!)
     if (twin !== 'ours') return twin
   }
   if (refused) return refuse(gateway, payment, refused.refused, true, refused.parameterErrors)
-  const { connector, card, capture } = choice as Choice
-  const operation = operationOf(gateway, payment, { attempt: 1 }, card)
+  const { connector, card, capture, redirects } = choice as Choice
+  const addresses = redirects ? makeAddresses(gateway, payment.merchantId) : undefined
+  const operation = operationOf(gateway, payment, { attempt: 1, ...(addresses && { addresses }) }, card)
   const said = await carryOut(gateway, { payment, rootType: payment.type, connector, operation })
   return capture && said.outcome !== 'pending' ? captureAtOnce(gateway, channel, payment, said) : said
 }
@@ -61,7 +66,8 @@ function paymentOf(gateway: Gateway, request: PaymentRequest, choice: Choice | R
     merchantId: channel.merchantId,
     id,
     channelId: channel.id,
-    type: (values.get('paymentType') === 'PA.CP' ? 'PA' : values.get('paymentType')) as Payment['type'],
+    type:
+      chosen?.type ?? ((values.get('paymentType') === 'PA.CP' ? 'PA' : (values.get('paymentType') ?? '3D')) as Payment['type']),
     ...(brand !== undefined && { brand }),
     amount: hundredths(values.get('amount')!),
     currency: values.get('currency')!,

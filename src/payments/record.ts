@@ -1,6 +1,7 @@
 // A payment as JSON. Built from the parameter table: what is echoed stands there, not here.
 
 import { wireTime } from '../clock.ts'
+import type { Structures } from '../connectors/connector.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { ParameterError } from '../contract/form.ts'
 import { emptyNested, type Nested, type NestedValue, put } from '../contract/nested.ts'
@@ -17,6 +18,9 @@ export type Outcome = {
   readonly cvvResponse?: string
   readonly riskScore?: string
   readonly parameterErrors?: readonly ParameterError[]
+  /** Filled by the method; they stand beside what is echoed under the same name. */
+  readonly structures?: Structures
+  readonly redirect?: Nested
 }
 
 const find = lookup(requests.payment.groups)
@@ -52,7 +56,14 @@ export function paymentRecord(payment: Payment, outcome: Outcome, build: Build, 
   }
   delete structures.paymentType
   delete structures.currency
-  return withFooter({ ...body, ...structures } as Nested, build, now, payment.record.ndc)
+  for (const [structure, filled] of Object.entries(outcome.structures ?? {}))
+    for (const [name, value] of Object.entries(filled)) put(structures, [...structure.split('.'), name], value)
+  return withFooter(
+    { ...body, ...structures, ...(outcome.redirect && { redirect: outcome.redirect }) } as Nested,
+    build,
+    now,
+    payment.record.ndc,
+  )
 }
 
 /** An answer that is no payment: errors, lists, anything with a result. */

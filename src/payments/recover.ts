@@ -4,17 +4,20 @@
 //   reverse  the payment ends as timed out and reversed, and the reversal is sent until it is acknowledged
 
 import type { Connector, Operation, Reply } from '../connectors/connector.ts'
+import type { DueItem } from '../due/store.ts'
 import { backOff, type DueHandler } from '../due/worker.ts'
 import type { Gateway } from '../gateway.ts'
 import { completeCapture, openCard, referenceOf } from './backoffice.ts'
 import { answerRow, closedHere, operationOf, settle } from './carryOut.ts'
 import type { Answered } from './payment.ts'
+import { openHeld } from './redirects/hold.ts'
 import { findChain, findPayment, sweepUnanswered, wasAnnouncedPending } from './store.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
 export const recover: DueHandler = async (gateway, item) => {
   const found = await findCarried(gateway, item.merchantId, item.subjectId)
   if (!found || found.payment.answer) return 'done'
+  const held = typeof item.details.sealed === 'string' ? openSealed(gateway, item, item.details.sealed) : undefined
   const { payment, root, connector } = found
   const updates = await wasAnnouncedPending(gateway.database.work, payment)
   // Refused before any connector was chosen, and the process died between its two writes: nothing was ever sent.
@@ -33,7 +36,11 @@ export const recover: DueHandler = async (gateway, item) => {
   const operation = operationOf(
     gateway,
     payment,
-    { attempt: item.attempts + 1, ...(root !== payment && { reference: referenceOf(root) }) },
+    {
+      attempt: item.attempts + 1,
+      ...(root !== payment && { reference: referenceOf(root, await findChain(gateway.database.work, root.merchantId, root.id)) }),
+      ...(held && { continued: held.data }),
+    },
     await openCard(gateway, root),
   )
   const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))
@@ -42,6 +49,9 @@ export const recover: DueHandler = async (gateway, item) => {
   gateway.log.info({ paymentId: payment.id, result: reply.result, attempt: item.attempts }, 'recovered')
   return 'done'
 }
+
+const openSealed = (gateway: Gateway, { merchantId, subjectId }: DueItem, sealed: string) =>
+  openHeld(gateway, merchantId, subjectId, Buffer.from(sealed, 'base64'))
 
 /** Due work of kind `reverse`: money that may be held or moved goes back. Never given up before it is acknowledged. */
 export const reverse: DueHandler = async (gateway, item) => {

@@ -402,6 +402,7 @@ export type Search = {
   readonly channelId?: string
   readonly merchantTransactionId?: string
   readonly types?: readonly string[]
+  readonly brands?: readonly string[]
   /** Business time, milliseconds: from inclusive, to exclusive. */
   readonly from?: number
   readonly to?: number
@@ -409,20 +410,22 @@ export type Search = {
 
 const searched = `
   p.merchant_id = $1 and ($2::uuid is null or p.channel_id = $2) and ($3::text is null or p.merchant_transaction_id = $3)
-  and ($4::text[] is null or p.payment_type = any ($4)) and ($5::timestamptz is null or p.received_at >= $5) and ($6::timestamptz is null or p.received_at < $6)`
+  and ($4::text[] is null or p.payment_type = any ($4)) and ($5::timestamptz is null or p.received_at >= $5) and ($6::timestamptz is null or p.received_at < $6)
+  and ($7::text[] is null or p.brand = any ($7))`
 
-const searchValues = ({ merchantId, channelId, merchantTransactionId, types, from, to }: Search) => [
+const searchValues = ({ merchantId, channelId, merchantTransactionId, types, brands, from, to }: Search) => [
   merchantId,
   channelId ?? null,
   merchantTransactionId ?? null,
   types ?? null,
   from === undefined ? null : timeParameter(from),
   to === undefined ? null : timeParameter(to),
+  brands ?? null,
 ]
 
 export async function searchPayments(db: Connection, search: Search, limit: number, skip: number): Promise<Answered[]> {
   const { rows } = await db.query<Row>(
-    `select ${answeredColumns} from ${answeredTables} where ${searched} order by p.received_at, p.id limit $7 offset $8`,
+    `select ${answeredColumns} from ${answeredTables} where ${searched} order by p.received_at, p.id limit $8 offset $9`,
     [...searchValues(search), limit, skip],
   )
   return rows.map(answeredOf)
@@ -452,6 +455,10 @@ export const eraseKeys = (db: Connection, before: number): Promise<number> =>
     'delete from idempotency_keys where ctid in (select ctid from idempotency_keys where recorded_at < $1 limit $2)',
     before,
   )
+
+/** Erases the addresses that were handed to shoppers before a moment. */
+export const eraseRedirects = (db: Connection, before: number): Promise<number> =>
+  eraseInSteps(db, 'delete from redirects where ctid in (select ctid from redirects where made_at < $1 limit $2)', before)
 
 /** Small steps, so that no statement holds many rows. */
 async function eraseInSteps(db: Connection, statement: string, before: number): Promise<number> {
@@ -488,7 +495,8 @@ export async function sweepUnanswered(db: Connection, before: number, dueAt: num
          cross join lateral (
            select p.merchant_id, p.id from payments p
             where p.merchant_id = m.id and p.id >= $2 and p.id < $3
-              and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)) p
+              and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
+              and not exists (select from continuations c where c.merchant_id = p.merchant_id and c.payment_id = p.id)) p
         where m.kind = 'merchant'
        on conflict do nothing returning 1)
      select count(*) as found from found`,

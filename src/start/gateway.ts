@@ -3,11 +3,9 @@
 import { createHash } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
-import type { Connectors } from '../connectors/index.ts'
 import { connect } from '../database/connect.ts'
 import { dueWork } from '../due/advance.ts'
 import { type DueHandlers, startWorker } from '../due/worker.ts'
@@ -17,6 +15,7 @@ import { dueDeliveries } from '../events/deliveries/due.ts'
 import { attemptLane } from '../events/deliveries/store.ts'
 import { missedReturn } from '../events/missedReturn.ts'
 import type { Gateway, Log } from '../gateway.ts'
+import { forwardTo } from '../http/forward.ts'
 import { router, routes } from '../http/routes.ts'
 import { makeServer } from '../http/server.ts'
 import { openDirectory } from '../merchants/directory.ts'
@@ -25,9 +24,11 @@ import { announcedPending } from '../payments/announced.ts'
 import { takeLateReply } from '../payments/carryOut.ts'
 import { startErasing } from '../payments/erase.ts'
 import { capture, recover, reverse, startSweeping } from '../payments/recover.ts'
+import { redirectExpiry } from '../payments/redirects/resume.ts'
 import { answerLane, paymentLane } from '../payments/store.ts'
-import { cardSimulator } from '../simulators/cards.ts'
 import type { Keys } from '../vault/keys.ts'
+import { makeConnectors } from './connectors.ts'
+import { startSimulators } from './simulators.ts'
 
 export type Running = { readonly port: number; stop(): Promise<void> }
 
@@ -40,6 +41,8 @@ export type Parts = {
   readonly log: Log
   /** No other process can be at work on this database: unanswered payments are orphans at once. */
   readonly alone: boolean
+  /** A sandbox of several processes shares the simulators of its first one. */
+  readonly simulatorsUrl?: string
 }
 
 export const dueHandlers: DueHandlers = new Map([
@@ -47,6 +50,7 @@ export const dueHandlers: DueHandlers = new Map([
   ['reverse', reverse],
   ['capture', capture],
   ['missedReturn', missedReturn],
+  ['redirectExpiry', redirectExpiry],
 ])
 
 export async function startGateway(parts: Parts): Promise<Running> {
@@ -54,10 +58,19 @@ export async function startGateway(parts: Parts): Promise<Running> {
   const onError = (error: Error) => log.warn({ why: error.message }, 'a database connection failed')
   const database = connect(parts.connection, onError)
   const directory = await openDirectory(database, keys, clock, onError)
-  const connectors: Connectors = new Map([
-    ['simulator', cardSimulator((milliseconds, signal) => wait(milliseconds, undefined, signal ? { signal } : {}))],
-  ])
   const stopping = new AbortController()
+  let port = config.port
+  const publicUrl = () => publicUrlOf(config, port)
+  const simulatorPages = () => `${publicUrl()}/simulators`
+  const sandbox = config.mode === 'sandbox'
+  const ownSimulators =
+    sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages) : undefined
+  const simulatorsUrl = sandbox ? (parts.simulatorsUrl ?? ownSimulators?.url) : undefined
+  const { connectors, methods } = makeConnectors(config, {
+    clock,
+    random,
+    ...(simulatorsUrl !== undefined && { simulators: { url: simulatorsUrl, publicUrl: simulatorPages } }),
+  })
   const gateway: Gateway = {
     clock,
     random,
@@ -71,8 +84,10 @@ export async function startGateway(parts: Parts): Promise<Running> {
     count: makeCount(),
     payments: paymentLane(database.paymentLane),
     answers: answerLane(database.answerLane),
+    methods,
     build: buildNumber(),
-    sandbox: config.mode === 'sandbox',
+    publicUrl,
+    sandbox,
   }
   for (const connector of connectors.values())
     connector.start?.((merchantId, paymentId, reply) => takeLateReply(gateway, merchantId, paymentId, reply))
@@ -80,18 +95,20 @@ export async function startGateway(parts: Parts): Promise<Running> {
     announcedPending(gateway, merchantId, paymentId, occurredAt)
   const deliver = deliverer(gateway, attemptLane(database.work), pendingPayload)
   const timers = [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)]
-  const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload)), {
+  const pages = simulatorsUrl === undefined ? undefined : forwardTo(simulatorsUrl)
+  const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload), pages), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     requireForwardedTls: config.mode === 'live' && !config.tls,
   })
   const close = async () => {
     for (const connector of connectors.values()) await connector.stop?.()
+    await ownSimulators?.stop()
     await directory.close()
     await database.close()
   }
   try {
-    const port = await server.listen(config.port, config.host)
+    port = await server.listen(config.port, config.host)
     const background = [
       startWorker(gateway, dueHandlers),
       startSweeping(gateway, parts.alone),
@@ -113,6 +130,10 @@ export async function startGateway(parts: Parts): Promise<Running> {
     throw error
   }
 }
+
+/** PUBLIC_URL; where the port was chosen by the system, with that port. */
+export const publicUrlOf = (config: Config, port: number): string =>
+  config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
 
 /** The same on every answer of one build: a hash of the program's version and lock file, and a date. */
 export function buildNumber(): string {

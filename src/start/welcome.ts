@@ -6,9 +6,10 @@ import type { Config } from '../config.ts'
 import { legacyToken } from '../merchants/directory.ts'
 import { readSeed } from '../merchants/seed.ts'
 import { type Opened, sandboxSeed } from './database.ts'
+import { publicUrlOf } from './gateway.ts'
 
 export function writeWelcome(config: Config, port: number, opened: Opened, milliseconds: number): void {
-  const baseUrl = config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
+  const baseUrl = publicUrlOf(config, port)
   if (config.mode === 'live') {
     process.stdout.write(`Tollgate is ready at ${baseUrl} (live).\n`)
     return

@@ -5,16 +5,21 @@ import { systemClock, systemRandom } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { makeLog } from '../log.ts'
 import type { Opened } from './database.ts'
-import { type Running, startGateway } from './gateway.ts'
+import { publicUrlOf, type Running, startGateway } from './gateway.ts'
+import { startSimulators } from './simulators.ts'
 
 /** What a worker cannot find out by itself. */
-type Order = { readonly connection: Opened['connection'] }
+type Order = { readonly connection: Opened['connection']; readonly simulatorsUrl?: string }
 
 export const startWorkers = {
   /** Starts the workers and replaces one that dies. */
   async primary(config: Config, { connection }: Opened): Promise<Running> {
     let stopping = false
-    const order: Order = { connection }
+    // One set of simulators for all, because a shopper's requests reach any of the workers.
+    let port = config.port
+    const pages = () => `${publicUrlOf(config, port)}/simulators`
+    const simulators = config.mode === 'sandbox' ? await startSimulators(systemClock, systemRandom, pages) : undefined
+    const order: Order = { connection, ...(simulators && { simulatorsUrl: simulators.url }) }
     const fork = () =>
       new Promise<{ worker: Worker; port: number }>((resolve, reject) => {
         const worker = cluster.fork()
@@ -26,10 +31,12 @@ export const startWorkers = {
     cluster.on('exit', () => {
       if (!stopping) void fork().catch(() => {})
     })
+    port = first[0]!.port
     return {
-      port: first[0]!.port,
+      port,
       async stop() {
         stopping = true
+        await simulators?.stop()
         const workers = Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
         await Promise.all(
           workers.map(worker => {
@@ -55,6 +62,7 @@ export const startWorkers = {
       random: systemRandom,
       log: makeLog(config.logLevel),
       alone: false,
+      ...(order.simulatorsUrl !== undefined && { simulatorsUrl: order.simulatorsUrl }),
     })
     const stop = () => running.stop().then(() => process.exit(0))
     process.once('message', stop)

@@ -3,6 +3,7 @@
 import { matches } from '../formats.ts'
 import { billing, shipping } from './address.ts'
 import { airline } from './airline.ts'
+import { browser } from './browser.ts'
 import { card } from './card.ts'
 import { cart } from './cart.ts'
 import { asynchronous, authentication, common, giftCard, registration, risk, standingInstruction, virtualAccount } from './common.ts'
@@ -10,10 +11,11 @@ import { customer, shippingCustomer } from './customer.ts'
 import { merchant } from './merchant.ts'
 import type { Parameter, Parameters } from './parameter.ts'
 import { query, reporting } from './query.ts'
+import { threeDSecure } from './threeDSecure.ts'
 
 export const groups = {
   common, authentication, card, standingInstruction, virtualAccount, customer, 'shipping.customer': shippingCustomer, billing, shipping, merchant, cart,
-  airline, registration, giftCard, asynchronous, risk, reporting, query,
+  airline, registration, giftCard, asynchronous, risk, browser, threeDSecure, reporting, query,
 } as const satisfies Record<string, Parameters>
 
 export type Group = keyof typeof groups

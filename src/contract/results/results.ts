@@ -42,6 +42,13 @@ const refusals = {
   testModeOnLive:            ['600.200.701', 'A live channel does not take testMode=EXTERNAL'],
   processorNotConfigured:    ['600.200.201', 'No processor is configured for this channel and test mode'],
   noSuchForcedResult:        ['600.200.810', 'customParameters[forceResultCode] is not a code of the interface'],
+  resultUrlMissing:          ['200.300.404', 'invalid or missing parameter: shopperResultUrl is required where the shopper is sent away'],
+  resultUrlPlain:            ['200.300.404', 'invalid or missing parameter: shopperResultUrl must begin with https:// here'],
+  methodNeedsMore:           ['200.300.404', 'invalid or missing parameter for this payment brand'],
+  typeNotForBrand:           ['600.200.310', 'The payment brand does not take this payment type'],
+  currencyNotForBrand:       ['600.200.500', 'Invalid payment data. The payment brand does not take this currency'],
+  eciDoesNotFit:             ['100.390.117', 'threeDSecure.eci does not fit the brand and the other fields of the authentication'],
+  authenticationNotPassed:   ['100.390.114', 'The authentication that came with the payment was not passed, so nothing was authorized'],
   zeroAmount:                ['100.550.300', 'The amount must be above zero where money moves'],
 
   // Captures, refunds and reversals: what forbids them, in the order of payments/rules.
@@ -73,6 +80,10 @@ const refusals = {
 
   // How a call to a connector ended when it was not an answer.
   amountCameBackDifferent:   ['100.550.701', 'The acquirer answered with another amount or currency; the payment was reversed'],
+  duplicateAtWallet:         ['800.110.100', 'The wallet has seen this payment before'],
+  walletAmountsDiffer:       ['600.200.500', 'Invalid payment data. The wallet refuses the sums of the cart'],
+  declinedByWallet:          ['800.100.100', 'The wallet declined the payment'],
+  refusedByBank:             ['800.100.100', 'The bank of the shopper declined the transfer'],
   neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
 } as const satisfies Record<string, readonly [code: string, description: string]>
 

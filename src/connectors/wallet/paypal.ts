@@ -1,0 +1,240 @@
+// The wallet as a connector: Set, redirect, Get details, Do; then captures, refunds and voids. Errors by their number.
+
+import type { ResultName } from '../../contract/results/results.ts'
+import type { Connector, Mode, Operation, Redirect, Reply } from '../connector.ts'
+import type { Method } from '../index.ts'
+import { NotSent, type Transport } from '../transport.ts'
+import { buyerOf, type Credentials, doCheckout, followUp, type Pairs, readPairs, setCheckout, signed, writePairs } from './nvp.ts'
+
+export type WalletSettings = {
+  readonly endpoint: string
+  /** Where the buyer goes, without the query. */
+  readonly checkout: string
+  /** By channel id, or `default`. */
+  readonly credentials: Readonly<Record<string, Credentials>>
+}
+
+export const walletMethod: Method = {
+  brand: 'PAYPAL',
+  code: 'VA',
+  connector: 'wallet',
+  types: ['PA', 'DB'],
+  currencies: [],
+  needs: ['shopperResultUrl'],
+}
+
+/** A buyer who does not come back within half an hour has given up; the wallet's own token lives three hours. */
+const endsAfterSeconds = 1800
+
+/** The wallet's error numbers that mean something of their own; every other one is a decline. */
+const errors: Readonly<Record<string, ResultName>> = {
+  '10002': 'configuredMethodInvalid', // the credentials are wrong
+  '10411': 'pendingTimedOut', // the token has expired
+  '10412': 'duplicateAtWallet',
+  '10413': 'walletAmountsDiffer',
+  '10417': 'declinedByWallet',
+  '10009': 'declinedByWallet',
+  '10601': 'declinedByWallet',
+}
+/** The buyer is sent back to the wallet to choose another funding source. */
+const sendBack: ReadonlySet<string> = new Set(['10486', '10422'])
+const alreadyDone = '10415'
+
+export function wallet(mode: Mode, settings: () => WalletSettings, transport: Transport): Connector {
+  async function call(operation: Operation, method: string, pairs: Pairs, signal: AbortSignal): Promise<Pairs> {
+    const { endpoint, credentials } = settings()
+    const mine = credentials[operation.channel.id] ?? credentials.default
+    if (!mine) throw new NotSent('no credentials for this channel')
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const { status, body } = await transport(
+      { method: 'POST', url: endpoint, headers, body: writePairs(signed(mine, method, pairs)) },
+      signal,
+    )
+    const answer = readPairs(body)
+    if (status !== 200 || answer.ACK === undefined) throw new Error(`the wallet answered with status ${status}`)
+    return answer
+  }
+
+  async function begin(operation: Operation, signal: AbortSignal): Promise<Reply> {
+    const answer = await call(operation, 'SetExpressCheckout', setCheckout(operation), signal)
+    if (!isGood(answer) || !answer.TOKEN) return declined(operation, answer)
+    return away(operation, answer.TOKEN, answer)
+  }
+
+  /** The buyer goes to the wallet, for the first time or again. */
+  function away({ addresses }: Operation, token: string, answer: Pairs): Redirect {
+    const query = { cmd: '_express-checkout', token }
+    return {
+      kind: 'redirect',
+      step: 'wallet',
+      data: { token },
+      hop: { kind: 'go', url: `${settings().checkout}?${new URLSearchParams(query)}` },
+      endsAfterSeconds,
+      endsAs: 'pendingTimedOut',
+      details: {
+        ...correlation(answer),
+        AcquirerResponse: answer.ACK ?? '',
+        ExtendedDescription: 'The buyer goes to the wallet',
+      },
+      ...(addresses && { parameters: Object.entries(query).map(([name, value]) => ({ name, value })) }),
+    }
+  }
+
+  /** The buyer agreed: whoever he is goes into the answer, and the money moves once. */
+  async function conclude(operation: Operation, token: string, payerId: string, signal: AbortSignal): Promise<Reply> {
+    const details = await call(operation, 'GetExpressCheckoutDetails', { TOKEN: token }, signal)
+    if (!isGood(details)) return declined(operation, details)
+    if (details.PAYERID !== payerId) return declined(operation, { ...details, L_ERRORCODE0: '10419' })
+    const done = await call(operation, 'DoExpressCheckoutPayment', doCheckout(operation, token, payerId), signal)
+    const code = done.L_ERRORCODE0 ?? ''
+    if (!isGood(done) && sendBack.has(code)) return away(operation, token, done)
+    if (!isGood(done) && code === alreadyDone) {
+      // Done before under this token: the wallet tells under which transaction.
+      const again = await call(operation, 'GetExpressCheckoutDetails', { TOKEN: token }, signal)
+      const transaction = again.PAYMENTREQUEST_0_TRANSACTIONID
+      if (!transaction) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
+      return approved(operation, again, {
+        ...again,
+        PAYMENTINFO_0_TRANSACTIONID: transaction,
+        PAYMENTINFO_0_AMT: again.PAYMENTREQUEST_0_AMT ?? '',
+        PAYMENTINFO_0_CURRENCYCODE: again.PAYMENTREQUEST_0_CURRENCYCODE ?? '',
+      })
+    }
+    return isGood(done) ? approved(operation, details, done) : declined(operation, done)
+  }
+
+  return {
+    name: `wallet ${mode}`,
+    answerWithinSeconds: 20,
+    operations: {
+      PA: { how: 'repeat', afterSeconds: 15 },
+      DB: { how: 'repeat', afterSeconds: 15 },
+      CP: { how: 'repeat', afterSeconds: 15 },
+      RF: { how: 'repeat', afterSeconds: 15 },
+      RV: { how: 'repeat', afterSeconds: 15 },
+    },
+    partialReversal: false,
+    perform: (operation, signal) =>
+      guarded(async () => {
+        const { type, continued, recovering, attempt } = operation
+        if (recovering) return reverse(operation, signal)
+        if (type === 'PA' || type === 'DB') {
+          if (continued) return settleAgain(operation, continued.token!, signal)
+          // The process died before the buyer was sent away: nobody holds the token, so nothing can be paid with it.
+          if (attempt > 1 || !operation.addresses) return ended(operation, 'pendingTimedOut', {})
+          return begin(operation, signal)
+        }
+        const { method, pairs } = followUp(operation)
+        const answer = await call(operation, method, pairs, signal)
+        return isGood(answer) ? followed(operation, answer) : declined(operation, answer)
+      }),
+    resume: (operation, { data, event }, signal) =>
+      guarded(async () => {
+        if (event.cancelled !== undefined) return ended(operation, 'cancelledByShopper', {})
+        return conclude(operation, data.token!, event.payerId!, signal)
+      }),
+    readReturn({ data, values, cancelled }) {
+      if (values.get('token') !== data.token) return { kind: 'forged', why: 'the token is not the one of this payment' }
+      if (cancelled) return { kind: 'resume', event: { cancelled: 'true' } }
+      const payerId = values.get('PayerID') ?? ''
+      if (!/^[A-Z0-9]{1,20}$/i.test(payerId)) return { kind: 'forged', why: 'the return names no payer' }
+      return { kind: 'resume', event: { payerId } }
+    },
+  }
+
+  /** After a crash in the middle: ask who the buyer is, and do it again under the same MSGSUBID, which never pays twice. */
+  async function settleAgain(operation: Operation, token: string, signal: AbortSignal): Promise<Reply> {
+    const details = await call(operation, 'GetExpressCheckoutDetails', { TOKEN: token }, signal)
+    if (!isGood(details)) return declined(operation, details)
+    if (!details.PAYERID) return ended(operation, 'pendingTimedOut', correlation(details))
+    const reply = await conclude(operation, token, details.PAYERID, signal)
+    return reply.kind === 'redirect' ? ended(operation, 'declinedByWallet', reply.details ?? {}) : reply
+  }
+
+  /** Money that must go back: an authorization is voided, a sale refunded. */
+  async function reverse(operation: Operation, signal: AbortSignal): Promise<Reply> {
+    if (!operation.reference?.kept.TRANSACTIONID) return ended(operation, 'succeeded', {})
+    const { method, pairs } = followUp(operation)
+    const answer = await call(operation, method, pairs, signal)
+    return isGood(answer)
+      ? followed(operation, answer)
+      : { kind: 'unknown', why: `the wallet refuses the reversal: ${answer.L_ERRORCODE0}` }
+  }
+}
+
+async function guarded(work: () => Promise<Reply>): Promise<Reply> {
+  try {
+    return await work()
+  } catch (error) {
+    return error instanceof NotSent ? { kind: 'notSent', why: error.message } : { kind: 'unknown', why: (error as Error).message }
+  }
+}
+
+function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
+  const buyer = buyerOf(details)
+  const transaction = done.PAYMENTINFO_0_TRANSACTIONID ?? ''
+  const status = done.PAYMENTINFO_0_PAYMENTSTATUS ?? 'Completed'
+  const waits = status === 'Pending' && done.PAYMENTINFO_0_PENDINGREASON !== 'authorization'
+  return {
+    kind: 'answer',
+    result: waits ? 'reviewStillPending' : 'succeeded',
+    ...money(operation, done.PAYMENTINFO_0_AMT, done.PAYMENTINFO_0_CURRENCYCODE),
+    details: {
+      ExtendedDescription: waits ? `Pending at the wallet: ${done.PAYMENTINFO_0_PENDINGREASON}` : 'Approved',
+      ...correlation(done),
+      ...buyer.details,
+      ConnectorTxID1: transaction,
+      AcquirerResponse: done.ACK ?? '',
+    },
+    kept: { TRANSACTIONID: transaction },
+    structures: { virtualAccount: buyer.account },
+  }
+}
+
+function followed(operation: Operation, answer: Pairs): Reply {
+  const transaction = answer.TRANSACTIONID ?? answer.REFUNDTRANSACTIONID ?? answer.AUTHORIZATIONID ?? ''
+  return {
+    kind: 'answer',
+    result: 'succeeded',
+    ...money(operation, answer.AMT ?? answer.GROSSREFUNDAMT, answer.CURRENCYCODE),
+    details: {
+      ExtendedDescription: 'Approved',
+      ...correlation(answer),
+      ConnectorTxID1: transaction,
+      AcquirerResponse: answer.ACK ?? '',
+    },
+    kept: { TRANSACTIONID: transaction },
+  }
+}
+
+function declined(operation: Operation, answer: Pairs): Reply {
+  const code = answer.L_ERRORCODE0 ?? ''
+  return ended(operation, errors[code] ?? 'declinedByWallet', {
+    ...correlation(answer),
+    AcquirerResponse: answer.ACK ?? '',
+    ...(code !== '' && { acquirerReturnCode: code }),
+    ExtendedDescription: answer.L_LONGMESSAGE0 ?? answer.L_SHORTMESSAGE0 ?? 'The wallet declined',
+  })
+}
+
+const ended = ({ amount, currency }: Operation, result: ResultName, details: Readonly<Record<string, string>>): Reply => ({
+  kind: 'answer',
+  result,
+  amount,
+  currency,
+  details: { ExtendedDescription: 'The payment ended at the wallet', ...details },
+  kept: {},
+})
+
+/** The amount that the wallet confirms; one that is no amount is no confirmation. */
+function money(operation: Operation, amount: string | undefined, currency: string | undefined) {
+  const confirmed = amount !== undefined && /^\d{1,10}(\.\d{2})?$/.test(amount)
+  const [whole, cents] = (amount ?? '').split('.')
+  return {
+    amount: confirmed ? Number(whole) * 100 + Number(cents ?? 0) : operation.amount,
+    currency: currency || operation.currency,
+  }
+}
+
+const correlation = ({ CORRELATIONID }: Pairs) => (CORRELATIONID === undefined ? {} : { CORRELATIONID })
+const isGood = ({ ACK }: Pairs): boolean => ACK === 'Success' || ACK === 'SuccessWithWarning'

@@ -1,0 +1,151 @@
+// What shoppers see between the shop and the other side. Every page has a visible button, so that nothing depends on scripts.
+
+import type { Hop } from '../../connectors/connector.ts'
+import { type Html, html, originOf, type Page } from '../html.ts'
+import { moneyText, type Texts } from '../languages.ts'
+
+/** What a page says about the payment that it belongs to. */
+export type About = {
+  readonly language: string
+  readonly texts: Texts
+  readonly shop: string
+  readonly amount: number
+  readonly currency: string
+  /** Where the shop wants the shopper back. */
+  readonly shopUrl: string
+  /** Our own page of this payment. */
+  readonly page: string
+}
+
+const summary = ({ texts, language, shop, amount, currency }: About): Html => html`<dl>
+<dt>${texts.shop}</dt><dd><bdi>${shop}</bdi></dd>
+<dt>${texts.amount}</dt><dd><bdi>${moneyText(language, amount, currency)}</bdi></dd>
+</dl>`
+
+/** Posts what the other side wants, by itself where scripts run. */
+export function postPage(about: About, hop: Extract<Hop, { kind: 'post' }>, url: string): Page {
+  const { texts, language, shopUrl } = about
+  return {
+    language,
+    title: texts.continueTitle!,
+    body: html`<h1>${texts.continueTitle}</h1>
+<p>${texts.continueText}</p>
+${summary(about)}
+<form id="go" method="post" action="${url}">
+${hop.parameters.map(({ name, value }) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<button>${texts.continueButton}</button>
+</form>`,
+    script: `addEventListener('pageshow', event => { if (!event.persisted) document.getElementById('go').submit() })`,
+    formsTo: [...originOf(hop.url), ...originOf(shopUrl)],
+  }
+}
+
+/** Collects what 3-D Secure asks about the browser while a hidden frame makes the issuer's own acquaintance. */
+export function browserPage(
+  about: About,
+  hop: Extract<Hop, { kind: 'browser' }>,
+  frame: string | undefined,
+  action: string,
+): Page {
+  const { texts, language, shopUrl } = about
+  const names = ['language', 'screenHeight', 'screenWidth', 'screenColorDepth', 'timezone', 'javaEnabled', 'javascriptEnabled']
+  return {
+    language,
+    title: texts.preparingTitle!,
+    body: html`<div class="wait" aria-hidden="true"></div>
+<h1>${texts.preparingTitle}</h1>
+<p role="status">${texts.preparingText}</p>
+${summary(about)}
+<form id="go" method="post" action="${action}">
+<input type="hidden" name="browser" value="1">
+${names.map(name => html`<input type="hidden" name="${name}" value="">`)}
+<button>${texts.continueButton}</button>
+</form>
+${frame !== undefined && html`<iframe id="frame" src="${frame}" title="3-D Secure" aria-hidden="true" tabindex="-1"></iframe>`}`,
+    script: browserScript,
+    formsTo: originOf(shopUrl),
+    framesFrom: hop.method ? originOf(hop.method.url) : [],
+  }
+}
+
+// The issuer has ten seconds for its method; then the authentication goes on without.
+const browserScript = `
+const form = document.getElementById('go')
+const seen = { language: navigator.language, screenHeight: screen.height, screenWidth: screen.width, screenColorDepth: screen.colorDepth,
+  timezone: new Date(performance.timeOrigin).getTimezoneOffset(), javaEnabled: false, javascriptEnabled: true }
+for (const [name, value] of Object.entries(seen)) form.elements[name].value = String(value)
+let gone = false
+const go = () => { if (!gone) { gone = true; form.submit() } }
+if (document.getElementById('frame')) {
+  addEventListener('message', event => { if (event.origin === location.origin && event.data === 'methodDone') go() })
+  setTimeout(go, 10000)
+} else go()
+`
+
+/** Inside the hidden frame: posts the method data to the issuer. */
+export const framePage = (hop: NonNullable<Extract<Hop, { kind: 'browser' }>['method']>, language: string): Page => ({
+  language,
+  title: '3-D Secure',
+  body: html`<form id="go" method="post" action="${hop.url}">
+${hop.parameters.map(({ name, value }) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<button>3-D Secure</button>
+</form>`,
+  script: `document.getElementById('go').submit()`,
+  formsTo: originOf(hop.url),
+  framable: true,
+})
+
+export const frameDonePage = (language: string): Page => ({
+  language,
+  title: '3-D Secure',
+  body: html``,
+  script: `parent.postMessage('methodDone', location.origin)`,
+  framable: true,
+})
+
+export function waitPage(about: About, address: string): Page {
+  const { texts, language } = about
+  return {
+    language,
+    title: texts.waitTitle!,
+    body: html`<div class="wait" aria-hidden="true"></div>
+<h1>${texts.waitTitle}</h1>
+<p role="status">${texts.waitText}</p>
+${summary(about)}
+<a class="button" href="${address}">${texts.waitButton}</a>`,
+    refresh: 3,
+  }
+}
+
+/** The browser is back, but the result that counts has not come. */
+export function unconfirmedPage(about: About): Page {
+  const { texts, language, page } = about
+  return {
+    language,
+    title: texts.unconfirmedTitle!,
+    body: html`<h1>${texts.unconfirmedTitle}</h1>
+<p>${texts.unconfirmedText}</p>
+${summary(about)}
+<a class="button" href="${page}">${texts.againButton}</a>`,
+  }
+}
+
+/** A return that is not what was waited for. */
+export function refusedPage(about: About, kind: 'forged' | 'session'): Page {
+  const { texts, language, page } = about
+  return {
+    language,
+    title: texts[`${kind}Title`]!,
+    body: html`<h1>${texts[`${kind}Title`]}</h1>
+<p>${texts[`${kind}Text`]}</p>
+${kind === 'forged' && html`<a class="button" href="${page}">${texts.againButton}</a>`}`,
+  }
+}
+
+/** Nothing is known of a payment here. */
+export const plainPage = (language: string, texts: Texts, kind: 'unknown' | 'error'): Page => ({
+  language,
+  title: texts[`${kind}Title`]!,
+  body: html`<h1>${texts[`${kind}Title`]}</h1>
+<p>${texts[`${kind}Text`]}</p>`,
+})

@@ -1,0 +1,23 @@
+// 3-D Secure without a payment: what a request to /v1/threeDSecure is to be.
+
+import { authenticationConnector, modeOf } from '../connectors/index.ts'
+import { hundredths } from '../contract/amounts.ts'
+import { brandOf, cardOf, isMode, resultUrlWrong } from './choose.ts'
+import type { Choose } from './pay.ts'
+
+export const chooseAuthentication: Choose = (values, channel, { connectors, sandbox }, now) => {
+  const mode = modeOf(channel.settings, values.get('testMode'))
+  if (channel.settings.disabled) return { refused: 'channelDisabled', kept: true }
+  if (!isMode(mode)) return { refused: mode, kept: true }
+  const brand = brandOf(values, channel)
+  if ('refused' in brand) return brand
+  const card = cardOf(new Map([...values, ['paymentType', 'CD']]), brand, channel, now) // no CVV is needed where nothing is authorized
+  if ('refused' in card) return card
+  const connector = authenticationConnector(connectors, mode)
+  if (typeof connector === 'string') return { refused: connector, kept: true }
+  const wrong = resultUrlWrong(values, channel, sandbox)
+  if (wrong) return wrong
+  const amount = hundredths(values.get('amount')!)
+  const currency = values.get('currency')!
+  return { type: '3D', capture: false, amount, currency, mode, brand: brand.name, connector, card, redirects: true }
+}

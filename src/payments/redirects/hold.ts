@@ -1,0 +1,108 @@
+// A payment is held while its shopper is away: the continuation is on disk before the redirect is told (decisions, 44).
+
+import type { Hop, Kept, Operation, Redirect } from '../../connectors/connector.ts'
+import type { Nested } from '../../contract/nested.ts'
+import { type ResultName, results } from '../../contract/results/results.ts'
+import type { Gateway } from '../../gateway.ts'
+import { seal, unseal } from '../../vault/seal.ts'
+import type { Said } from '../carryOut.ts'
+import type { Payment } from '../payment.ts'
+import { paymentRecord } from '../record.ts'
+import { findContinuation, insertContinuation } from './store.ts'
+import { hashOf, tokenOf } from './tokens.ts'
+
+/** What is sealed in a continuation. */
+export type Held = {
+  readonly data: Kept
+  readonly hop: Hop
+  readonly endsAs: ResultName
+  readonly asksAtEnd?: true
+  /** The tokens of the addresses, because later steps hand out the same ones. */
+  readonly page: string
+  readonly notice: string
+  /** The pending answer, for a twin request with the same idempotency key. */
+  readonly body: string
+}
+
+export async function hold(gateway: Gateway, payment: Payment, operation: Operation, redirect: Redirect): Promise<Said> {
+  const addresses = operation.addresses
+  if (!addresses) throw new Error(`${payment.connector} redirects without addresses`)
+  const now = gateway.directory.businessTime(payment.merchantId)
+  const body = JSON.stringify(
+    paymentRecord(
+      payment,
+      {
+        result: results.pending,
+        ...(redirect.details && { details: redirect.details }),
+        ...(redirect.structures && { structures: redirect.structures }),
+        redirect: redirectOf(redirect, addresses),
+      },
+      gateway.build,
+      now,
+    ),
+  )
+  const held: Held = {
+    data: redirect.data,
+    hop: redirect.hop,
+    endsAs: redirect.endsAs,
+    page: tokenOf(addresses.page),
+    notice: tokenOf(addresses.notice),
+    body,
+    ...(redirect.asksAtEnd && { asksAtEnd: true }),
+  }
+  const { merchantId, id } = payment
+  const cvv = redirect.keepsCvv ? operation.card?.cvv : undefined
+  const real = gateway.clock.real()
+  await insertContinuation(
+    gateway.database.work,
+    payment,
+    {
+      step: redirect.step,
+      sealed: seal(gateway.keys, gateway.random, place(merchantId, id), JSON.stringify(held)),
+      ...(cvv !== undefined && { secret: seal(gateway.keys, gateway.random, secretPlace(merchantId, id), cvv) }),
+      deadline: now + redirect.endsAfterSeconds * 1000,
+      endsAt: real + redirect.endsAfterSeconds * 1000,
+      pageHash: hashOf(gateway, 'page', held.page),
+      noticeHash: hashOf(gateway, 'notice', held.notice),
+    },
+    real,
+  )
+  return { outcome: 'pending', body }
+}
+
+/** redirect.url is always ours; parameters are always a list (decisions, 43). */
+function redirectOf(redirect: Redirect, addresses: NonNullable<Operation['addresses']>): Nested {
+  const parameters = (redirect.parameters ?? []).map(({ name, value }) => ({ name, value }))
+  return {
+    url: addresses.page,
+    parameters,
+    ...(parameters.length > 0 && { method: 'POST' }),
+    ...(redirect.precondition && {
+      preconditions: [
+        {
+          origin: 'iframe#hidden',
+          waitUntil: 'iframe#onload',
+          description: 'Hidden iframe post for 3D Secure 2.0',
+          method: 'GET',
+          url: addresses.method,
+          parameters: [],
+        },
+      ],
+    }),
+  }
+}
+
+/** What a waiting payment was answered, if its shopper is still away. */
+export async function heldAnswer(gateway: Gateway, { merchantId, id }: Payment): Promise<Said | undefined> {
+  const row = await findContinuation(gateway.database.work, merchantId, id)
+  return row && { outcome: 'pending', body: openHeld(gateway, merchantId, id, row.sealed).body }
+}
+
+export const openHeld = (gateway: Gateway, merchantId: string, paymentId: string, sealed: Buffer): Held =>
+  JSON.parse(unseal(gateway.keys, place(merchantId, paymentId), sealed))
+
+export const openCvv = (gateway: Gateway, merchantId: string, paymentId: string, secret: Buffer): string =>
+  unseal(gateway.keys, secretPlace(merchantId, paymentId), secret)
+
+const place = (merchantId: string, paymentId: string) => `continuation ${merchantId} ${paymentId}`
+const secretPlace = (merchantId: string, paymentId: string) => `continuation secret ${merchantId} ${paymentId}`

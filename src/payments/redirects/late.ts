@@ -1,0 +1,14 @@
+// A notice for a payment that has ended. Where money may have moved after all, the other side is asked; an approval that came too late is
+// sent back like any other.
+
+import type { Gateway } from '../../gateway.ts'
+import { operationOf, takeLateReply } from '../carryOut.ts'
+import type { Answered } from '../payment.ts'
+
+export async function takeLateNotice(gateway: Gateway, payment: Answered): Promise<void> {
+  const connector = gateway.connectors.get(payment.connector)
+  if (!payment.answer || payment.answer.approved || !connector?.ask) return
+  const operation = operationOf(gateway, payment, { attempt: 1, continued: payment.answer.kept })
+  const reply = await connector.ask(operation, AbortSignal.timeout(connector.answerWithinSeconds * 1000))
+  if (reply.kind === 'answer') await takeLateReply(gateway, payment.merchantId, payment.id, reply)
+}

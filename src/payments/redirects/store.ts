@@ -1,0 +1,123 @@
+// Redirects and continuations in the database.
+
+import { type Connection, timeParameter } from '../../database/connect.ts'
+import type { Payment } from '../payment.ts'
+
+export type NewContinuation = {
+  readonly step: string
+  readonly sealed: Buffer
+  readonly secret?: Buffer
+  /** Business time, milliseconds; `endsAt` is the same moment in real time. */
+  readonly deadline: number
+  readonly endsAt: number
+  readonly pageHash: Buffer
+  readonly noticeHash: Buffer
+}
+
+export type Continuation = {
+  readonly step: string
+  readonly sealed: Buffer
+  readonly secret: Buffer | null
+  readonly mark: string | null
+  readonly deadline: number
+}
+
+/** Stores the next step with its end, and announces the pending payment. Recovery, if it had been called, stands back. */
+export async function insertContinuation(db: Connection, payment: Payment, row: NewContinuation, now: number): Promise<void> {
+  await db.query(
+    `with addressed as (
+       insert into redirects (merchant_id, payment_id, page_hash, notice_hash, made_at) values ($1, $2, $5, $6, $10) on conflict do nothing),
+     held as (
+       insert into continuations (merchant_id, payment_id, step, sealed, secret, deadline) values ($1, $2, $3, $4, $7, $8) on conflict do nothing),
+     ends as (
+       insert into due_work (kind, merchant_id, subject_id, due_at) values ('redirectExpiry', $1, $2, $9)
+       on conflict (kind, merchant_id, subject_id) do update set due_at = excluded.due_at, leased_until = null),
+     stands_back as (
+       delete from due_work where kind = 'recover' and merchant_id = $1 and subject_id = $2)
+     insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
+     values ($1, $2, 1, 'PAYMENT', $11, $12, $13, $10) on conflict do nothing`,
+    [
+      payment.merchantId,
+      payment.id,
+      row.step,
+      row.sealed,
+      row.pageHash,
+      row.noticeHash,
+      row.secret ?? null,
+      timeParameter(row.deadline),
+      timeParameter(row.endsAt),
+      timeParameter(now),
+      payment.channelId,
+      payment.rootId ?? payment.id,
+      timeParameter(payment.receivedAt),
+    ],
+  )
+}
+
+const columns = 'step, sealed, secret, mark, deadline'
+
+export async function findContinuation(db: Connection, merchantId: string, paymentId: string): Promise<Continuation | undefined> {
+  const { rows } = await db.query<Continuation>(
+    `select ${columns} from continuations where merchant_id = $1 and payment_id = $2`,
+    [merchantId, paymentId],
+  )
+  return rows[0]
+}
+
+/** Takes the step away: whoever gets the row goes on, nobody else. Recovery is told in the same statement, so that a crash leaves no orphan;
+ * it inherits what was sealed, but never the CVV. `ended`: takes what is past its deadline instead. */
+export async function takeContinuation(
+  db: Connection,
+  merchantId: string,
+  paymentId: string,
+  step: string,
+  now: number,
+  recoverAt: number,
+  ended: boolean,
+): Promise<Continuation | undefined> {
+  const { rows } = await db.query<Continuation>(
+    `with taken as (
+       delete from continuations where merchant_id = $1 and payment_id = $2 and step = $3 and (deadline <= $4) = $6
+       returning merchant_id, payment_id, ${columns}),
+     told as (
+       insert into due_work (kind, merchant_id, subject_id, due_at, details)
+       select 'recover', merchant_id, payment_id, $5, jsonb_build_object('sealed', encode(sealed, 'base64')) from taken
+       on conflict (kind, merchant_id, subject_id) do update set due_at = excluded.due_at, details = excluded.details, leased_until = null)
+     select ${columns} from taken`,
+    [merchantId, paymentId, step, timeParameter(now), timeParameter(recoverAt), ended],
+  )
+  return rows[0]
+}
+
+/** Erases what is left of a payment that was answered otherwise. */
+export async function dropContinuation(db: Connection, merchantId: string, paymentId: string): Promise<void> {
+  await db.query('delete from continuations where merchant_id = $1 and payment_id = $2', [merchantId, paymentId])
+}
+
+export async function markContinuation(db: Connection, merchantId: string, paymentId: string, mark: string): Promise<void> {
+  await db.query('update continuations set mark = $3 where merchant_id = $1 and payment_id = $2', [merchantId, paymentId, mark])
+}
+
+export type Redirected = { readonly paymentId: string; readonly sessionHash: Buffer | null }
+
+export async function findRedirect(
+  db: Connection,
+  kind: 'page' | 'notice',
+  merchantId: string,
+  hash: Buffer,
+): Promise<Redirected | undefined> {
+  const { rows } = await db.query<Redirected>(
+    `select payment_id as "paymentId", session_hash as "sessionHash" from redirects where merchant_id = $1 and ${kind}_hash = $2`,
+    [merchantId, hash],
+  )
+  return rows[0]
+}
+
+/** The browser that began last is the one that may come back. */
+export async function bindSession(db: Connection, merchantId: string, paymentId: string, sessionHash: Buffer): Promise<void> {
+  await db.query('update redirects set session_hash = $3 where merchant_id = $1 and payment_id = $2', [
+    merchantId,
+    paymentId,
+    sessionHash,
+  ])
+}

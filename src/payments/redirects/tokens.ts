@@ -1,0 +1,46 @@
+// The addresses of a payment whose shopper leaves. A token is 128 random bits, a dot and the merchant's tail; the database knows only its hash.
+
+import { createHash } from 'node:crypto'
+import type { Addresses } from '../../connectors/connector.ts'
+import type { Gateway } from '../../gateway.ts'
+import { merchantOfTail, merchantTail } from '../../merchants/tail.ts'
+import { keyedHash } from '../../vault/keys.ts'
+
+export type TokenKind = 'page' | 'notice'
+
+export function makeAddresses(gateway: Gateway, merchantId: string): Addresses {
+  const token = () => `${gateway.random.bytes(16).toString('base64url')}.${merchantTail(merchantId)}`
+  return addressesOf(gateway.publicUrl(), token(), token())
+}
+
+/** The addresses of two tokens. */
+export function addressesOf(publicUrl: string, page: string, notice: string): Addresses {
+  return {
+    page: `${publicUrl}/r/${page}`,
+    back: `${publicUrl}/r/return/${page}`,
+    cancel: `${publicUrl}/r/cancel/${page}`,
+    method: `${publicUrl}/r/method/${page}`,
+    methodDone: `${publicUrl}/r/methodDone/${page}`,
+    notice: `${publicUrl}/r/notice/${notice}`,
+  }
+}
+
+/** The token at the end of an address. */
+export const tokenOf = (address: string): string => address.slice(address.lastIndexOf('/') + 1)
+
+/** Whose a token is, and its hash; undefined when the text is no token. */
+export function readToken(
+  gateway: Gateway,
+  kind: TokenKind,
+  token: string,
+): { readonly merchantId: string; readonly hash: Buffer } | undefined {
+  const tail = /^[A-Za-z0-9_-]{22}\.([0-9a-z]{1,25})$/.exec(token)?.[1]
+  const merchantId = tail === undefined ? undefined : merchantOfTail(tail)
+  return merchantId === undefined ? undefined : { merchantId, hash: hashOf(gateway, kind, token) }
+}
+
+export const hashOf = (gateway: Gateway, kind: TokenKind | 'session', token: string): Buffer =>
+  keyedHash(gateway.keys, `redirect ${kind}`, token)
+
+/** Names the cookie of one payment, so that two payments in one browser do not disturb each other. */
+export const cookieName = (page: string): string => `tollgate_${createHash('sha256').update(page).digest('hex').slice(0, 12)}`

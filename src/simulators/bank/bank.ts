@@ -1,0 +1,138 @@
+// The other side of online transfers: a bank that is told of a transfer, shows the shopper its page, and says by notice and on request what
+// became of it.
+
+import { html } from '../../pages/html.ts'
+import { moneyText } from '../../pages/languages.ts'
+import { type Asked, expiring, json, page, type Simulator, seeOther, type Told, type World } from '../exchange.ts'
+
+const transferMilliseconds = 7 * 86_400_000
+/** `Make the transfer later`: it is pending so long, then received. */
+const laterMilliseconds = 1000
+
+type Transfer = {
+  readonly fields: Readonly<Record<string, string>>
+  status: 'opened' | 'pending' | 'received' | 'aborted' | 'declined'
+  refunded: number
+}
+
+export function bank(world: World): Simulator {
+  const transfers = expiring<Transfer>(world.time, transferMilliseconds)
+
+  function begin(asked: Asked): Told {
+    const fields = Object.fromEntries(new URLSearchParams(asked.body))
+    const wrong = ['reference', 'amount', 'currency', 'success_url', 'abort_url'].filter(name => !fields[name])
+    if (wrong.length > 0 || !/^\d{1,10}\.\d{2}$/.test(fields.amount!))
+      return json(400, { status: 'declined', reason: `missing or wrong: ${wrong.join(', ') || 'amount'}` })
+    const id = world.uuid()
+    transfers.set(id, { fields, status: 'opened', refunded: 0 })
+    return json(201, { transaction_id: id, status: 'opened', payment_url: `${world.publicUrl()}/bank/pay?transaction=${id}` })
+  }
+
+  const state = (id: string, { fields, status }: Transfer): Told =>
+    json(200, { transaction_id: id, status, amount: fields.amount, currency: fields.currency, reference: fields.reference })
+
+  function refund(asked: Asked, id: string, transfer: Transfer): Told {
+    const amount = Number((new URLSearchParams(asked.body).get('amount') ?? '').replace('.', ''))
+    const paid = Number(transfer.fields.amount!.replace('.', ''))
+    if (transfer.status !== 'received' || !(amount > 0) || transfer.refunded + amount > paid)
+      return json(400, { transaction_id: id, status: 'declined', reason: 'nothing to refund' })
+    transfer.refunded += amount
+    return json(200, { transaction_id: world.uuid(), status: 'received' })
+  }
+
+  function show(asked: Asked): Told {
+    const id = asked.query.get('transaction') ?? ''
+    const transfer = transfers.get(id)
+    if (transfer?.status !== 'opened') return ended(asked)
+    const auto = asked.query.get('auto')
+    if (auto !== null) return decide(asked, id, transfer, actions[auto] ?? auto)
+    const { texts, language } = asked
+    const { fields } = transfer
+    return page(asked, world, {
+      title: texts.bankTitle!,
+      body: html`<h1>${texts.bankTitle}</h1>
+<p class="soft">${texts.bankText}</p>
+<dl><dt>${texts.amount}</dt><dd><bdi>${moneyText(language, Number(fields.amount!.replace('.', '')), fields.currency!)}</bdi></dd>
+${fields.creditor_name && html`<dt>${texts.merchant}</dt><dd><bdi>${fields.creditor_name}</bdi></dd>`}
+${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bdi></dd>`}</dl>
+<form method="post" action="decide">
+<input type="hidden" name="transaction" value="${id}">
+<button name="action" value="pay">${texts.pay}</button>
+<button class="plain" name="action" value="later">${texts.payLater}</button>
+<button class="plain" name="action" value="refuse">${texts.refuse}</button>
+<button class="plain" name="action" value="cancel">${texts.cancel}</button>
+<button class="plain" name="action" value="leave">${texts.leave}</button>
+</form>`,
+    })
+  }
+
+  function decide(asked: Asked, id: string, transfer: Transfer, action: string): Told {
+    if (transfer.status !== 'opened') return ended(asked)
+    const { success_url: success, abort_url: abort } = transfer.fields as { success_url: string; abort_url: string }
+    switch (action) {
+      case 'pay':
+        transfer.status = 'received'
+        notify(id, transfer)
+        return seeOther(success)
+      case 'later':
+        transfer.status = 'pending'
+        void world.wait(laterMilliseconds).then(() => {
+          transfer.status = 'received'
+          notify(id, transfer)
+        })
+        return seeOther(success)
+      case 'refuse':
+        transfer.status = 'declined'
+        notify(id, transfer)
+        return seeOther(abort)
+      case 'cancel':
+        transfer.status = 'aborted'
+        return seeOther(abort)
+      // The shopper pays and closes the window: only the notice tells.
+      case 'leavePaid':
+        transfer.status = 'received'
+        notify(id, transfer)
+        return ended(asked)
+      // He pays, the window is closed and the notice is lost: only who asks learns of it.
+      case 'leaveSilently':
+        transfer.status = 'received'
+        return ended(asked)
+      default:
+        return ended(asked)
+    }
+  }
+
+  function notify(id: string, { fields, status }: Transfer): void {
+    if (!fields.notification_url) return
+    const body = new URLSearchParams({ transaction_id: id, status }).toString()
+    void world.post(fields.notification_url, 'application/x-www-form-urlencoded', body).catch(() => undefined)
+  }
+
+  const ended = (asked: Asked): Told =>
+    page(
+      asked,
+      world,
+      { title: asked.texts.endedTitle!, body: html`<h1>${asked.texts.endedTitle}</h1><p>${asked.texts.endedText}</p>` },
+      404,
+    )
+
+  return asked => {
+    const { method, path } = asked
+    if (path === '/bank/transfers' && method === 'POST') return begin(asked)
+    if (path === '/bank/pay' && method === 'GET') return show(asked)
+    if (path === '/bank/decide' && method === 'POST') {
+      const form = new URLSearchParams(asked.body)
+      const id = form.get('transaction') ?? ''
+      const transfer = transfers.get(id)
+      return transfer ? decide(asked, id, transfer, form.get('action') ?? '') : ended(asked)
+    }
+    const [, id, refunds] = /^\/bank\/transfers\/([0-9a-f-]{36})(\/refunds)?$/.exec(path) ?? []
+    const transfer = id === undefined ? undefined : transfers.get(id)
+    if (id !== undefined && !transfer) return json(404, { status: 'expired', reason: 'no such transfer' })
+    if (!transfer || id === undefined) return undefined
+    return refunds && method === 'POST' ? refund(asked, id, transfer) : state(id, transfer)
+  }
+}
+
+/** Words of `?auto=` that are not the names of buttons. */
+const actions: Readonly<Record<string, string>> = { approve: 'pay', decline: 'refuse' }

@@ -1,0 +1,82 @@
+// What a simulator is given and what it answers: it is a server of its own, which knows nothing of the gateway but its protocols.
+
+import { type Page, renderPage } from '../pages/html.ts'
+import { chooseLanguage, readLanguages, type Texts } from '../pages/languages.ts'
+
+export type Asked = {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: string
+  readonly language: string
+  readonly texts: Texts
+}
+
+export type Told = { readonly status: number; readonly body: string; readonly headers: Readonly<Record<string, string>> }
+
+/** A simulator answers what lies below its path, or nothing. */
+export type Simulator = (asked: Asked) => Promise<Told | undefined> | Told | undefined
+
+/** What simulators share: time, randomness, a way to other servers, and their own address as browsers see it. */
+export type World = {
+  readonly time: () => number
+  readonly uuid: () => string
+  readonly bytes: (count: number) => Buffer
+  readonly wait: (milliseconds: number) => Promise<void>
+  /** Posts to the gateway, as another server does. */
+  readonly post: (url: string, contentType: string, body: string) => Promise<{ readonly status: number; readonly body: string }>
+  /** As browsers reach it: `https://gateway.example/simulators`. */
+  readonly publicUrl: () => string
+}
+
+const languages = readLanguages(new URL('./languages/', import.meta.url))
+
+export const readerOf = (accepted: string | undefined) => chooseLanguage(languages, accepted)
+
+export function page(
+  { language, texts }: Asked,
+  world: World,
+  made: Pick<Page, 'title' | 'body' | 'script'>,
+  status = 200,
+): Told {
+  const nonce = world.bytes(16).toString('base64')
+  const rendered = renderPage({ ...made, language, notice: texts.notice!, formsAnywhere: true, framable: true }, nonce)
+  return { status, ...rendered }
+}
+
+export const json = (status: number, body: object): Told => ({
+  status,
+  body: JSON.stringify(body),
+  headers: { 'Content-Type': 'application/json;charset=UTF-8' },
+})
+
+export const text = (status: number, body: string, contentType = 'text/plain'): Told => ({
+  status,
+  body,
+  headers: { 'Content-Type': contentType },
+})
+
+export const seeOther = (url: string): Told => ({
+  status: 303,
+  body: '',
+  headers: { Location: url, 'Content-Type': 'text/plain' },
+})
+
+/** Things that end by themselves, so that a sandbox of weeks does not fill up. */
+export function expiring<Value>(time: () => number, milliseconds: number) {
+  const kept = new Map<string, { readonly value: Value; readonly until: number }>()
+  return {
+    get(key: string): Value | undefined {
+      const found = kept.get(key)
+      return found && found.until > time() ? found.value : undefined
+    },
+    set(key: string, value: Value): void {
+      for (const [old, { until }] of kept) {
+        if (until > time() && kept.size < 10_000) break
+        kept.delete(old)
+      }
+      kept.set(key, { value, until: time() + milliseconds })
+    },
+  }
+}

@@ -1,0 +1,88 @@
+// The connectors and methods of a process, put together from its configuration.
+
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock, Random } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { Connector, Mode } from '../connectors/connector.ts'
+import type { Connectors, Method, Methods } from '../connectors/index.ts'
+import { authenticationAlone } from '../connectors/threeDSecure/alone.ts'
+import { withThreeDSecure } from '../connectors/threeDSecure/authenticate.ts'
+import type { Requestor } from '../connectors/threeDSecure/build.ts'
+import { type Directory, directoryServer } from '../connectors/threeDSecure/directory.ts'
+import { transfer, transferMethod } from '../connectors/transfer.ts'
+import { httpTransport } from '../connectors/transport.ts'
+import { wallet, walletMethod } from '../connectors/wallet/paypal.ts'
+import { cardSimulator } from '../simulators/cards.ts'
+import { simulatorCredentials } from '../simulators/wallet/wallet.ts'
+
+/** `simulators`: the address of the simulators' server for us, and for browsers; absent outside a sandbox. */
+export type Surroundings = {
+  readonly clock: Clock
+  readonly random: Random
+  readonly simulators?: { readonly url: string; readonly publicUrl: () => string }
+}
+
+const modes: readonly Mode[] = ['internal', 'external', 'live']
+
+export function makeConnectors(config: Config, surroundings: Surroundings): { connectors: Connectors; methods: Methods } {
+  const { clock, random, simulators } = surroundings
+  const connectors = new Map<string, Connector>()
+  const add = (connector: Connector) => connectors.set(connector.name, connector)
+
+  const directories = new Map<Mode, Directory>()
+  for (const mode of modes) {
+    const given =
+      mode === 'internal' ? simulators && { url: `${simulators.url}/ds`, requestor: sandboxRequestor } : config.directories[mode]
+    if (!given) continue
+    const directory = directoryServer({
+      requestor: given.requestor,
+      url: () => given.url,
+      transport: httpTransport,
+      clock,
+      random,
+    })
+    directories.set(mode, directory)
+    add(withThreeDSecure(authenticationAlone(mode), directory))
+  }
+  const cards = (mode: Mode, connector: Connector) => {
+    add(withThreeDSecure(connector, directories.get(mode)))
+  }
+  cards(
+    'internal',
+    cardSimulator((milliseconds, signal) => wait(milliseconds, undefined, signal ? { signal } : {})),
+  )
+
+  const methods = new Map<string, Method>()
+  for (const mode of modes) {
+    const settings = mode === 'internal' ? simulators && sandboxWallet(simulators) : config.wallets[mode]
+    if (!settings) continue
+    add(wallet(mode, () => settings, httpTransport))
+  }
+  methods.set(walletMethod.brand, walletMethod)
+  for (const method of config.redirectMethods) methods.set(method.brand, transferMethod(method))
+  for (const mode of modes) {
+    if (mode === 'internal' && !simulators) continue
+    if (config.redirectMethods.some(({ endpoints }) => endpoints[mode]))
+      add(transfer(mode, config.redirectMethods, () => simulators?.url ?? '', httpTransport))
+  }
+  return { connectors, methods }
+}
+
+const sandboxRequestor: Requestor = {
+  id: 'tollgate-sandbox',
+  name: 'Tollgate sandbox',
+  url: 'https://tollgate.example/',
+  referenceNumber: 'TOLLGATE-3DS-SERVER',
+  acquirerBin: '400000',
+  acquirerMerchantId: 'SANDBOX',
+  merchantCountryCode: '276',
+  mcc: '5999',
+}
+
+const sandboxWallet = ({ url, publicUrl }: NonNullable<Surroundings['simulators']>) => ({
+  endpoint: `${url}/wallet/nvp`,
+  get checkout() {
+    return `${publicUrl()}/wallet/checkout`
+  },
+  credentials: { default: simulatorCredentials },
+})

@@ -1,0 +1,83 @@
+// The simulators of shopper-facing methods as a server of their own on a loopback port. The gateway asks it over HTTP like any other party;
+// browsers reach it through the gateway's own address, below /simulators/, so that one port is enough.
+
+import http, { type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock, Random } from '../clock.ts'
+import { bank } from '../simulators/bank/bank.ts'
+import { readerOf, type Simulator, text, type World } from '../simulators/exchange.ts'
+import { issuer } from '../simulators/threeDSecure/issuer.ts'
+import { walletSimulator } from '../simulators/wallet/wallet.ts'
+
+export type Simulators = { readonly url: string; stop(): Promise<void> }
+
+const bodyMax = 300_000
+
+/** `publicUrl`: where browsers reach what is served here. */
+export async function startSimulators(clock: Clock, random: Random, publicUrl: () => string): Promise<Simulators> {
+  const world: World = {
+    time: () => clock.real(),
+    uuid: random.uuid,
+    bytes: random.bytes,
+    wait: milliseconds => wait(milliseconds, undefined, { ref: false }).then(() => undefined),
+    publicUrl,
+    async post(url, contentType, body) {
+      const headers = { 'Content-Type': contentType }
+      const response = await fetch(url, {
+        method: 'POST',
+        redirect: 'manual',
+        headers,
+        body,
+        signal: AbortSignal.timeout(10_000),
+      })
+      return { status: response.status, body: await response.text() }
+    },
+  }
+  const simulators: readonly Simulator[] = [issuer(world), walletSimulator(world), bank(world)]
+  const server = http.createServer(async (incoming, outgoing) => {
+    const told = await answer(simulators, incoming).catch(error => text(500, String((error as Error).message)))
+    outgoing.writeHead(told.status, { ...told.headers, 'Content-Length': Buffer.byteLength(told.body) })
+    outgoing.end(told.body)
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  server.unref()
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/simulators`,
+    async stop() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+async function answer(simulators: readonly Simulator[], incoming: IncomingMessage) {
+  const url = new URL(incoming.url ?? '/', 'http://simulators')
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > bodyMax) return text(413, 'too large')
+    chunks.push(chunk)
+  }
+  const headers = incoming.headers as Record<string, string | undefined>
+  const { language, texts } = readerOf(headers['accept-language'])
+  const path = url.pathname.replace(/^\/simulators/, '')
+  const asked = {
+    method: incoming.method ?? 'GET',
+    path,
+    query: url.searchParams,
+    headers,
+    body: Buffer.concat(chunks).toString('utf8'),
+    language,
+    texts,
+  }
+  for (const simulator of simulators) {
+    const told = await simulator(asked)
+    if (told) return told
+  }
+  return text(404, 'There is nothing here.')
+}

@@ -1,0 +1,332 @@
+// What the wallet is sent, what a configured redirect method may be, and the small parts that pages stand on.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { ConfigError, readConfig } from '../src/config.ts'
+import type { Operation } from '../src/connectors/connector.ts'
+import { PartnerError, readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
+import { RedirectMethodError, readRedirectMethods } from '../src/connectors/redirectMethods.ts'
+import { NotSent, type Transport } from '../src/connectors/transport.ts'
+import { followUp, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
+import { wallet } from '../src/connectors/wallet/paypal.ts'
+import { channelSettings, readSettings } from '../src/merchants/settings.ts'
+import { merchantOfTail, merchantTail } from '../src/merchants/tail.ts'
+import { html } from '../src/pages/html.ts'
+import { chooseLanguage, moneyText, readLanguages } from '../src/pages/languages.ts'
+import { shopAddress } from '../src/pages/redirect/redirect.ts'
+import { sandbox, testGateway } from './support/gateway.ts'
+import { makeShopper } from './support/shopper.ts'
+
+const addresses = {
+  page: 'https://pay.example/r/a.b',
+  back: 'https://pay.example/r/return/a.b',
+  cancel: 'https://pay.example/r/cancel/a.b',
+  notice: 'https://pay.example/r/notice/c.b',
+  method: '',
+  methodDone: '',
+}
+const operation = (fields: Record<string, string>, more: Partial<Operation> = {}): Operation => ({
+  type: 'DB',
+  merchantId: '0'.repeat(32),
+  paymentId: '1'.repeat(32),
+  channel: { id: '2'.repeat(32), name: 'Shop', settings: readSettings(channelSettings, {}, 'test') },
+  mode: 'external',
+  brand: 'PAYPAL',
+  amount: 9200,
+  currency: 'EUR',
+  fields: new Map(Object.entries(fields)),
+  receivedAt: 0,
+  attempt: 1,
+  addresses,
+  ...more,
+})
+
+describe('what the wallet is sent', () => {
+  const cart = (prices: readonly string[], shipping?: string) =>
+    Object.fromEntries(
+      prices.flatMap((price, at) => [
+        [`cart.items[${at}].name`, `Item ${at}`],
+        [`cart.items[${at}].price`, price],
+        ...(shipping !== undefined && at === 0 ? [[`cart.items[${at}].shipping`, shipping] as [string, string]] : []),
+      ]),
+    )
+  it('names our transaction id as invoice, and never the invoice id', () => {
+    const pairs = setCheckout(operation({ merchantTransactionId: 'order-0001', 'customer.email': 'jane@buyer.example' }))
+    assert.deepEqual(pairs, {
+      PAYMENTREQUEST_0_PAYMENTACTION: 'Sale',
+      PAYMENTREQUEST_0_AMT: '92.00',
+      PAYMENTREQUEST_0_CURRENCYCODE: 'EUR',
+      PAYMENTREQUEST_0_INVNUM: 'order-0001',
+      RETURNURL: addresses.back,
+      CANCELURL: addresses.cancel,
+      EMAIL: 'jane@buyer.example',
+    })
+    assert.equal(setCheckout(operation({}, { type: 'PA' })).PAYMENTREQUEST_0_PAYMENTACTION, 'Authorization')
+  })
+  it('has the cart when it adds up to the hundredth, and else none of it', () => {
+    assert.equal(items(operation(cart(['90.00', '2.00']))).PAYMENTREQUEST_0_ITEMAMT, '92.00')
+    assert.deepEqual(items(operation(cart(['90.00', '2.01']))), {})
+    assert.deepEqual(items(operation(cart(['90.00', '1.99']))), {})
+    const shipped = items(operation(cart(['90.00'], '2.00')))
+    assert.deepEqual([shipped.PAYMENTREQUEST_0_ITEMAMT, shipped.PAYMENTREQUEST_0_SHIPPINGAMT], ['90.00', '2.00'])
+  })
+  it('refunds a capture under the capture’s id, a sale under its own', () => {
+    const reference = { paymentId: 'p', type: 'PA' as const, amount: 9200, receivedAt: 0, kept: { TRANSACTIONID: 'AUTH' } }
+    const refund = followUp(
+      operation({}, { type: 'RF', amount: 100, reference: { ...reference, captureKept: { TRANSACTIONID: 'CAP' } } }),
+    )
+    assert.deepEqual(
+      [refund.method, refund.pairs.TRANSACTIONID, refund.pairs.REFUNDTYPE, refund.pairs.AMT],
+      ['RefundTransaction', 'CAP', 'Partial', '1.00'],
+    )
+    assert.equal(followUp(operation({}, { type: 'RV', reference })).method, 'DoVoid')
+    assert.equal(followUp(operation({}, { type: 'RV', reference: { ...reference, type: 'DB' } })).pairs.REFUNDTYPE, 'Full')
+  })
+})
+
+describe('how the wallet’s answers are read', () => {
+  const settings = {
+    endpoint: 'https://wallet.example/nvp',
+    checkout: 'https://wallet.example/checkout',
+    credentials: { default: { user: 'u', password: 'p', signature: 's' } },
+  }
+  const done =
+    'ACK=Success&PAYMENTINFO_0_TRANSACTIONID=T1&PAYMENTINFO_0_AMT=92.00&PAYMENTINFO_0_CURRENCYCODE=EUR&PAYMENTINFO_0_PAYMENTSTATUS=Completed&CORRELATIONID=c'
+  const details = 'ACK=Success&PAYERID=B1&EMAIL=jane@buyer.example&FIRSTNAME=Jane'
+  /** The connector with an other side that gives these answers one after the other. */
+  const play = async (...answers: readonly (string | Error)[]) => {
+    const left = [...answers]
+    const transport: Transport = async () => {
+      const next = left.shift()!
+      if (typeof next !== 'string') throw next
+      return { status: 200, body: next }
+    }
+    const connector = wallet('external', () => settings, transport)
+    const data = { token: 'EC-1' }
+    return connector.resume!(operation({}), { step: 'wallet', data, event: { payerId: 'B1' } }, new AbortController().signal)
+  }
+  it('10415 after a lost answer: done, under the transaction that the wallet names', async () => {
+    const again = `${details}&PAYMENTREQUEST_0_TRANSACTIONID=T1&PAYMENTREQUEST_0_AMT=92.00&PAYMENTREQUEST_0_CURRENCYCODE=EUR`
+    const reply = await play(details, 'ACK=Failure&L_ERRORCODE0=10415', again)
+    assert.ok(reply.kind === 'answer' && reply.result === 'succeeded' && reply.kept.TRANSACTIONID === 'T1')
+  })
+  it('10411: the token has expired', async () => {
+    const reply = await play('ACK=Failure&L_ERRORCODE0=10411&L_LONGMESSAGE0=expired')
+    assert.ok(reply.kind === 'answer' && reply.result === 'pendingTimedOut')
+  })
+  it('10486 and 10422: the buyer goes back', async () => {
+    for (const code of ['10486', '10422'])
+      assert.equal((await play(details, `ACK=Failure&L_ERRORCODE0=${code}`)).kind, 'redirect')
+  })
+  it('another amount is told as it came', async () => {
+    const reply = await play(details, done.replace('92.00', '91.99'))
+    assert.ok(reply.kind === 'answer' && reply.amount === 9199)
+  })
+  it('no connection is not sent, anything else is unknown', async () => {
+    assert.equal((await play(new NotSent('ECONNREFUSED'))).kind, 'notSent')
+    assert.equal((await play(details, new Error('reset'))).kind, 'unknown')
+    assert.equal((await play(details, '<html>')).kind, 'unknown')
+    const noConnection = await play(details, new NotSent('ECONNREFUSED'))
+    assert.equal(noConnection.kind, 'notSent')
+  })
+  it('names are read without a prototype', () => assert.equal(readPairs('__proto__=x&ACK=Success').ACK, 'Success'))
+})
+
+describe('the files of redirect methods and partners', () => {
+  const own = readFileSync(new URL('../src/connectors/redirectMethods.json', import.meta.url), 'utf8')
+  const changed = (change: object) => {
+    const { SOFORTUEBERWEISUNG } = JSON.parse(own)
+    return JSON.stringify({ SOFORTUEBERWEISUNG: { ...SOFORTUEBERWEISUNG, ...change } })
+  }
+  it('ours is good', () =>
+    assert.deepEqual(
+      readRedirectMethods(own, 'own').map(({ brand }) => brand),
+      ['SOFORTUEBERWEISUNG', 'GIROPAY'],
+    ))
+  it('a bad one names the brand and the setting', () => {
+    for (const [change, name] of [
+      [{ types: ['RF'] }, 'types'],
+      [{ currencies: ['euro'] }, 'currencies'],
+      [{ endsAfterSeconds: 59 }, 'endsAfterSeconds'],
+      [{ endsAfterSeconds: 86_401 }, 'endsAfterSeconds'],
+      [{ statuses: { paid: '000.000.999' } }, 'statuses'],
+      [{ internal: { start: 'ftp://x', status: 'https://x' } }, 'internal'],
+      [{ answer: { status: 's' } }, 'answer'],
+      [{ colour: 'red' }, 'colour'],
+    ] as const)
+      assert.throws(
+        () => readRedirectMethods(changed(change), 'file'),
+        (error: Error) =>
+          error instanceof RedirectMethodError && error.message.includes('SOFORTUEBERWEISUNG') && error.message.includes(name),
+      )
+    assert.throws(() => readRedirectMethods('{', 'file'), RedirectMethodError)
+  })
+  it('wallet and directory files are checked without telling their secrets', () => {
+    const live = {
+      endpoint: 'https://w.example/nvp',
+      checkout: 'https://w.example',
+      credentials: { default: { user: 'u', password: 'geheim', signature: 's' } },
+    }
+    assert.ok(readWalletFile(JSON.stringify({ live }), 'f').live)
+    for (const bad of [
+      { live: { ...live, endpoint: 'http://w.example/' } },
+      { live: { ...live, credentials: { default: { password: 'geheim' } } } },
+      { internal: live },
+    ])
+      assert.throws(
+        () => readWalletFile(JSON.stringify(bad), 'f'),
+        (error: Error) => error instanceof PartnerError && !error.message.includes('geheim'),
+      )
+    assert.throws(() => readDirectoryFile(JSON.stringify({ live: { url: 'https://ds.example' } }), 'f'), PartnerError)
+  })
+  it('a bad file keeps the gateway from starting', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-methods-'))
+    const path = join(folder, 'methods.json')
+    writeFileSync(path, '{"X1":{"fields":{}}}')
+    assert.throws(() => readConfig({ REDIRECT_METHODS_FILE: path }, folder), ConfigError)
+    rmSync(folder, { recursive: true })
+  })
+})
+
+describe('a redirect method that is only configured', () => {
+  it('goes from the call to the final status without a line of code', async () => {
+    // Somebody else's API: other field names, other words, an API key.
+    const asked: { url: string; key: string | undefined; body: string }[] = []
+    let said = 'WAITING'
+    const bank = http.createServer(async (incoming, outgoing) => {
+      let body = ''
+      for await (const chunk of incoming) body += chunk
+      asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
+      const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper` }
+      outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum: '92.00', cur: 'EUR' }))
+    })
+    await new Promise<void>(resolve => bank.listen(0, '127.0.0.1', resolve))
+    const base = `http://127.0.0.1:${(bank.address() as AddressInfo).port}`
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-methods-'))
+    const path = join(folder, 'methods.json')
+    const method = {
+      types: ['PA', 'DB'],
+      needs: ['shopperResultUrl', 'virtualAccount.accountId'],
+      external: { start: `${base}/begin`, status: `${base}/look/{transactionId}`, headers: { 'X-Api-Key': 'k1' } },
+      fields: {
+        total: '{amount}',
+        return: '{back}',
+        hook: '{notice}',
+        who: '{virtualAccount.accountId}',
+        invoice: '{merchantInvoiceId}',
+      },
+      answer: { transactionId: 'ref', redirect: 'go', status: 'state', amount: 'sum', currency: 'cur' },
+      statuses: { PAID: '000.000.000', WAITING: '000.200.000', NO: '800.100.100' },
+    }
+    writeFileSync(path, JSON.stringify({ PAYSTAR: method }))
+    const bankAccount = { holder: 'Sandbox shop', number: 'DE89370400440532013000', bic: 'MARKDEF1100', country: 'DE' }
+    const seed = {
+      psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+      divisions: [
+        {
+          id: sandbox.divisionId,
+          name: 'Sandbox division',
+          merchants: [
+            {
+              id: sandbox.merchantId,
+              name: 'Sandbox merchant',
+              channels: [{ id: sandbox.entityId, name: 'Sandbox strict', settings: { bankAccount } }],
+            },
+          ],
+        },
+      ],
+    }
+    const gateway = await testGateway({ environment: { REDIRECT_METHODS_FILE: path }, seed })
+    try {
+      const fields = {
+        entityId: sandbox.entityId,
+        paymentType: 'DB',
+        amount: '92.00',
+        currency: 'EUR',
+        paymentBrand: 'PAYSTAR',
+        testMode: 'EXTERNAL',
+        shopperResultUrl: 'https://shop.example/',
+        merchantInvoiceId: 'invoice-secret',
+      }
+      const refused = await gateway.post('/v1/payments', fields)
+      assert.deepEqual([refused.status, refused.body.result.parameterErrors[0].name], [400, 'virtualAccount.accountId'])
+      assert.equal(asked.length, 0)
+      const { body } = await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane' })
+      assert.equal(body.result.code, '000.200.000')
+      assert.equal(asked[0]!.key, 'k1')
+      assert.match(asked[0]!.body, /total=92\.00.*who=jane/)
+      assert.doesNotMatch(asked[0]!.body, /invoice/)
+      const shopper = makeShopper()
+      assert.equal((await shopper.open(body.redirect.url)).location, `${base}/shopper`)
+      const back = body.redirect.url.replace('/r/', '/r/return/')
+      // Not decided yet: the shopper goes to the shop, the payment stays open.
+      assert.match((await shopper.open(back)).location!, /^https:\/\/shop\.example\/\?id=/)
+      said = 'PAID'
+      assert.match((await shopper.open(back)).location!, /^https:\/\/shop\.example\/\?id=/)
+      assert.equal(asked.at(-1)!.url, '/look/tx%201%2F2')
+      const final = (await gateway.get(`/v1/payments/${body.id}`, { entityId: sandbox.entityId })).body
+      assert.equal(final.result.code, '000.100.112')
+      assert.deepEqual(final.merchant.bankAccount, bankAccount)
+      // In the sandbox's own mode nobody answers for it.
+      const internal = await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane', testMode: 'INTERNAL' })
+      assert.deepEqual([internal.status, internal.body.result.code], [400, '900.100.600'])
+    } finally {
+      await gateway.stop()
+      bank.close()
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+describe('small parts', () => {
+  it('the shop’s address keeps what it has', () => {
+    const of = (url: string) => shopAddress(url, 'i', '/v1/payments/i')
+    const tail = 'id=i&resourcePath=%2Fv1%2Fpayments%2Fi'
+    assert.equal(of('https://shop.example'), `https://shop.example/?${tail}`)
+    assert.equal(of('https://shop.example/a?b=c'), `https://shop.example/a?b=c&${tail}`)
+    assert.equal(of('https://shop.example/a?'), `https://shop.example/a?${tail}`)
+    assert.equal(of('https://shop.example/a?b=c#d?e'), `https://shop.example/a?b=c&${tail}#d?e`)
+    assert.equal(of('https://shop.example/ü'), `https://shop.example/%C3%BC?${tail}`)
+  })
+  it('a merchant’s tail leads back to it, and nothing else does', () => {
+    for (const id of [sandbox.merchantId, '0'.repeat(32), 'f'.repeat(32), `${'0'.repeat(31)}1`])
+      assert.equal(merchantOfTail(merchantTail(id)), id)
+    for (const tail of ['', '-', 'A', 'z'.repeat(25), 'z'.repeat(26), '00', `0${merchantTail(sandbox.merchantId)}`])
+      assert.equal(merchantOfTail(tail), undefined, tail)
+  })
+  it('texts are escaped, pieces of html are not', () => {
+    const hostile = `<script>"'&`
+    assert.equal(
+      html`<p title="${hostile}">${html`<b>${hostile}</b>`}${false}${undefined}</p>`.html,
+      '<p title="&lt;script&gt;&quot;&#39;&amp;"><b>&lt;script&gt;&quot;&#39;&amp;</b></p>',
+    )
+  })
+  it('every language has every text, and the browser’s wish decides', () => {
+    for (const folder of ['../src/pages/redirect/languages/', '../src/simulators/languages/']) {
+      const url = new URL(folder, import.meta.url)
+      const names = (language: string) => Object.keys(JSON.parse(readFileSync(new URL(`${language}.json`, url), 'utf8'))).sort()
+      const languages = readLanguages(url)
+      assert.deepEqual([...languages.keys()].sort(), ['ar', 'de', 'en', 'es', 'fr', 'pt'])
+      for (const language of languages.keys()) assert.deepEqual(names(language), names('en'), language)
+      for (const [accepted, language] of [
+        ['de-AT,de;q=0.9,en;q=0.8', 'de'],
+        ['ja,fr;q=0.5', 'fr'],
+        ['en;q=0.1,pt-BR;q=0.9', 'pt'],
+        ['xx', 'en'],
+        ['de;q=0', 'en'],
+        ['', 'en'],
+        [undefined, 'en'],
+      ] as const)
+        assert.equal(chooseLanguage(languages, accepted).language, language, accepted)
+    }
+  })
+  it('amounts are written as people write them', () => {
+    assert.equal(moneyText('de', 9205, 'EUR'), '92,05\u00a0€')
+    assert.equal(moneyText('en', 999_999_999_999, 'USD'), '$9,999,999,999.99')
+  })
+})

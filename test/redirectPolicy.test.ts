@@ -1,0 +1,144 @@
+// Channels with a policy of their own: authentication always, refusal without it, live channels; and the ends of processes in the middle.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { makeShopper } from './support/shopper.ts'
+
+const channels = {
+  always: '5a11d0000000000000000000000000c3',
+  strictest: '5a11d0000000000000000000000000c4',
+  off: '5a11d0000000000000000000000000c5',
+  live: '5a11d0000000000000000000000000c6',
+}
+const settings = {
+  always: { threeDSecure: 'always' },
+  strictest: { threeDSecure: 'always', withoutAuthentication: 'refuse' },
+  off: { threeDSecure: 'off' },
+  live: { mode: 'live' },
+}
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await testGateway({
+    seed: {
+      psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+      divisions: [
+        {
+          id: sandbox.divisionId,
+          name: 'Sandbox division',
+          merchants: [
+            {
+              id: sandbox.merchantId,
+              name: 'Sandbox merchant',
+              channels: (Object.keys(channels) as (keyof typeof channels)[]).map(name => ({
+                id: channels[name],
+                name,
+                settings: settings[name],
+              })),
+            },
+          ],
+        },
+      ],
+    },
+  })
+})
+after(() => gateway.stop())
+
+const pay = async (channel: keyof typeof channels, number: string, more: Fields = {}): Promise<Body> => {
+  const { body } = await gateway.pay({
+    entityId: channels[channel],
+    ...visa,
+    'card.number': number,
+    shopperResultUrl: 'https://shop.example/',
+    ...more,
+  })
+  return body
+}
+const read = async (id: string, channel: keyof typeof channels): Promise<string> =>
+  (await gateway.get(`/v1/payments/${id}`, { entityId: channels[channel] })).body.result.code
+const finish = async (body: Body, channel: keyof typeof channels, auto: string): Promise<string> => {
+  assert.equal(body.result.code, '000.200.000', JSON.stringify(body))
+  await makeShopper().walk(`${body.redirect.url}?auto=${auto}`, gateway.baseUrl)
+  return read(body.id, channel)
+}
+
+describe('the channel decides', () => {
+  it('always: a challenge comes unasked, and cards that take no part go through', async () => {
+    assert.equal(await finish(await pay('always', '4200000000000018'), 'always', 'approve'), '000.100.110')
+    assert.equal((await pay('always', '4200000000000000')).result.code, '000.100.110')
+    assert.equal((await pay('always', '4200000000000018', { 'threeDSecure.disable': 'true' })).result.code, '000.100.110')
+    assert.equal(
+      (await pay('always', '4200000000000018', { 'customParameters[3DS2_enrolled]': 'false' })).result.code,
+      '000.100.110',
+    )
+  })
+  it('refuse: whatever cannot be authenticated is not authorized', async () => {
+    for (const [number, auto, code] of [
+      ['4200000000000018', 'unavailable', '100.390.107'],
+      ['4012001037461114', 'approve', '100.390.107'],
+      ['4200000000000018', 'approve', '000.100.110'],
+    ] as const)
+      assert.equal(await finish(await pay('strictest', number), 'strictest', auto), code)
+    assert.equal((await pay('strictest', '4532497088771651')).result.code, '100.390.110')
+    const { rows } = await gateway.pool.query(
+      `select count(*)::int as booked from journal where payment_id in (select payment_id from answers where result like 'threeDSecureRejected%')`,
+    )
+    assert.equal(rows[0].booked, 0)
+  })
+  it('always, where no directory server is configured: the setting decides, and says why', async () => {
+    const external = { testMode: 'EXTERNAL' }
+    const { body } = await gateway.post('/v1/threeDSecure', {
+      entityId: channels.always,
+      amount: '1.00',
+      currency: 'EUR',
+      ...visa,
+      ...external,
+      shopperResultUrl: 'https://shop.example/',
+    })
+    assert.equal(body.result.code, '600.200.201')
+  })
+  it('off: not even on request', async () => {
+    assert.equal((await pay('off', '4200000000000018', { 'customParameters[3DS2_enrolled]': 'true' })).result.code, '000.100.110')
+  })
+  it('live: the way back must be https', async () => {
+    for (const [url, code] of [
+      ['http://shop.example/', '200.300.404'],
+      ['https://shop.example/', '000.200.000'],
+    ] as const) {
+      const body = await pay('live', '4200000000000018', {
+        'customParameters[3DS2_enrolled]': 'true',
+        shopperResultUrl: url,
+        testMode: 'INTERNAL',
+      })
+      assert.equal(body.result.code, code)
+    }
+  })
+  it('a fraud warning of the issuer is never authorized, and data-only authentication is without a shift', async () => {
+    const wished = (flow: string) => ({ 'customParameters[3DS2_enrolled]': 'true', 'customParameters[3DS2_flow]': flow })
+    assert.equal(await finish(await pay('always', '4200000000000000', wished('fraud')), 'always', 'approve'), '100.390.118')
+    assert.equal(await finish(await pay('always', '4200000000000000', wished('inform')), 'always', 'approve'), '000.100.110')
+  })
+})
+
+describe('a process that dies', () => {
+  it('after it took the continuation leaves the payment to recovery, which reverses it', async () => {
+    const body = await pay('always', '4200000000000018')
+    // What a process does last before it dies: the row is gone, recovery knows.
+    await gateway.pool.query(
+      `with taken as (delete from continuations where payment_id = $1 returning *)
+       insert into due_work (kind, merchant_id, subject_id, due_at, details)
+       select 'recover', merchant_id, payment_id, now() + interval '90 seconds', jsonb_build_object('sealed', encode(sealed, 'base64')) from taken`,
+      [body.id],
+    )
+    await gateway.advance('2m')
+    await eventually(async () => (await read(body.id, 'always')) === '900.100.301', 'recovery reverses')
+  })
+  it('before it stored the continuation leaves an orphan, which is found and ended', async () => {
+    const body = await pay('always', '4200000000000018')
+    await gateway.pool.query('delete from continuations where payment_id = $1', [body.id])
+    await gateway.pool.query(`delete from due_work where subject_id = $1`, [body.id])
+    await gateway.restart()
+    await eventually(async () => (await read(body.id, 'always')) === '900.100.301', 'the orphan is found')
+  })
+})
