@@ -1,0 +1,89 @@
+// Whom the server runs as. PostgreSQL refuses root, so root hands it to an unprivileged user that can reach the data folder.
+
+import { type ChildProcess, execFileSync, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { dirname } from 'node:path'
+import { FolderError } from '../folder.ts'
+import type { Binaries } from './binaries.ts'
+
+/** Whom the server's processes run as, and the program put in front of them that makes it so. */
+export type Account = { name: string; uid: number; gid: number; prefix: string[]; options: SpawnOptions }
+
+/**
+ * PostgreSQL refuses to run as root. Root's gateway gives it to the owner of the data, or to `nobody`; where folders on
+ * the way are closed to that user (/root is), setpriv leaves the one ability to pass them.
+ */
+export function chooseAccount(folder: string, cluster: string, binaries: Binaries): Account {
+  // No PG* variables of the surroundings, and messages and times that do not depend on them.
+  const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
+  const options: SpawnOptions = { cwd: '/', env }
+  const own = process.getuid?.() ?? 0
+  const clusterOwner = existsSync(cluster) ? statSync(cluster).uid : undefined
+  if (own !== 0) {
+    if (clusterOwner !== undefined && clusterOwner !== own) {
+      const owner = accountOf(clusterOwner).name
+      throw new FolderError(
+        `The database in ${cluster} belongs to user ${owner}, but this gateway runs as ${accountOf(own).name}. ` +
+          `Start it as before, or hand the folder over: chown -R ${accountOf(own).name} ${folder}`,
+      )
+    }
+    return { ...accountOf(own), prefix: [], options }
+  }
+  const owners = [clusterOwner, statSync(folder).uid]
+  const account = accountOf(owners.find(uid => uid) ?? 'nobody')
+  // Root's own is a cluster put back from a backup by root.
+  if (clusterOwner === 0) execFileSync('chown', ['-hR', `${account.uid}:${account.gid}`, cluster])
+  const barrier = firstClosed(folder, account) ?? firstClosed(binaries.postgres, account)
+  if (barrier === undefined) return { ...account, prefix: [], options: { ...options, uid: account.uid, gid: account.gid } }
+  const prefix = [
+    'setpriv',
+    `--reuid=${account.uid}`,
+    `--regid=${account.gid}`,
+    '--clear-groups',
+    '--no-new-privs',
+    ...['--inh-caps', '--ambient-caps', '--bounding-set'].map(set => `${set}=-all,+dac_override`),
+    // Without it access(2), with which the server looks for its own files, ignores the ability (capabilities(7)).
+    '--securebits=+no_setuid_fixup',
+  ]
+  const probe = spawnSync('setpriv', [...prefix.slice(1), binaries.postgres, '--version'], { cwd: '/', env })
+  if (probe.status === 0) return { ...account, prefix, options }
+  throw new FolderError(
+    `PostgreSQL does not run as root, and user ${account.name} cannot reach ${barrier}. ` +
+      `Open that folder (chmod o+x ${barrier}), install setpriv (package util-linux), or start the gateway as an ordinary user.`,
+  )
+}
+
+function accountOf(who: number | string): { name: string; uid: number; gid: number } {
+  if (who === process.getuid?.()) {
+    try {
+      const { username, uid, gid } = userInfo()
+      return { name: username, uid, gid }
+    } catch {
+      return { name: String(who), uid: Number(who), gid: process.getgid?.() ?? Number(who) }
+    }
+  }
+  const lines = existsSync('/etc/passwd')
+    ? readFileSync('/etc/passwd', 'utf8')
+        .split('\n')
+        .map(line => line.split(':'))
+    : []
+  const found = lines.find(([name, , uid]) => name === who || uid === String(who))
+  if (found !== undefined) return { name: String(found[0]), uid: Number(found[2]), gid: Number(found[3]) }
+  const uid = typeof who === 'number' ? who : 65534
+  return { name: String(who), uid, gid: uid }
+}
+
+/** The first folder on the way, the last one included, that this user may not enter. */
+function firstClosed(path: string, { uid, gid }: { uid: number; gid: number }): string | undefined {
+  const above = path === dirname(path) ? undefined : firstClosed(dirname(path), { uid, gid })
+  if (above !== undefined) return above
+  const stat = statSync(path)
+  const bit = stat.uid === uid ? 0o100 : stat.gid === gid ? 0o010 : 0o001
+  return stat.mode & bit ? undefined : path
+}
+
+export function start(program: string, args: string[], account: Account, options: SpawnOptions): ChildProcess {
+  const [command = program, ...rest] = [...account.prefix, program, ...args]
+  return spawn(command, rest, { ...account.options, ...options })
+}

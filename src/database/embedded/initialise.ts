@@ -1,0 +1,58 @@
+// Makes the files of a new database.
+
+import { randomUUID } from 'node:crypto'
+import { chownSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { FolderError } from '../folder.ts'
+import { start } from './account.ts'
+import { type Place, user } from './place.ts'
+
+/** Makes them beside their place and moves them there in one step: what was interrupted is never taken for a database. */
+export async function initialise({ folder, cluster, binaries, account }: Place, fast: boolean): Promise<void> {
+  if (existsSync(cluster)) throw new FolderError(`${cluster} exists but holds no database. Move it away, then start again.`)
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith('postgres.new-')) rmSync(join(folder, name), { recursive: true, force: true })
+  }
+  const draft = `${cluster}.new-${randomUUID()}` // a name of its own: an interrupted initdb may still be writing to the last one
+  mkdirSync(draft, { mode: 0o700 })
+  if (process.getuid?.() === 0) chownSync(draft, account.uid, account.gid)
+  const initdb = start(
+    binaries.initdb,
+    [
+      '-D',
+      draft,
+      `--username=${user}`,
+      '--auth=trust',
+      '--encoding=UTF8',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+      '--data-checksums',
+      ...(fast ? ['--no-sync'] : []),
+    ],
+    account,
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  let complaint = ''
+  initdb.stderr?.on('data', chunk => {
+    complaint += chunk
+  })
+  const status = await new Promise(resolve => {
+    initdb.once('error', error => resolve(error.message))
+    initdb.once('close', (code, signal) => resolve(code ?? signal))
+  })
+  if (status !== 0) {
+    rmSync(draft, { recursive: true, force: true })
+    throw new FolderError(
+      `PostgreSQL could not make its files in ${folder} as user ${account.name} (${status}). ${complaint.trim()}`,
+    )
+  }
+  renameSync(draft, cluster)
+  if (!fast) syncFolder(folder)
+}
+
+/** A renamed folder survives a power failure only when the folder that names it has been forced to the disk. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  fsyncSync(handle)
+  closeSync(handle)
+}

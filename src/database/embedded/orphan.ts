@@ -1,0 +1,60 @@
+// What a killed gateway left running: its database server is stopped before a new one starts on the same folder.
+
+import { spawnSync } from 'node:child_process'
+import { readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FolderError } from '../folder.ts'
+import { isSameProcess, processIdentity } from '../running.ts'
+import { patienceMs } from './place.ts'
+
+/** Stops the server that a killed gateway left on this folder. Nothing is ever sent to a process that is not it. */
+export async function stopOrphan(cluster: string, say: (text: string) => void): Promise<void> {
+  const pidFile = join(cluster, 'postmaster.pid')
+  let lines: string[]
+  try {
+    lines = readFileSync(pidFile, 'utf8').split('\n')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw new FolderError(`${pidFile} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
+  }
+  const pid = Number(lines[0])
+  const identity = processIdentity(pid)
+  if (identity === undefined || !isServerOn(pid, cluster)) {
+    // A pid that is somebody else's since a crash of the machine, or a dead process that nobody collects, PostgreSQL takes
+    // for a living server. It passes over its parent's pid, and still looks for sessions that outlived the old server;
+    // deleting the file would prevent that.
+    writeFileSync(pidFile, [process.pid, ...lines.slice(1)].join('\n'))
+    return
+  }
+  say(`Stopping the database server that an earlier gateway left running (pid ${pid}) ...`)
+  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
+    // fast shutdown; then at once, to be recovered at the next start
+    try {
+      process.kill(pid, signal)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code !== 'ESRCH')
+        throw new FolderError(`A database server of another user runs on ${cluster} (pid ${pid}). Stop it first.`)
+    }
+    for (const until = Date.now() + patienceMs; Date.now() < until; await sleep(25)) {
+      if (!isSameProcess(pid, identity)) return
+    }
+  }
+  throw new FolderError(`The database server on ${cluster} (pid ${pid}) does not stop. Stop it by hand, then start again.`)
+}
+
+/** Whether the process is a PostgreSQL server whose data folder this is: its working folder, or else its arguments, say so. */
+function isServerOn(pid: number, cluster: string): boolean {
+  if (process.platform !== 'linux') {
+    const line = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? ''
+    return line.includes('postgres') && line.includes(` -D ${cluster} `)
+  }
+  try {
+    const args = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+    if (!/(^|\/)postgres$/.test(args[0] ?? '')) return false
+    return args[args.indexOf('-D') + 1] === cluster || readlinkSync(`/proc/${pid}/cwd`) === cluster
+  } catch {
+    return false // ended in this moment, or not ours to look at
+  }
+}

@@ -1,0 +1,15 @@
+// What a start works with.
+
+import type { Account } from './account.ts'
+import type { Binaries } from './binaries.ts'
+
+/** DATA_DIR, the folders in it, the programs and whom they run as. */
+export type Place = { folder: string; cluster: string; socketFolder: string; binaries: Binaries; account: Account }
+
+/** Part of the socket's name, no TCP port. */
+export const port = 5432
+export const user = 'tollgate'
+export const database = 'tollgate'
+
+/** How long a server may be silent while it starts or stops. */
+export const patienceMs = 30_000
