@@ -121,6 +121,28 @@ describe('the channel decides', () => {
   })
 })
 
+describe('a public name that leads nowhere from the machine itself', () => {
+  it('keeps neither challenge nor transfer from ending', async () => {
+    const named = await testGateway({ environment: { PUBLIC_URL: 'http://pay.invalid' } })
+    try {
+      const shopper = makeShopper('en', url => url.replace('http://pay.invalid', named.baseUrl))
+      for (const fields of [
+        { 'card.number': '4200000000000042', 'customParameters[3DS2_enrolled]': 'true' },
+        { paymentBrand: 'SOFORTUEBERWEISUNG', 'card.number': '', 'card.cvv': '' },
+      ]) {
+        const { body } = await named.pay({ shopperResultUrl: 'https://shop.example/', ...fields })
+        assert.match(body.redirect.url, /^http:\/\/pay\.invalid\/r\//)
+        const seen = await shopper.walk(`${body.redirect.url}?auto=approve`, 'http://pay.invalid')
+        assert.match(seen.location!, /^https:\/\/shop\.example\//)
+        const final = await named.get(`/v1/payments/${body.id}`, { entityId: sandbox.entityId })
+        assert.equal(final.body.result.code, '000.100.110')
+      }
+    } finally {
+      await named.stop()
+    }
+  })
+})
+
 describe('a process that dies', () => {
   it('after it took the continuation leaves the payment to recovery, which reverses it', async () => {
     const body = await pay('always', '4200000000000018')

@@ -2,6 +2,8 @@
 // wallet and at the bank, forged and repeated returns, races and the ends of time.
 
 import assert from 'node:assert/strict'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { type ResultName, results } from '../src/contract/results/results.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -672,6 +674,25 @@ describe('at the same time', () => {
     const [one, two] = await Promise.all([send(), send()])
     assert.equal(one.text, two.text)
     assert.equal((await send()).text, one.text)
+  })
+})
+
+describe('the merchant hears of it', () => {
+  it('twice: that the payment is pending, and how it ended', async () => {
+    const heard: string[] = []
+    const receiver = http.createServer((incoming, outgoing) => {
+      heard.push(incoming.method!)
+      incoming.resume()
+      outgoing.end()
+    })
+    await new Promise<void>(resolve => receiver.listen(0, '127.0.0.1', resolve))
+    const notificationUrl = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`
+    const started = await begin(secure('4200000000000018', { notificationUrl }))
+    await eventually(async () => heard.length === 1, 'the pending payment is announced')
+    is(await finish(started, 'approve'), 'succeededInTestMode')
+    await eventually(async () => heard.length === 2, 'its end is announced')
+    receiver.closeAllConnections()
+    receiver.close()
   })
 })
 

@@ -270,7 +270,8 @@ export async function insertFollowUp(
 export async function insertPending(db: Connection, payment: Payment, recoverAt: number, now: number): Promise<void> {
   await db.query(
     `with waiting as (
-       insert into due_work (kind, merchant_id, subject_id, due_at) values ('recover', $1, $2, $5) on conflict do nothing)
+       insert into due_work (kind, merchant_id, subject_id, due_at) values ('recover', $1, $2, $5)
+       on conflict (kind, merchant_id, subject_id) do update set due_at = least(due_work.due_at, excluded.due_at))
      insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
      values ($1, $2, 1, 'PAYMENT', $3, $4, $6, $7) on conflict do nothing`,
     [

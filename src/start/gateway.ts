@@ -62,9 +62,10 @@ export async function startGateway(parts: Parts): Promise<Running> {
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)
   const simulatorPages = () => `${publicUrl()}/simulators`
+  const home = () => ({ host: config.host, port, tls: config.tls !== undefined })
   const sandbox = config.mode === 'sandbox'
   const ownSimulators =
-    sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages) : undefined
+    sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages, home) : undefined
   const simulatorsUrl = sandbox ? (parts.simulatorsUrl ?? ownSimulators?.url) : undefined
   const { connectors, methods } = makeConnectors(config, {
     clock,

@@ -2,6 +2,7 @@
 // browsers reach it through the gateway's own address, below /simulators/, so that one port is enough.
 
 import http, { type IncomingMessage } from 'node:http'
+import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock, Random } from '../clock.ts'
@@ -14,25 +15,23 @@ export type Simulators = { readonly url: string; stop(): Promise<void> }
 
 const bodyMax = 300_000
 
-/** `publicUrl`: where browsers reach what is served here. */
-export async function startSimulators(clock: Clock, random: Random, publicUrl: () => string): Promise<Simulators> {
+/** Where the gateway listens, for the simulators beside it: its public name need not lead anywhere from this machine. */
+export type Home = { readonly host: string; readonly port: number; readonly tls: boolean }
+
+/** `simulatorPages`: where browsers reach what is served here. */
+export async function startSimulators(
+  clock: Clock,
+  random: Random,
+  simulatorPages: () => string,
+  home: () => Home,
+): Promise<Simulators> {
   const world: World = {
     time: () => clock.real(),
     uuid: random.uuid,
     bytes: random.bytes,
     wait: milliseconds => wait(milliseconds, undefined, { ref: false }).then(() => undefined),
-    publicUrl,
-    async post(url, contentType, body) {
-      const headers = { 'Content-Type': contentType }
-      const response = await fetch(url, {
-        method: 'POST',
-        redirect: 'manual',
-        headers,
-        body,
-        signal: AbortSignal.timeout(10_000),
-      })
-      return { status: response.status, body: await response.text() }
-    },
+    publicUrl: simulatorPages,
+    post: (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }
   const simulators: readonly Simulator[] = [issuer(world), walletSimulator(world), bank(world)]
   const server = http.createServer(async (incoming, outgoing) => {
@@ -80,4 +79,32 @@ async function answer(simulators: readonly Simulator[], incoming: IncomingMessag
     if (told) return told
   }
   return text(404, 'There is nothing here.')
+}
+
+/** Posts a notice to the gateway itself. Its certificate is not looked at: the call does not leave this machine's sandbox. */
+function postHome({ host, port, tls }: Home, { pathname, host: name }: URL, contentType: string, body: string) {
+  const here = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return new Promise<{ status: number; body: string }>((resolve, reject) => {
+    const options = {
+      host: here,
+      port,
+      method: 'POST',
+      path: pathname,
+      headers: { Host: name, 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) },
+      timeout: 10_000,
+    }
+    const request = tls ? https.request({ ...options, rejectUnauthorized: false }) : http.request(options)
+    request.once('error', reject)
+    request.once('timeout', () => request.destroy(new Error('no answer')))
+    request.once('response', response => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (part: string) => {
+        text += part
+      })
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
+      response.once('error', reject)
+    })
+    request.end(body)
+  })
 }

@@ -18,7 +18,8 @@ export const startWorkers = {
     // One set of simulators for all, because a shopper's requests reach any of the workers.
     let port = config.port
     const pages = () => `${publicUrlOf(config, port)}/simulators`
-    const simulators = config.mode === 'sandbox' ? await startSimulators(systemClock, systemRandom, pages) : undefined
+    const home = () => ({ host: config.host, port, tls: config.tls !== undefined })
+    const simulators = config.mode === 'sandbox' ? await startSimulators(systemClock, systemRandom, pages, home) : undefined
     const order: Order = { connection, ...(simulators && { simulatorsUrl: simulators.url }) }
     const fork = () =>
       new Promise<{ worker: Worker; port: number }>((resolve, reject) => {

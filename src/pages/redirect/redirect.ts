@@ -177,7 +177,7 @@ export function redirectPages(
       }
       if (!isSameSession(request, found)) return wrongSession(request, found, at.payment)
       if (at.at === 'answered')
-        gateway.log.info({ audit: 'returnedAgain', paymentId: at.payment.id }, 'the shopper came back again')
+        gateway.log.debug({ audit: 'returnedAgain', paymentId: at.payment.id }, 'the shopper came back again')
       if (at.at === 'step') {
         const { step } = at
         const returned = connectorOf(at.payment).readReturn!(arrival(at))
@@ -237,7 +237,7 @@ export function redirectPages(
       const connector = connectorOf(at.payment)
       if (at.at !== 'step') {
         await takeLateNotice(gateway, at.payment)
-        gateway.log.info(
+        gateway.log.debug(
           { audit: 'returnedAgain', paymentId: at.payment.id },
           'a notice came for a payment that does not wait for one',
         )

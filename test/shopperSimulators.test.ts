@@ -1,0 +1,148 @@
+// The other side on its own: the wallet's endpoint as a client without our code would meet it, and an issuer that takes nothing for granted.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { encodeMessage, wrongFields } from '../src/connectors/threeDSecure/messages.ts'
+import { type Asked, readerOf, type Told, type World } from '../src/simulators/exchange.ts'
+import { issuer } from '../src/simulators/threeDSecure/issuer.ts'
+import { simulatorCredentials, walletSimulator } from '../src/simulators/wallet/wallet.ts'
+
+let time = 0
+let drawn = 0
+const world: World = {
+  time: () => time,
+  uuid: () => `00000000-0000-4000-8000-${String(++drawn).padStart(12, '0')}`,
+  bytes: count => Buffer.alloc(count, ++drawn),
+  wait: async () => {},
+  post: async () => ({ status: 200, body: '' }),
+  publicUrl: () => 'https://pay.example/simulators',
+}
+const asked = (method: string, path: string, body: string, query = ''): Asked => ({
+  method,
+  path,
+  body,
+  query: new URLSearchParams(query),
+  headers: {},
+  ...readerOf('en'),
+})
+
+const wallet = walletSimulator(world)
+const { user, password, signature } = simulatorCredentials
+const call = async (METHOD: string, pairs: Record<string, string>, credentials: Record<string, string> = {}) => {
+  const form = new URLSearchParams({
+    USER: user,
+    PWD: password,
+    SIGNATURE: signature,
+    VERSION: '124.0',
+    METHOD,
+    ...pairs,
+    ...credentials,
+  })
+  const { body } = (await wallet(asked('POST', '/wallet/nvp', form.toString()))) as Told
+  return Object.fromEntries(new URLSearchParams(body))
+}
+const order = (more: Record<string, string> = {}) => ({
+  PAYMENTREQUEST_0_AMT: '92.00',
+  PAYMENTREQUEST_0_CURRENCYCODE: 'EUR',
+  PAYMENTREQUEST_0_PAYMENTACTION: 'Sale',
+  RETURNURL: 'https://pay.example/back',
+  CANCELURL: 'https://pay.example/cancel',
+  ...more,
+})
+/** A checkout that a buyer has agreed to. */
+async function agreed(buyer = 'verified') {
+  const { TOKEN } = await call('SetExpressCheckout', order())
+  const form = new URLSearchParams({ token: TOKEN!, action: 'agree', buyer })
+  const { headers } = (await wallet(asked('POST', '/wallet/decide', form.toString()))) as Told
+  return { TOKEN: TOKEN!, PAYERID: new URL(headers.Location!).searchParams.get('PayerID')! }
+}
+
+describe('the wallet', () => {
+  it('checks credentials, methods and addresses', async () => {
+    for (const wrong of [{ USER: 'x' }, { PWD: 'x' }, { SIGNATURE: '' }])
+      assert.equal((await call('SetExpressCheckout', order(), wrong)).L_ERRORCODE0, '10002')
+    assert.equal((await call('toString', order())).L_ERRORCODE0, '81002')
+    assert.equal((await call('SetExpressCheckout', order({ RETURNURL: 'nowhere' }))).L_ERRORCODE0, '10471')
+  })
+  it('wants sums that add up, to the hundredth', async () => {
+    const cart = (item: string, total: string) =>
+      order({
+        L_PAYMENTREQUEST_0_AMT0: item,
+        L_PAYMENTREQUEST_0_QTY0: '2',
+        PAYMENTREQUEST_0_ITEMAMT: total,
+        PAYMENTREQUEST_0_SHIPPINGAMT: '2.00',
+      })
+    assert.equal((await call('SetExpressCheckout', cart('45.00', '90.00'))).ACK, 'Success')
+    for (const [item, total] of [
+      ['45.01', '90.00'],
+      ['45.00', '90.01'],
+      ['45.00', '89.99'],
+    ] as const)
+      assert.equal((await call('SetExpressCheckout', cart(item, total))).L_ERRORCODE0, '10413')
+  })
+  it('a token lives three hours, not longer', async () => {
+    const { TOKEN } = await call('SetExpressCheckout', order())
+    time += 3 * 3_600_000 - 1
+    assert.equal((await call('GetExpressCheckoutDetails', { TOKEN: TOKEN! })).ACK, 'Success')
+    time += 1
+    assert.equal((await call('GetExpressCheckoutDetails', { TOKEN: TOKEN! })).L_ERRORCODE0, '10411')
+    assert.equal((await call('DoExpressCheckoutPayment', { ...order(), TOKEN: TOKEN!, PAYERID: 'X' })).L_ERRORCODE0, '10411')
+  })
+  it('pays once: the same message again is the same answer, another one is 10415', async () => {
+    const checkout = await agreed()
+    const first = await call('DoExpressCheckoutPayment', { ...order(), ...checkout, MSGSUBID: 'one' })
+    const again = await call('DoExpressCheckoutPayment', { ...order(), ...checkout, MSGSUBID: 'one' })
+    assert.equal(first.PAYMENTINFO_0_TRANSACTIONID, again.PAYMENTINFO_0_TRANSACTIONID)
+    assert.equal((await call('DoExpressCheckoutPayment', { ...order(), ...checkout, MSGSUBID: 'two' })).L_ERRORCODE0, '10415')
+  })
+  it('pays nothing for another payer, another amount, or a buyer who has not agreed', async () => {
+    const checkout = await agreed()
+    assert.equal((await call('DoExpressCheckoutPayment', { ...order(), ...checkout, PAYERID: 'OTHER' })).L_ERRORCODE0, '10419')
+    assert.equal(
+      (await call('DoExpressCheckoutPayment', { ...order({ PAYMENTREQUEST_0_AMT: '92.01' }), ...checkout })).L_ERRORCODE0,
+      '10413',
+    )
+    const { TOKEN } = await call('SetExpressCheckout', order())
+    assert.equal((await call('DoExpressCheckoutPayment', { ...order(), TOKEN: TOKEN!, PAYERID: '' })).L_ERRORCODE0, '10419')
+  })
+  it('refunds no more than was paid, and a repeated refund only once', async () => {
+    const checkout = await agreed()
+    const { PAYMENTINFO_0_TRANSACTIONID: TRANSACTIONID } = await call('DoExpressCheckoutPayment', { ...order(), ...checkout })
+    const refund = (AMT: string, MSGSUBID: string) =>
+      call('RefundTransaction', { TRANSACTIONID: TRANSACTIONID!, REFUNDTYPE: 'Partial', AMT, CURRENCYCODE: 'EUR', MSGSUBID })
+    assert.equal((await refund('50.00', 'a')).ACK, 'Success')
+    assert.equal((await refund('50.00', 'a')).ACK, 'Success')
+    assert.equal((await refund('42.01', 'b')).L_ERRORCODE0, '10009')
+    assert.equal((await refund('42.00', 'c')).ACK, 'Success')
+  })
+})
+
+describe('the issuer', () => {
+  const acs = issuer(world)
+  const ds = async (message: object) => JSON.parse(((await acs(asked('POST', '/ds', JSON.stringify(message)))) as Told).body)
+  const preq = { messageType: 'PReq', messageVersion: '2.2.0', threeDSServerTransID: world.uuid(), threeDSServerRefNumber: 'REF' }
+
+  it('names its ranges, and refuses malformed messages by field', async () => {
+    const ranges = await ds(preq)
+    assert.deepEqual(wrongFields('PRes', ranges), [])
+    assert.ok(ranges.cardRangeData.length > 30)
+    const { threeDSServerRefNumber: _left, ...without } = preq
+    const error = await ds(without)
+    assert.deepEqual([error.messageType, error.errorCode, error.errorDescription], ['Erro', '203', 'threeDSServerRefNumber'])
+    assert.equal((await ds({ messageType: 'CReq' })).errorCode, '101')
+    assert.equal((await ds([])).messageType, 'Erro')
+  })
+  it('knows no challenge that it did not make', async () => {
+    const creq = {
+      messageType: 'CReq',
+      messageVersion: '2.2.0',
+      threeDSServerTransID: world.uuid(),
+      acsTransID: world.uuid(),
+      challengeWindowSize: '05',
+    }
+    for (const body of [`creq=${encodeMessage(creq)}`, 'creq=x', '']) {
+      const { status } = (await acs(asked('POST', '/acs/challenge', body))) as Told
+      assert.equal(status, 404)
+    }
+  })
+})
