@@ -248,6 +248,16 @@ test('notificationUrl gets the envelope with a secret of its channel, or the old
   await gateway.pool.query(`update entities set settings = settings - 'notificationUrlForm' where id = $1`, [sandbox.entityId])
 })
 
+test('a notificationUrl that may not be called is given up at once, and delays nothing', async () => {
+  const paid = await gateway.pay({ notificationUrl: 'http://169.254.169.254/latest/' })
+  const { rows } = await gateway.pool.query("select id from endpoints where kind = 'request' and state = 'active'")
+  const [delivery] = await settled(rows[0].id.replaceAll('-', ''), 'given up', 1)
+  assert.deepEqual(
+    [delivery!.paymentId, delivery!.lastFailure],
+    [paid.body.id, 'the URL must not name a private or special address'],
+  )
+})
+
 test('after all this the books balance', async () => {
   const check = await eventually(async () => {
     const found = await checkNotifications(gateway.pool)

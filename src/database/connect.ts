@@ -22,6 +22,7 @@ pg.types.setTypeParser(1184, text => new Date(text).getTime())
 pg.types.setTypeParser(1082, text => text)
 
 export function connect(options: pg.PoolConfig, onError: (error: Error) => void): Database {
+  let closed = false
   const pool = (name: string, max: number) => {
     const made = new pg.Pool({
       ...options,
@@ -30,13 +31,15 @@ export function connect(options: pg.PoolConfig, onError: (error: Error) => void)
       connectionTimeoutMillis: 5000,
       idleTimeoutMillis: 0,
     })
-    made.on('error', onError) // a server that goes away must not end the process
+    // A server that goes away must not end the process; when the pools are closed it may go before they have said goodbye.
+    made.on('error', error => closed || onError(error))
     return made
   }
   const pools = { work: pool('work', 10), paymentLane: pool('payments', 1), answerLane: pool('answers', 1) }
   return {
     ...pools,
     async close() {
+      closed = true
       await Promise.all(Object.values(pools).map(pool => pool.end()))
     },
   }

@@ -4,7 +4,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { scrub } from '../log.ts'
-import { type Egress, findTarget, type Resolve } from './address.ts'
+import { type Egress, findTarget, type Resolve, urlRefusal } from './address.ts'
 
 export type Call = {
   readonly method: 'POST' | 'GET'
@@ -22,6 +22,8 @@ export type Called = {
   readonly milliseconds: number
   /** Seconds that the receiver asks us to wait. */
   readonly retryAfter?: number
+  /** Nobody was called: the URL itself may not be called, now or later. */
+  readonly forbidden?: true
   /** Our own process ended: this says nothing about the receiver. */
   readonly brokenOff?: true
 }
@@ -40,7 +42,15 @@ export function caller(egress: Egress, resolve: Resolve, ended?: AbortSignal, li
     const milliseconds = () => Math.round(performance.now() - started)
     const target = await within(findTarget(call.url, egress, resolve), limits.seconds)
     if (target === 'tooLate') return { failure: 'the name was not resolved in time', answer: '', milliseconds: milliseconds() }
-    if ('refused' in target) return { failure: `the URL ${target.refused}`, answer: '', milliseconds: milliseconds() }
+    if ('refused' in target) {
+      const forGood = urlRefusal(call.url, egress) !== undefined
+      return {
+        failure: `the URL ${target.refused}`,
+        answer: '',
+        milliseconds: milliseconds(),
+        ...(forGood && { forbidden: true }),
+      }
+    }
     return new Promise(done => {
       let over = false
       const chunks: Buffer[] = []

@@ -41,6 +41,7 @@ export function readNotifications(gateway: Gateway, pendingPayload: PendingPaylo
     const endpoint = await cursorCalled(gateway, merchantId, channelId, name)
     if (!endpoint) return wrong('name', 'is the name of an endpoint that is called, not read, or of another channel')
     const until = gateway.clock.real() + Number(wait) * 1000
+    await fanOut(gateway, true) // what was answered before this reading can be read
     let read = await readCursor(gateway, endpoint, Number(after), atOnce, pendingPayload)
     while (read.length === 0 && gateway.clock.real() < until) {
       await pause(100)

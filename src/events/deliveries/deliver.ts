@@ -5,7 +5,7 @@ import { type Repeated, repeat } from '../../due/repeat.ts'
 import type { Gateway } from '../../gateway.ts'
 import { type Call, type Called, isAcknowledged } from '../call.ts'
 import { closeEndpoint, secretsOf } from '../endpoints/endpoint.ts'
-import { nextAttempt } from '../ladder.ts'
+import { givenUpAfter, nextAttempt } from '../ladder.ts'
 import { envelope, onTheWire } from '../notification.ts'
 import type { Taken } from './delivery.ts'
 import { fanOut, fanOutBatch } from './fanOut.ts'
@@ -17,13 +17,17 @@ export const leaseMilliseconds = 60_000
 /** What is told of a payment that has no answer yet. */
 export type PendingPayload = (delivery: Taken) => Promise<string>
 
+// Where a dead endpoint has a longer backlog than it has room for, some wait in vain: they end here, a day after their last attempt could be.
+const outdatedAfter = givenUpAfter + 86_400_000
+
 export type Deliver = (delivery: Taken) => Promise<Called | undefined>
 
 /** Makes one attempt and stores how it ended. */
 export function deliverer(gateway: Gateway, attempts: AttemptLane, pendingPayload: PendingPayload): Deliver {
   return async delivery => {
     const { merchantId, endpointId, position } = delivery
-    const called = delivery.kind === 'cursor' ? undefined : await attempt(gateway, delivery, pendingPayload)
+    const outdated = gateway.directory.businessTime(merchantId) - delivery.emittedAt > outdatedAfter
+    const called = delivery.kind === 'cursor' || outdated ? undefined : await attempt(gateway, delivery, pendingPayload)
     if (called?.brokenOff) {
       await releaseDelivery(gateway.database.work, delivery)
       return called
@@ -31,8 +35,9 @@ export function deliverer(gateway: Gateway, attempts: AttemptLane, pendingPayloa
     const now = gateway.directory.businessTime(merchantId)
     const acknowledged = called !== undefined && isAcknowledged(called)
     const gone = called?.status === 410
+    const inVain = gone || (called?.forbidden === true && delivery.kind === 'request')
     const asked = called?.status === 429 || called?.status === 503 ? called.retryAfter : undefined
-    const wait = called === undefined || gone ? undefined : nextAttempt(delivery.attempts, now - delivery.emittedAt, asked)
+    const wait = called === undefined || inVain ? undefined : nextAttempt(delivery.attempts, now - delivery.emittedAt, asked)
     await attempts({
       merchantId,
       endpointId,
@@ -41,7 +46,7 @@ export function deliverer(gateway: Gateway, attempts: AttemptLane, pendingPayloa
       attemptedAt: now,
       milliseconds: called?.milliseconds ?? 0,
       status: called?.status ?? null,
-      failure: called === undefined ? 'was not read in 30 days' : (called.failure ?? null),
+      failure: called === undefined ? 'not taken in 30 days' : (called.failure ?? null),
       answer: called?.answer ?? '',
       acknowledged,
       state: acknowledged ? 'acknowledged' : wait === undefined ? 'given up' : 'scheduled',

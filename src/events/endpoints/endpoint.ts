@@ -154,7 +154,8 @@ export async function closeEndpoint(
   state: 'disabled' | 'deleted',
   businessNow: number,
 ): Promise<{ givenUp: number } | Refused> {
-  return changeLocked(parts, merchantId, id, async db => {
+  return changeLocked(parts, merchantId, id, async (db, endpoint) => {
+    if (state === 'disabled' && endpoint.kind !== 'webhook') return { refused: 'Only a webhook can be disabled.' }
     await setState(db, merchantId, id, state)
     return { givenUp: await giveUpAll(db, merchantId, id, businessNow) }
   })
