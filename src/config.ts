@@ -21,6 +21,7 @@ export type Config = {
   readonly workers: number
   readonly logLevel: LogLevel
   readonly seedFile?: string
+  readonly acquirersFile?: string
   /** Keys are read or made last, when DATA_DIR is ours. */
   keys(random: () => Buffer): Keys
 }
@@ -92,6 +93,9 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   }
   const seedFile = setting('SEED_FILE')
   if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
+  const acquirersFile = setting('ACQUIRERS_FILE')
+  if (acquirersFile !== undefined && !existsSync(acquirersFile))
+    fail('ACQUIRERS_FILE', `names ${acquirersFile}, which does not exist`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
   if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
@@ -109,6 +113,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(tls && { tls }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
+    ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),
     keys: random => readKeys(setting, mode, dataDir, random),
   }
 }

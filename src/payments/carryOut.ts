@@ -84,8 +84,8 @@ export async function settle(
   updates: boolean,
 ): Promise<Said> {
   const { payment, rootType } = carried
-  const { result, followUp } = judged(payment, reply)
   const answered = reply.kind === 'answer' ? reply : undefined
+  const { result, followUp = answered?.leaves } = judged(payment, reply)
   const stored = answerRow(gateway, payment, rootType, result, {
     kept: answered?.kept ?? {},
     outcome: {
@@ -210,6 +210,9 @@ export function operationOf(
     currency: payment.currency,
     fields: new Map(payment.record.fields.filter(([name]) => name !== 'merchantInvoiceId')),
     receivedAt: payment.receivedAt,
+    ...(payment.record.prepared && { prepared: payment.record.prepared }),
+    ...(payment.record.remains !== undefined && { remains: payment.record.remains }),
+    ...(payment.type === 'RV' && payment.record.releasesAtIssuer === false && { withoutMessage: true }),
     ...(card && { card }),
     ...more,
   }

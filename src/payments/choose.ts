@@ -54,6 +54,8 @@ export function choose(values: Values, channel: Channel, connectors: Connectors,
   const connector = cardConnector(connectors, mode)
   if (typeof connector === 'string') return keep(connector)
   if (connector.operations[type] === undefined) return keep('channelLacksType')
+  const unsendable = connector.refuses?.({ type, channel, mode, brand: brand.name, amount, currency, now })
+  if (unsendable) return keep(unsendable, 'amount', 'cannot be sent to the acquirer in this currency')
   return { type, capture: asked === 'PA.CP', amount, currency, mode, brand: brand.name, connector, card }
 }
 

@@ -1,7 +1,7 @@
 // A first payment: PA, DB, CD or PA.CP.
 
 import { timeOrderedId } from '../clock.ts'
-import type { Card } from '../connectors/connector.ts'
+import type { Asked, Card } from '../connectors/connector.ts'
 import { hundredths } from '../contract/amounts.ts'
 import type { Known } from '../contract/parameters/table.ts'
 import type { Gateway } from '../gateway.ts'
@@ -75,9 +75,21 @@ function paymentOf(gateway: Gateway, request: PaymentRequest, choice: Choice | R
       fields: [...keptFields(values, known), ['descriptor', descriptorFor(channel, id, values.get('descriptor'))]],
       ...(number !== undefined && number.length > 8 && { card: maskedCard(number) }),
       ...(chosen?.capture && { captureAtOnce: true as const }),
+      ...(chosen?.connector.prepare && { prepared: chosen.connector.prepare(askedOf(chosen, channel, now)) }),
     },
   }
 }
+
+const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel: Channel, now: number): Asked => ({
+  type,
+  channel,
+  mode,
+  brand,
+  amount,
+  currency,
+  bin: card.number.slice(0, 8),
+  now,
+})
 
 // These stand in columns of their own, or are replaced.
 const elsewhere: ReadonlySet<string> = new Set(['paymentType', 'paymentBrand', 'amount', 'currency', 'descriptor'])

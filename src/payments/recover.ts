@@ -67,6 +67,22 @@ export const reverse: DueHandler = async (gateway, item) => {
   return 'done'
 }
 
+/** Due work of kind `release`: what a partial capture left of the hold goes free at the issuer. Its subject is the capture. */
+export const release: DueHandler = async (gateway, item) => {
+  const found = await findCarried(gateway, item.merchantId, item.subjectId)
+  if (!found?.connector) return 'done'
+  const { payment, root, connector } = found
+  const operation = operationOf(
+    gateway,
+    payment,
+    { type: 'RV', releasing: true, attempt: item.attempts, reference: referenceOf(root) },
+    await openCard(gateway, root),
+  )
+  const reply = await askAgain(connector, operation, 'repeat')
+  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
+  return 'done'
+}
+
 async function findCarried(
   gateway: Gateway,
   merchantId: string,

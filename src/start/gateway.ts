@@ -6,6 +6,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
+import type { AcquirerOptions, Address } from '../connectors/acquirer.ts'
+import type { Connector } from '../connectors/connector.ts'
 import type { Connectors } from '../connectors/index.ts'
 import { connect } from '../database/connect.ts'
 import { type DueHandlers, startWorker } from '../due/worker.ts'
@@ -15,10 +17,12 @@ import { makeServer } from '../http/server.ts'
 import { openDirectory } from '../merchants/directory.ts'
 import { takeLateReply } from '../payments/carryOut.ts'
 import { startErasing } from '../payments/erase.ts'
-import { recover, reverse, startSweeping } from '../payments/recover.ts'
+import { recover, release, reverse, startSweeping } from '../payments/recover.ts'
 import { answerLane, paymentLane } from '../payments/store.ts'
 import { cardSimulator } from '../simulators/cards.ts'
 import type { Keys } from '../vault/keys.ts'
+import { acquirerHostProcess } from './acquirerHost.ts'
+import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 
 export type Running = { readonly port: number; stop(): Promise<void> }
 
@@ -31,11 +35,14 @@ export type Parts = {
   readonly log: Log
   /** No other process can be at work on this database: unanswered payments are orphans at once. */
   readonly alone: boolean
+  /** A host that runs already, shared by the processes of one sandbox. */
+  readonly sandboxHost?: Address
 }
 
 export const dueHandlers: DueHandlers = new Map([
   ['recover', recover],
   ['reverse', reverse],
+  ['release', release],
 ])
 
 export async function startGateway(parts: Parts): Promise<Running> {
@@ -43,8 +50,11 @@ export async function startGateway(parts: Parts): Promise<Running> {
   const onError = (error: Error) => log.warn({ why: error.message }, 'a database connection failed')
   const database = connect(parts.connection, onError)
   const directory = await openDirectory(database, keys, clock, onError)
-  const connectors: Connectors = new Map([
+  const host = acquirersInUse(parts)
+  const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log })
+  const connectors: Connectors = new Map<string, Connector>([
     ['simulator', cardSimulator((milliseconds, signal) => wait(milliseconds, undefined, signal ? { signal } : {}))],
+    ...acquirers.connectors.map((connector): [string, Connector] => [connector.name, connector]),
   ])
   const gateway: Gateway = {
     clock,
@@ -68,6 +78,8 @@ export async function startGateway(parts: Parts): Promise<Running> {
   })
   const close = async () => {
     for (const connector of connectors.values()) await connector.stop?.()
+    await acquirers.stop()
+    await host.stop()
     await directory.close()
     await database.close()
   }
@@ -86,6 +98,16 @@ export async function startGateway(parts: Parts): Promise<Running> {
     await close()
     throw error
   }
+}
+
+/** The acquirers of the file; in a sandbox without one, its own host, which starts with the first payment that goes there. */
+function acquirersInUse({ config, sandboxHost }: Parts): { options: readonly AcquirerOptions[]; stop(): Promise<void> } {
+  const none = async () => {}
+  if (config.acquirersFile !== undefined) return { options: readAcquirers(config.acquirersFile), stop: none }
+  if (config.mode === 'live') return { options: [], stop: none }
+  if (sandboxHost) return { options: [sandboxAcquirer(async () => sandboxHost)], stop: none }
+  const host = acquirerHostProcess(config.dataDir)
+  return { options: [sandboxAcquirer(host.address)], stop: host.stop }
 }
 
 /** The same on every answer of one build: a hash of the program's version and lock file, and a date. */

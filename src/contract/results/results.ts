@@ -73,6 +73,10 @@ const refusals = {
 
   // How a call to a connector ended when it was not an answer.
   amountCameBackDifferent:   ['100.550.701', 'The acquirer answered with another amount or currency; the payment was reversed'],
+  partlyApproved:            ['800.100.155', 'The issuer approved only a part of the amount; that part was given back'],
+  cardNumberErased:          ['600.200.500', 'Invalid payment data. The card number of the referenced payment is no longer kept'],
+  amountFinerThanCurrency:   ['100.550.303', 'The amount has decimals that its currency does not have'],
+  amountTooLargeForAcquirer: ['100.550.301', 'The amount is too large for the messages of the acquirer'],
   neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
 } as const satisfies Record<string, readonly [code: string, description: string]>
 
