@@ -82,6 +82,7 @@ export const notForwarded: readonly string[] = [
   'customParameters',
   'giftCard.',
   'shopperResultUrl',
+  'threeDSecure.',
   'notificationUrl',
   'risk.',
 ]
