@@ -78,8 +78,8 @@ export type Reply =
       /** What must be done after this answer: take all of it back, or release what a partial capture left of the hold. */
       readonly leaves?: 'reverse' | 'release'
     }
-  /** It certainly did not leave the house. */
-  | { readonly kind: 'notSent'; readonly why: string }
+  /** It certainly did not leave the house; `never`: at no earlier attempt either. */
+  | { readonly kind: 'notSent'; readonly why: string; readonly never?: true }
   /** It may have been carried out. */
   | { readonly kind: 'unknown'; readonly why: string }
 

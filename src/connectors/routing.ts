@@ -32,7 +32,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
 
   /** First payments: the next acquirer is tried only when nothing was sent to the one before. */
   async function tryInOrder(operation: Operation, ways: readonly Way[], signal: AbortSignal): Promise<Reply> {
-    let last: Reply = { kind: 'notSent', why: 'no acquirer is there for this payment' }
+    let last: Reply = { kind: 'notSent', why: 'no acquirer, or no trace number, was there for this payment', never: true }
     for (const [at, way] of ways.entries()) {
       last = await exchange(operation, way, signal)
       if (last.kind !== 'notSent') return last

@@ -146,7 +146,8 @@ function decide(
     amount: asked.amount,
     currency: asked.currency,
     mode: root.mode,
-    connector: root.connector,
+    // Refused: should the process die before the refusal is stored, recovery must not carry it out.
+    connector: refused ? '' : root.connector,
     ...inheritedTransactionId(values, reference),
     receivedAt: now,
     recordedAt: gateway.clock.real(),

@@ -85,7 +85,7 @@ export async function settle(
 ): Promise<Said> {
   const { payment, rootType } = carried
   const answered = reply.kind === 'answer' ? reply : undefined
-  const { result, followUp = answered?.leaves } = judged(payment, reply)
+  const { result, followUp } = judged(payment, reply)
   const stored = answerRow(gateway, payment, rootType, result, {
     kept: answered?.kept ?? {},
     outcome: {
@@ -126,7 +126,10 @@ function judged(
   const approved = isApproved(results[reply.result].outcome)
   if (approved && (reply.amount !== amount || reply.currency !== currency))
     return { result: 'amountCameBackDifferent', followUp: 'reverse' }
-  return { result: reply.result === 'succeeded' ? successOf[mode] : reply.result }
+  return {
+    result: reply.result === 'succeeded' ? successOf[mode] : reply.result,
+    ...(reply.leaves !== undefined && { followUp: reply.leaves }),
+  }
 }
 
 export function answerRow(

@@ -37,9 +37,10 @@ export const recover: DueHandler = async (gateway, item) => {
     await openCard(gateway, root),
   )
   const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))
-  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
-  await settle(gateway, { payment, rootType: root.type, connector, operation }, reply, updates)
-  gateway.log.info({ paymentId: payment.id, result: reply.result, attempt: item.attempts }, 'recovered')
+  const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
+  if (!settled) return { again: gateway.clock.real() + backOff(item.attempts) }
+  await settle(gateway, { payment, rootType: root.type, connector, operation }, settled, updates)
+  gateway.log.info({ paymentId: payment.id, result: settled.kind === 'answer' ? settled.result : 'neverSent' }, 'recovered')
   return 'done'
 }
 

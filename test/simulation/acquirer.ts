@@ -102,6 +102,7 @@ export type World = {
   readonly ledger: Ledger
   readonly host: Host
   readonly faults: Record<string, number>
+  readonly errors: readonly string[]
   /** Faults happen only while this is true. */
   wild: boolean
   advance(milliseconds: number): void
@@ -150,7 +151,16 @@ async function makeWorld(luck: Dice): Promise<World> {
     echoAnswerSeconds: 1,
   }
   const opened = connect(database.connection, () => {})
-  const quiet = { debug() {}, info() {}, warn() {}, error() {} }
+  const errors: string[] = []
+  const quiet = {
+    debug() {},
+    info() {},
+    warn() {},
+    error(fields: object, message: string) {
+      errors.push(`${message} ${JSON.stringify(fields)}`)
+      errors.splice(20)
+    },
+  }
   const acquirers = await startAcquirers([options], { db: opened.work, clock, random: systemRandom, log: quiet })
   const gateway: Gateway = {
     clock,
@@ -173,6 +183,7 @@ async function makeWorld(luck: Dice): Promise<World> {
     ledger,
     host,
     faults,
+    errors,
     wild: true,
     advance(milliseconds) {
       ahead += milliseconds
@@ -275,7 +286,10 @@ async function recoverAll(world: World, luck: Dice, report: Report): Promise<voi
       continue
     }
     await Promise.all(items.map(item => work(item)))
-    if (round > 200) throw new Error('recovery does not come to an end')
+    if (round > 200)
+      throw new Error(
+        `recovery does not come to an end: ${JSON.stringify((await db.query('select * from due_work')).rows)} ${world.errors.join('; ')}`,
+      )
   }
   world.wild = false
   // The host may still hold messages that are slow or late.
@@ -339,6 +353,17 @@ export async function compare({ pool, ledger }: World): Promise<void> {
     if (type === 'RV' && !ofHold) chain.expectedCleared -= money
   }
   const wrong = [...chains.values()].filter(one => one.held !== one.expectedHeld || one.cleared !== one.expectedCleared)
+  for (const one of wrong.slice(0, 3)) {
+    const { rows: ids } = await pool.query<{ id: string; record: string }>(
+      'select id, record from payments where id = $1 or root_id = $1',
+      [one.root],
+    )
+    const { rows: due } = await pool.query('select kind, subject_id, attempts from due_work')
+    console.log(one.root, JSON.stringify(ids.map(row => JSON.parse(row.record).prepared)), JSON.stringify(due))
+    const stans = ids.flatMap(row => (JSON.parse(row.record).prepared ?? []).map((way: { stan: string }) => way.stan))
+    for (const { line, held, captured, cleared } of ledger.entries())
+      if (stans.some(stan => line.key.includes(stan))) console.log(JSON.stringify(line), held, captured, cleared)
+  }
   assert.deepEqual(
     wrong.map(
       one =>

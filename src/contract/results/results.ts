@@ -59,6 +59,7 @@ const refusals = {
   authorizationReversed:     ['700.400.100', 'The preauthorization is reversed and cannot be captured any more'],
   captureAboveAuthorized:    ['700.400.100', 'The capture is above what is still preauthorized'],
   reversalUnderWay:          ['700.400.570', 'A reversal of this preauthorization is under way; capture again when its result is known'],
+  anotherReversalUnderWay:   ['700.400.570', 'Another reversal of this payment is under way; reverse again when its result is known'],
   alreadyRefunded:           ['700.400.200', 'All that was cleared is refunded already'],
   refundOfReversed:          ['700.400.200', 'The payment is reversed and cannot be refunded any more'],
   refundAboveCleared:        ['700.400.200', 'The refund is above what was cleared and not refunded yet'],
