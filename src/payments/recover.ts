@@ -19,7 +19,9 @@ export const recover: DueHandler = async (gateway, item) => {
   const updates = await wasAnnouncedPending(gateway.database.work, payment)
   // Refused before any connector was chosen, and the process died between its two writes: nothing was ever sent.
   if (!connector) {
-    await gateway.answers({ ...answerRow(gateway, payment, root.type, 'notAsked', { kept: {}, outcome: {} }), updates })
+    const row = answerRow(gateway, payment, root.type, 'notAsked', { kept: {}, outcome: {} })
+    // A refused capture, refund or reversal reserved nothing, and is no event (decisions, 15).
+    await gateway.answers({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
     return 'done'
   }
   const { how } = connector.operations[payment.type] ?? { how: 'reverse' }

@@ -82,6 +82,7 @@ export async function simulate(stories: number, seed: number, together: number, 
       await Promise.all(Array.from({ length: together }, teller))
       await recoverAll(world, luck, report)
       await compare(world)
+      world.wild = true
       done += size
       say(`${done} stories, ${Math.round((performance.now() - began) / 1000)} s`)
     }
@@ -91,6 +92,45 @@ export async function simulate(stories: number, seed: number, together: number, 
     report.repeatsAtHost = world.host.counters.repeated
     report.milliseconds = performance.now() - began
     return report
+  } finally {
+    await world.stop()
+  }
+}
+
+/** No faults, but a death at every single step, before and after it takes effect, of stories that use every operation. */
+export async function dieEverywhere(): Promise<number> {
+  const world = await makeWorld(dice(1))
+  const stories: readonly (readonly [type: string, ...(readonly Record<string, string>[])])[] = [
+    [
+      'PA',
+      { paymentType: 'CP', amount: '40.00' },
+      { paymentType: 'CP', amount: '10.00' },
+      { paymentType: 'RF', amount: '10.00' },
+    ],
+    ['DB', { paymentType: 'RF', amount: '10.00' }, { paymentType: 'RF', amount: '90.00' }],
+    ['PA', { paymentType: 'RV', amount: '10.00' }, { paymentType: 'RV' }, { paymentType: 'RV' }],
+  ]
+  world.wild = false
+  let deaths = 0
+  try {
+    for (const [type, ...followers] of stories) {
+      for (let at = 1, died = true; died; at++) {
+        died = false
+        for (const after of [false, true]) {
+          const crash = crashing(world.gateway, at, after)
+          const told = (async () => {
+            const { id } = await first(crash.gateway, { paymentType: type, amount: '92.00', ...visa })
+            for (const fields of followers) await refer(crash.gateway, id, fields)
+            return 'told' as const
+          })()
+          if ((await Promise.race([told, crash.died])) === 'died') died = true
+        }
+        deaths++
+      }
+    }
+    await recoverAll(world, dice(1), { recovered: 0, crashedInRecovery: 0 })
+    await compare(world)
+    return deaths
   } finally {
     await world.stop()
   }
@@ -271,13 +311,13 @@ const refer = (gateway: Gateway, referenceId: string, fields: Record<string, str
   })
 
 /** Another process finds what is unanswered and does what is due until nothing is left. It may die in between, too. */
-async function recoverAll(world: World, luck: Dice, report: Report): Promise<void> {
+async function recoverAll(world: World, luck: Dice, report: Pick<Report, 'recovered' | 'crashedInRecovery'>): Promise<void> {
   const { gateway } = world
   const db = gateway.database.work
   world.advance(100_000)
   await sweepUnanswered(db, gateway.clock.real(), gateway.clock.real())
   for (let round = 0; ; round++) {
-    world.wild = round < 6
+    world.wild &&= round < 6
     const items = await takeDue(db, gateway.clock.real(), 100)
     if (items.length === 0) {
       const { rowCount } = await db.query('select 1 from due_work limit 1')
@@ -294,7 +334,6 @@ async function recoverAll(world: World, luck: Dice, report: Report): Promise<voi
   world.wild = false
   // The host may still hold messages that are slow or late.
   await new Promise(resolve => setTimeout(resolve, 1000))
-  world.wild = true
   report.recovered = (await db.query("select 1 from answers where result = 'timeoutReversed'")).rowCount ?? 0
 
   async function work(item: DueItem): Promise<void> {
