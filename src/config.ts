@@ -22,6 +22,7 @@ export type Config = {
   readonly logLevel: LogLevel
   readonly seedFile?: string
   readonly acquirersFile?: string
+  readonly riskRulesFile?: string
   /** Keys are read or made last, when DATA_DIR is ours. */
   keys(random: () => Buffer): Keys
 }
@@ -96,6 +97,9 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const acquirersFile = setting('ACQUIRERS_FILE')
   if (acquirersFile !== undefined && !existsSync(acquirersFile))
     fail('ACQUIRERS_FILE', `names ${acquirersFile}, which does not exist`, undefined)
+  const riskRulesFile = setting('RISK_RULES_FILE')
+  if (riskRulesFile !== undefined && !existsSync(riskRulesFile))
+    fail('RISK_RULES_FILE', `names ${riskRulesFile}, which does not exist`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
   if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
@@ -113,6 +117,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(tls && { tls }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
+    ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
     ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),
     keys: random => readKeys(setting, mode, dataDir, random),
   }

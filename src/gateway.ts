@@ -5,6 +5,7 @@ import type { Connectors } from './connectors/index.ts'
 import type { Database } from './database/connect.ts'
 import type { Directory } from './merchants/directory.ts'
 import type { AnswerLane, PaymentLane } from './payments/store.ts'
+import type { RiskRules } from './risk/rules.ts'
 import type { Keys } from './vault/keys.ts'
 
 /** Named fields only: whatever is logged is on this list. */
@@ -39,6 +40,8 @@ export type Gateway = {
   readonly payments: PaymentLane
   readonly answers: AnswerLane
   readonly connectors: Connectors
+  /** By name; channels that screen their payments name one. */
+  readonly riskRules?: RiskRules
   readonly log: Log
   readonly build: string
   /** The sandbox has a movable clock and demonstration credentials; live mode has neither. */

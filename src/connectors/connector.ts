@@ -48,8 +48,6 @@ export type Operation = {
   readonly releasing?: true
   /** A partial reversal: what stays of the referenced payment, hundredths. */
   readonly remains?: number
-  /** A reversal that comes too late for a message: the issuer has let the hold go by itself (decisions, 8). */
-  readonly withoutMessage?: true
   /** What `prepare` returned when the payment was written. */
   readonly prepared?: Prepared
   /** 1 for the first time. */

@@ -89,7 +89,6 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
       })
     },
     async perform(operation, signal) {
-      if (operation.withoutMessage) return withoutMessage(operation)
       const ways = waysOf(operation.prepared)
       if (operation.recovering) return takeBack(operation, ways, signal)
       return tryInOrder(operation, ways, signal)
@@ -104,12 +103,6 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
 }
 
 type Way = { readonly acquirer: Acquirer; readonly trace: Trace }
-
-/** After 72 hours the issuer has let the hold go by itself: ours is closed without a message (decisions, 8). */
-const withoutMessage = (operation: Operation): Reply => {
-  const reply = refused(operation, 'succeeded') as Extract<Reply, { kind: 'answer' }>
-  return { ...reply, details: { ExtendedDescription: 'Closed without a message: the hold is older than 72 hours' } }
-}
 
 /** The names of the acquirers for a payment, in order: of the first route that fits, else the first acquirer alone. */
 export function routeOf(asked: Asked, configured: readonly string[]): readonly string[] {

@@ -62,6 +62,8 @@ export type ChannelSettings = {
   /** Status reads of one payment in a minute; 0 = no limit. */
   readonly statusReadsPerMinute: number
   readonly simulatorRules: readonly OutcomeRule[]
+  /** The name of a set of risk rules; empty = payments are not screened. */
+  readonly riskRules: string
   /** Empty = the first acquirer of the mode. */
   readonly routes: readonly Route[]
   /** By the acquirer's name. */
@@ -167,6 +169,7 @@ export const channelSettings: Rows = {
     check: isRuleList,
     rule: 'must be a list of {match: {bin, last4, brand, paymentType, amount, currency}, code}',
   },
+  riskRules: { default: '', check: value => typeof value === 'string', rule: 'must be the name of a set of risk rules' },
   routes: {
     default: [],
     check: isRouteList,

@@ -119,7 +119,7 @@ export async function refuse(
 
 /** What a reply means: plain success takes the code of the mode, and another amount than was sent is no success. */
 function judged(
-  { amount, currency, mode }: Payment,
+  { amount, currency, mode, record }: Payment,
   reply: Exclude<Reply, { kind: 'unknown' }>,
 ): { result: ResultName; followUp?: string } {
   if (reply.kind === 'notSent') return { result: 'neverSent' }
@@ -127,7 +127,7 @@ function judged(
   if (approved && (reply.amount !== amount || reply.currency !== currency))
     return { result: 'amountCameBackDifferent', followUp: 'reverse' }
   return {
-    result: reply.result === 'succeeded' ? successOf[mode] : reply.result,
+    result: reply.result === 'succeeded' ? (record.risk?.review ?? successOf[mode]) : reply.result,
     ...(reply.leaves !== undefined && { followUp: reply.leaves }),
   }
 }
@@ -215,7 +215,6 @@ export function operationOf(
     receivedAt: payment.receivedAt,
     ...(payment.record.prepared && { prepared: payment.record.prepared }),
     ...(payment.record.remains !== undefined && { remains: payment.record.remains }),
-    ...(payment.type === 'RV' && payment.record.releasesAtIssuer === false && { withoutMessage: true }),
     ...(card && { card }),
     ...more,
   }

@@ -1,6 +1,7 @@
 // Retention: sealed cards are erased after their day, idempotency keys after 72 hours. Once an hour, in small steps.
 
 import type { Gateway } from '../gateway.ts'
+import { attemptDays, eraseAttempts } from '../risk/store.ts'
 import { keyHours } from './idempotency.ts'
 import { eraseCards, eraseKeys } from './store.ts'
 
@@ -9,7 +10,11 @@ const everyMilliseconds = 3_600_000
 export async function eraseOld(gateway: Gateway): Promise<number> {
   const now = gateway.clock.real()
   const db = gateway.database.work
-  return (await eraseCards(db, now)) + (await eraseKeys(db, now - keyHours * 3_600_000))
+  return (
+    (await eraseCards(db, now)) +
+    (await eraseKeys(db, now - keyHours * 3_600_000)) +
+    (await eraseAttempts(db, now - attemptDays * 86_400_000))
+  )
 }
 
 export function startErasing(gateway: Gateway): { stop(): Promise<void> } {

@@ -2,6 +2,7 @@
 
 import type { Kept, Mode, OperationType, Prepared } from '../connectors/connector.ts'
 import type { ResultName } from '../contract/results/results.ts'
+import type { Screening } from '../risk/screen.ts'
 
 export type Payment = {
   readonly merchantId: string
@@ -38,6 +39,8 @@ export type PaymentRecord = {
   readonly releasesAtIssuer?: boolean
   /** A partial reversal: what then stays of the payment, hundredths. */
   readonly remains?: number
+  /** What the risk check said. */
+  readonly risk?: Screening
   /** What the connector wanted on disk before the first message leaves. */
   readonly prepared?: Prepared
 }

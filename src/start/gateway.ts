@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
@@ -19,10 +20,14 @@ import { takeLateReply } from '../payments/carryOut.ts'
 import { startErasing } from '../payments/erase.ts'
 import { recover, release, reverse, startSweeping } from '../payments/recover.ts'
 import { answerLane, paymentLane } from '../payments/store.ts'
+import { readRiskRules } from '../risk/rules.ts'
 import { cardSimulator } from '../simulators/cards.ts'
 import type { Keys } from '../vault/keys.ts'
 import { acquirerHostProcess } from './acquirerHost.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
+
+/** Rules to begin with; no channel uses them unless its settings say so. */
+const standardRiskRules = fileURLToPath(new URL('../../seeds/risk-rules.json', import.meta.url))
 
 export type Running = { readonly port: number; stop(): Promise<void> }
 
@@ -63,6 +68,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
     directory,
     database,
     connectors,
+    riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     log,
     payments: paymentLane(database.paymentLane),
     answers: answerLane(database.answerLane),

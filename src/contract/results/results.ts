@@ -72,6 +72,11 @@ const refusals = {
   partialReversalNotOffered: ['700.300.800', 'The acquirer of this payment does not support partial reversals: reverse it whole'],
   operationNotOffered:       ['700.300.800', 'The acquirer of this payment does not support this operation'],
 
+  // The risk check of our own.
+  riskChannelIdTooLong:      ['100.400.304', 'The input data for the risk check are not valid: risk.channelId has at most 12 characters'],
+  riskServiceIdTooLong:      ['100.400.304', 'The input data for the risk check are not valid: risk.serviceId has 1 character'],
+  riskCheckBroken:           ['100.400.325', 'The risk check is not available, and the channel takes no payments without it'],
+
   // How a call to a connector ended when it was not an answer.
   amountCameBackDifferent:   ['100.550.701', 'The acquirer answered with another amount or currency; the payment was reversed'],
   partlyApproved:            ['800.100.155', 'The issuer approved only a part of the amount; that part was given back'],
