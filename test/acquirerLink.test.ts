@@ -273,7 +273,7 @@ function lineTo(peer: Pick<Peer, 'port'>, more: Partial<LineOptions> = {}): Line
     breakerTimeouts: 100,
     breakerSeconds: 1,
     reconnectMilliseconds: { first: 20, max: 2000 },
-    now: Date.now,
+    time: Date.now,
     random: Math.random,
     say: () => {},
     ...more,

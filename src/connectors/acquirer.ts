@@ -37,7 +37,7 @@ export type Traces = { next(): { readonly terminal: string; readonly stan: strin
 
 export type AcquirerParts = {
   readonly traces: Traces
-  now(): number
+  time(): number
   random(): number
   say(text: string): void
 }
@@ -69,7 +69,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       breakerTimeouts: options.breakerTimeouts,
       breakerSeconds: options.breakerSeconds,
       reconnectMilliseconds: { first: 100, max: 30_000 },
-      now: parts.now,
+      time: parts.time,
       random: parts.random,
       say: parts.say,
     }),
@@ -80,7 +80,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
     link,
     trace() {
       const next = parts.traces.next()
-      return next && { ...next, at: Math.floor(parts.now() / 1000) * 1000 }
+      return next && { ...next, at: Math.floor(parts.time() / 1000) * 1000 }
     },
     async exchange(operation, trace, signal, late) {
       if (!operation.card) return refused(operation, 'cardNumberErased')

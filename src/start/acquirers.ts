@@ -34,7 +34,7 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
     acquirers.push(
       makeAcquirer(one, {
         traces: lease,
-        now: () => clock.real(),
+        time: () => clock.real(),
         random: () => random.bytes(4).readUInt32BE() / 2 ** 32,
         say: text => log.info({ why: text }, 'acquirer'),
       }),

@@ -22,7 +22,7 @@ export type LineOptions = {
   readonly breakerTimeouts: number
   readonly breakerSeconds: number
   readonly reconnectMilliseconds: { readonly first: number; readonly max: number }
-  now(): number
+  time(): number
   /** 0 up to 1: spreads reconnections. */
   random(): number
   say(text: string): void
@@ -121,7 +121,7 @@ export function makeLine(options: LineOptions): Line {
     const split = splitter()
     opened.once(options.tls ? 'secureConnect' : 'connect', () => void greet(opened))
     opened.on('data', bytes => {
-      lastTraffic = options.now()
+      lastTraffic = options.time()
       const messages = split.push(bytes)
       if (messages === 'badLength') {
         counters.malformed++
@@ -136,7 +136,7 @@ export function makeLine(options: LineOptions): Line {
 
   async function greet(opened: Socket): Promise<void> {
     counters.connected++
-    lastTraffic = options.now()
+    lastTraffic = options.time()
     if (options.signOn && !(await networkMessage(version.network.signOn))) return void opened.destroy()
     if (socket !== opened || state !== 'connecting') return
     attempts = 0
@@ -150,7 +150,7 @@ export function makeLine(options: LineOptions): Line {
     if (state === 'stopped') return
     counters.lost++
     for (const [key, { settle, again }] of waiting) {
-      remembered.set(key, { again, until: options.now() + rememberSeconds * 1000, answered: false })
+      remembered.set(key, { again, until: options.time() + rememberSeconds * 1000, answered: false })
       settle({ kind: 'unknown', why: 'the line was lost before the answer came' })
     }
     waiting.clear()
@@ -178,7 +178,7 @@ export function makeLine(options: LineOptions): Line {
       waiting.delete(key)
       timeoutsInRow = 0
       counters.answered++
-      remembered.set(key, { again: found.again, until: options.now() + rememberSeconds * 1000, answered: true })
+      remembered.set(key, { again: found.again, until: options.time() + rememberSeconds * 1000, answered: true })
       found.settle({ kind: 'answer', message })
       return
     }
@@ -209,14 +209,14 @@ export function makeLine(options: LineOptions): Line {
     if (!Buffer.isBuffer(bytes)) return `${bytes.path} ${bytes.why}`
     if (!socket || socket.destroyed) return 'the line is down'
     waiting.set(keyOf(answerType(message.type), message), waits)
-    lastTraffic = options.now()
+    lastTraffic = options.time()
     socket.write(frame(bytes))
     return 'written'
   }
 
   function networkMessage(said: readonly (readonly [number, string])[]): Promise<boolean> {
     networkNumber = (networkNumber % 999_999) + 1
-    const fields = new Map([[7, transmitted(options.now())], [11, String(networkNumber).padStart(6, '0')], ...said])
+    const fields = new Map([[7, transmitted(options.time())], [11, String(networkNumber).padStart(6, '0')], ...said])
     const message: Message = { type: version.network.type, fields }
     return new Promise(resolve => {
       const timer = setTimeout(() => {
@@ -239,14 +239,14 @@ export function makeLine(options: LineOptions): Line {
       echoesMissed = 0
       timeoutsInRow = 0
       if (state === 'broken') becomes('up')
-    } else if (state === 'broken') brokenUntil = options.now() + options.breakerSeconds * 1000
+    } else if (state === 'broken') brokenUntil = options.time() + options.breakerSeconds * 1000
     else if (++echoesMissed >= 2) current.destroy(new Error('two echoes were not answered'))
   }
 
   let echoing = false
   const care = setInterval(
     () => {
-      const now = options.now()
+      const now = options.time()
       for (const [key, { until }] of remembered) {
         if (until > now) break
         remembered.delete(key)
@@ -271,10 +271,10 @@ export function makeLine(options: LineOptions): Line {
     inFlight: () => waiting.size,
     async ready(milliseconds) {
       if (state === 'idle') connect()
-      const until = options.now() + milliseconds
-      while (state === 'connecting' && options.now() < until) {
+      const until = options.time() + milliseconds
+      while (state === 'connecting' && options.time() < until) {
         await new Promise<void>(resolve => {
-          const timer = setTimeout(resolve, until - options.now())
+          const timer = setTimeout(resolve, until - options.time())
           wakeUps.push(() => {
             clearTimeout(timer)
             resolve()
@@ -295,11 +295,11 @@ export function makeLine(options: LineOptions): Line {
         const key = keyOf(answerType(message.type), message)
         const onAbort = () => {
           if (!waiting.delete(key)) return
-          remembered.set(key, { again, until: options.now() + rememberSeconds * 1000, answered: false })
+          remembered.set(key, { again, until: options.time() + rememberSeconds * 1000, answered: false })
           counters.timedOut++
           if (++timeoutsInRow >= options.breakerTimeouts && state === 'up') {
             counters.breakerOpened++
-            brokenUntil = options.now() + options.breakerSeconds * 1000
+            brokenUntil = options.time() + options.breakerSeconds * 1000
             options.say(`${options.name}: ${timeoutsInRow} requests in a row were not answered`)
             becomes('broken')
           }
@@ -320,7 +320,7 @@ export function makeLine(options: LineOptions): Line {
       if (state !== 'stopped') becomes('stopped')
       clearTimeout(reconnectTimer)
       clearInterval(care)
-      for (const until = options.now() + drainMilliseconds; waiting.size > 0 && socket && options.now() < until; ) {
+      for (const until = options.time() + drainMilliseconds; waiting.size > 0 && socket && options.time() < until; ) {
         await new Promise(resolve => setTimeout(resolve, 20))
       }
       if (wasUp && options.signOn && socket) await networkMessage(version.network.signOff)

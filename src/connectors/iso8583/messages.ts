@@ -188,7 +188,7 @@ const asksAddress = (sent: Message): boolean => readPrivateData(sent.fields.get(
 /** Amount and currency as the host confirmed them; hosts leave them out of some answers. */
 function confirmed({ amount, currency }: Operation, sent: Message, answer: Message): { amount: number; currency: string } {
   const [said, number] = [answer.fields.get(4), answer.fields.get(49)]
-  const otherCurrency = number === undefined ? undefined : (currencyOfNumber(number) ?? 'XXX')
+  const otherCurrency = number === undefined ? undefined : (currencyOfNumber(number) ?? 'unknown')
   if (said === undefined || said === sent.fields.get(4) || answer.fields.get(39) === '10')
     return { amount, currency: otherCurrency ?? currency }
   return { amount: hundredthsOf(BigInt(said), currency) ?? -1, currency: otherCurrency ?? currency }
