@@ -46,7 +46,8 @@ const mayImport: Readonly<Record<string, string>> = {
   terminals: 'clock connectors database',
   payments: 'clock contract database merchants vault gateway due connectors events risk',
   http: 'clock contract database merchants vault gateway due events payments',
-  start: 'clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log',
+  start:
+    'clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log',
   cli: 'clock config contract database merchants vault gateway due payments simulators',
   main: 'clock config database merchants risk vault log start',
 }

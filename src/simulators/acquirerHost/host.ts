@@ -75,7 +75,11 @@ export async function startHost(options: HostOptions): Promise<Host> {
       return
     }
     const waits =
-      fault === 'late' ? options.lateMilliseconds : fault === 'slow' ? (counters.received * 389) % options.slowMilliseconds : options.delay
+      fault === 'late'
+        ? options.lateMilliseconds
+        : fault === 'slow'
+          ? (counters.received * 389) % options.slowMilliseconds
+          : options.delay
     const respond = () => {
       const { code, more } = book(message, fault)
       if (fault === 'answerLost') return
