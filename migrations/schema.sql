@@ -232,6 +232,18 @@ CREATE UNIQUE INDEX redirects_by_notice ON redirects USING btree (merchant_id, n
 CREATE UNIQUE INDEX redirects_by_page ON redirects USING btree (merchant_id, page_hash);
 CREATE INDEX redirects_by_time ON redirects USING brin (made_at);
 
+create table risk_attempts (
+  merchant_id uuid not null,
+  kind text not null,
+  subject bytea not null,
+  attempted_at timestamp with time zone not null,
+  payment_id uuid not null,
+  amount bigint not null,
+  currency text not null,
+  constraint risk_attempts_pkey PRIMARY KEY (merchant_id, kind, subject, attempted_at, payment_id)
+);
+CREATE INDEX risk_attempts_by_time ON risk_attempts USING brin (attempted_at);
+
 create table sealed_cards (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -244,6 +256,16 @@ create table sweeps (
   name text not null,
   reached_at timestamp with time zone not null,
   constraint sweeps_pkey PRIMARY KEY (name)
+);
+
+create table terminals (
+  acquirer text not null,
+  terminal text not null,
+  next_trace integer not null default 1,
+  leased_by uuid,
+  leased_until timestamp with time zone,
+  constraint terminals_pkey PRIMARY KEY (acquirer, terminal),
+  constraint terminals_next_trace_check CHECK (((next_trace >= 1) AND (next_trace <= 999999)))
 );
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);

@@ -33,6 +33,8 @@ export type Config = {
   readonly redirectMethods: readonly RedirectMethod[]
   readonly wallets: Partners<WalletSettings>
   readonly directories: Partners<DirectorySettings>
+  readonly acquirersFile?: string
+  readonly riskRulesFile?: string
   /** Keys are read or made last, when DATA_DIR is ours. */
   keys(random: () => Buffer): Keys
 }
@@ -115,6 +117,12 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   }
   const seedFile = setting('SEED_FILE')
   if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
+  const acquirersFile = setting('ACQUIRERS_FILE')
+  if (acquirersFile !== undefined && !existsSync(acquirersFile))
+    fail('ACQUIRERS_FILE', `names ${acquirersFile}, which does not exist`, undefined)
+  const riskRulesFile = setting('RISK_RULES_FILE')
+  if (riskRulesFile !== undefined && !existsSync(riskRulesFile))
+    fail('RISK_RULES_FILE', `names ${riskRulesFile}, which does not exist`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
   if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
@@ -151,6 +159,8 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
+    ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
+    ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),
     keys: random => readKeys(setting, mode, dataDir, random),
   }
 }

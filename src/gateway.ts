@@ -8,6 +8,7 @@ import type { Caller } from './events/call.ts'
 import type { Directory } from './merchants/directory.ts'
 import type { Count } from './metrics.ts'
 import type { AnswerLane, PaymentLane } from './payments/store.ts'
+import type { RiskRules } from './risk/rules.ts'
 import type { Keys } from './vault/keys.ts'
 
 /** Named fields only: whatever is logged is on this list. */
@@ -49,6 +50,8 @@ export type Gateway = {
   readonly egress: Egress
   /** Payment methods that are no cards, by brand. */
   readonly methods: Methods
+  /** By name; channels that screen their payments name one. */
+  readonly riskRules?: RiskRules
   readonly log: Log
   readonly count: Count
   readonly build: string

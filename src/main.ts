@@ -10,6 +10,7 @@ import { MigrationError } from './database/migrate.ts'
 import { markRunning } from './database/running.ts'
 import { makeLog } from './log.ts'
 import { SeedError } from './merchants/seed.ts'
+import { RiskRulesError } from './risk/rules.ts'
 import { openDatabase, prepareDatabase } from './start/database.ts'
 import { startGateway } from './start/gateway.ts'
 import { writeWelcome } from './start/welcome.ts'
@@ -19,7 +20,7 @@ import { KeyError } from './vault/keys.ts'
 const projectFolder = fileURLToPath(new URL('..', import.meta.url))
 
 /** Mistakes that people can mend are told in a sentence; everything else with its stack. */
-const expected = [ConfigError, FolderError, MigrationError, SeedError, KeyError]
+const expected = [ConfigError, FolderError, MigrationError, SeedError, KeyError, RiskRulesError]
 
 try {
   await (cluster.isPrimary ? main() : startWorkers.worker(projectFolder))

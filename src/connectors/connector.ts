@@ -46,6 +46,12 @@ export type Operation = {
   }
   /** A reversal by recovery: of an operation whose outcome is unknown. Its reference is the operation itself. */
   readonly recovering?: true
+  /** After a partial capture: the rest of the hold goes free. The amount is the captured one, the reference the preauthorization. */
+  readonly releasing?: true
+  /** A partial reversal: what stays of the referenced payment, hundredths. */
+  readonly remains?: number
+  /** What `prepare` returned when the payment was written. */
+  readonly prepared?: Prepared
   /** 1 for the first time. */
   readonly attempt: number
   /** Set when the shopper can be sent away: where the other side sends shopper and notices back to. */
@@ -73,6 +79,9 @@ export type Addresses = {
 /** What a connector wants to find again at captures, refunds and reversals. Never card data. */
 export type Kept = Readonly<Record<string, string>>
 
+/** What must be on disk before the first message leaves, for example its trace number, in the order of the ways it may go. Never card data. */
+export type Prepared = readonly Readonly<Record<string, string>>[]
+
 export type Reply =
   | {
       readonly kind: 'answer'
@@ -88,10 +97,12 @@ export type Reply =
       readonly kept: Kept
       /** Structures of the answer that the method fills, for example threeDSecure and virtualAccount. */
       readonly structures?: Structures
+      /** What must be done after this answer: take all of it back, or release what a partial capture left of the hold. */
+      readonly leaves?: 'reverse' | 'release'
     }
   | Redirect
-  /** It certainly did not leave the house. */
-  | { readonly kind: 'notSent'; readonly why: string }
+  /** It certainly did not leave the house; `never`: at no earlier attempt either. */
+  | { readonly kind: 'notSent'; readonly why: string; readonly never?: true }
   /** It may have been carried out. */
   | { readonly kind: 'unknown'; readonly why: string }
 
@@ -149,6 +160,20 @@ export type Arrival = {
   readonly cancelled?: true
 }
 
+/** An operation before it has an id: what is known when the payment is about to be written. */
+export type Asked = {
+  readonly type: OperationType
+  readonly channel: { readonly settings: ChannelSettings }
+  readonly mode: Mode
+  readonly brand: string
+  readonly amount: number
+  readonly currency: string
+  /** First digits of the card number, at most eight; absent on operations that refer to a payment. */
+  readonly bin?: string
+  readonly reference?: { readonly kept: Kept }
+  readonly now: number
+}
+
 /** How an unknown outcome is settled: ask the other side, send the same again, or reverse it. */
 export type Settlement = { readonly how: 'ask' | 'repeat' | 'reverse'; readonly afterSeconds: number }
 
@@ -159,6 +184,10 @@ export type Connector = {
   /** The operations that are implemented, each with its rule for unknown outcomes. */
   readonly operations: Readonly<Partial<Record<OperationType, Settlement>>>
   readonly partialReversal: boolean
+  /** The name of what keeps an operation from being sent at all, for example an amount that its currency cannot express. */
+  refuses?(asked: Asked): ResultName | undefined
+  /** Called before the payment is written, and kept with it. Synchronous: a transaction may be open. */
+  prepare?(asked: Asked): Prepared
   perform(operation: Operation, signal: AbortSignal): Promise<Reply>
   /** Only for operations settled by asking. */
   ask?(operation: Operation, signal: AbortSignal): Promise<Reply>

@@ -20,6 +20,30 @@ export type Dispatching = {
   readonly channel: string
 }
 
+/** Which acquirers carry a payment, in order: all that is given must fit, the first route that fits counts. */
+export type Route = {
+  readonly brands?: readonly string[]
+  readonly currencies?: readonly string[]
+  /** `4`, `510000-559999`. */
+  readonly bins?: readonly string[]
+  /** Hundredths, both inclusive. */
+  readonly amountFrom?: number
+  readonly amountTo?: number
+  readonly acquirers: readonly string[]
+}
+
+/** A channel's own account with an acquirer: what it replaces in that acquirer's account, see docs/operating-acquirer.md. */
+export type AcquirerAccount = {
+  readonly merchantId?: string
+  readonly category?: string
+  readonly name?: string
+  readonly city?: string
+  readonly state?: string
+  readonly country?: string
+  readonly statement?: 'descriptor' | 'name'
+  readonly facilitator?: boolean
+}
+
 export type ChannelSettings = {
   /** A test channel never reaches a live processor. */
   readonly mode: 'test' | 'live'
@@ -46,6 +70,12 @@ export type ChannelSettings = {
   readonly withoutAuthentication: 'authorize' | 'refuse'
   /** Returned as merchant.bankAccount for methods that are paid into an account. */
   readonly bankAccount?: { readonly holder: string; readonly number: string; readonly bic?: string; readonly country?: string }
+  /** The name of a set of risk rules; empty = payments are not screened. */
+  readonly riskRules: string
+  /** Empty = the first acquirer of the mode. */
+  readonly routes: readonly Route[]
+  /** By the acquirer's name. */
+  readonly acquirerAccounts: Readonly<Record<string, AcquirerAccount>>
 }
 
 export type MerchantSettings = {
@@ -92,6 +122,45 @@ const isBankAccount: Check = value => {
   const fits = Object.entries(account).every(([name, given]) => formats[name]?.test(String(given)) === true)
   return fits && account.holder !== undefined && account.number !== undefined
 }
+const isRange: Check = value => typeof value === 'string' && /^\d{1,8}$|^(\d{1,8})-(\d{1,8})$/.test(value)
+const isRoute: Check = value => {
+  const route = value as Record<string, unknown>
+  return (
+    Object.keys(route).every(name => ['brands', 'currencies', 'bins', 'amountFrom', 'amountTo', 'acquirers'].includes(name)) &&
+    [route.brands ?? [], route.currencies ?? []].every(isWordList) &&
+    Array.isArray(route.bins ?? []) &&
+    ((route.bins ?? []) as unknown[]).every(isRange) &&
+    [route.amountFrom ?? 0, route.amountTo ?? 0].every(amount => Number.isSafeInteger(amount)) &&
+    isNameList(route.acquirers) &&
+    (route.acquirers as unknown[]).length > 0
+  )
+}
+const isNameList: Check = value =>
+  Array.isArray(value) && value.every(name => typeof name === 'string' && /^[a-z0-9-]+$/.test(name))
+const isRouteList: Check = value =>
+  Array.isArray(value) && value.every(route => route !== null && typeof route === 'object' && isRoute(route))
+
+const accountParts: Readonly<Record<keyof AcquirerAccount, RegExp>> = {
+  merchantId: /^[\x21-\x7e]{1,15}$/,
+  category: /^\d{4}$/,
+  name: /^.{1,23}$/,
+  city: /^.{1,13}$/,
+  state: /^.{1,2}$/,
+  country: /^[A-Z]{2}$/,
+  statement: /^(descriptor|name)$/,
+  facilitator: /^(true|false)$/,
+}
+const isAccounts: Check = value =>
+  value !== null &&
+  typeof value === 'object' &&
+  Object.values(value).every(
+    account =>
+      account !== null &&
+      typeof account === 'object' &&
+      Object.entries(account).every(
+        ([name, part]) => Object.hasOwn(accountParts, name) && accountParts[name as keyof AcquirerAccount].test(String(part)),
+      ),
+  )
 
 type Rows = Readonly<Record<string, { readonly default?: unknown; readonly check: Check; readonly rule: string }>>
 
@@ -136,6 +205,17 @@ export const channelSettings: Rows = {
     rule: 'must be authorize or refuse',
   },
   bankAccount: { check: isBankAccount, rule: 'must be {holder, number, bic, country}, the latter two optional' },
+  riskRules: { default: '', check: value => typeof value === 'string', rule: 'must be the name of a set of risk rules' },
+  routes: {
+    default: [],
+    check: isRouteList,
+    rule: 'must be a list of {brands, currencies, bins, amountFrom, amountTo, acquirers}',
+  },
+  acquirerAccounts: {
+    default: {},
+    check: isAccounts,
+    rule: 'must hold accounts of {merchantId, category, name, city, state, country, statement, facilitator} by the names of acquirers',
+  },
 }
 
 export const merchantSettings: Rows = {

@@ -1,7 +1,7 @@
 // Captures, refunds and reversals: POST /v1/payments/{id}. The rules and the first write run under a lock on the first payment of the chain.
 
 import { timeOrderedId } from '../clock.ts'
-import type { Operation } from '../connectors/connector.ts'
+import type { Asked, Operation } from '../connectors/connector.ts'
 import { modeOf } from '../connectors/index.ts'
 import { amountText, hundredths } from '../contract/amounts.ts'
 import { isApproved, isGood, type ResultName } from '../contract/results/results.ts'
@@ -113,7 +113,18 @@ function decide(
   const testMode = values.get('testMode')
   const mode = testMode === undefined ? root.mode : modeOf(channel.settings, testMode)
   const connector = gateway.connectors.get(root.connector)
-  const refused = channel.settings.disabled
+  const open = reversalOpen(root, followers)
+  const asked: Asked = {
+    type,
+    channel,
+    mode: root.mode,
+    brand: root.brand ?? '',
+    amount: amount ?? (type === 'RV' ? open : 0),
+    currency: currency ?? root.currency,
+    reference: { kept: root.answer?.kept ?? {} },
+    now,
+  }
+  const forbidden = channel.settings.disabled
     ? 'channelDisabled'
     : forbids(
         {
@@ -128,8 +139,8 @@ function decide(
         chain,
         { offered: connector?.operations[type] !== undefined, partialReversal: connector?.partialReversal === true },
       )
-  const open = reversalOpen(root, followers)
   const id = timeOrderedId(gateway.clock.real(), gateway.random)
+  const refused = forbidden ?? connector?.refuses?.(asked)
   const payment: Payment = {
     merchantId: channel.merchantId,
     id,
@@ -138,10 +149,11 @@ function decide(
     referenceId: reference.id,
     type,
     ...(root.brand !== undefined && { brand: root.brand }),
-    amount: amount ?? (type === 'RV' ? open : 0),
-    currency: currency ?? root.currency,
+    amount: asked.amount,
+    currency: asked.currency,
     mode: root.mode,
-    connector: root.connector,
+    // Refused: should the process die before the refusal is stored, recovery must not carry it out.
+    connector: refused ? '' : root.connector,
     ...inheritedTransactionId(values, reference),
     receivedAt: now,
     recordedAt: gateway.clock.real(),
@@ -154,7 +166,8 @@ function decide(
       ],
       ...(root.record.card && { card: root.record.card }),
       ...(type === 'CP' && { releases: open }),
-      ...(type === 'RV' && { releasesAtIssuer: releasesAtIssuer(now, root) }),
+      ...(type === 'RV' && { releasesAtIssuer: releasesAtIssuer(now, root), remains: open - asked.amount }),
+      ...(!refused && connector?.prepare && { prepared: connector.prepare(asked) }),
     },
   }
   return { payment, refused }

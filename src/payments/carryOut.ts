@@ -128,7 +128,7 @@ export async function refuse(
 }
 
 /** A reversal is due at once; the capture of a PA.CP only when the request that makes it must have ended. */
-const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, capture: 60 }
+const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, release: 0, capture: 60 }
 
 /** What a reply means: plain success takes the code of the mode, and another amount than was sent is no success. */
 function judged({ amount, currency, mode, record }: Payment, reply: Final): { result: ResultName; leaves?: LeftToDo['kind'] } {
@@ -136,9 +136,10 @@ function judged({ amount, currency, mode, record }: Payment, reply: Final): { re
   const approved = isApproved(results[reply.result].outcome)
   if (approved && (reply.amount !== amount || reply.currency !== currency))
     return { result: 'amountCameBackDifferent', leaves: 'reverse' }
+  const leaves = reply.leaves ?? (approved && record.captureAtOnce ? 'capture' : undefined)
   return {
-    result: reply.result === 'succeeded' ? successOf[mode] : reply.result,
-    ...(approved && record.captureAtOnce && { leaves: 'capture' as const }),
+    result: reply.result === 'succeeded' ? (record.risk?.review ?? successOf[mode]) : reply.result,
+    ...(leaves && { leaves }),
   }
 }
 
@@ -220,6 +221,8 @@ export function operationOf(
     currency: payment.currency,
     fields: new Map(payment.record.fields.filter(([name]) => name !== 'merchantInvoiceId')),
     receivedAt: payment.receivedAt,
+    ...(payment.record.prepared && { prepared: payment.record.prepared }),
+    ...(payment.record.remains !== undefined && { remains: payment.record.remains }),
     ...(card && { card }),
     ...more,
   }

@@ -64,6 +64,8 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   const connector = cardConnector(connectors, mode)
   if (typeof connector === 'string') return keep(connector)
   if (connector.operations[type] === undefined) return keep('channelLacksType')
+  const unsendable = connector.refuses?.({ type, channel, mode, brand: brand.name, amount, currency, now })
+  if (unsendable) return keep(unsendable, 'amount', 'cannot be sent to the acquirer in this currency')
   const given = authenticationGiven(values, brand.name)
   if (given) return given
   const redirects = wantsThreeDSecure(values, settings, type, mode)

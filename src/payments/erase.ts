@@ -1,6 +1,7 @@
 // Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Once an hour, in small steps.
 
 import type { Gateway } from '../gateway.ts'
+import { attemptDays, eraseAttempts } from '../risk/store.ts'
 import { keyHours } from './idempotency.ts'
 import { eraseCards, eraseKeys, eraseRedirects } from './store.ts'
 
@@ -14,7 +15,8 @@ export async function eraseOld(gateway: Gateway): Promise<number> {
   return (
     (await eraseCards(db, now)) +
     (await eraseKeys(db, now - keyHours * 3_600_000)) +
-    (await eraseRedirects(db, now - redirectDays * 86_400_000))
+    (await eraseRedirects(db, now - redirectDays * 86_400_000)) +
+    (await eraseAttempts(db, now - attemptDays * 86_400_000))
   )
 }
 

@@ -1,11 +1,12 @@
 // A first payment: PA, DB, CD or PA.CP.
 
 import { timeOrderedId } from '../clock.ts'
-import type { Card } from '../connectors/connector.ts'
+import type { Asked, Card } from '../connectors/connector.ts'
 import { hundredths } from '../contract/amounts.ts'
 import type { Known } from '../contract/parameters/table.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { type Screen, screen } from '../risk/screen.ts'
 import { seal } from '../vault/seal.ts'
 import { captureAtOnce } from './backoffice.ts'
 import { carryOut, operationOf, refuse, type Said } from './carryOut.ts'
@@ -36,12 +37,14 @@ export async function pay(gateway: Gateway, request: PaymentRequest, decide: Cho
   const now = gateway.directory.businessTime(channel.merchantId)
   const choice = decide(request.values, channel, gateway, now)
   if ('refused' in choice && !choice.kept) return choice
-  const payment = paymentOf(gateway, request, choice, now)
-  const refused = 'refused' in choice ? choice : undefined
+  const id = timeOrderedId(gateway.clock.real(), gateway.random)
+  const screened = 'refused' in choice ? undefined : await screenChosen(gateway, request, choice, id, now)
+  const payment = paymentOf(gateway, request, choice, id, now, screened)
+  const refused = 'refused' in choice ? choice : screened && 'refused' in screened ? screened : undefined
   const row: NewPayment = {
     payment,
     ...(key && { key }),
-    ...(!('refused' in choice) && choice.card && { sealedCard: sealCard(gateway, payment, choice.card) }),
+    ...(!('refused' in choice) && !refused && choice.card && { sealedCard: sealCard(gateway, payment, choice.card) }),
   }
   if (!(await gateway.payments(row))) {
     const twin = await awaitTwin(gateway, payment, key!)
@@ -55,10 +58,31 @@ export async function pay(gateway: Gateway, request: PaymentRequest, decide: Cho
   return capture && said.outcome !== 'pending' ? captureAtOnce(gateway, channel, payment, said) : said
 }
 
-function paymentOf(gateway: Gateway, request: PaymentRequest, choice: Choice | Refusal, now: number): Payment {
+/** Cards are screened when money is to come; money that leaves, other methods and authentications alone are not. */
+async function screenChosen(
+  gateway: Gateway,
+  { channel, values }: PaymentRequest,
+  { type, brand, card, amount, currency }: Choice,
+  id: string,
+  now: number,
+): Promise<Screen | undefined> {
+  if ((type !== 'PA' && type !== 'DB') || !card) return undefined
+  return screen(gateway, channel, id, { fields: values, brand, cardNumber: card.number, amount, currency, now })
+}
+
+function paymentOf(
+  gateway: Gateway,
+  request: PaymentRequest,
+  choice: Choice | Refusal,
+  id: string,
+  now: number,
+  screened: Screen | undefined,
+): Payment {
   const { channel, values, known, ndc } = request
   const chosen = 'refused' in choice ? undefined : choice
-  const id = timeOrderedId(gateway.clock.real(), gateway.random)
+  // A payment that the risk check refused has no connector: recovery must not send it.
+  const sent = screened && 'refused' in screened ? undefined : chosen
+  const risk = screened && ('refused' in screened ? screened.screening : screened.passed)
   const number = values.get('card.number')
   const merchantTransactionId = values.get('merchantTransactionId')
   const brand = chosen?.brand ?? values.get('paymentBrand')
@@ -72,7 +96,7 @@ function paymentOf(gateway: Gateway, request: PaymentRequest, choice: Choice | R
     amount: hundredths(values.get('amount')!),
     currency: values.get('currency')!,
     mode: chosen?.mode ?? 'internal',
-    connector: chosen?.connector.name ?? '',
+    connector: sent?.connector.name ?? '',
     ...(merchantTransactionId !== undefined && { merchantTransactionId }),
     receivedAt: now,
     recordedAt: gateway.clock.real(),
@@ -81,9 +105,22 @@ function paymentOf(gateway: Gateway, request: PaymentRequest, choice: Choice | R
       fields: [...keptFields(values, known), ['descriptor', descriptorFor(channel, id, values.get('descriptor'))]],
       ...(number !== undefined && number.length > 8 && { card: maskedCard(number) }),
       ...(chosen?.capture && { captureAtOnce: true as const }),
+      ...(sent?.connector.prepare && { prepared: sent.connector.prepare(askedOf(sent, channel, now)) }),
+      ...(risk && { risk }),
     },
   }
 }
+
+const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel: Channel, now: number): Asked => ({
+  type,
+  channel,
+  mode,
+  brand,
+  amount,
+  currency,
+  ...(card && { bin: card.number.slice(0, 8) }),
+  now,
+})
 
 // These stand in columns of their own, or are replaced.
 const elsewhere: ReadonlySet<string> = new Set(['paymentType', 'paymentBrand', 'amount', 'currency', 'descriptor'])

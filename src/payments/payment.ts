@@ -1,7 +1,8 @@
 // A payment as it is kept: an immutable row, and its answer, another row. What became of a payment is read from the rows that refer to it.
 
-import type { Kept, Mode, OperationType } from '../connectors/connector.ts'
+import type { Kept, Mode, OperationType, Prepared } from '../connectors/connector.ts'
 import type { ResultName } from '../contract/results/results.ts'
+import type { Screening } from '../risk/screen.ts'
 
 export type Payment = {
   readonly merchantId: string
@@ -36,6 +37,12 @@ export type PaymentRecord = {
   readonly releases?: number
   /** A reversal: whether the 72 hours allow a message to the issuer (decisions, 8). */
   readonly releasesAtIssuer?: boolean
+  /** A partial reversal: what then stays of the payment, hundredths. */
+  readonly remains?: number
+  /** What the risk check said. */
+  readonly risk?: Screening
+  /** What the connector wanted on disk before the first message leaves. */
+  readonly prepared?: Prepared
 }
 
 export type Answer = {

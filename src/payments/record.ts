@@ -52,7 +52,7 @@ export function paymentRecord(payment: Payment, outcome: Outcome, build: Build, 
     result: resultOf(outcome),
     resultDetails: outcome.details && { ...outcome.details },
     card: cardOf(payment, card as Nested | undefined),
-    risk: outcome.riskScore === undefined ? undefined : { score: outcome.riskScore },
+    risk: riskOf(payment, outcome),
   }
   delete structures.paymentType
   delete structures.currency
@@ -96,6 +96,12 @@ function resultOf({ result, avsResponse, cvvResponse, parameterErrors }: Outcome
 /** In place of the number: its first six digits (not of short numbers, which they would give away) and its last four. */
 export function maskedCard(number: string): { bin?: string; last4Digits: string } {
   return { ...(number.length >= 15 && { bin: number.slice(0, 6) }), last4Digits: number.slice(-4) }
+}
+
+/** The score of our own check stands before that of the other side. */
+function riskOf({ record }: Payment, { riskScore }: Outcome): Nested | undefined {
+  const score = record.risk?.score ?? riskScore
+  return score === undefined ? undefined : { score }
 }
 
 function cardOf({ record }: Payment, echoed: Nested | undefined): Nested | undefined {

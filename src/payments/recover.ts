@@ -22,7 +22,9 @@ export const recover: DueHandler = async (gateway, item) => {
   const updates = await wasAnnouncedPending(gateway.database.work, payment)
   // Refused before any connector was chosen, and the process died between its two writes: nothing was ever sent.
   if (!connector) {
-    await gateway.answers({ ...answerRow(gateway, payment, root.type, 'notAsked', { kept: {}, outcome: {} }), updates })
+    const row = answerRow(gateway, payment, root.type, 'notAsked', { kept: {}, outcome: {} })
+    // A refused capture, refund or reversal reserved nothing, and is no event (decisions, 15).
+    await gateway.answers({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
     return 'done'
   }
   const { how } = connector.operations[payment.type] ?? { how: 'reverse' }
@@ -44,9 +46,10 @@ export const recover: DueHandler = async (gateway, item) => {
     await openCard(gateway, root),
   )
   const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))
-  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
-  await settle(gateway, { payment, rootType: root.type }, reply, updates)
-  gateway.log.info({ paymentId: payment.id, result: reply.result, attempt: item.attempts }, 'recovered')
+  const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
+  if (!settled) return { again: gateway.clock.real() + backOff(item.attempts) }
+  await settle(gateway, { payment, rootType: root.type }, settled, updates)
+  gateway.log.info({ paymentId: payment.id, result: settled.kind === 'answer' ? settled.result : 'neverSent' }, 'recovered')
   return 'done'
 }
 
@@ -84,6 +87,22 @@ export const capture: DueHandler = async (gateway, item) => {
   const channel = gateway.directory.entity(authorized.channelId)
   if (channel?.kind !== 'channel') throw new Error(`payment ${authorized.id} belongs to no channel`)
   await completeCapture(gateway, channel, authorized, chain)
+  return 'done'
+}
+
+/** Due work of kind `release`: what a partial capture left of the hold goes free at the issuer. Its subject is the capture. */
+export const release: DueHandler = async (gateway, item) => {
+  const found = await findCarried(gateway, item.merchantId, item.subjectId)
+  if (!found?.connector) return 'done'
+  const { payment, root, connector } = found
+  const operation = operationOf(
+    gateway,
+    payment,
+    { type: 'RV', releasing: true, attempt: item.attempts, reference: referenceOf(root, []) },
+    await openCard(gateway, root),
+  )
+  const reply = await askAgain(connector, operation, 'repeat')
+  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
   return 'done'
 }
 

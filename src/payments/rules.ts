@@ -77,6 +77,7 @@ const byType: Readonly<Record<FollowUpType, Rule>> = {
     if (done(followers, 'CP').length > 0) return 'reversalOfCaptured'
     if (done(followers, 'RF').length > 0) return 'reversalOfRefunded'
     if (reversalOpen(reference, followers) === 0) return 'alreadyReversed'
+    if (done(followers, 'RV').some(reversal => !reversal.answer)) return 'anotherReversalUnderWay' // what shall stand is not known yet
     if (reference.type === 'DB' && !releasesAtIssuer(request.now, reference)) return 'reversalAfterRelease'
     return undefined
   },

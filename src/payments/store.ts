@@ -19,7 +19,7 @@ export type NewPayment = {
 }
 
 /** A kind of due work, and the real time from which it is due. */
-export type LeftToDo = { readonly kind: 'reverse' | 'capture'; readonly dueAt: number }
+export type LeftToDo = { readonly kind: 'reverse' | 'release' | 'capture'; readonly dueAt: number }
 
 export type NewAnswer = {
   readonly payment: Payment

@@ -19,6 +19,8 @@ import { simulatorCredentials } from '../simulators/wallet/wallet.ts'
 export type Surroundings = {
   readonly clock: Clock
   readonly random: Random
+  /** The links to acquirers, which carry cards in the modes external and live. */
+  readonly acquirers: readonly Connector[]
   readonly simulators?: { readonly url: string; readonly publicUrl: () => string }
 }
 
@@ -51,6 +53,8 @@ export function makeConnectors(config: Config, surroundings: Surroundings): { co
     'internal',
     cardSimulator((milliseconds, signal) => wait(milliseconds, undefined, signal ? { signal } : {})),
   )
+
+  for (const connector of surroundings.acquirers) cards(connector.name === 'cards live' ? 'live' : 'external', connector)
 
   const methods = new Map<string, Method>()
   for (const mode of modes) {

@@ -3,9 +3,11 @@
 import { createHash } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
+import type { AcquirerOptions, Address } from '../connectors/acquirer.ts'
 import { connect } from '../database/connect.ts'
 import { dueWork } from '../due/advance.ts'
 import { type DueHandlers, startWorker } from '../due/worker.ts'
@@ -23,12 +25,18 @@ import { makeCount, serveMetrics } from '../metrics.ts'
 import { announcedPending } from '../payments/announced.ts'
 import { takeLateReply } from '../payments/carryOut.ts'
 import { startErasing } from '../payments/erase.ts'
-import { capture, recover, reverse, startSweeping } from '../payments/recover.ts'
+import { capture, recover, release, reverse, startSweeping } from '../payments/recover.ts'
 import { redirectExpiry } from '../payments/redirects/resume.ts'
 import { answerLane, paymentLane } from '../payments/store.ts'
+import { readRiskRules } from '../risk/rules.ts'
 import type { Keys } from '../vault/keys.ts'
+import { acquirerHostProcess } from './acquirerHost.ts'
+import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { makeConnectors } from './connectors.ts'
 import { startSimulators } from './simulators.ts'
+
+/** Rules to begin with; no channel uses them unless its settings say so. */
+const standardRiskRules = fileURLToPath(new URL('../../seeds/risk-rules.json', import.meta.url))
 
 export type Running = { readonly port: number; stop(): Promise<void> }
 
@@ -43,11 +51,14 @@ export type Parts = {
   readonly alone: boolean
   /** A sandbox of several processes shares the simulators of its first one. */
   readonly simulatorsUrl?: string
+  /** A host that runs already, shared by the processes of one sandbox. */
+  readonly sandboxHost?: Address
 }
 
 export const dueHandlers: DueHandlers = new Map([
   ['recover', recover],
   ['reverse', reverse],
+  ['release', release],
   ['capture', capture],
   ['missedReturn', missedReturn],
   ['redirectExpiry', redirectExpiry],
@@ -67,9 +78,12 @@ export async function startGateway(parts: Parts): Promise<Running> {
   const ownSimulators =
     sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages, home) : undefined
   const simulatorsUrl = sandbox ? (parts.simulatorsUrl ?? ownSimulators?.url) : undefined
+  const host = acquirersInUse(parts)
+  const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log })
   const { connectors, methods } = makeConnectors(config, {
     clock,
     random,
+    acquirers: acquirers.connectors,
     ...(simulatorsUrl !== undefined && { simulators: { url: simulatorsUrl, publicUrl: simulatorPages } }),
   })
   const gateway: Gateway = {
@@ -81,6 +95,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
     connectors,
     egress: config.egress,
     call: caller(config.egress, name => lookup(name, { all: true }), stopping.signal),
+    riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     log,
     count: makeCount(),
     payments: paymentLane(database.paymentLane),
@@ -105,6 +120,8 @@ export async function startGateway(parts: Parts): Promise<Running> {
   const close = async () => {
     for (const connector of connectors.values()) await connector.stop?.()
     await ownSimulators?.stop()
+    await acquirers.stop()
+    await host.stop()
     await directory.close()
     await database.close()
   }
@@ -135,6 +152,16 @@ export async function startGateway(parts: Parts): Promise<Running> {
 /** PUBLIC_URL; where the port was chosen by the system, with that port. */
 export const publicUrlOf = (config: Config, port: number): string =>
   config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
+
+/** The acquirers of the file; in a sandbox without one, its own host, which starts with the first payment that goes there. */
+function acquirersInUse({ config, sandboxHost }: Parts): { options: readonly AcquirerOptions[]; stop(): Promise<void> } {
+  const none = async () => {}
+  if (config.acquirersFile !== undefined) return { options: readAcquirers(config.acquirersFile), stop: none }
+  if (config.mode === 'live') return { options: [], stop: none }
+  if (sandboxHost) return { options: [sandboxAcquirer(async () => sandboxHost)], stop: none }
+  const host = acquirerHostProcess(config.dataDir)
+  return { options: [sandboxAcquirer(host.address)], stop: host.stop }
+}
 
 /** The same on every answer of one build: a hash of the program's version and lock file, and a date. */
 export function buildNumber(): string {

@@ -66,6 +66,7 @@ const refusals = {
   authorizationReversed:     ['700.400.100', 'The preauthorization is reversed and cannot be captured any more'],
   captureAboveAuthorized:    ['700.400.100', 'The capture is above what is still preauthorized'],
   reversalUnderWay:          ['700.400.570', 'A reversal of this preauthorization is under way; capture again when its result is known'],
+  anotherReversalUnderWay:   ['700.400.570', 'Another reversal of this payment is under way; reverse again when its result is known'],
   alreadyRefunded:           ['700.400.200', 'All that was cleared is refunded already'],
   refundOfReversed:          ['700.400.200', 'The payment is reversed and cannot be refunded any more'],
   refundAboveCleared:        ['700.400.200', 'The refund is above what was cleared and not refunded yet'],
@@ -78,12 +79,21 @@ const refusals = {
   partialReversalNotOffered: ['700.300.800', 'The acquirer of this payment does not support partial reversals: reverse it whole'],
   operationNotOffered:       ['700.300.800', 'The acquirer of this payment does not support this operation'],
 
+  // The risk check of our own.
+  riskChannelIdTooLong:      ['100.400.304', 'The input data for the risk check are not valid: risk.channelId has at most 12 characters'],
+  riskServiceIdTooLong:      ['100.400.304', 'The input data for the risk check are not valid: risk.serviceId has 1 character'],
+  riskCheckBroken:           ['100.400.325', 'The risk check is not available, and the channel takes no payments without it'],
+
   // How a call to a connector ended when it was not an answer.
   amountCameBackDifferent:   ['100.550.701', 'The acquirer answered with another amount or currency; the payment was reversed'],
   duplicateAtWallet:         ['800.110.100', 'The wallet has seen this payment before'],
   walletAmountsDiffer:       ['600.200.500', 'Invalid payment data. The wallet refuses the sums of the cart'],
   declinedByWallet:          ['800.100.100', 'The wallet declined the payment'],
   refusedByBank:             ['800.100.100', 'The bank of the shopper declined the transfer'],
+  partlyApproved:            ['800.100.155', 'The issuer approved only a part of the amount; that part was given back'],
+  cardNumberErased:          ['600.200.500', 'Invalid payment data. The card number of the referenced payment is no longer kept'],
+  amountFinerThanCurrency:   ['100.550.303', 'The amount has decimals that its currency does not have'],
+  amountTooLargeForAcquirer: ['100.550.301', 'The amount is too large for the messages of the acquirer'],
   neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
 } as const satisfies Record<string, readonly [code: string, description: string]>
 

@@ -1,0 +1,332 @@
+// One persistent connection to a host: signs on, keeps itself alive by echoes, comes back by itself, and matches answers to requests by
+// kind, trace number, time and terminal, whatever their order. It knows messages, not payments.
+
+import { connect as connectTcp, type Socket } from 'node:net'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { decode, encode, isMalformed, type Message } from './codec.ts'
+import type { Dialect } from './dialects.ts'
+import { frame, splitter } from './framing.ts'
+import { answerType, transmitted, versionOf } from './versions.ts'
+
+export type LineOptions = {
+  readonly name: string
+  readonly dialect: Dialect
+  /** Asked at every attempt to connect. */
+  address(): Promise<{ readonly host: string; readonly port: number }>
+  readonly tls?: ConnectionOptions
+  readonly signOn: boolean
+  readonly echoSeconds: number
+  readonly echoAnswerSeconds: number
+  readonly inFlightMax: number
+  /** So many time-outs in a row open the breaker; an answered echo closes it. */
+  readonly breakerTimeouts: number
+  readonly breakerSeconds: number
+  readonly reconnectMilliseconds: { readonly first: number; readonly max: number }
+  time(): number
+  /** 0 up to 1: spreads reconnections. */
+  random(): number
+  say(text: string): void
+}
+
+export type Sent =
+  | { readonly kind: 'answer'; readonly message: Message }
+  | { readonly kind: 'notSent'; readonly why: string }
+  | { readonly kind: 'unknown'; readonly why: string }
+
+export type LineState = 'idle' | 'connecting' | 'up' | 'broken' | 'stopped'
+
+export type LineCounters = {
+  sent: number
+  answered: number
+  timedOut: number
+  late: number
+  duplicate: number
+  unmatched: number
+  malformed: number
+  notSent: number
+  connected: number
+  lost: number
+  breakerOpened: number
+}
+
+export type Line = {
+  readonly name: string
+  readonly counters: Readonly<LineCounters>
+  state(): LineState
+  inFlight(): number
+  /** Connects when it never did, and waits until the line can be used, or for so long. */
+  ready(milliseconds: number): Promise<boolean>
+  /** Sends and waits until the signal ends the waiting. `again` takes answers that come late or twice. */
+  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<Sent>
+  /** Sends nothing new, waits for what is under way, signs off and closes. */
+  stop(drainMilliseconds: number): Promise<void>
+}
+
+/** Answers that come within this time after the waiting ended still find their payment. */
+const rememberSeconds = 120
+
+export function makeLine(options: LineOptions): Line {
+  const { dialect } = options
+  const version = versionOf(dialect)
+  const counters: LineCounters = {
+    sent: 0,
+    answered: 0,
+    timedOut: 0,
+    late: 0,
+    duplicate: 0,
+    unmatched: 0,
+    malformed: 0,
+    notSent: 0,
+    connected: 0,
+    lost: 0,
+    breakerOpened: 0,
+  }
+  type Waiting = { settle(sent: Sent): void; again(answer: Message): void }
+  const waiting = new Map<string, Waiting>()
+  const remembered = new Map<string, { again(answer: Message): void; until: number; answered: boolean }>()
+  let state: LineState = 'idle'
+  let socket: Socket | undefined
+  let attempts = 0
+  let timeoutsInRow = 0
+  let brokenUntil = 0
+  let lastTraffic = 0
+  let echoesMissed = 0
+  let networkNumber = 0
+  let reconnectTimer: NodeJS.Timeout | undefined
+  let wakeUps: (() => void)[] = []
+
+  const becomes = (next: LineState) => {
+    state = next
+    const woken = wakeUps
+    wakeUps = []
+    for (const wake of woken) wake()
+  }
+
+  function connect(): void {
+    becomes('connecting')
+    options.address().then(open, (error: Error) => {
+      options.say(`${options.name}: ${error.message}`)
+      lost()
+    })
+  }
+
+  function open({ host, port }: { host: string; port: number }): void {
+    if (state === 'stopped') return
+    const opened: Socket = options.tls ? connectTls({ host, port, ...options.tls }) : connectTcp({ host, port })
+    socket = opened
+    opened.setNoDelay(true)
+    opened.setTimeout(options.reconnectMilliseconds.max, () => {
+      if (state === 'connecting') opened.destroy(new Error('the connection was not made in time'))
+    })
+    const split = splitter()
+    opened.once(options.tls ? 'secureConnect' : 'connect', () => void greet(opened))
+    opened.on('data', bytes => {
+      lastTraffic = options.time()
+      const messages = split.push(bytes)
+      if (messages === 'badLength') {
+        counters.malformed++
+        opened.destroy(new Error('a frame has an impossible length'))
+      } else for (const message of messages) receive(message)
+    })
+    opened.on('error', error => options.say(`${options.name}: ${error.message}`))
+    opened.on('close', () => {
+      if (socket === opened) lost()
+    })
+  }
+
+  async function greet(opened: Socket): Promise<void> {
+    counters.connected++
+    lastTraffic = options.time()
+    if (options.signOn && !(await networkMessage(version.network.signOn))) return void opened.destroy()
+    if (socket !== opened || state !== 'connecting') return
+    attempts = 0
+    timeoutsInRow = 0
+    echoesMissed = 0
+    becomes('up')
+  }
+
+  function lost(): void {
+    socket = undefined
+    if (state === 'stopped') return
+    counters.lost++
+    for (const [key, { settle, again }] of waiting) {
+      remembered.set(key, { again, until: options.time() + rememberSeconds * 1000, answered: false })
+      settle({ kind: 'unknown', why: 'the line was lost before the answer came' })
+    }
+    waiting.clear()
+    const { first, max } = options.reconnectMilliseconds
+    const pause = Math.min(first * 2 ** Math.min(attempts++, 20), max) * (0.5 + options.random() / 2)
+    becomes('connecting')
+    reconnectTimer = setTimeout(connect, pause)
+    reconnectTimer.unref()
+  }
+
+  function receive(bytes: Buffer): void {
+    const message = decode(bytes, dialect)
+    if (isMalformed(message)) {
+      counters.malformed++
+      options.say(`${options.name}: an unreadable message: ${message.path} ${message.why}`)
+      return
+    }
+    if (message.type === version.network.type) {
+      answerNetwork(message)
+      return
+    }
+    const key = keyOf(message.type, message)
+    const found = waiting.get(key)
+    if (found) {
+      waiting.delete(key)
+      timeoutsInRow = 0
+      counters.answered++
+      remembered.set(key, { again: found.again, until: options.time() + rememberSeconds * 1000, answered: true })
+      found.settle({ kind: 'answer', message })
+      return
+    }
+    const before = remembered.get(key)
+    if (!before) {
+      counters.unmatched++
+      options.say(`${options.name}: an answer ${message.type} belongs to nothing that was asked`)
+      return
+    }
+    if (before.answered) counters.duplicate++
+    else counters.late++
+    before.answered = true
+    before.again(message)
+  }
+
+  /** The host asks for a sign of life. */
+  function answerNetwork({ fields }: Message): void {
+    const answer = new Map([...fields, [39, version.digit === '0' ? '00' : '800'] as const])
+    const bytes = encode({ type: version.network.answer, fields: answer }, dialect)
+    if (Buffer.isBuffer(bytes)) socket?.write(frame(bytes))
+  }
+
+  const keyOf = (type: string, { fields }: Message) =>
+    `${type} ${fields.get(11) ?? ''} ${fields.get(7) ?? ''} ${(fields.get(41) ?? '').trim()}`
+
+  function write(message: Message, waits: Waiting): 'written' | string {
+    const bytes = encode(message, dialect)
+    if (!Buffer.isBuffer(bytes)) return `${bytes.path} ${bytes.why}`
+    if (!socket || socket.destroyed) return 'the line is down'
+    waiting.set(keyOf(answerType(message.type), message), waits)
+    lastTraffic = options.time()
+    socket.write(frame(bytes))
+    return 'written'
+  }
+
+  function networkMessage(said: readonly (readonly [number, string])[]): Promise<boolean> {
+    networkNumber = (networkNumber % 999_999) + 1
+    const fields = new Map([[7, transmitted(options.time())], [11, String(networkNumber).padStart(6, '0')], ...said])
+    const message: Message = { type: version.network.type, fields }
+    return new Promise(resolve => {
+      const timer = setTimeout(() => {
+        waiting.delete(keyOf(version.network.answer, message))
+        resolve(false)
+      }, options.echoAnswerSeconds * 1000)
+      const settle = (sent: Sent) => {
+        clearTimeout(timer)
+        resolve(sent.kind === 'answer' && ['00', '800', '000'].includes(sent.message.fields.get(39) ?? ''))
+      }
+      if (write(message, { settle, again: () => {} }) !== 'written') settle({ kind: 'notSent', why: '' })
+    })
+  }
+
+  async function echo(): Promise<void> {
+    const current = socket
+    const answered = await networkMessage(version.network.echo)
+    if (socket !== current || !current) return
+    if (answered) {
+      echoesMissed = 0
+      timeoutsInRow = 0
+      if (state === 'broken') becomes('up')
+    } else if (state === 'broken') brokenUntil = options.time() + options.breakerSeconds * 1000
+    else if (++echoesMissed >= 2) current.destroy(new Error('two echoes were not answered'))
+  }
+
+  let echoing = false
+  const care = setInterval(
+    () => {
+      const now = options.time()
+      for (const [key, { until }] of remembered) {
+        if (until > now) break
+        remembered.delete(key)
+      }
+      const idle = state === 'up' && now - lastTraffic >= options.echoSeconds * 1000
+      const probing = state === 'broken' && now >= brokenUntil
+      if ((idle || probing) && !echoing) {
+        echoing = true
+        void echo().finally(() => {
+          echoing = false
+        })
+      }
+    },
+    Math.min(options.echoSeconds, options.breakerSeconds, 1) * 500,
+  )
+  care.unref()
+
+  return {
+    name: options.name,
+    counters,
+    state: () => state,
+    inFlight: () => waiting.size,
+    async ready(milliseconds) {
+      if (state === 'idle') connect()
+      const until = options.time() + milliseconds
+      while (state === 'connecting' && options.time() < until) {
+        await new Promise<void>(resolve => {
+          const timer = setTimeout(resolve, until - options.time())
+          wakeUps.push(() => {
+            clearTimeout(timer)
+            resolve()
+          })
+        })
+      }
+      return state === 'up'
+    },
+    send(message, signal, again) {
+      const refuse = (why: string): Promise<Sent> => {
+        counters.notSent++
+        return Promise.resolve({ kind: 'notSent', why })
+      }
+      if (state !== 'up') return refuse(`the line is ${state}`)
+      if (waiting.size >= options.inFlightMax) return refuse('too many requests are under way')
+      if (signal.aborted) return refuse('the time was over before it could be sent')
+      return new Promise(resolve => {
+        const key = keyOf(answerType(message.type), message)
+        const onAbort = () => {
+          if (!waiting.delete(key)) return
+          remembered.set(key, { again, until: options.time() + rememberSeconds * 1000, answered: false })
+          counters.timedOut++
+          if (++timeoutsInRow >= options.breakerTimeouts && state === 'up') {
+            counters.breakerOpened++
+            brokenUntil = options.time() + options.breakerSeconds * 1000
+            options.say(`${options.name}: ${timeoutsInRow} requests in a row were not answered`)
+            becomes('broken')
+          }
+          resolve({ kind: 'unknown', why: 'no answer in time' })
+        }
+        const settle = (sent: Sent) => {
+          signal.removeEventListener('abort', onAbort)
+          resolve(sent)
+        }
+        const written = write(message, { settle, again })
+        if (written !== 'written') return resolve(refuse(written))
+        counters.sent++
+        signal.addEventListener('abort', onAbort, { once: true })
+      })
+    },
+    async stop(drainMilliseconds) {
+      const wasUp = state === 'up'
+      if (state !== 'stopped') becomes('stopped')
+      clearTimeout(reconnectTimer)
+      clearInterval(care)
+      for (const until = options.time() + drainMilliseconds; waiting.size > 0 && socket && options.time() < until; ) {
+        await new Promise(resolve => setTimeout(resolve, 20))
+      }
+      if (wasUp && options.signOn && socket) await networkMessage(version.network.signOff)
+      for (const { settle } of waiting.values()) settle({ kind: 'unknown', why: 'the gateway stopped before the answer came' })
+      waiting.clear()
+      socket?.destroy()
+    },
+  }
+}

@@ -1,0 +1,297 @@
+// The lines to a host: signing on, echoes, coming back, many requests at once, limits, the breaker, a second line, late and doubled answers, TLS.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
+import { decode, encode, isMalformed, type Message } from '../src/connectors/iso8583/codec.ts'
+import { dialects } from '../src/connectors/iso8583/dialects.ts'
+import { frame, splitter } from '../src/connectors/iso8583/framing.ts'
+import { type Line, type LineOptions, makeLine } from '../src/connectors/iso8583/line.ts'
+import { makeLink } from '../src/connectors/iso8583/link.ts'
+import { answerType } from '../src/connectors/iso8583/versions.ts'
+import { eventually } from './support/gateway.ts'
+
+const dialect = dialects['1987']!
+const cleanUps: (() => unknown)[] = []
+after(async () => {
+  for (const cleanUp of cleanUps.reverse()) await cleanUp()
+})
+
+describe('a line', () => {
+  it('signs on before the first request and signs off at the end', async () => {
+    const peer = await makePeer(answerAll)
+    const line = lineTo(peer)
+    assert.equal(await line.ready(2000), true)
+    assert.equal((await line.send(request(1), soon(), none)).kind, 'answer')
+    await line.stop(1000)
+    assert.deepEqual(peer.network, ['001', '002'])
+  })
+
+  it('carries many requests at once and matches answers in any order, however they are cut', async () => {
+    const held: [Socket, Message][] = []
+    const peer = await makePeer((socket, message) => {
+      held.push([socket, message])
+      if (held.length === 50) for (const [to, one] of held.reverse()) answerInPieces(to, one)
+    })
+    const line = lineTo(peer)
+    await line.ready(2000)
+    const sent = await Promise.all(Array.from({ length: 50 }, (_, at) => line.send(request(at + 1), soon(3000), none)))
+    assert.deepEqual(
+      sent.map(one => one.kind === 'answer' && Number(one.message.fields.get(11))),
+      Array.from({ length: 50 }, (_, at) => at + 1),
+    )
+    assert.equal(line.inFlight(), 0)
+  })
+
+  it('takes no more than its limit, and says that nothing was sent', async () => {
+    const peer = await makePeer(() => {})
+    const line = lineTo(peer, { inFlightMax: 2 })
+    await line.ready(2000)
+    const two = [line.send(request(1), soon(200), none), line.send(request(2), soon(200), none)]
+    assert.deepEqual(await line.send(request(3), soon(), none), { kind: 'notSent', why: 'too many requests are under way' })
+    assert.deepEqual(
+      (await Promise.all(two)).map(({ kind }) => kind),
+      ['unknown', 'unknown'],
+    )
+  })
+
+  it('asks for a sign of life when it is idle, drops a dead line and comes back', async () => {
+    let silent = false
+    const peer = await makePeer(answerAll, message => !silent || message.fields.get(70) === '001')
+    const line = lineTo(peer, { echoSeconds: 0.1, echoAnswerSeconds: 0.1 })
+    await line.ready(2000)
+    await eventually(async () => peer.network.includes('301'), 'an echo', 5)
+    silent = true
+    await eventually(async () => line.counters.connected >= 2, 'a new connection', 8)
+    silent = false
+    await eventually(
+      async () => line.state() === 'up' && (await line.send(request(7), soon(), none)).kind === 'answer',
+      'the line is up again',
+      5,
+    )
+  })
+
+  it('says unknown when the connection is lost under way, and comes back by itself', async () => {
+    const peer = await makePeer((socket, message) =>
+      message.fields.get(11) === '000001' ? socket.destroy() : answerAll(socket, message),
+    )
+    const line = lineTo(peer)
+    await line.ready(2000)
+    assert.equal((await line.send(request(1), soon(), none)).kind, 'unknown')
+    assert.equal(await line.ready(3000), true)
+    assert.equal((await line.send(request(2), soon(), none)).kind, 'answer')
+    assert.equal(line.counters.lost, 1)
+  })
+
+  it('hands over answers that come late or twice, and counts what belongs to nothing', async () => {
+    const peer = await makePeer((socket, message) => {
+      const number = Number(message.fields.get(11))
+      if (number === 1) setTimeout(() => answerAll(socket, message), 300)
+      else {
+        answerAll(socket, message)
+        answerAll(socket, message)
+        answerAll(socket, { ...message, fields: new Map([...message.fields, [11, '999999']]) })
+      }
+    })
+    const line = lineTo(peer)
+    await line.ready(2000)
+    const again: string[] = []
+    const take = (message: Message) => void again.push(message.fields.get(11)!)
+    assert.equal((await line.send(request(1), soon(100), take)).kind, 'unknown')
+    assert.equal((await line.send(request(2), soon(), take)).kind, 'answer')
+    await eventually(async () => again.length === 2, 'both come again', 5)
+    const { late, duplicate, unmatched } = line.counters
+    assert.deepEqual([again.sort(), late, duplicate, unmatched], [['000001', '000002'], 1, 1, 1])
+  })
+
+  it('survives answers that cannot be read, and closes on a frame without end', async () => {
+    const peer = await makePeer((socket, message) => {
+      if (message.fields.get(11) === '000001') socket.write(Buffer.from([0, 3, 1, 2, 3]))
+      else socket.write(Buffer.from([0xff, 0xff, 0]))
+    })
+    const line = lineTo(peer)
+    await line.ready(2000)
+    assert.equal((await line.send(request(1), soon(200), none)).kind, 'unknown')
+    assert.deepEqual([line.counters.malformed, line.state()], [1, 'up'])
+    assert.deepEqual(await line.send(request(2), soon(2000), none), {
+      kind: 'unknown',
+      why: 'the line was lost before the answer came',
+    })
+  })
+
+  it('opens its breaker after several time-outs in a row; an answered echo closes it', async () => {
+    let silent = true
+    const peer = await makePeer(
+      (socket, message) => void (!silent && answerAll(socket, message)),
+      () => !silent,
+    )
+    const line = lineTo(peer, { breakerTimeouts: 3, breakerSeconds: 0.2, echoAnswerSeconds: 0.1, signOn: false })
+    await line.ready(2000)
+    for (let at = 1; at <= 2; at++) await line.send(request(at), soon(50), none)
+    assert.equal(line.state(), 'up')
+    await line.send(request(3), soon(50), none)
+    assert.equal(line.state(), 'broken')
+    assert.equal((await line.send(request(4), soon(), none)).kind, 'notSent')
+    silent = false
+    await eventually(async () => line.state() === 'up', 'the breaker closes', 5)
+    assert.equal((await line.send(request(5), soon(), none)).kind, 'answer')
+  })
+
+  it('waits at its end for what is under way', async () => {
+    const peer = await makePeer((socket, message) => void setTimeout(() => answerAll(socket, message), 200))
+    const line = lineTo(peer)
+    await line.ready(2000)
+    const last = line.send(request(1), soon(), none)
+    await line.stop(2000)
+    assert.equal((await last).kind, 'answer')
+    assert.equal((await line.send(request(2), soon(), none)).kind, 'notSent')
+  })
+
+  it('speaks TLS, and refuses a host that it cannot trust', async t => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-tls-'))
+    cleanUps.push(() => rmSync(folder, { recursive: true, force: true }))
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+    const made = spawnSync('openssl', [
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '1',
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      'subjectAltName=DNS:localhost',
+      '-keyout',
+      key,
+      '-out',
+      cert,
+    ])
+    if (made.status !== 0) return t.skip('openssl is not here')
+    const peer = await makePeer(answerAll, () => true, { key: readFileSync(key), cert: readFileSync(cert) })
+    const trusting = lineTo(peer, { tls: { ca: readFileSync(cert), servername: 'localhost' } })
+    assert.equal(await trusting.ready(3000), true)
+    assert.equal((await trusting.send(request(1), soon(), none)).kind, 'answer')
+    assert.equal(await lineTo(peer, { tls: { servername: 'localhost' } }).ready(700), false)
+  })
+})
+
+describe('two lines', () => {
+  it('the second carries what could not be sent on the first', async () => {
+    const peer = await makePeer(answerAll)
+    const dead = await makePeer(answerAll)
+    await new Promise(resolve => dead.server.close(resolve))
+    const link = makeLink([lineTo(dead), lineTo(peer)], 2000, 500)
+    assert.equal((await link.send(request(1), soon(), none)).kind, 'answer')
+    assert.equal(link.failovers(), 1)
+  })
+
+  it('what was sent on the first is never sent on the second', async () => {
+    const first = await makePeer(socket => socket.destroy())
+    const second = await makePeer(answerAll)
+    const lines = [lineTo(first), lineTo(second)]
+    await Promise.all(lines.map(line => line.ready(2000)))
+    const link = makeLink(lines, 2000, 500)
+    assert.equal((await link.send(request(1), soon(), none)).kind, 'unknown')
+    assert.equal(second.messages, 0)
+  })
+
+  it('nothing was sent when no line comes up', async () => {
+    const dead = await makePeer(answerAll)
+    await new Promise(resolve => dead.server.close(resolve))
+    assert.equal((await makeLink([lineTo(dead)], 200, 500).send(request(1), soon(), none)).kind, 'notSent')
+  })
+})
+
+// ---- The other side
+
+type Peer = { readonly server: Server; readonly port: number; readonly network: string[]; messages: number }
+
+async function makePeer(
+  onMessage: (socket: Socket, message: Message) => void,
+  answersNetwork: (message: Message) => boolean = () => true,
+  tls?: TlsOptions,
+): Promise<Peer> {
+  const sockets = new Set<Socket>()
+  const talk = (socket: Socket) => {
+    sockets.add(socket)
+    const split = splitter()
+    socket.on('error', () => {})
+    socket.on('data', bytes => {
+      for (const one of split.push(bytes) as Buffer[]) {
+        const message = decode(one, dialect)
+        assert.ok(!isMalformed(message))
+        if (message.type !== '0800') {
+          peer.messages++
+          onMessage(socket, message)
+        } else {
+          peer.network.push(message.fields.get(70)!)
+          if (answersNetwork(message)) answerAll(socket, message)
+        }
+      }
+    })
+  }
+  const server = tls ? createTlsServer(tls, talk) : createServer(talk)
+  server.on('tlsClientError', () => {})
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const peer: Peer = { server, port: (server.address() as { port: number }).port, network: [], messages: 0 }
+  cleanUps.push(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return peer
+}
+
+const bytesOf = (message: Message): Buffer => {
+  const bytes = encode({ type: answerType(message.type), fields: new Map([...message.fields, [39, '00']]) }, dialect)
+  assert.ok(Buffer.isBuffer(bytes))
+  return frame(bytes)
+}
+const answerAll = (socket: Socket, message: Message): void => void socket.write(bytesOf(message))
+
+/** Length and message in segments of their own, and the message cut in two. */
+function answerInPieces(socket: Socket, message: Message): void {
+  const bytes = bytesOf(message)
+  for (const piece of [bytes.subarray(0, 1), bytes.subarray(1, 9), bytes.subarray(9)]) socket.write(piece)
+}
+
+function lineTo(peer: Pick<Peer, 'port'>, more: Partial<LineOptions> = {}): Line {
+  const line = makeLine({
+    name: 'test',
+    dialect,
+    address: async () => ({ host: '127.0.0.1', port: peer.port }),
+    signOn: true,
+    echoSeconds: 60,
+    echoAnswerSeconds: 1,
+    inFlightMax: 1000,
+    breakerTimeouts: 100,
+    breakerSeconds: 1,
+    reconnectMilliseconds: { first: 20, max: 2000 },
+    time: Date.now,
+    random: Math.random,
+    say: () => {},
+    ...more,
+  })
+  cleanUps.push(() => line.stop(0))
+  return line
+}
+
+const request = (number: number): Message => ({
+  type: '0100',
+  fields: new Map([
+    [2, '4242424242424242'],
+    [3, '000000'],
+    [4, '000000009200'],
+    [7, '1120020000'],
+    [11, String(number).padStart(6, '0')],
+    [41, 'TERM0001'],
+  ]),
+})
+const soon = (milliseconds = 2000) => AbortSignal.timeout(milliseconds)
+const none = () => {}

@@ -1,0 +1,135 @@
+// Which acquirer carries a payment, and what happens when one cannot be reached: through the interface, with two hosts.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Asked } from '../src/connectors/connector.ts'
+import { routeOf } from '../src/connectors/routing.ts'
+import { readSeed, type Seed } from '../src/merchants/seed.ts'
+import { channelSettings, readSettings, SettingsError } from '../src/merchants/settings.ts'
+import { readAcquirers } from '../src/start/acquirers.ts'
+import { sandboxSeed } from '../src/start/database.ts'
+import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
+import { type AcquirersFile, acquirersFile, type TestHost, testHost } from './support/host.ts'
+
+describe('routes', () => {
+  const routes = [
+    { brands: ['AMEX'], acquirers: ['south'] },
+    { currencies: ['JPY'], acquirers: ['east', 'north'] },
+    { bins: ['4', '510000-559999'], amountFrom: 10_000, acquirers: ['west'] },
+    { amountTo: 100, acquirers: ['gone'] },
+  ]
+  const rows: [Partial<Asked>, readonly string[]][] = [
+    [{ brand: 'AMEX' }, ['south']],
+    [{ currency: 'JPY' }, ['east', 'north']],
+    [{ bin: '42000000', amount: 10_000 }, ['west']],
+    [{ bin: '42000000', amount: 9_999 }, ['north']],
+    [{ bin: '55555555', amount: 10_000 }, ['west']],
+    [{ bin: '56000000', amount: 10_000 }, ['north']],
+    [{ amount: 100 }, []],
+    [{ amount: 101 }, ['north']],
+  ]
+  for (const [asked, expected] of rows) {
+    it(`${JSON.stringify(asked)} goes to ${expected.join(', ') || 'nobody: the acquirer is not configured'}`, () => {
+      const settings = readSettings<Asked['channel']['settings']>(channelSettings, { routes }, 'test')
+      const whole: Asked = {
+        type: 'PA',
+        channel: { settings },
+        mode: 'external',
+        brand: 'VISA',
+        currency: 'EUR',
+        amount: 9200,
+        bin: '60000000',
+        now: 0,
+        ...asked,
+      }
+      assert.deepEqual(routeOf(whole, ['north', 'south', 'east', 'west']), expected)
+    })
+  }
+  it('without routes the first acquirer carries everything', () => {
+    const settings = readSettings<Asked['channel']['settings']>(channelSettings, {}, 'test')
+    assert.deepEqual(
+      routeOf({ type: 'PA', channel: { settings }, mode: 'live', brand: 'VISA', currency: 'EUR', amount: 1, now: 0 }, [
+        'north',
+        'south',
+      ]),
+      ['north'],
+    )
+  })
+  it('a malformed route is refused with the settings', () => {
+    for (const route of [{}, { acquirers: [] }, { acquirers: ['a'], bins: ['x'] }, { acquirers: ['a'], other: 1 }]) {
+      assert.throws(() => readSettings(channelSettings, { routes: [route] }, 'test'), SettingsError)
+    }
+  })
+})
+
+describe('two acquirers', () => {
+  let gateway: TestGateway
+  let south: TestHost
+  let file: AcquirersFile
+  before(async () => {
+    south = await testHost()
+    const north = await testHost()
+    await north.stop()
+    file = acquirersFile({ north: [north.port], south: [south.port] }, { answerWithinSeconds: 8, recoverAfterSeconds: 1 })
+    const seed = readSeed(sandboxSeed) as { -readonly [Key in keyof Seed]: Seed[Key] }
+    const channel = seed.divisions![0]!.merchants![0]!.channels![0]!
+    channel.settings = {
+      routes: [{ currencies: ['USD'], acquirers: ['north'] }, { acquirers: ['north', 'south'] }],
+      acquirerAccounts: { south: { merchantId: 'CHANNEL-ACCOUNT', category: '4722' } },
+    }
+    gateway = await testGateway({ seed, environment: { ACQUIRERS_FILE: file.path } })
+  })
+  after(async () => {
+    await gateway.stop()
+    await south.stop()
+    file.remove()
+  })
+
+  it('the second takes over when nothing was sent to the first, and what follows stays with it', async () => {
+    const paid = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA' })
+    assert.equal(paid.body.result.code, '000.100.112')
+    assert.equal(paid.body.resultDetails.clearingInstituteName, 'Bank south')
+    const captured = await gateway.refer(paid.body.id, { paymentType: 'CP', amount: '92.00', currency: 'EUR' })
+    assert.equal(captured.body.result.code, '000.100.112')
+    assert.deepEqual(
+      [...south.ledger.entries()].map(({ line }) => line.kind),
+      ['hold', 'capture'],
+    )
+  })
+
+  it('when no acquirer of the route can be reached, nothing was sent and nothing is pending', async () => {
+    const paid = await gateway.pay({ testMode: 'EXTERNAL', currency: 'USD' })
+    assert.equal(paid.body.result.code, '900.100.600')
+    assert.equal(paid.status, 400)
+  })
+
+  it('an unknown outcome is taken back wherever the message may have arrived', async () => {
+    const [held] = [south.ledger.totals().get('978')!.held]
+    const pending = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA', amount: '7770.05' })
+    assert.equal(pending.body.result.code, '000.200.000')
+    const { body } = await eventually(
+      async () => {
+        const read = await gateway.get(`/v1/payments/${pending.body.id}`, { entityId: pending.body.ndc.slice(0, 32) })
+        return read.body.result.code === '900.100.301' && read
+      },
+      'the payment is settled',
+      15,
+    )
+    assert.equal(body.amount, '7770.05')
+    await eventually(async () => south.ledger.totals().get('978')!.held === held, 'the host has let it go', 15)
+  })
+})
+
+describe('ACQUIRERS_FILE', () => {
+  it('names every mistake', () => {
+    const file = acquirersFile({ north: [70_000] }, { dialect: '2003', colour: 'blue', merchantId: undefined })
+    assert.throws(() => readAcquirers(file.path), { message: /dialect must be one of[\s\S]*|lines/ })
+    try {
+      readAcquirers(file.path)
+    } catch (error) {
+      for (const name of ['dialect', 'lines', 'merchantId is missing', 'colour is not a setting'])
+        assert.match((error as Error).message, new RegExp(name))
+    }
+    file.remove()
+  })
+})

@@ -1,0 +1,117 @@
+// True kills: the whole gateway as a process with its own database, shot with SIGKILL while payments are under way, started again on the same
+// folder. Afterwards no payment may be pending, and the host's books must be what the gateway says.
+
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { sandbox, visa } from '../support/gateway.ts'
+import { acquirersFile, testHost } from '../support/host.ts'
+import { dice } from './random.ts'
+
+const project = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Returns how many payments were under way or done when the process died, over all runs. */
+export async function killRuns(runs: number, seed: number): Promise<{ payments: number; reversed: number }> {
+  const luck = dice(seed)
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-kill-'))
+  const host = await testHost({ delay: 60 })
+  const file = acquirersFile({ north: [host.port] }, { answerWithinSeconds: 3, recoverAfterSeconds: 1 })
+  let running: ChildProcess | undefined
+  try {
+    for (let run = 0; run < runs; run++) {
+      const gateway = await start(folder, file.path)
+      running = gateway.child
+      const payments = Array.from({ length: 20 }, (_, at) =>
+        pay(gateway.baseUrl, at % 2 === 0 ? 'PA' : 'DB').catch(() => undefined),
+      )
+      await new Promise(resolve => setTimeout(resolve, 10 + luck.whole(160)))
+      gateway.child.kill('SIGKILL')
+      await once(gateway.child, 'exit')
+      await Promise.all(payments)
+    }
+    const gateway = await start(folder, file.path)
+    running = gateway.child
+    const records = await settled(gateway.baseUrl)
+    const good = records.filter(({ result }) => result.code === '000.100.112')
+    const sum = (type: string) => good.filter(({ paymentType }) => paymentType === type).length * 9200
+    // Reversals go on after the payments are settled.
+    for (const until = Date.now() + 30_000; ; await new Promise(resolve => setTimeout(resolve, 100))) {
+      const { held, cleared } = host.ledger.totals().get('978') ?? { held: 0n, cleared: 0n }
+      const agrees = held === BigInt(sum('PA')) && cleared === BigInt(sum('DB'))
+      if (!agrees && Date.now() < until) continue
+      assert.deepEqual([held, cleared], [BigInt(sum('PA')), BigInt(sum('DB'))], `seed ${seed}: the host's books and ours`)
+      break
+    }
+    return { payments: records.length, reversed: records.filter(({ result }) => result.code === '900.100.301').length }
+  } finally {
+    if (running?.exitCode === null && running.signalCode === null) {
+      running.kill('SIGTERM')
+      await once(running, 'exit')
+    }
+    await host.stop()
+    file.remove()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function start(folder: string, acquirers: string): Promise<{ child: ChildProcess; baseUrl: string }> {
+  const child = spawn(process.execPath, ['src/main.ts'], {
+    cwd: project,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      ...process.env,
+      PORT: '0',
+      DATA_DIR: folder,
+      ACQUIRERS_FILE: acquirers,
+      LOG_LEVEL: 'silent',
+      SEED_FILE: '',
+      DATABASE_URL: '',
+    },
+  })
+  let said = ''
+  await new Promise<void>((resolve, reject) => {
+    child.stdout!.on('data', text => {
+      said += text
+      if (said.includes('Ctrl-C stops it')) resolve()
+    })
+    child.once('exit', () => reject(new Error(`the gateway ended: ${said}`)))
+  })
+  return { child, baseUrl: JSON.parse(readFileSync(join(folder, 'sandbox.json'), 'utf8')).baseUrl }
+}
+
+const headers = { Authorization: `Bearer ${sandbox.accessToken}` }
+
+async function pay(baseUrl: string, paymentType: string): Promise<void> {
+  const body = new URLSearchParams({
+    entityId: sandbox.entityId,
+    paymentType,
+    amount: '92.00',
+    currency: 'EUR',
+    testMode: 'EXTERNAL',
+    ...visa,
+  })
+  await (await fetch(`${baseUrl}/v1/payments`, { method: 'POST', headers, body })).text()
+}
+
+type Found = { paymentType: string; result: { code: string } }
+
+/** All payments, once none is pending any more. */
+async function settled(baseUrl: string): Promise<Found[]> {
+  const today = new Date()
+  const query = new URLSearchParams({
+    entityId: sandbox.entityId,
+    limit: '500',
+    'date.from': new Date(today.getTime() - 86_400_000).toISOString().slice(0, 10),
+    'date.to': today.toISOString().slice(0, 10),
+  })
+  for (const until = Date.now() + 60_000; Date.now() < until; ) {
+    const { records } = (await (await fetch(`${baseUrl}/v3/query?${query}`, { headers })).json()) as { records: Found[] }
+    if (records.every(({ result }) => result.code !== '000.200.000')) return records
+    await new Promise(resolve => setTimeout(resolve, 200))
+  }
+  throw new Error('payments stay pending')
+}
