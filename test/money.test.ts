@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { examine } from '../src/payments/doctor.ts'
-import { eventually, type Reply, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, type Reply, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway
 before(async () => {
@@ -105,6 +105,38 @@ describe('racing requests', () => {
     assert.equal(new Set(replies.map(({ text }) => text)).size, 1)
     assert.equal(replies[0]!.body.result.code, success)
     await booksAgree()
+  })
+})
+
+describe('an Idempotency-Key', () => {
+  it('gives the same bytes after a restart, and is refused with another body', async () => {
+    const key = { 'Idempotency-Key': 'before-the-restart' }
+    const fields = { entityId: sandbox.entityId, paymentType: 'DB', ...at('92.00'), ...visa }
+    const first = await gateway.post('/v1/payments', fields, key)
+    await gateway.restart()
+    const again = await gateway.post('/v1/payments', { ...fields, 'card.cvv': '321' }, key) // the CVV is no part of the fingerprint
+    assert.equal(again.text, first.text)
+    const other = await gateway.post('/v1/payments', { ...fields, amount: '93.00' }, key)
+    assert.deepEqual(
+      [other.status, other.body.result.code, other.body.result.parameterErrors[0].name],
+      [400, '200.300.404', 'Idempotency-Key'],
+    )
+  })
+
+  it('of a request that died before its answer gives the current record', async () => {
+    const { body } = await gateway.post(
+      '/v1/payments',
+      { entityId: sandbox.entityId, paymentType: 'DB', ...at('92.00'), ...visa, 'customParameters[simulateAnswer]': 'none' },
+      { 'Idempotency-Key': 'died' },
+    )
+    assert.equal(body.result.code, pending)
+    await gateway.advance('1m')
+    const { body: again } = await gateway.post(
+      '/v1/payments',
+      { entityId: sandbox.entityId, paymentType: 'DB', ...at('92.00'), ...visa, 'customParameters[simulateAnswer]': 'none' },
+      { 'Idempotency-Key': 'died' },
+    )
+    assert.deepEqual([again.id, again.result.code], [body.id, '900.100.301'])
   })
 })
 
