@@ -50,7 +50,7 @@ const mayImport: Readonly<Record<string, string>> = {
   http: 'clock connectors contract database merchants vault gateway due events payments pages',
   start:
     'clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics',
-  cli: 'clock config contract database merchants vault gateway due payments events simulators start',
+  cli: 'clock config connectors contract database merchants vault gateway due payments events simulators start',
   main: 'clock config database merchants risk vault log start',
 }
 

@@ -1,6 +1,7 @@
 // The command line: each file beside this one adds its commands.
 
 import { Command } from 'commander'
+import acquirerHost from './acquirerHost.ts'
 import clock from './clock.ts'
 import doctor from './doctor.ts'
 import endpoints from './endpoints.ts'
@@ -10,5 +11,5 @@ import notifications from './notifications.ts'
 import trigger from './trigger.ts'
 
 const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
-for (const add of [merchants, clock, endpoints, notifications, listen, trigger, doctor]) add(program)
+for (const add of [merchants, clock, endpoints, notifications, listen, trigger, acquirerHost, doctor]) add(program)
 await program.parseAsync()
