@@ -165,6 +165,9 @@ describe('a gateway process', () => {
     const gateway = await start({ DATA_DIR: join(folder, 'workers'), WORKERS: '2' })
     const paid = await Promise.all(Array.from({ length: 20 }, () => pay(gateway)))
     for (const { id } of paid) assert.deepEqual(await read(gateway, id), { status: 200, code: '000.100.110' })
+    // They share one acquirer host and its books.
+    const external = await Promise.all(Array.from({ length: 10 }, () => pay(gateway, { testMode: 'EXTERNAL' })))
+    assert.deepEqual([...new Set(external.map(({ result }) => result.code))], ['000.100.112'])
     assert.equal(await gateway.stop(), 0)
   })
 

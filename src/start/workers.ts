@@ -3,13 +3,15 @@
 import cluster, { type Worker } from 'node:cluster'
 import { systemClock, systemRandom } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
+import type { Address } from '../connectors/acquirer.ts'
 import { makeLog } from '../log.ts'
+import { acquirerHostProcess } from './acquirerHost.ts'
 import type { Opened } from './database.ts'
 import { publicUrlOf, type Running, startGateway } from './gateway.ts'
 import { startSimulators } from './simulators.ts'
 
 /** What a worker cannot find out by itself. */
-type Order = { readonly connection: Opened['connection']; readonly simulatorsUrl?: string }
+type Order = { readonly connection: Opened['connection']; readonly simulatorsUrl?: string; readonly sandboxHost?: Address }
 
 export const startWorkers = {
   /** Starts the workers and replaces one that dies. */
@@ -20,7 +22,13 @@ export const startWorkers = {
     const pages = () => `${publicUrlOf(config, port)}/simulators`
     const home = () => ({ host: config.host, port, tls: config.tls !== undefined })
     const simulators = config.mode === 'sandbox' ? await startSimulators(systemClock, systemRandom, pages, home) : undefined
-    const order: Order = { connection, ...(simulators && { simulatorsUrl: simulators.url }) }
+    // One acquirer host too: it keeps one set of books.
+    const host = config.mode === 'sandbox' && config.acquirersFile === undefined ? acquirerHostProcess(config.dataDir) : undefined
+    const order: Order = {
+      connection,
+      ...(simulators && { simulatorsUrl: simulators.url }),
+      ...(host && { sandboxHost: await host.address() }),
+    }
     const fork = () =>
       new Promise<{ worker: Worker; port: number }>((resolve, reject) => {
         const worker = cluster.fork()
@@ -46,6 +54,7 @@ export const startWorkers = {
             return gone
           }),
         )
+        await host?.stop()
       },
     }
   },
@@ -64,6 +73,7 @@ export const startWorkers = {
       log: makeLog(config.logLevel),
       alone: false,
       ...(order.simulatorsUrl !== undefined && { simulatorsUrl: order.simulatorsUrl }),
+      ...(order.sandboxHost && { sandboxHost: order.sandboxHost }),
     })
     const stop = () => running.stop().then(() => process.exit(0))
     process.once('message', stop)
