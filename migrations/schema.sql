@@ -31,6 +31,15 @@ create table captures (
   constraint captures_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table chargeback_lines (
+  merchant_id uuid not null,
+  report text not null,
+  line integer not null,
+  payment_id uuid not null,
+  constraint chargeback_lines_pkey PRIMARY KEY (merchant_id, report, line),
+  constraint chargeback_lines_line_check CHECK ((line > 0))
+);
+
 create table continuations (
   merchant_id uuid not null,
   payment_id uuid not null,

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { faultNames, randomFaults } from '../src/simulators/acquirerHost/randomFaults.ts'
 import { dieEverywhere, simulate } from './simulation/acquirer.ts'
 
 const seed = Number(process.env.SIMULATION_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -12,4 +13,22 @@ it(`whatever is lost, late, doubled or killed, host and gateway end with the sam
 
 it('a process may die at every single step of every operation', async () => {
   assert.ok((await dieEverywhere()) > 30)
+})
+
+it('faults at random are the same for the same seed, and only what is authorized comes back with another amount', () => {
+  const message = (type: string, processing = '000000') => ({ type, fields: new Map([[3, processing]]) })
+  const draw = (seed: number, ...given: [string, string?]) => {
+    const faults = randomFaults(['otherAmount', 'partly'], 50, seed)
+    return Array.from({ length: 1000 }, () => faults(message(...given)))
+  }
+  assert.deepEqual(draw(1, '0100'), draw(1, '0100'))
+  assert.notDeepEqual(draw(1, '0100'), draw(2, '0100'))
+  const hit = draw(1, '0200').filter(fault => fault !== undefined).length
+  assert.ok(hit > 400 && hit < 600, `${hit} of 1000`)
+  for (const other of [draw(1, '0220'), draw(1, '0400'), draw(1, '0200', '200000')])
+    assert.deepEqual(new Set(other), new Set([undefined]))
+  assert.ok(
+    randomFaults(faultNames, 0, 1)(message('0100')) === undefined &&
+      randomFaults(faultNames, 100, 1)(message('0100')) !== undefined,
+  )
 })

@@ -2,7 +2,11 @@
 // which parameters leave the house.
 
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { Operation, OperationType, Reply } from '../src/connectors/connector.ts'
 import { decode, encode, isMalformed, type Message } from '../src/connectors/iso8583/codec.ts'
@@ -218,6 +222,37 @@ describe('another implementation', () => {
       assert.equal(frame(asTheyWrite).toString('hex'), theirs.toString('hex'))
     })
   }
+})
+
+describe('another program', () => {
+  // What the program must be told: lengths are big-endian, and binary data are sent as they are.
+  const settings = ['iso8583.len_endian:Big endian', 'iso8583.binencode:Bin data not encoded']
+  const found = spawnSync('tshark', ['--version']).status === 0 && spawnSync('text2pcap', ['--version']).status === 0
+
+  it('tshark reads what we write', { skip: !found && 'tshark is not installed' }, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-tshark-'))
+    try {
+      const bytes = Buffer.from(answerVector, 'hex')
+      const rows = Array.from({ length: Math.ceil(bytes.length / 16) }, (_, at) => {
+        const cells = [...bytes.subarray(at * 16, at * 16 + 16)].map(byte => byte.toString(16).padStart(2, '0'))
+        return `${(at * 16).toString(16).padStart(6, '0')} ${cells.join(' ')}`
+      })
+      const [text, capture] = [join(folder, 'message.txt'), join(folder, 'message.pcap')]
+      writeFileSync(text, `${rows.join('\n')}\n`)
+      const made = spawnSync('text2pcap', ['-q', '-T', '40000,5001', text, capture], { encoding: 'utf8' })
+      assert.equal(made.status, 0, made.stderr)
+      const options = settings.flatMap(setting => ['-o', setting])
+      const read = spawnSync('tshark', ['-r', capture, '-d', 'tcp.port==5001,iso8583', ...options, '-V', '-O', 'iso8583'], {
+        encoding: 'utf8',
+      })
+      assert.equal(read.status, 0, read.stderr)
+      assert.match(read.stdout, /0110/)
+      for (const [field, value] of [...requestFields, [38, '123456'], [39, '00']] as const)
+        assert.ok(read.stdout.includes(value.trim()), `field ${field} in\n${read.stdout}`)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
 })
 
 describe('frames', () => {

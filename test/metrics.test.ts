@@ -4,6 +4,7 @@ import net, { type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { addEndpoint } from './support/endpoints.ts'
 import { eventually, testGateway } from './support/gateway.ts'
+import { acquirersFile, testHost } from './support/host.ts'
 import { startReceiver } from './support/receiver.ts'
 
 test('metrics are served where METRICS_PORT says, and nowhere else', async () => {
@@ -35,6 +36,41 @@ test('metrics are served where METRICS_PORT says, and nowhere else', async () =>
   } finally {
     await receiver.close()
     await gateway.stop()
+  }
+})
+
+test('routes and lines to acquirers are counted by their names', async () => {
+  const host = await testHost()
+  const closed = await freePort()
+  const file = acquirersFile({ north: [closed, host.port], south: [closed] })
+  const port = await freePort()
+  const gateway = await testGateway({ environment: { METRICS_PORT: String(port), ACQUIRERS_FILE: file.path } })
+  try {
+    const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    const has = (text: string, lines: readonly string[]) => {
+      for (const line of lines) assert.ok(text.includes(`${line}\n`), `${line} in\n${text}`)
+    }
+    has(await read(), ['tollgate_line_up{acquirer="north",line="2"} 0'])
+    for (const amount of ['92.00', '93.00']) await gateway.pay({ testMode: 'EXTERNAL', amount })
+    const expected = [
+      'tollgate_route_messages_total{mode="external",acquirer="north",event="tried"} 2',
+      'tollgate_route_messages_total{mode="external",acquirer="north",event="answered"} 2',
+      'tollgate_route_messages_total{mode="live",acquirer="north",event="tried"} 0',
+      'tollgate_route_messages_total{mode="external",acquirer="south",event="tried"} 0',
+      'tollgate_line_events_total{acquirer="north",line="2",event="sent"} 2',
+      'tollgate_line_events_total{acquirer="north",line="1",event="sent"} 0',
+      'tollgate_line_up{acquirer="north",line="1"} 0',
+      'tollgate_line_up{acquirer="north",line="2"} 1',
+      'tollgate_line_in_flight{acquirer="north",line="2"} 0',
+    ]
+    has(await read(), expected)
+    const again = await read() // reading counts nothing
+    has(again, expected)
+    assert.doesNotMatch(again, /127\.0\.0\.1|[0-9a-f]{32}/)
+  } finally {
+    await gateway.stop()
+    await host.stop()
+    file.remove()
   }
 })
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -130,4 +130,23 @@ test('pending payments become final, and what people mistype is told in a senten
   assert.match(wrong.complaint, /^There is no event nonsense\.[\s\S]*payment\.approved/)
   const nowhere = await tollgate('endpoints', 'create', '--entity', sandbox.entityId, '--url', 'http://169.254.169.254/')
   assert.deepEqual([nowhere.code, nowhere.complaint], [1, 'The url must not name a private or special address.\n'])
+})
+
+test('a chargeback is triggered, and its reversal imported, once', async () => {
+  const [, id] = /^chargeback {2}([0-9a-f]{32}) {2}000\.100\.220$/m.exec(await good('trigger', 'chargeback'))!
+  const report = join(dataDir, 'report.csv')
+  const today = new Date().toISOString().slice(0, 10)
+  writeFileSync(
+    report,
+    `report,line,type,acquirer,reference,amount,currency,reason,date\nr,1,CR,,${id},92.00,EUR,,${today}\nr,2,CR,,${'0'.repeat(32)},1,EUR,,${today}\nr,3\n`,
+  )
+  const first = await tollgate('chargebacks', 'import', report)
+  assert.equal(first.code, 1)
+  assert.match(first.out, new RegExp(`^line 2 {2}recorded {2}CR [0-9a-f]{32} of ${id}$`, 'm'))
+  assert.match(
+    first.out,
+    /^line 3 {2}refused {2}there is no such payment\nline 4 {2}refused {2}has 2 columns, the heading has 9$/m,
+  )
+  assert.match((await tollgate('chargebacks', 'import', report)).out, /^0 recorded, 1 known already, 2 refused\.$/m)
+  assert.match(await good('doctor'), /The books agree/)
 })

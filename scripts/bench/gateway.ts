@@ -28,9 +28,20 @@ export function makeDataFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-export async function startGatewayProcess(dataDir: string, nodeOptions: readonly string[] = []): Promise<RunningGateway> {
+export async function startGatewayProcess(
+  dataDir: string,
+  nodeOptions: readonly string[] = [],
+  settings: Readonly<Record<string, string>> = {},
+): Promise<RunningGateway> {
   // Settings of the surroundings would make it another gateway.
-  const env = { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, DATA_DIR: dataDir, PORT: '0' }
+  const env = {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    TMPDIR: process.env.TMPDIR,
+    DATA_DIR: dataDir,
+    PORT: '0',
+    ...settings,
+  }
   const began = performance.now()
   const child = spawn(process.execPath, [...nodeOptions, join(project, 'src/main.ts')], {
     env,

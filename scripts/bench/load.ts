@@ -13,6 +13,8 @@ export type LoadJob = RequestPieces & {
   readonly rate?: number
   /** Begins every merchantTransactionId; a number follows. */
   readonly prefix: string
+  /** The code of an approved payment; absent: that of testMode=INTERNAL. */
+  readonly approved?: string
 }
 
 export type LoadResult = {
@@ -30,7 +32,7 @@ export type LoadResult = {
 }
 
 const drainSeconds = 15
-const approved = '"code":"000.100.110"'
+const approvedInternally = '000.100.110'
 
 if (import.meta.main) takeJobs({}, runLoad)
 
@@ -49,6 +51,7 @@ async function runLoad(job: LoadJob): Promise<LoadResult> {
     line.number = sent++
     line.from = from
     line.expected = transactionId(job.prefix, line.number)
+    line.approved = `"code":"${job.approved ?? approvedInternally}"`
     line.socket.write(job.before + line.expected + job.after, 'latin1')
   }
 
@@ -117,6 +120,7 @@ type Line = {
   number: number
   from: number
   expected: string
+  approved: string
   broken: boolean
   done: (good: boolean) => void
 }
@@ -124,7 +128,7 @@ type Line = {
 function openLine(port: number): Promise<Line> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    const line: Line = { socket, number: -1, from: 0, expected: '', broken: false, done: () => {} }
+    const line: Line = { socket, number: -1, from: 0, expected: '', approved: '', broken: false, done: () => {} }
     let begun: Buffer | undefined
     socket.once('connect', () => resolve(line))
     socket.on('error', reject) // without effect once the promise is settled
@@ -140,7 +144,7 @@ function openLine(port: number): Promise<Line> {
         return
       }
       begun = undefined
-      line.done(isGood(answer, length, line.expected))
+      line.done(isGood(answer, length, line))
     })
   })
 }
@@ -152,7 +156,7 @@ function answerLength(answer: Buffer): number | undefined {
   return found ? head + 4 + Number(found[1]) : head + 4
 }
 
-const isGood = (answer: Buffer, length: number, expected: string): boolean =>
+const isGood = (answer: Buffer, length: number, { expected, approved }: Line): boolean =>
   answer.length === length &&
   answer.toString('latin1', 0, 13) === 'HTTP/1.1 200 ' &&
   answer.includes(approved, 0, 'latin1') &&

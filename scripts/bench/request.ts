@@ -39,8 +39,9 @@ const afterId = {
   'customParameters[segment]': 'spring',
 }
 
-export function paymentRequest(entityId: string, accessToken: string): RequestPieces {
-  const bodyBefore = `${new URLSearchParams(beforeId(entityId))}&merchantTransactionId=`
+export function paymentRequest(entityId: string, accessToken: string, testMode?: string): RequestPieces {
+  const mode = testMode === undefined ? {} : { testMode }
+  const bodyBefore = `${new URLSearchParams({ ...beforeId(entityId), ...mode })}&merchantTransactionId=`
   const bodyAfter = `&${new URLSearchParams(afterId)}`
   const head = [
     'POST /v1/payments HTTP/1.1',

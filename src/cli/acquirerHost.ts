@@ -1,34 +1,51 @@
-// tollgate acquirer-host: the acquirer's host of the sandbox, run alone, for trying a dialect or a set-up of lines.
+// tollgate acquirer-host: runs the sandbox's acquirer host alone, for a gateway whose ACQUIRERS_FILE names it.
 
-import type { Command } from 'commander'
-import { dialects } from '../connectors/iso8583/dialects.ts'
+import { type Command, InvalidArgumentError } from 'commander'
 import { runHost } from '../simulators/acquirerHost/main.ts'
+import { faultNames, isFault, randomFaults } from '../simulators/acquirerHost/randomFaults.ts'
 import { refuse, told } from './open.ts'
 
-type Options = { host: string; port: string; dialect: string; ledger?: string; delay: string }
+type Options = {
+  readonly port: number
+  readonly host: string
+  readonly dialect: string
+  readonly ledger?: string
+  readonly delay: number
+  readonly faults?: string
+  readonly faultPercent: number
+  readonly seed?: number
+}
 
 export default (program: Command): void => {
   program
     .command('acquirer-host')
-    .description('run the acquirer host of the sandbox alone; docs/operating-acquirer.md tells what it answers')
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
-    .option('--port <number>', 'port to listen on, 0 for any', '5001')
-    .option('--dialect <name>', `one of ${Object.keys(dialects).join(', ')}`, '1987')
-    .option('--ledger <file>', 'append-only file of its books; in memory when absent')
-    .option('--delay <milliseconds>', 'every answer takes so long', '0')
-    .action(({ host, port, dialect, ledger, delay }: Options) =>
+    .description("runs the sandbox's acquirer host alone, until Ctrl-C")
+    .option('--port <port>', 'where it listens; 0 = a free port', whole(65_535), 5001)
+    .option('--host <address>', 'the address it listens on', '127.0.0.1')
+    .option('--ledger <file>', 'its books, kept over restarts; else they are in memory')
+    .option('--dialect <name>', 'how messages are written', '1987')
+    .option('--delay <milliseconds>', 'every answer takes so long', whole(600_000), 0)
+    .option('--faults <names>', `what goes wrong at random, separated by commas, or all: ${faultNames.join(', ')}`)
+    .option('--fault-percent <number>', 'how many of a hundred messages get one of the faults', whole(100), 10)
+    .option('--seed <number>', 'the same seed makes the same choices', whole(2 ** 32 - 1))
+    .action((options: Options) =>
       told(async () => {
-        if (!Object.hasOwn(dialects, dialect))
-          refuse(`There is no dialect ${dialect}: choose one of ${Object.keys(dialects).join(', ')}.`)
-        if (![port, delay].every(text => /^\d{1,5}$/.test(text))) refuse('port and delay are whole numbers.')
-        await runHost({
-          host,
-          port: Number(port),
-          dialect,
-          delay: Number(delay),
-          child: false,
-          ...(ledger !== undefined && { ledger }),
-        })
+        const { faults, faultPercent, seed, ...rest } = options
+        const names = faults === undefined ? [] : faults === 'all' ? faultNames : faults.split(',')
+        const unknown = names.find(name => !isFault(name))
+        if (unknown !== undefined) refuse(`There is no fault ${unknown}. There are: ${faultNames.join(', ')}, all.`)
+        const chosen = names.filter(isFault)
+        try {
+          await runHost({ ...rest, child: false, ...(chosen.length > 0 && { faults: randomFaults(chosen, faultPercent, seed) }) })
+        } catch (error) {
+          refuse((error as Error).message) // no such dialect, the port is taken, the ledger cannot be read
+        }
       }),
     )
+}
+
+const whole = (max: number) => (text: string) => {
+  const number = Number(text)
+  if (!/^\d+$/.test(text) || number > max) throw new InvalidArgumentError(`must be a whole number up to ${max}.`)
+  return number
 }

@@ -1,7 +1,12 @@
-// tollgate trigger: makes an event happen in a running sandbox, by the very calls that a merchant would make.
+// tollgate trigger: makes an event happen in a running sandbox, by the very calls that a merchant would make; a chargeback by the import
+// that an operator would make.
 
 import type { Command } from 'commander'
-import { refuse, told } from './open.ts'
+import { hundredths } from '../contract/amounts.ts'
+import { results } from '../contract/results/results.ts'
+import { mismatches, recordChargeback } from '../payments/chargebacks.ts'
+import { buildNumber } from '../start/gateway.ts'
+import { refuse, told, withOpened } from './open.ts'
 import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
 const card = {
@@ -39,6 +44,23 @@ const events: Readonly<
   capture: ['a preauthorization and its capture', async sandbox => refer(sandbox, await pay(sandbox, 'PA'), 'CP', card.amount)],
   refund: ['a debit and its refund', async sandbox => refer(sandbox, await pay(sandbox, 'DB'), 'RF', '10.00')],
   reversal: ['a debit and its reversal', async sandbox => refer(sandbox, await pay(sandbox, 'DB'), 'RV')],
+  chargeback: ['a debit and its chargeback', async sandbox => chargeBack(await pay(sandbox, 'DB'))],
+}
+
+/** As if an acquirer's report had been imported into the database of this machine's gateway. */
+async function chargeBack({ id }: { id: string }): Promise<{ id: string; result: { code: string } }> {
+  let made = ''
+  await withOpened(async opened => {
+    const line = { report: `trigger-${id}`, line: 1, type: 'CB', reference: id, amount: hundredths(card.amount) } as const
+    const date = new Date(opened.clock.real()).toISOString().slice(0, 10)
+    const said = await recordChargeback(
+      { ...opened, build: buildNumber() },
+      { ...line, currency: card.currency, reason: results.chargebackFraud.code, date },
+    )
+    if (said.kind === 'refused') refuse(`The chargeback is refused: ${mismatches[said.why]}.`)
+    else made = said.kind === 'known' ? said.paymentId : said.payment.id
+  })
+  return made === '' ? refuse('The chargeback was not recorded.') : { id: made, result: results.chargebackFraud }
 }
 
 export default (program: Command): void => {

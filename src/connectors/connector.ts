@@ -6,8 +6,8 @@ import type { ChannelSettings } from '../merchants/settings.ts'
 /** Where a payment goes: the simulator, the processor's test system, or the processor. */
 export type Mode = 'internal' | 'external' | 'live'
 
-/** PA, DB and CD begin a payment, 3D is an authentication alone; CP, RF and RV refer to a payment. */
-export type OperationType = 'PA' | 'DB' | 'CD' | '3D' | 'CP' | 'RF' | 'RV'
+/** PA, DB and CD begin a payment, 3D is an authentication alone; CP, RF and RV refer to a payment. CB and CR are reported to us: no connector gets them. */
+export type OperationType = 'PA' | 'DB' | 'CD' | '3D' | 'CP' | 'RF' | 'RV' | 'CB' | 'CR'
 
 export type Card = {
   readonly number: string

@@ -144,14 +144,15 @@ function judged({ amount, currency, mode, record }: Payment, reply: Final): { re
 }
 
 export function answerRow(
-  gateway: Gateway,
+  gateway: Pick<Gateway, 'directory' | 'clock' | 'build'>,
   payment: Payment,
   rootType: string,
   result: ResultName,
   said: { kept: Answer['kept']; outcome: Omit<Parameters<typeof paymentRecord>[1], 'result'> },
 ): NewAnswer {
   const now = gateway.directory.businessTime(payment.merchantId)
-  const approved = payment.type !== '3D' && isApproved(results[result].outcome) // an authentication moves nothing
+  // An authentication moves nothing, a chargeback always moves money, though its result is no success.
+  const approved = payment.type === 'CB' || (payment.type !== '3D' && isApproved(results[result].outcome))
   const body = JSON.stringify(paymentRecord(payment, { ...said.outcome, result: results[result] }, gateway.build, now))
   return {
     payment,

@@ -82,13 +82,14 @@ export function examineChain({ root, followers }: ChainOf, booked: readonly Jour
   const captures = followers.filter(({ type, answer }) => type === 'CP' && answer?.approved)
   const open = followers.filter(({ type, answer }) => type === 'CP' && !answer)
   const reversed = approved('RV')
+  const chargedBack = approved('CB') - approved('CR')
   const credited = root.type === 'CD' && stands ? root.amount : 0
 
   const expected: readonly [what: string, expected: number, found: number][] = [
     ['held', isHold && stands && captures.length === 0 ? root.amount - reversed : 0, balance(booked, 'held', 'posted')],
     [
       'cleared',
-      cleared(root, followers) - approved('RF') - (isHold ? 0 : reversed) - credited,
+      cleared(root, followers) - approved('RF') - (isHold ? 0 : reversed) - credited - chargedBack,
       balance(booked, 'acquirer', 'posted'),
     ],
     ['reserved of the hold', isHold ? -pending('RV') : 0, outstanding(booked, 'held')],
@@ -102,6 +103,9 @@ export function examineChain({ root, followers }: ChainOf, booked: readonly Jour
   if (holder?.id !== guard) findings.push(`its capture is ${holder?.id ?? 'none'}, the guard row says ${guard ?? 'none'}`)
   if (isHold && cleared(root, followers) > root.amount - reversed) findings.push('more was captured than was held')
   if (approved('RF') + (isHold ? 0 : reversed) > cleared(root, followers)) findings.push('more was given back than was cleared')
+  // Refunds and chargebacks together may be above it: an issuer does not look at refunds.
+  if (chargedBack > cleared(root, followers) - (isHold ? 0 : reversed)) findings.push('more was charged back than was cleared')
+  if (chargedBack < 0) findings.push('more chargebacks were reversed than there are')
   for (const { currency, mode } of booked) {
     if (currency !== root.currency || mode !== root.mode)
       findings.push(`it is in ${root.currency} and ${root.mode}, a journal line in ${currency} and ${mode}`)

@@ -37,8 +37,10 @@ export function books(payment: Payment, rootType: string, approved: boolean): Tr
     case 'PA':
       return [line(1, hold, payment.amount, 'posted')]
     case 'DB':
+    case 'CR':
       return [line(1, clear, payment.amount, 'posted')]
     case 'CD':
+    case 'CB':
       return [line(1, giveBack, payment.amount, 'posted')]
     case '3D':
       return []

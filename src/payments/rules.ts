@@ -68,7 +68,7 @@ const byType: Readonly<Record<FollowUpType, Rule>> = {
     if (!refundable.has(reference.type)) return 'notRefundable'
     if (root.type === 'PA' && done(followers, 'CP').some(capture => !capture.answer)) return 'referencePending'
     if (root.type === 'DB' && sum(done(followers, 'RV')) >= root.amount) return 'refundOfReversed'
-    if (refundOpen(root, followers) === 0) return 'alreadyRefunded'
+    if (refundOpen(root, followers) === 0) return chargedBack(followers) > 0 ? 'refundOfChargedBack' : 'alreadyRefunded'
     return undefined
   },
   RV: (request, { reference, followers }) => {
@@ -76,6 +76,7 @@ const byType: Readonly<Record<FollowUpType, Rule>> = {
     if (reference.type !== 'PA' && reference.type !== 'DB') return 'notReversible'
     if (done(followers, 'CP').length > 0) return 'reversalOfCaptured'
     if (done(followers, 'RF').length > 0) return 'reversalOfRefunded'
+    if (chargedBack(followers) > 0) return 'reversalOfChargedBack'
     if (reversalOpen(reference, followers) === 0) return 'alreadyReversed'
     if (done(followers, 'RV').some(reversal => !reversal.answer)) return 'anotherReversalUnderWay' // what shall stand is not known yet
     if (reference.type === 'DB' && !releasesAtIssuer(request.now, reference)) return 'reversalAfterRelease'
@@ -94,7 +95,7 @@ const byAmount: Readonly<Record<FollowUpType, Rule>> = {
 const refundable: ReadonlySet<string> = new Set(['PA', 'DB', 'CP'])
 
 /** Followers of a type that are approved or may yet be. */
-export function done(followers: readonly Answered[], type: FollowUpType): readonly Answered[] {
+export function done(followers: readonly Answered[], type: FollowUpType | 'CB' | 'CR'): readonly Answered[] {
   return followers.filter(follower => follower.type === type && (!follower.answer || follower.answer.approved))
 }
 
@@ -104,10 +105,15 @@ export function cleared(root: Answered, followers: readonly Answered[]): number 
   return sum(followers.filter(({ type, answer }) => type === 'CP' && answer?.approved))
 }
 
-/** What can still be refunded: cleared, less refunds and reversals, over the whole chain. */
+/** What issuers took back and did not give again. */
+export function chargedBack(followers: readonly Answered[]): number {
+  return sum(done(followers, 'CB')) - sum(done(followers, 'CR'))
+}
+
+/** What can still be refunded: cleared, less refunds, reversals and chargebacks, over the whole chain. */
 export function refundOpen(root: Answered, followers: readonly Answered[]): number {
   const reversed = root.type === 'DB' ? sum(done(followers, 'RV')) : 0
-  return Math.max(0, cleared(root, followers) - sum(done(followers, 'RF')) - reversed)
+  return Math.max(0, cleared(root, followers) - sum(done(followers, 'RF')) - reversed - chargedBack(followers))
 }
 
 /** What is left of a PA's hold, or of a DB, after reversals. */

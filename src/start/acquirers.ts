@@ -11,6 +11,7 @@ import { dialects } from '../connectors/iso8583/dialects.ts'
 import { cardRouting, type RouteCounters } from '../connectors/routing.ts'
 import type { Connection } from '../database/connect.ts'
 import type { Log } from '../gateway.ts'
+import type { AcquirerFigures } from '../metrics.ts'
 import { type Lease, leaseTraces } from '../terminals/lease.ts'
 
 export type AcquirerParts = { readonly db: Connection; readonly clock: Clock; readonly random: Random; readonly log: Log }
@@ -19,6 +20,7 @@ export type AcquirerParts = { readonly db: Connection; readonly clock: Clock; re
 export type Acquirers = {
   readonly connectors: readonly (Connector & { readonly counters: RouteCounters })[]
   readonly acquirers: readonly Acquirer[]
+  figures(): AcquirerFigures
   stop(): Promise<void>
 }
 
@@ -48,6 +50,20 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
   return {
     connectors,
     acquirers,
+    figures: () => ({
+      routes: connectors.flatMap(({ name, counters }) =>
+        Object.entries(counters).map(([acquirer, counts]) => ({ mode: name.replace('cards ', ''), acquirer, counts })),
+      ),
+      lines: acquirers.flatMap(({ options, link }) =>
+        link.lines.map((line, at) => ({
+          acquirer: options.name,
+          line: at + 1,
+          up: line.state() === 'up',
+          inFlight: line.inFlight(),
+          counts: { ...line.counters },
+        })),
+      ),
+    }),
     async stop() {
       await Promise.all(acquirers.map(acquirer => acquirer.stop()))
       await Promise.all(leases.map(lease => lease.stop()))

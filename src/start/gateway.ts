@@ -132,7 +132,9 @@ export async function startGateway(parts: Parts): Promise<Running> {
       startSweeping(gateway, parts.alone),
       startErasing(gateway),
       startDelivering(gateway, deliver, parts.alone),
-      ...(config.metricsPort === undefined ? [] : [await serveMetrics(gateway, config.metricsPort, config.host)]),
+      ...(config.metricsPort === undefined
+        ? []
+        : [await serveMetrics(gateway, config.metricsPort, config.host, acquirers.figures)]),
     ]
     return {
       port,

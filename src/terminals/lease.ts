@@ -10,8 +10,8 @@ export type Lease = Traces & { stop(): Promise<void> }
 
 const leaseSeconds = 60
 const renewSeconds = 20
-/** The next block is fetched when so many numbers are left. */
-const fetchBelow = blockSize / 2
+/** Blocks are fetched while fewer numbers are left. A thousand requests may come at one moment, before the database has answered. */
+const fetchBelow = 3 * blockSize
 
 type Block = { readonly terminal: string; next: number; readonly end: number }
 
@@ -33,7 +33,7 @@ export async function leaseTraces(
     const held = await leaseTerminal(db, acquirer, terminals, holder, now, now + leaseSeconds * 1000)
     if (held === undefined) onError(new Error(`no terminal of ${acquirer} is free: there are more processes than terminals`))
     terminal = held
-    if (blocks.length === 0) await fetchBlock()
+    await fetchEnough()
   }
 
   async function fetchBlock(): Promise<void> {
@@ -42,8 +42,12 @@ export async function leaseTraces(
     blocks.push({ terminal, next: first, end: first + blockSize })
   }
 
+  const left = () => blocks.reduce((total, { next, end }) => total + end - next, 0)
+  const fetchEnough = async () => {
+    while (terminal !== undefined && left() < fetchBelow) await fetchBlock()
+  }
   const fetchMore = () => {
-    fetching ??= fetchBlock()
+    fetching ??= fetchEnough()
       .catch(onError)
       .finally(() => {
         fetching = undefined
@@ -56,8 +60,7 @@ export async function leaseTraces(
     next() {
       blocks = blocks.filter(block => block.next < block.end)
       const [block] = blocks
-      const left = blocks.reduce((total, { next, end }) => total + end - next, 0)
-      if (left < fetchBelow) fetchMore()
+      if (left() < fetchBelow) fetchMore()
       return block && { terminal: block.terminal, stan: String(block.next++).padStart(6, '0') }
     },
     async stop() {

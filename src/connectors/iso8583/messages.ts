@@ -26,7 +26,7 @@ type Shape = {
   readonly carries: 'card' | 'reference'
 }
 
-const requests: Readonly<Record<Exclude<OperationType, '3D'>, Shape>> = {
+const requests: Readonly<Partial<Record<OperationType, Shape>>> = {
   PA: { type: '100', processing: '000000', carries: 'card' },
   DB: { type: '200', processing: '000000', carries: 'card' },
   CD: { type: '200', processing: '200000', carries: 'card' },
@@ -36,8 +36,9 @@ const requests: Readonly<Record<Exclude<OperationType, '3D'>, Shape>> = {
 }
 
 function shapeOf(type: OperationType): Shape {
-  if (type === '3D') throw new Error('an authentication alone has no message')
-  return requests[type]
+  const shape = requests[type]
+  if (!shape) throw new Error(`there is no message for ${type}`)
+  return shape
 }
 
 export function messageOf(operation: Operation, trace: Trace, account: Account, dialect: Dialect): Message {

@@ -75,6 +75,8 @@ const refusals = {
   reversalOfRefunded:        ['700.400.300', 'The payment has a refund and cannot be reversed any more: refund the rest'],
   alreadyReversed:           ['700.400.300', 'The payment is reversed already'],
   reversalAboveOpen:         ['700.400.300', 'The reversal is above what is still open'],
+  refundOfChargedBack:       ['700.400.200', 'All that was cleared is refunded or charged back already'],
+  reversalOfChargedBack:     ['700.400.300', 'The payment was charged back and cannot be reversed any more'],
   reversalAfterRelease:      ['700.300.700', 'The debit is older than 72 hours and cannot be reversed any more: refund it'],
   partialReversalNotOffered: ['700.300.800', 'The acquirer of this payment does not support partial reversals: reverse it whole'],
   operationNotOffered:       ['700.300.800', 'The acquirer of this payment does not support this operation'],
@@ -130,5 +132,8 @@ export const isGood = (outcome: Outcome): boolean => outcome === 'success' || ou
 
 /** Money moved or is held. */
 export const isApproved = (outcome: Outcome): boolean => outcome === 'success' || outcome === 'review'
+
+/** The reasons of a chargeback. */
+export const isChargeback = ({ code }: Result): boolean => code.startsWith('000.100.2')
 
 export type { Actor, Outcome, Retry }

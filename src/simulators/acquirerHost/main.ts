@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { dialects } from '../../connectors/iso8583/dialects.ts'
-import { startHost } from './host.ts'
+import { type HostOptions, startHost } from './host.ts'
 import { openLedger } from './ledger.ts'
 
 export type HostArguments = {
@@ -12,9 +12,10 @@ export type HostArguments = {
   readonly ledger?: string
   readonly delay: number
   readonly child: boolean
+  readonly faults?: HostOptions['faults']
 }
 
-export async function runHost({ port, host, dialect, ledger, delay, child }: HostArguments): Promise<void> {
+export async function runHost({ port, host, dialect, ledger, delay, child, faults }: HostArguments): Promise<void> {
   const chosen = dialects[dialect]
   if (!chosen) throw new Error(`There is no dialect ${dialect}: choose one of ${Object.keys(dialects).join(', ')}.`)
   const running = await startHost({
@@ -25,6 +26,7 @@ export async function runHost({ port, host, dialect, ledger, delay, child }: Hos
     delay,
     slowMilliseconds: 3000,
     lateMilliseconds: 30_000,
+    ...(faults && { faults }),
     say: text => void process.stderr.write(`${text}\n`),
   })
   process.stdout.write(
