@@ -7,7 +7,7 @@ import type { Egress } from './events/address.ts'
 import type { Caller } from './events/call.ts'
 import type { Directory } from './merchants/directory.ts'
 import type { Count } from './metrics.ts'
-import type { AnswerLane, PaymentLane } from './payments/store.ts'
+import type { AnswerLane, PaymentLane } from './payments/store/write.ts'
 import type { RiskRules } from './risk/rules.ts'
 import type { Keys } from './vault/keys.ts'
 

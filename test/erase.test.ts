@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { cardRetentionDays } from '../src/payments/pay.ts'
-import { eraseCards, eraseKeys } from '../src/payments/store.ts'
+import { eraseCards, eraseKeys } from '../src/payments/store/sweep.ts'
 import { sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway

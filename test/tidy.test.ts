@@ -55,7 +55,7 @@ const mayImport: Readonly<Record<string, string>> = {
 }
 
 // Where SQL may stand: the stores, the runner of migrations and what opens the database.
-const sqlPlaces = /\/store\.ts$|^src\/(database|due|start)\//
+const sqlPlaces = /\/store(\.ts$|\/)|^src\/(database|due|start)\//
 const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
 
 // Tables of the whole platform; all others belong to a merchant.

@@ -8,7 +8,8 @@ import { startEmbedded } from '../../src/database/embedded.ts'
 import { claimFolder } from '../../src/database/folder.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import type { Payment } from '../../src/payments/payment.ts'
-import { answerLane, findByTransaction, findChain, findPayment, paymentLane, searchPayments } from '../../src/payments/store.ts'
+import { findChain, findPayment, searchPayments } from '../../src/payments/store/read.ts'
+import { answerLane, paymentLane } from '../../src/payments/store/write.ts'
 import { makeDataFolder } from './gateway.ts'
 import { spread } from './measures.ts'
 import { columns } from './report.ts'
@@ -157,7 +158,7 @@ const measures: readonly Measure[] = [
   insert,
   lookUp('look-up by id', ({ work }, size) => findPayment(work, merchantId, idOf(some(size)))),
   lookUp('look-up by merchantTransactionId', ({ work }, size) =>
-    findByTransaction(work, merchantId, `growth-${some(size)}`, 1, 0),
+    searchPayments(work, { merchantId, merchantTransactionId: `growth-${some(size)}` }, 1, 0),
   ),
   lookUp('look-up of a chain', ({ work }, size) => findChain(work, merchantId, idOf(some(size)))),
   lookUp('page of 100', ({ work }, size) => {

@@ -3,7 +3,7 @@
 import { results } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import { paymentRecord } from './record.ts'
-import { findPayment } from './store.ts'
+import { findPayment } from './store/read.ts'
 
 export async function announcedPending(
   gateway: Gateway,

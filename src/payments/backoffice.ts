@@ -17,7 +17,8 @@ import { reserves } from './journal.ts'
 import { keptFields, type PaymentRequest, sealPlace } from './pay.ts'
 import type { Answered, Payment } from './payment.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
-import { findChain, findSealedCard, insertFollowUp, lockRoot } from './store.ts'
+import { findChain, findSealedCard, lockRoot } from './store/read.ts'
+import { insertFollowUp } from './store/write.ts'
 
 export type FollowUpRequest = PaymentRequest & { readonly referenceId: string }
 

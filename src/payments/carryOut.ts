@@ -12,7 +12,8 @@ import { books } from './journal.ts'
 import type { Answer, Payment } from './payment.ts'
 import { paymentRecord } from './record.ts'
 import { hold } from './redirects/hold.ts'
-import { findPayment, insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store.ts'
+import { findPayment } from './store/read.ts'
+import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/write.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
 export type Said = { readonly outcome: Outcome; readonly body: string }

@@ -9,15 +9,9 @@ import { answerRow } from './carryOut.ts'
 import { hourOf, type ReportLine, resultOfReason } from './chargebackReport.ts'
 import type { Answered, Payment } from './payment.ts'
 import { type Chain, chargedBack, cleared, done } from './rules.ts'
-import {
-  findByRetrievalReference,
-  findChain,
-  findChargebackLine,
-  findOwners,
-  insertChargeback,
-  lockRoot,
-  type Place,
-} from './store.ts'
+import { findByRetrievalReference, findChargebackLine, findOwners, type Place } from './store/chargebacks.ts'
+import { findChain, lockRoot } from './store/read.ts'
+import { insertChargeback } from './store/write.ts'
 
 export type Bookkeeping = Pick<Gateway, 'database' | 'directory' | 'clock' | 'random' | 'build'>
 

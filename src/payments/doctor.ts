@@ -6,7 +6,7 @@ import { amountText } from '../contract/amounts.ts'
 import { inTransaction } from '../database/connect.ts'
 import type { Answered } from './payment.ts'
 import { cleared } from './rules.ts'
-import { countStray, findFollowersOf, findGuards, findJournal, findRootsAfter, type JournalLine } from './store.ts'
+import { countStray, findFollowersOf, findGuards, findJournal, findRootsAfter, type JournalLine } from './store/books.ts'
 
 export type Examined = {
   readonly payments: number

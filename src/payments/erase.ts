@@ -3,7 +3,7 @@
 import type { Gateway } from '../gateway.ts'
 import { attemptDays, eraseAttempts } from '../risk/store.ts'
 import { keyHours } from './idempotency.ts'
-import { eraseCards, eraseKeys, eraseRedirects } from './store.ts'
+import { eraseCards, eraseKeys, eraseRedirects } from './store/sweep.ts'
 
 const everyMilliseconds = 3_600_000
 /** So long an address that was handed to a shopper still leads to the shop. */

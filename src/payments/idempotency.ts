@@ -12,7 +12,8 @@ import { pendingRecord, type Said } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
 import type { Answered, Payment } from './payment.ts'
 import { heldAnswer } from './redirects/hold.ts'
-import { findChain, findKeyOwner, findPayment, type RequestKey, wasAnnouncedPending } from './store.ts'
+import { findChain, findKeyOwner, findPayment } from './store/read.ts'
+import { type RequestKey, wasAnnouncedPending } from './store/write.ts'
 
 /** Kept so long, in real time. */
 export const keyHours = 72

@@ -16,7 +16,7 @@ import { awaitTwin } from './idempotency.ts'
 import type { Payment } from './payment.ts'
 import { maskedCard } from './record.ts'
 import { makeAddresses } from './redirects/tokens.ts'
-import type { NewPayment, RequestKey } from './store.ts'
+import type { NewPayment, RequestKey } from './store/write.ts'
 
 export type PaymentRequest = {
   readonly channel: Channel

@@ -11,7 +11,9 @@ import { completeCapture, openCard, referenceOf } from './backoffice.ts'
 import { answerRow, closedHere, operationOf, settle } from './carryOut.ts'
 import type { Answered } from './payment.ts'
 import { openHeld } from './redirects/hold.ts'
-import { findChain, findPayment, sweepUnanswered, wasAnnouncedPending } from './store.ts'
+import { findChain, findPayment } from './store/read.ts'
+import { sweepUnanswered } from './store/sweep.ts'
+import { wasAnnouncedPending } from './store/write.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
 export const recover: DueHandler = async (gateway, item) => {

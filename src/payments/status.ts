@@ -5,7 +5,7 @@ import type { Nested } from '../contract/nested.ts'
 import type { Gateway } from '../gateway.ts'
 import { pendingRecord } from './carryOut.ts'
 import type { Answered } from './payment.ts'
-import { countPayments, findChain, findPayment, type Search, searchPayments } from './store.ts'
+import { countPayments, findChain, findPayment, type Search, searchPayments } from './store/read.ts'
 
 /** The payment as it reads now: its answer with the time of this reading, or pending. */
 export function currentRecord(gateway: Gateway, payment: Answered): Nested {

@@ -1,0 +1,153 @@
+// What is read: a payment with its answer, a chain under its lock, searches.
+
+import type { Mode, OperationType } from '../../connectors/connector.ts'
+import type { ResultName } from '../../contract/results/results.ts'
+import { type Connection, timeParameter } from '../../database/connect.ts'
+import type { Answered } from '../payment.ts'
+
+export type Row = {
+  merchantId: string
+  id: string
+  channelId: string
+  rootId: string | null
+  referenceId: string | null
+  type: OperationType
+  brand: string | null
+  amount: number
+  currency: string
+  mode: Mode
+  connector: string
+  merchantTransactionId: string | null
+  receivedAt: number
+  recordedAt: number
+  record: string
+  result: ResultName | null
+  approved: boolean
+  kept: string
+  body: string
+  answeredAt: number
+}
+
+export const answeredColumns = `
+  p.merchant_id as "merchantId", p.id, p.channel_id as "channelId", p.root_id as "rootId", p.reference_id as "referenceId", p.payment_type as type,
+  p.brand, p.amount, p.currency, p.mode, p.connector, p.merchant_transaction_id as "merchantTransactionId", p.received_at as "receivedAt",
+  p.recorded_at as "recordedAt", p.record, a.result, a.approved, a.reply as kept, a.body, a.answered_at as "answeredAt"`
+export const answeredTables = 'payments p left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id'
+
+export function answeredOf(row: Row): Answered {
+  const { merchantId, id, channelId, type, amount, currency, mode, connector, receivedAt, recordedAt } = row
+  return {
+    merchantId,
+    id,
+    channelId,
+    type,
+    amount,
+    currency,
+    mode,
+    connector,
+    receivedAt,
+    recordedAt,
+    record: JSON.parse(row.record),
+    ...(row.rootId !== null && { rootId: row.rootId }),
+    ...(row.referenceId !== null && { referenceId: row.referenceId }),
+    ...(row.brand !== null && { brand: row.brand }),
+    ...(row.merchantTransactionId !== null && { merchantTransactionId: row.merchantTransactionId }),
+    ...(row.result !== null && {
+      answer: {
+        result: row.result,
+        approved: row.approved,
+        kept: JSON.parse(row.kept),
+        body: row.body,
+        answeredAt: row.answeredAt,
+      },
+    }),
+  }
+}
+
+export async function findPayment(db: Connection, merchantId: string, id: string): Promise<Answered | undefined> {
+  const { rows } = await db.query<Row>({
+    name: 'find payment',
+    text: `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.id = $2`,
+    values: [merchantId, id],
+  })
+  return rows[0] && answeredOf(rows[0])
+}
+
+/** Locks the first payment of a chain, so that one capture, refund or reversal at a time looks at it. Returns its id. */
+export async function lockRoot(db: Connection, merchantId: string, id: string): Promise<string | undefined> {
+  const { rows } = await db.query<{ root: string }>(
+    'select coalesce(root_id, id) as root from payments where merchant_id = $1 and id = $2',
+    [merchantId, id],
+  )
+  if (!rows[0]) return undefined
+  await db.query('select 1 from payments where merchant_id = $1 and id = $2 for update', [merchantId, rows[0].root])
+  return rows[0].root
+}
+
+/** The first payment of a chain and all that refer to it, oldest first. */
+export async function findChain(db: Connection, merchantId: string, rootId: string): Promise<Answered[]> {
+  const { rows } = await db.query<Row>({
+    name: 'find chain',
+    text: `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and (p.id = $2 or p.root_id = $2) order by p.recorded_at, p.id`,
+    values: [merchantId, rootId],
+  })
+  return rows.map(answeredOf)
+}
+
+export type Search = {
+  readonly merchantId: string
+  readonly channelId?: string
+  readonly merchantTransactionId?: string
+  readonly types?: readonly string[]
+  readonly brands?: readonly string[]
+  /** Business time, milliseconds: from inclusive, to exclusive. */
+  readonly from?: number
+  readonly to?: number
+}
+
+const searched = `
+  p.merchant_id = $1 and ($2::uuid is null or p.channel_id = $2) and ($3::text is null or p.merchant_transaction_id = $3)
+  and ($4::text[] is null or p.payment_type = any ($4)) and ($5::timestamptz is null or p.received_at >= $5) and ($6::timestamptz is null or p.received_at < $6)
+  and ($7::text[] is null or p.brand = any ($7))`
+
+const searchValues = ({ merchantId, channelId, merchantTransactionId, types, brands, from, to }: Search) => [
+  merchantId,
+  channelId ?? null,
+  merchantTransactionId ?? null,
+  types ?? null,
+  from === undefined ? null : timeParameter(from),
+  to === undefined ? null : timeParameter(to),
+  brands ?? null,
+]
+
+export async function searchPayments(db: Connection, search: Search, limit: number, skip: number): Promise<Answered[]> {
+  const { rows } = await db.query<Row>(
+    `select ${answeredColumns} from ${answeredTables} where ${searched} order by p.received_at, p.id limit $8 offset $9`,
+    [...searchValues(search), limit, skip],
+  )
+  return rows.map(answeredOf)
+}
+
+export async function countPayments(db: Connection, search: Search): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(`select count(*) from payments p where ${searched}`, searchValues(search))
+  return rows[0]!.count
+}
+
+export async function findSealedCard(db: Connection, merchantId: string, paymentId: string): Promise<Buffer | undefined> {
+  const { rows } = await db.query<{ sealed: Buffer }>(
+    'select sealed from sealed_cards where merchant_id = $1 and payment_id = $2',
+    [merchantId, paymentId],
+  )
+  return rows[0]?.sealed
+}
+
+export type KeyOwner = { readonly paymentId: string; readonly fingerprint: Buffer }
+
+export async function findKeyOwner(db: Connection, merchantId: string, hash: Buffer): Promise<KeyOwner | undefined> {
+  const { rows } = await db.query<{ paymentId: string; fingerprint: Buffer }>({
+    name: 'find key',
+    text: 'select payment_id as "paymentId", fingerprint from idempotency_keys where merchant_id = $1 and key_hash = $2',
+    values: [merchantId, hash],
+  })
+  return rows[0]
+}
