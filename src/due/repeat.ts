@@ -8,9 +8,9 @@ export type Repeated = {
 }
 
 const pauseMilliseconds = 200
-const busyPauseMilliseconds = 10
 
-export function repeat(step: () => Promise<number>, failed: (error: Error) => void): Repeated {
+/** `busyPauseMilliseconds`: after a step that found something. Longer, and more gathers for the next one. */
+export function repeat(step: () => Promise<number>, failed: (error: Error) => void, busyPauseMilliseconds = 10): Repeated {
   let stopped = false
   let hurried = false
   let timer: NodeJS.Timeout | undefined

@@ -106,6 +106,9 @@ export function withStatusPath(text: string, id: string, resourcePath: string): 
 
 const roomMost = 16
 
+// Events gather so long between two fan-outs: under load one transaction then serves many payments instead of a few.
+const gatherMilliseconds = 100
+
 /** Fans out and delivers until it is stopped. `alone`: leases found at the start belong to nobody. */
 export function startDelivering(gateway: Gateway, deliver: Deliver, alone: boolean): { stop(): Promise<void> } {
   const db = gateway.database.work
@@ -158,7 +161,7 @@ export function startDelivering(gateway: Gateway, deliver: Deliver, alone: boole
   const failed = (error: Error) => gateway.log.warn({ why: error.message }, 'notifications wait')
   const started = (alone ? releaseAll(db).catch(failed) : Promise.resolve()).then(() => {
     delivering = repeat(deliverDue, failed)
-    fanning = repeat(fanOutAll, failed)
+    fanning = repeat(fanOutAll, failed, gatherMilliseconds)
   })
   return {
     /** What is under way is broken off (the calls by `gateway.call`): it is sent again, by whoever is alive then. */
