@@ -41,8 +41,10 @@ export async function sweepUnanswered(db: Connection, before: number, dueAt: num
          from entities m
          cross join lateral (
            select p.merchant_id, p.id from payments p
-            where p.merchant_id = m.id and p.id >= $2 and p.id < $3
-              and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
+             left join lateral (
+               -- the limit keeps this a look-up of each new payment: joined whole, all answers ever given would be read
+               select true as given from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id limit 1) answer on true
+            where p.merchant_id = m.id and p.id >= $2 and p.id < $3 and answer.given is null
               and not exists (select from continuations c where c.merchant_id = p.merchant_id and c.payment_id = p.id)) p
         where m.kind = 'merchant'
        on conflict do nothing returning 1)
