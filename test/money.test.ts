@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { examine } from '../src/payments/doctor.ts'
+import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { eventually, type Reply, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -302,6 +303,29 @@ describe('PA.CP, whose two halves may be torn apart', () => {
       { type: 'RV', approved: true },
     ])
     await booksAgree()
+  })
+})
+
+describe('the search for unanswered payments', () => {
+  const found = (id: string) => rows(`select 1 from due_work where kind = 'recover' and subject_id = $1`, id)
+  const sweep = () => sweepUnanswered(gateway.pool, Date.now() + 1000, Date.now() + 3_600_000)
+
+  it('hands an orphan to recovery, and neither an answered payment nor one whose shopper is away', async () => {
+    const { body: answered } = await gateway.pay()
+    const { body: away } = await gateway.pay({
+      'card.number': '4200000000000018',
+      'customParameters[3DS2_enrolled]': 'true',
+      shopperResultUrl: 'https://shop.example/back',
+    })
+    assert.ok(away.redirect.url)
+    const { body: orphan } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
+    await gateway.pool.query('delete from due_work where subject_id = $1', [orphan.id]) // as if its process had died before
+    await sweep()
+    assert.deepEqual(
+      [(await found(orphan.id)).length, (await found(answered.id)).length, (await found(away.id)).length],
+      [1, 0, 0],
+    )
+    await gateway.advance('2h')
   })
 })
 
