@@ -23,22 +23,12 @@ function declinedAmount(amount: string): string | undefined {
   return group === '6661' ? lettered[Number(code)] : undefined
 }
 
-/** Amounts of 7770.01 to 7770.08 make the host misbehave. */
-export type Fault = 'answerLost' | 'requestLost' | 'late' | 'twice' | 'lineCut' | 'otherAmount' | 'slow' | 'partly'
-const faultAmounts: readonly (Fault | undefined)[] = [
-  undefined,
-  'answerLost',
-  'requestLost',
-  'late',
-  'twice',
-  'lineCut',
-  'otherAmount',
-  'slow',
-  'partly',
-]
+/** Amounts of 7770.01 to 7770.08 make the host misbehave, in this order. */
+export const faultNames = ['answerLost', 'requestLost', 'late', 'twice', 'lineCut', 'otherAmount', 'slow', 'partly'] as const
+export type Fault = (typeof faultNames)[number]
 export function faultOfAmount(amount: string | undefined): Fault | undefined {
   const [, cents] = /^0*7770(\d\d)$/.exec(amount ?? '') ?? []
-  return cents === undefined ? undefined : faultAmounts[Number(cents)]
+  return cents === undefined ? undefined : faultNames[Number(cents) - 1]
 }
 
 export type Decision = {

@@ -2,18 +2,8 @@
 
 import { randomInt } from 'node:crypto'
 import type { Message } from '../../connectors/iso8583/codec.ts'
-import type { Fault } from './decide.ts'
+import { type Fault, faultNames } from './decide.ts'
 
-export const faultNames: readonly Fault[] = [
-  'answerLost',
-  'requestLost',
-  'late',
-  'twice',
-  'lineCut',
-  'otherAmount',
-  'slow',
-  'partly',
-]
 export const isFault = (name: string): name is Fault => (faultNames as readonly string[]).includes(name)
 
 // No host confirms another amount than it was told of a capture, a refund or a reversal.
