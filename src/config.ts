@@ -4,9 +4,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { readCardBrands } from './connectors/cardBrands.ts'
 import { type DirectorySettings, type Partners, readDirectoryFile, readWalletFile } from './connectors/partners.ts'
 import { type RedirectMethod, readRedirectMethods } from './connectors/redirectMethods.ts'
 import type { WalletSettings } from './connectors/wallet/paypal.ts'
+import { type CardBrands, standardBrands } from './contract/brands.ts'
 import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
 import { KeyError, type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
@@ -31,6 +33,8 @@ export type Config = {
   readonly seedFile?: string
   /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
   readonly redirectMethods: readonly RedirectMethod[]
+  /** Those of CARD_BRANDS_FILE in front of ours, which they replace brand by brand. */
+  readonly cardBrands: CardBrands
   readonly wallets: Partners<WalletSettings>
   readonly directories: Partners<DirectorySettings>
   readonly acquirersFile?: string
@@ -137,6 +141,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   }
   const ownMethods = readRedirectMethods(readFileSync(ownMethodsFile, 'utf8'), 'redirectMethods.json')
   const givenMethods = parsed('REDIRECT_METHODS_FILE', readRedirectMethods, [])
+  const cardBrands = parsed('CARD_BRANDS_FILE', readCardBrands, standardBrands)
   const wallets = parsed('WALLET_FILE', readWalletFile, {})
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
   if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
@@ -153,6 +158,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     egress,
     behindProxy: proxies !== undefined,
     redirectMethods: [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()],
+    cardBrands,
     wallets,
     directories,
     ...(databaseUrl !== undefined && { databaseUrl }),

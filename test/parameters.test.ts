@@ -5,9 +5,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { amountMax, amountText, hundredths } from '../src/contract/amounts.ts'
+import { currencies, notMoney } from '../src/contract/currencies.ts'
 import { type Checked, type Form, formChecker, parametersMax, readForm } from '../src/contract/form.ts'
 import { amount } from '../src/contract/formats.ts'
 import { limits } from '../src/contract/limits.ts'
+import { namesNear } from '../src/contract/nearest.ts'
 import { openApi } from '../src/contract/openapi.ts'
 import type { Parameter, Parameters } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, indexMax } from '../src/contract/parameters/table.ts'
@@ -158,6 +160,45 @@ describe('names', () => {
 
   test('overridePaymentType belongs to checkouts', () => {
     assert.deepEqual(wrong(pay([['overridePaymentType[BOLETO]', 'PA']])), ['overridePaymentType[BOLETO]'])
+  })
+})
+
+describe('unknown names', () => {
+  const near = (...names: string[]) => namesNear(requests.payment)(names)
+
+  test('are told with the parameter that was probably meant', () => {
+    for (const [sent, meant] of [
+      ['amout', 'amount'],
+      ['amuont', 'amount'],
+      ['Amount', 'amount'],
+      ['card.expiryMoth', 'card.expiryMonth'],
+      ['cart.items[7].prise', 'cart.items[n].price'],
+      ['customParameter[shop]', 'customParameters[name]'],
+      ['merchantTransactionID', 'merchantTransactionId'],
+    ])
+      assert.deepEqual(near(sent!), [`${sent}: did you mean ${meant}?`])
+    assert.deepEqual(near('shopSystem', 'id'), ['shopSystem', 'id'])
+  })
+
+  test('what is no name, or may be a card number, is not repeated', () => {
+    assert.deepEqual(near('4200000000000000', 'card 4200', 'a4200000000000000', 'x'.repeat(65), 'a\nb', '', '💳'), [])
+    assert.equal(near(...Array.from({ length: 50 }, (_, at) => `unknown${at}`)).length, 10)
+  })
+})
+
+describe('currencies', () => {
+  test('what ISO 4217 lists and people pay in passes; funds, metals and units of account are refused by name', () => {
+    const judged = (currency: string) => judge({ ...requests.payment, required: [] }, [['currency', currency]]).errors
+    // The codes of ICU that are still active.
+    const withdrawn = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL']
+    const active = Intl.supportedValuesOf('currency').filter(code => !withdrawn.includes(code) && !/^X[DS]/.test(code))
+    assert.ok(active.length > 150)
+    for (const code of [...active, 'UYW', 'VED', 'XCG', 'ZWG']) assert.deepEqual(judged(code), [], code)
+    for (const [code, kind] of notMoney) {
+      assert.ok(!currencies.has(code), code)
+      assert.deepEqual(judged(code), [{ name: 'currency', value: code, message: `${code} is ${kind}, not a currency to pay in` }])
+    }
+    for (const code of withdrawn) assert.match(judged(code)[0]!.message, /ISO 4217/)
   })
 })
 

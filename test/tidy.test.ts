@@ -35,12 +35,12 @@ const mayImport: Readonly<Record<string, string>> = {
   log: 'contract gateway',
   database: '',
   vault: 'clock database',
-  config: 'log vault events connectors',
+  config: 'contract log vault events connectors',
   metrics: 'events gateway',
   merchants: 'clock contract database vault',
   connectors: 'clock contract merchants', // of clock types only
   simulators: 'contract merchants connectors pages', // of pages the frame and the languages
-  gateway: 'clock connectors database merchants payments risk vault events metrics', // types only
+  gateway: 'clock contract connectors database merchants payments risk vault events metrics', // types only
   due: 'clock contract database merchants gateway',
   risk: 'contract database merchants vault gateway',
   terminals: 'clock connectors database',

@@ -38,6 +38,7 @@ const gateway: Gateway = {
   egress: config.egress,
   call: caller(config.egress, async () => []),
   methods: new Map(),
+  cardBrands: config.cardBrands,
   publicUrl: () => '',
   log,
   count: makeCount(),

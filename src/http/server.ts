@@ -5,6 +5,7 @@ import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
 import { randomHex } from '../clock.ts'
+import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Answer, type Request, told } from './answer.ts'
@@ -88,7 +89,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     if (isHostless(incoming)) return told(gateway, request, 400, 'malformedRequest')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
       return told(gateway, request, 403, 'tlsRequired')
-    if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming.headers['content-type']))
+    if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming))
       return told(gateway, request, 415, 'wrongContentType')
     return route(request)
   }
@@ -132,6 +133,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       query: mark < 0 ? '' : url.slice(mark + 1),
       headers: incoming.headers as Request['headers'],
       body,
+      charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
       address: addressOf(incoming),
       number,
     }
@@ -165,7 +167,16 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
           : [400, 'malformedRequest']
     const { body } = told(
       gateway,
-      { method: '', path: '', query: '', headers: {}, body: '', address: '', number: randomHex(gateway.random) },
+      {
+        method: '',
+        path: '',
+        query: '',
+        headers: {},
+        body: '',
+        charset: 'utf-8',
+        address: '',
+        number: randomHex(gateway.random),
+      },
       status,
       name,
     )
@@ -197,7 +208,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
 
 const isHostless = ({ httpVersion, headers }: IncomingMessage): boolean => httpVersion === '1.1' && headers.host === undefined
 
-/** Reads the body; undefined when it is too large. */
+/** Reads the body, one character a byte; undefined when it is too large. */
 function readBody(incoming: IncomingMessage, done: (body: string | undefined) => void): void {
   const chunks: Buffer[] = []
   let length = 0
@@ -212,7 +223,7 @@ function readBody(incoming: IncomingMessage, done: (body: string | undefined) =>
     }
   })
   incoming.on('end', () => {
-    if (!over) done(chunks.length === 1 ? chunks[0]!.toString('utf8') : Buffer.concat(chunks).toString('utf8'))
+    if (!over) done(chunks.length === 1 ? chunks[0]!.toString('latin1') : Buffer.concat(chunks).toString('latin1'))
   })
   incoming.on('error', () => {}) // a caller that went away
 }
@@ -223,8 +234,24 @@ const routeText = (path: string): string => (path.startsWith('/r/') ? path.repla
 /** Other servers send notices as their protocols want. */
 const speaksFreely = (path: string): boolean => path.startsWith('/r/notice/') || path.startsWith('/simulators/')
 
-const isForm = (type: string | undefined): boolean =>
-  type === undefined || /^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)
+/** A form as it is, in a charset that we read. */
+const isForm = ({ headers }: IncomingMessage): boolean =>
+  /^(application\/x-www-form-urlencoded\s*(;|$)|$)/i.test(headers['content-type'] ?? '') &&
+  charsetOf(headers['content-type']) !== undefined &&
+  /^(identity)?$/i.test(headers['content-encoding'] ?? '')
+
+const charsets: Readonly<Record<string, Charset>> = {
+  'utf-8': 'utf-8',
+  utf8: 'utf-8',
+  'iso-8859-1': 'iso-8859-1',
+  'windows-1252': 'windows-1252',
+}
+
+/** UTF-8 where none is named; undefined for one that we do not read. */
+function charsetOf(type = ''): Charset | undefined {
+  const named = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1]?.toLowerCase()
+  return named === undefined ? 'utf-8' : Object.hasOwn(charsets, named) ? charsets[named] : undefined
+}
 
 function isListed(list: BlockList, address: string): boolean {
   const plain = address.startsWith('::ffff:') ? address.slice(7) : address

@@ -101,6 +101,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
     payments: paymentLane(database.paymentLane),
     answers: answerLane(database.answerLane),
     methods,
+    cardBrands: config.cardBrands,
     build: buildNumber(),
     publicUrl,
     sandbox,
