@@ -23,6 +23,8 @@ export type Config = {
   readonly publicUrl: string
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
+  /** Names under which a sandbox answers, beside localhost and the machine's addresses: those of the setting, of HOST and of PUBLIC_URL. */
+  readonly sandboxHosts: ReadonlySet<string>
   readonly behindProxy: boolean
   readonly workers: number
   readonly logLevel: LogLevel
@@ -100,6 +102,14 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
   const proxies = setting('TRUSTED_PROXY')
   const trustedProxies = proxyList(proxies, rule => fail('TRUSTED_PROXY', rule, undefined))
+  const hostNames = (setting('SANDBOX_HOSTS') ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  for (const name of hostNames.filter(name => !/^[a-zA-Z0-9._-]+$/.test(name)))
+    fail('SANDBOX_HOSTS', `must be host names separated by commas, without ports, not ${JSON.stringify(name)}`, undefined)
+  const publicName = URL.parse(publicUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+  const sandboxHosts = new Set([...hostNames, host, publicName].map(name => name.toLowerCase()))
   const egressNetworks = setting('EGRESS_ALLOW') ?? (mode === 'sandbox' ? privateNetworks : '')
   const egress: Egress = {
     allow: proxyList(egressNetworks, rule => fail('EGRESS_ALLOW', rule, undefined)),
@@ -153,6 +163,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     dataDir,
     publicUrl,
     trustedProxies,
+    sandboxHosts,
     workers,
     logLevel,
     egress,

@@ -176,7 +176,6 @@ describe('answers', () => {
       /\r\nStrict-Transport-Security: max-age=63072000; includeSubdomains; preload\r\n/i,
       /\r\nX-Content-Type-Options: nosniff\r\n/,
       /\r\nX-XSS-Protection: 1; mode=block\r\n/,
-      /\r\nAccess-Control-Allow-Origin: \*\r\n/,
     ])
       assert.match(`${head}\r\n`, header)
   })

@@ -55,6 +55,7 @@ const server = makeServer(
   ),
   {
     trustedProxies: config.trustedProxies,
+    hosts: { names: config.sandboxHosts },
     requireForwardedTls: false,
   },
 )

@@ -23,7 +23,13 @@ export type Request = {
 }
 
 /** JSON, unless the headers name another Content-Type. */
-export type Answer = { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+export type Answer = {
+  readonly status: number
+  /** Stands before the body: bytes that many answers share. */
+  readonly before?: Buffer
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** A payment's answer: good outcomes are 200, others 400 (decisions, 20). */
 export const saidAnswer = ({ outcome, body }: Said): Answer => ({ status: isGood(outcome) ? 200 : 400, body })

@@ -6,9 +6,12 @@ import type { BlockList, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
 import { randomHex } from '../clock.ts'
 import type { Charset } from '../contract/form.ts'
+import { limits } from '../contract/limits.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Answer, type Request, told } from './answer.ts'
+import { type Patience, watchConnections } from './connections.ts'
+import { type HostRules, hostRefusal } from './host.ts'
 import type { Router } from './routes.ts'
 
 export const bodyMax = 256 * 1024
@@ -16,13 +19,16 @@ export const bodyMax = 256 * 1024
 export type ServerOptions = {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
+  readonly hosts: HostRules
+  /** How long is waited for what; the standard when absent. */
+  readonly patience?: Patience
   /** Live mode behind a proxy: a request must have come to the proxy over TLS. */
   readonly requireForwardedTls: boolean
 }
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
 
-const limits = {
+const httpOptions = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -30,6 +36,7 @@ const limits = {
   keepAliveTimeout: 65_000,
   requireHostHeader: false, // a missing one is refused below, in JSON like everything else
 }
+const maxima = { maxRequestsPerSocket: limits.requestsPerConnection, maxConnections: limits.connectionsMost }
 
 // What the live platform sends, so that clients and scanners see the same.
 const common = [
@@ -48,17 +55,14 @@ const headers = [
   'Cache-Control',
   'private, no-cache, no-store',
   ...common,
-  'Access-Control-Allow-Origin',
-  '*',
 ] as const
 
 export function makeServer(gateway: Gateway, route: Router, options: ServerOptions): Server {
   let closing = false
-  const inFlight = new Set<ServerResponse>()
+  const connections = watchConnections(options.patience)
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    inFlight.add(outgoing)
-    outgoing.once('close', () => inFlight.delete(outgoing))
+    if (!connections.asked(incoming.socket, outgoing)) return
     const started = performance.now()
     const number = randomHex(gateway.random)
     readBody(incoming, body => {
@@ -67,7 +71,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
         .then(() => answer(request, incoming, body))
         .catch(error => failed(request, error))
         .then(made => {
-          send(outgoing, made, body === undefined || isHostless(incoming))
+          send(outgoing, made)
           gateway.count.request(made.status)
           gateway.log.debug(
             {
@@ -85,8 +89,12 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
 
   function answer(request: Request, incoming: IncomingMessage, body: string | undefined): Answer | Promise<Answer> {
     if (closing) return told(gateway, request, 503, 'shuttingDown')
-    if (body === undefined) return told(gateway, request, 413, 'bodyTooLarge')
-    if (isHostless(incoming)) return told(gateway, request, 400, 'malformedRequest')
+    // What may not have been read to its end, or was meant for another, is the last of its connection.
+    const last = (status: number, name: ResultName) => told(gateway, request, status, name, { headers: { Connection: 'close' } })
+    if (body === undefined) return last(413, 'bodyTooLarge')
+    const misdirected = hostRefusal(incoming, options.hosts)
+    if (misdirected) return last(400, misdirected)
+    if (!/^(chunked)?$/i.test(incoming.headers['transfer-encoding'] ?? '')) return last(501, 'transferCodingUnknown')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
       return told(gateway, request, 403, 'tlsRequired')
     if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming))
@@ -109,7 +117,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     return told(gateway, request, 500, 'internalError')
   }
 
-  function send(outgoing: ServerResponse, { status, body, headers: more }: Answer, close: boolean): void {
+  function send(outgoing: ServerResponse, { status, before, body, headers: more }: Answer): void {
     if (outgoing.destroyed) return
     const extra = more ? Object.entries(more).flat() : []
     outgoing.writeHead(status, [
@@ -117,9 +125,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
       'Content-Length',
-      String(Buffer.byteLength(body)),
-      ...(close || closing ? ['Connection', 'close'] : []),
+      String((before?.length ?? 0) + Buffer.byteLength(body)),
+      ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
+    if (before) outgoing.write(before)
     outgoing.end(body)
   }
 
@@ -154,11 +163,14 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 
   const server = options.tls
-    ? https.createServer({ ...limits, ...options.tls, minVersion: 'TLSv1.2' }, listener)
-    : http.createServer(limits, listener)
+    ? https.createServer({ ...httpOptions, ...options.tls, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 }, listener)
+    : http.createServer(httpOptions, listener)
+  Object.assign(server, maxima)
+  server.on(options.tls ? 'secureConnection' : 'connection', connections.opened)
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (!socket.writable) return
+    if (connections.isOwed(socket)) return connections.closeSoon(socket) // this is no answer to what was asked before
     const [status, name]: [number, ResultName] =
       error.code === 'HPE_HEADER_OVERFLOW'
         ? [431, 'headersTooLarge']
@@ -202,11 +214,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       const hurry = setTimeout(() => server.closeAllConnections(), 40_000)
       await closed
       clearTimeout(hurry)
+      connections.stop()
     },
   }
 }
-
-const isHostless = ({ httpVersion, headers }: IncomingMessage): boolean => httpVersion === '1.1' && headers.host === undefined
 
 /** Reads the body, one character a byte; undefined when it is too large. */
 function readBody(incoming: IncomingMessage, done: (body: string | undefined) => void): void {

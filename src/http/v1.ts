@@ -291,10 +291,10 @@ export function v1(gateway: Gateway): V1 {
       return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records: [...records], pages: String(pages) } })
     },
 
-    resultCodes: request =>
-      told(gateway, request, 200, 'requestSucceeded', {
-        more: { resultCodes: Object.values(catalogue).map(([code, description]) => ({ code, description })) },
-      }),
+    resultCodes(request) {
+      const footer = told(gateway, request, 200, 'requestSucceeded', { headers: { 'Access-Control-Allow-Origin': '*' } })
+      return { ...footer, before: codes, body: footer.body.slice(1) }
+    },
   }
 
   /** What a search leaves out: by the types and the methods that it names. */
@@ -307,6 +307,11 @@ export function v1(gateway: Gateway): V1 {
     }
   }
 }
+
+/** The same bytes for all who ask: whoever asks often and reads slowly holds no copies. */
+const codes = Buffer.from(
+  `{"resultCodes":${JSON.stringify(Object.values(catalogue).map(([code, description]) => ({ code, description })))},`,
+)
 
 const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
 

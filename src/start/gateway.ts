@@ -116,6 +116,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
   const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload), pages), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
+    hosts: sandbox ? { names: config.sandboxHosts } : {},
     requireForwardedTls: config.mode === 'live' && !config.tls,
   })
   const close = async () => {
