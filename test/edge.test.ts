@@ -6,8 +6,7 @@ import http from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
-import { limits } from '../src/contract/limits.ts'
-import { watchConnections } from '../src/http/connections.ts'
+import { unfinishedMost, watchConnections } from '../src/http/connections.ts'
 import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -64,8 +63,8 @@ describe('what one connection can cost', () => {
   })
 
   it('as many requests as may wait are answered in their order', async () => {
-    const got = await exchange(codes.repeat(limits.unfinishedMost - 1) + codes.replace(host, `${host}\r\nConnection: close`))
-    assert.equal(got.split('HTTP/1.1 200 OK').length - 1, limits.unfinishedMost)
+    const got = await exchange(codes.repeat(unfinishedMost - 1) + codes.replace(host, `${host}\r\nConnection: close`))
+    assert.equal(got.split('HTTP/1.1 200 OK').length - 1, unfinishedMost)
   })
 
   it('all answers to what is public share their bytes', async () => {

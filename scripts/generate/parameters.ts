@@ -58,7 +58,7 @@ Every parameter of the interface under its wire name. The same table validates r
 - **Strict and lenient channels.** On a strict channel every malformed parameter is an error, and so is one that was sent twice. On a lenient
   channel a malformed *descriptive* parameter (marked D) is dropped with a line in the log, conditions between parameters are waived, and of a
   parameter that was sent twice the last one counts.
-- **Errors.** \`result.parameterErrors\` names every wrong parameter at once.
+- **Errors.** \`result.parameterErrors\` names every wrong parameter at once, up to ${limits.errorsMost} of them.
 
 The columns: **D** descriptive · **Echo** returned in the answer · **Secret** never returned, logged or stored in clear.
 

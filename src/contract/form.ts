@@ -3,6 +3,7 @@
 
 import { type CardBrands, standardBrands } from './brands.ts'
 import { matches } from './formats.ts'
+import { limits } from './limits.ts'
 import { type Group, type Known, lookup } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
 
@@ -88,7 +89,7 @@ export function formChecker(kind: RequestKind, brands: CardBrands = standardBran
     checkIndexes(judge)
     checkConditions(judge)
     if (errors.length > 0) addRefusable(kind, judge)
-    return { values, known, errors, dropped, unknown }
+    return { values, known, errors: errors.slice(0, limits.errorsMost), dropped, unknown }
   }
 }
 
@@ -161,38 +162,35 @@ function parameterError({ name, row, parameter }: Known, value: string, message:
   return safe ? { name, value, message } : { name, message }
 }
 
-/** Indexes begin at 0 and leave no gap; a lenient channel keeps the items that came. */
+/** Indexes begin at 0 and leave no gap; a lenient channel counts the items that came anew, outer and inner lists together. */
 function checkIndexes({ known, errors, lenient }: Judge): void {
   const lists = new Map<string, Set<number>>()
   for (const { path, row } of known.values()) {
     if (!row.includes('[n]')) continue
     path.forEach((step, at) => {
       if (typeof step !== 'number') return
-      const list = path.slice(0, at).join('.')
-      const seen = lists.get(list) ?? new Set()
-      lists.set(list, seen.add(step))
+      const list = listAt(path, at)
+      lists.set(list, (lists.get(list) ?? new Set()).add(step))
     })
   }
+  const places = new Map<string, ReadonlyMap<number, number>>()
   for (const [list, indexes] of lists) {
-    if (indexes.size === Math.max(...indexes) + 1) continue
-    if (lenient)
-      compact(
-        known,
-        list,
-        [...indexes].sort((a, b) => a - b),
-      )
+    const sorted = [...indexes].sort((a, b) => a - b)
+    if (sorted.at(-1) === sorted.length - 1) continue
+    if (lenient) places.set(list, new Map(sorted.map((index, place) => [index, place])))
     else errors.push({ name: list.replace(/\.(\d+)(?=\.|$)/g, '[$1]'), message: 'indexes must begin at 0 and leave no gap' })
+  }
+  if (places.size === 0) return
+  for (const [name, row] of known) {
+    const path = row.path.map((step, at) =>
+      typeof step === 'number' ? (places.get(listAt(row.path, at))?.get(step) ?? step) : step,
+    )
+    known.set(name, { ...row, path })
   }
 }
 
-function compact(known: Map<string, Known>, list: string, indexes: readonly number[]): void {
-  const depth = list.split('.').length
-  for (const [name, row] of known) {
-    if (row.path.length > depth && row.path.slice(0, depth).join('.') === list && typeof row.path[depth] === 'number') {
-      known.set(name, { ...row, path: row.path.with(depth, indexes.indexOf(row.path[depth])) })
-    }
-  }
-}
+/** The list, as it was sent, in which the step at a place of a path counts. */
+const listAt = (path: Known['path'], at: number): string => path.slice(0, at).join('.')
 
 // What one parameter asks of another. `waived`: a lenient channel does without.
 type Condition = {

@@ -5,12 +5,8 @@ export const limits = {
   bodyMaxBytes: 256 * 1024,
   /** Name-value pairs of one request. */
   parametersMax: 2000,
-  /** Requests of one connection that wait for their answers; more close it. */
-  unfinishedMost: 32,
-  /** Connections to one process; more are not accepted. */
-  connectionsMost: 4096,
-  /** Requests of one connection, one after the other; then it is closed. */
-  requestsPerConnection: 10_000,
+  /** Wrong parameters that one answer names. */
+  errorsMost: 100,
   /** Highest index of a list, as in `cart.items[999].name`. */
   indexMax: 999,
   /** After so many hours a reversal sends no message to the issuer any more. */

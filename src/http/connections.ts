@@ -2,7 +2,11 @@
 
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { limits } from '../contract/limits.ts'
+
+/** Requests of one connection that wait for their answers; one more closes it. */
+export const unfinishedMost = 32
+/** Connections to one process, and requests of one connection one after the other. */
+export const maxima = { maxConnections: 4096, maxRequestsPerSocket: 10_000 }
 
 /** Seconds. Node ends a connection on which nothing comes; these end one that is kept busy with nothing. */
 export type Patience = { readonly answerSeconds: number; readonly idleSeconds: number; readonly lookEverySeconds: number }
@@ -47,7 +51,7 @@ export function watchConnections({ answerSeconds, idleSeconds, lookEverySeconds 
     asked(socket, outgoing) {
       const one = connections.get(socket) ?? opened(socket)
       if (one.ending) return false
-      if (one.unfinished >= limits.unfinishedMost) {
+      if (one.unfinished >= unfinishedMost) {
         socket.destroy()
         return false
       }

@@ -6,11 +6,10 @@ import type { BlockList, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
 import { randomHex } from '../clock.ts'
 import type { Charset } from '../contract/form.ts'
-import { limits } from '../contract/limits.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Answer, type Request, told } from './answer.ts'
-import { type Patience, watchConnections } from './connections.ts'
+import { maxima, type Patience, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal } from './host.ts'
 import type { Router } from './routes.ts'
 
@@ -36,7 +35,6 @@ const httpOptions = {
   keepAliveTimeout: 65_000,
   requireHostHeader: false, // a missing one is refused below, in JSON like everything else
 }
-const maxima = { maxRequestsPerSocket: limits.requestsPerConnection, maxConnections: limits.connectionsMost }
 
 // What the live platform sends, so that clients and scanners see the same.
 const common = [
