@@ -57,6 +57,7 @@ const server = makeServer(
     trustedProxies: config.trustedProxies,
     hosts: { names: config.sandboxHosts },
     requireForwardedTls: false,
+    refusal: () => undefined,
   },
 )
 const port = await server.listen(0, '127.0.0.1')

@@ -7,6 +7,7 @@ import { isIPv6 } from 'node:net'
 import { randomHex } from '../clock.ts'
 import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
+import { isUnavailable } from '../database/errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Answer, type Request, told } from './answer.ts'
 import { maxima, type Patience, watchConnections } from './connections.ts'
@@ -23,6 +24,8 @@ export type ServerOptions = {
   readonly patience?: Patience
   /** Live mode behind a proxy: a request must have come to the proxy over TLS. */
   readonly requireForwardedTls: boolean
+  /** Names why no request is taken at the moment, if so. */
+  refusal(): ResultName | undefined
 }
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
@@ -86,7 +89,8 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 
   function answer(request: Request, incoming: IncomingMessage, body: string | undefined): Answer | Promise<Answer> {
-    if (closing) return told(gateway, request, 503, 'shuttingDown')
+    const refusal = closing ? 'shuttingDown' : options.refusal()
+    if (refusal) return told(gateway, request, 503, refusal)
     // What may not have been read to its end, or was meant for another, is the last of its connection.
     const last = (status: number, name: ResultName) => told(gateway, request, status, name, { headers: { Connection: 'close' } })
     if (body === undefined) return last(413, 'bodyTooLarge')
@@ -112,7 +116,9 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       },
       'a request failed',
     )
-    return told(gateway, request, 500, 'internalError')
+    return isUnavailable(error)
+      ? { ...told(gateway, request, 503, 'databaseUnavailable'), headers: { 'Retry-After': '5' } }
+      : told(gateway, request, 500, 'internalError')
   }
 
   function send(outgoing: ServerResponse, { status, before, body, headers: more }: Answer): void {
