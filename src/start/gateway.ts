@@ -112,6 +112,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     payments: paymentLane(database.paymentLane),
     answers: answerLane(database.answerLane),
     methods,
+    cardBrands: config.cardBrands,
     build: buildNumber(),
     publicUrl,
     sandbox,
@@ -125,6 +126,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload), pages), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
+    hosts: sandbox ? { names: config.sandboxHosts } : {},
     requireForwardedTls: config.mode === 'live' && !config.tls,
     refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
   })
