@@ -48,6 +48,27 @@ describe('a line', () => {
     assert.equal(line.inFlight(), 0)
   })
 
+  it('tells terminals apart that use one trace number at one moment', async () => {
+    const held: [Socket, Message][] = []
+    const peer = await makePeer((socket, message) => {
+      held.push([socket, message])
+      if (held.length === 2) for (const [to, one] of held.reverse()) answerAll(to, one)
+    })
+    const line = lineTo(peer)
+    await line.ready(2000)
+    const terminals = ['TERM0001', 'TERM0002']
+    const sent = await Promise.all(
+      terminals.map(terminal => {
+        const { type, fields } = request(1)
+        return line.send({ type, fields: new Map([...fields, [41, terminal]]) }, soon(), none)
+      }),
+    )
+    assert.deepEqual(
+      sent.map(one => one.kind === 'answer' && one.message.fields.get(41)),
+      terminals,
+    )
+  })
+
   it('takes no more than its limit, and says that nothing was sent', async () => {
     const peer = await makePeer(() => {})
     const line = lineTo(peer, { inFlightMax: 2 })
