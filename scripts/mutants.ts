@@ -28,7 +28,7 @@ try {
   const scratches = Array.from({ length: parallel }, (_, at) => {
     const own = join(folder, String(at))
     mkdirSync(own)
-    return makeScratch(project, own, { ...process.env, TEST_SERVER: JSON.stringify(server.connection) })
+    return makeScratch(project, own, { ...process.env, SIMULATION_SEED: '1', TEST_SERVER: JSON.stringify(server.connection) })
   })
 
   // A test that fails without any fault would see every fault.

@@ -205,13 +205,13 @@ describe('a redirect method that is only configured', () => {
   it('goes from the call to the final status without a line of code', async () => {
     // Somebody else's API: other field names, other words, an API key.
     const asked: { url: string; key: string | undefined; body: string }[] = []
-    let [said, sum] = ['WAITING', '92.00']
+    let [said, sum, cur] = ['WAITING', '92.00', 'EUR']
     const bank = http.createServer(async (incoming, outgoing) => {
       let body = ''
       for await (const chunk of incoming) body += chunk
       asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
       const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper` }
-      outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur: 'EUR' }))
+      outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur }))
     })
     await new Promise<void>(resolve => bank.listen(0, '127.0.0.1', resolve))
     const base = `http://127.0.0.1:${(bank.address() as AddressInfo).port}`
@@ -280,13 +280,17 @@ describe('a redirect method that is only configured', () => {
       const final = (await gateway.get(`/v1/payments/${body.id}`, { entityId: sandbox.entityId })).body
       assert.equal(final.result.code, '000.100.112')
       assert.deepEqual(final.merchant.bankAccount, bankAccount)
-      // Another amount than was asked for is no success.
-      sum = '91.99'
-      const less = (await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane' })).body
-      await shopper.open(less.redirect.url)
-      await shopper.open(less.redirect.url.replace('/r/', '/r/return/'))
-      const short = (await gateway.get(`/v1/payments/${less.id}`, { entityId: sandbox.entityId })).body
-      assert.equal(short.result.code, '100.550.701')
+      // Another amount than was asked for is no success, nor another currency.
+      for ([sum, cur] of [
+        ['91.99', 'EUR'],
+        ['92.00', 'USD'],
+      ] as const) {
+        const other = (await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane' })).body
+        await shopper.open(other.redirect.url)
+        await shopper.open(other.redirect.url.replace('/r/', '/r/return/'))
+        const ended = (await gateway.get(`/v1/payments/${other.id}`, { entityId: sandbox.entityId })).body
+        assert.equal(ended.result.code, '100.550.701')
+      }
       // In the sandbox's own mode nobody answers for it.
       const internal = await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane', testMode: 'INTERNAL' })
       assert.deepEqual([internal.status, internal.body.result.code], [400, '900.100.600'])
