@@ -86,6 +86,8 @@ export const mutants: readonly Mutant[] = [
   // Due work and the movable clock.
   { name: 'the lease of due work is ignored', file: 'src/due/store.ts', tests: ['dueWork'],
     find: 'and (leased_until is null or leased_until < $1)', instead: '' },
+  { name: 'the lease of due work never runs out', file: 'src/due/store.ts', tests: ['dueWork'],
+    find: 'and (leased_until is null or leased_until < $1)', instead: 'and leased_until is null' },
   { name: 'due work waits for what another process holds', file: 'src/due/store.ts', tests: ['dueWork'],
     find: 'order by due_at limit $3 for update skip locked)', instead: 'order by due_at limit $3 for update)' },
   { name: 'a failing handler counts as done', file: 'src/due/worker.ts', tests: ['dueWork'],
