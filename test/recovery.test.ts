@@ -57,6 +57,21 @@ const nothingDue = (id: string) =>
   )
 const booksAgree = async () => assert.deepEqual((await examine(gateway.pool)).findings, [])
 
+/** As if the process had died after its first write: recovery is due. */
+async function diedBeforeItsAnswer(id: string): Promise<void> {
+  for (const statement of [
+    'delete from answers where payment_id = $1',
+    'delete from events where payment_id = $1',
+    `delete from journal where payment_id = $1 and state <> 'pending'`,
+  ])
+    await gateway.pool.query(statement, [id])
+  assert.equal(await codeOf(id), pending)
+  await gateway.pool.query(
+    `insert into due_work (kind, merchant_id, subject_id, due_at) select 'recover', merchant_id, id, recorded_at from payments where id = $1`,
+    [id],
+  )
+}
+
 const success = '000.100.112'
 const pending = '000.200.000'
 const timedOut = '900.100.301'
@@ -87,7 +102,7 @@ describe('an approval that comes after recovery has decided', () => {
   })
 })
 
-describe('a payment without an answer', () => {
+describe('an operation without an answer', () => {
   it('takes the answer of a connector that brings it after its time', async () => {
     const { body } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
     const payment = (await findPayment(gateway.pool, sandbox.merchantId, body.id))!
@@ -134,23 +149,25 @@ describe('a payment without an answer', () => {
     assert.equal(received.length, 1)
   })
 
+  it('that was refused here is not carried out by recovery', async () => {
+    const { body: debit } = await pay()
+    const { body: refused } = await gateway.refer(debit.id, { paymentType: 'RF', amount: '92.01', currency: 'EUR' })
+    assert.equal(refused.result.code, '700.400.200')
+    await diedBeforeItsAnswer(refused.id)
+    await eventually(async () => (await codeOf(refused.id)) !== pending, 'recovery settles it')
+    assert.deepEqual(
+      received.map(({ type }) => type),
+      ['0200'],
+    )
+    await booksAgree()
+  })
+
   it('is closed here by recovery too, when its hold is older than 72 hours: the acquirer hears nothing', async () => {
     const { body: hold } = await pay({ paymentType: 'PA' })
     await gateway.advance('73h')
     const { body: closed } = await gateway.refer(hold.id, { paymentType: 'RV' })
     assert.equal(closed.result.code, success)
-    // As if the process had died before it stored the answer.
-    for (const statement of [
-      'delete from answers where payment_id = $1',
-      'delete from events where payment_id = $1',
-      `delete from journal where payment_id = $1 and state <> 'pending'`,
-    ])
-      await gateway.pool.query(statement, [closed.id])
-    assert.equal(await codeOf(closed.id), pending)
-    await gateway.pool.query(
-      `insert into due_work (kind, merchant_id, subject_id, due_at) select 'recover', merchant_id, id, recorded_at from payments where id = $1`,
-      [closed.id],
-    )
+    await diedBeforeItsAnswer(closed.id)
     await eventually(async () => (await codeOf(closed.id)) === success, 'recovery closes it')
     assert.deepEqual(
       received.map(({ type }) => type),

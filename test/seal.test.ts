@@ -1,10 +1,13 @@
-// Sealed card data: what stands in it, and that it opens nowhere but at its own payment, with its own key, and unchanged.
+// Sealed card data: what stands in it, and that it opens nowhere but at its own payment, with its own key, and unchanged; and the file of that key.
 
 import assert from 'node:assert/strict'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { systemRandom } from '../src/clock.ts'
 import { sealPlace } from '../src/payments/pay.ts'
-import { makeKeys } from '../src/vault/keys.ts'
+import { KeyError, makeKeys, readKeyFile } from '../src/vault/keys.ts'
 import { SealError, seal, unseal } from '../src/vault/seal.ts'
 import { type Body, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
@@ -25,6 +28,19 @@ describe('a sealed record', () => {
       assert.throws(() => unseal(testKeys, 'here', changed), SealError, `byte ${at}`)
     }
   })
+})
+
+it('a key file that others may read is refused', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-keys-'))
+  const path = join(folder, 'seal.key')
+  writeFileSync(path, 'ab'.repeat(32))
+  for (const mode of [0o640, 0o620, 0o610, 0o604, 0o602, 0o601]) {
+    chmodSync(path, mode)
+    assert.throws(() => readKeyFile(path, 'SEAL_KEY_FILE'), KeyError, mode.toString(8))
+  }
+  chmodSync(path, 0o600)
+  assert.equal(readKeyFile(path, 'SEAL_KEY_FILE'), 'ab'.repeat(32))
+  rmSync(folder, { recursive: true })
 })
 
 describe('the card beside a payment', () => {
