@@ -149,18 +149,18 @@ describe('an operation without an answer', () => {
     assert.equal(received.length, 1)
   })
 
-  it('that was refused here is not carried out by recovery', async () => {
-    const { body: debit } = await pay()
-    const { body: refused } = await gateway.refer(debit.id, { paymentType: 'RF', amount: '92.01', currency: 'EUR' })
-    assert.equal(refused.result.code, '700.400.200')
-    await diedBeforeItsAnswer(refused.id)
-    await eventually(async () => (await codeOf(refused.id)) !== pending, 'recovery settles it')
-    assert.deepEqual(
-      received.map(({ type }) => type),
-      ['0200'],
-    )
-    await booksAgree()
-  })
+  for (const testMode of ['EXTERNAL', 'INTERNAL'])
+    it(`that was refused here is not carried out by recovery (${testMode})`, async () => {
+      const { body: debit } = await pay({ testMode })
+      const before = received.length
+      const { body: refused } = await gateway.refer(debit.id, { paymentType: 'RF', amount: '92.01', currency: 'EUR' })
+      assert.equal(refused.result.code, '700.400.200')
+      await diedBeforeItsAnswer(refused.id)
+      await eventually(async () => (await codeOf(refused.id)) !== pending, 'recovery settles it')
+      assert.equal(await codeOf(refused.id), '900.100.310')
+      assert.equal(received.length, before)
+      await booksAgree()
+    })
 
   it('is closed here by recovery too, when its hold is older than 72 hours: the acquirer hears nothing', async () => {
     const { body: hold } = await pay({ paymentType: 'PA' })
