@@ -4,6 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
+import { pipeline } from 'node:stream/promises'
 import { randomHex } from '../clock.ts'
 import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -124,16 +125,21 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   function send(outgoing: ServerResponse, { status, before, body, headers: more }: Answer): void {
     if (outgoing.destroyed) return
     const extra = more ? Object.entries(more).flat() : []
+    const whole = typeof body === 'string'
     outgoing.writeHead(status, [
       // A page brings its own type and caching, and is not for other sites' scripts.
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
-      'Content-Length',
-      String((before?.length ?? 0) + Buffer.byteLength(body)),
+      ...(whole ? ['Content-Length', String((before?.length ?? 0) + Buffer.byteLength(body))] : []),
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
     if (before) outgoing.write(before)
-    outgoing.end(body)
+    if (whole) outgoing.end(body)
+    // What breaks on the way breaks the connection: half an answer must not look whole.
+    else
+      pipeline(body, outgoing).catch((error: Error) =>
+        gateway.log.warn({ why: error.message }, 'an answer was broken off on its way'),
+      )
   }
 
   function requestOf(incoming: IncomingMessage, body: string, number: string): Request {
