@@ -65,8 +65,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       Promise.resolve()
         .then(() => answer(request, incoming, body))
         .catch(error => failed(request, error))
+        .then(made => send(outgoing, made, body === undefined || isHostless(incoming)))
+        // What cannot be written, for a character that no header may have, is a failure like any other.
+        .catch(error => send(outgoing, failed(request, error), true))
         .then(made => {
-          send(outgoing, made, body === undefined || isHostless(incoming))
           gateway.count.request(made.status)
           gateway.log.debug(
             {
@@ -78,6 +80,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
             },
             'answered',
           )
+        })
+        .catch(error => {
+          failed(request, error)
+          outgoing.destroy()
         })
     })
   }
@@ -108,8 +114,9 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     return told(gateway, request, 500, 'internalError')
   }
 
-  function send(outgoing: ServerResponse, { status, body, headers: more }: Answer, close: boolean): void {
-    if (outgoing.destroyed) return
+  function send(outgoing: ServerResponse, made: Answer, close: boolean): Answer {
+    const { status, body, headers: more } = made
+    if (outgoing.destroyed) return made
     const extra = more ? Object.entries(more).flat() : []
     outgoing.writeHead(status, [
       // A page brings its own type and caching, and is not for other sites' scripts.
@@ -120,6 +127,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       ...(close || closing ? ['Connection', 'close'] : []),
     ])
     outgoing.end(body)
+    return made
   }
 
   function requestOf(incoming: IncomingMessage, body: string, number: string): Request {
