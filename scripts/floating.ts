@@ -22,9 +22,6 @@ import { API, type Checker, SignatureKind, type Type, TypeFlags } from 'typescri
 
 type Node = Parameters<typeof isBlock>[0]
 
-// Being repaired elsewhere at the same time.
-const notYet = /\/src\/(connectors|database|payments)\//
-
 /** `file:line text` of each. */
 export function floatingPromises(project: string): string[] {
   const api = new API({ cwd: project })
@@ -32,7 +29,6 @@ export function floatingPromises(project: string): string[] {
     const opened = api.updateSnapshot({ openProjects: [`${project}tsconfig.json`] }).getProjects()[0]!
     const found: string[] = []
     for (const name of opened.program.getSourceFileNames()) {
-      if (notYet.test(name)) continue
       if (!name.startsWith(project) || name.includes('/node_modules/')) continue
       const file = opened.program.getSourceFile(name)!
       const look = lookIn(opened.checker, node => {
@@ -105,12 +101,15 @@ function lookIn(checker: Checker, report: (node: Node) => void): (node: Node) =>
   return look
 }
 
-/** Where a function is handed over. `finally` waits for what it is given, whatever its type says. */
+// These wait for what they are given, whatever their types say: a promise's method, and an option of pg's pool.
+const waits = /^(finally|onConnect)$/
+
+/** Where a function is handed over. */
 function functionsGiven(node: Node): readonly Node[] {
-  if (isPropertyAssignment(node)) return [node.initializer]
+  if (isPropertyAssignment(node)) return isIdentifier(node.name) && waits.test(node.name.text) ? [] : [node.initializer]
   if (!isCallExpression(node) && !isNewExpression(node)) return []
-  const waits = isPropertyAccessExpression(node.expression) && node.expression.name.text === 'finally'
-  return waits ? [] : (node.arguments ?? [])
+  if (isPropertyAccessExpression(node.expression) && waits.test(node.expression.name.text)) return []
+  return node.arguments ?? []
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -130,11 +130,7 @@ async function serve(
   }
   try {
     const created = await untilReady(socketFolder, server, log.tail, say, signal)
-    const exited = new Promise<string>(resolve => {
-      ended.then(() => {
-        if (!server.stopping) resolve(log.tail())
-      })
-    })
+    const exited = ended.then(() => (server.stopping ? new Promise<never>(() => {}) : log.tail()))
     return { host: socketFolder, port, user, database, created, exited, stop }
   } catch (error) {
     server.stopping = true
