@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock, Random } from '../clock.ts'
 import { bank } from '../simulators/bank/bank.ts'
-import { readerOf, type Simulator, text, type World } from '../simulators/exchange.ts'
+import { readerOf, type Simulator, type Told, text, type World } from '../simulators/exchange.ts'
 import { issuer } from '../simulators/threeDSecure/issuer.ts'
 import { walletSimulator } from '../simulators/wallet/wallet.ts'
 
@@ -31,14 +31,10 @@ export async function startSimulators(
     bytes: random.bytes,
     wait: milliseconds => wait(milliseconds, undefined, { ref: false }).then(() => undefined),
     publicUrl: simulatorPages,
-    post: (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
+    post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }
   const simulators: readonly Simulator[] = [issuer(world), walletSimulator(world), bank(world)]
-  const server = http.createServer(async (incoming, outgoing) => {
-    const told = await answer(simulators, incoming).catch(error => text(500, String((error as Error).message)))
-    outgoing.writeHead(told.status, { ...told.headers, 'Content-Length': Buffer.byteLength(told.body) })
-    outgoing.end(told.body)
-  })
+  const server = http.createServer(listener(incoming => answer(simulators, incoming)))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(0, '127.0.0.1', resolve)
@@ -53,7 +49,19 @@ export async function startSimulators(
   }
 }
 
-async function answer(simulators: readonly Simulator[], incoming: IncomingMessage) {
+/** A listener that never throws: what cannot be answered, or put on the wire, is a 500. */
+const listener =
+  (answer: (incoming: IncomingMessage) => Promise<Told>): http.RequestListener =>
+  (incoming, outgoing) => {
+    const send = (told: Told) =>
+      outgoing.writeHead(told.status, { ...told.headers, 'Content-Length': Buffer.byteLength(told.body) }).end(told.body)
+    answer(incoming)
+      .then(send)
+      .catch(() => send(text(500, 'The simulator failed.')))
+      .catch(() => outgoing.destroy())
+  }
+
+async function answer(simulators: readonly Simulator[], incoming: IncomingMessage): Promise<Told> {
   const url = new URL(incoming.url ?? '/', 'http://simulators')
   const chunks: Buffer[] = []
   let length = 0
