@@ -450,7 +450,7 @@ describe('the online transfer', () => {
     const started = await begin(sofort())
     const pending = await finish(started, 'later')
     assert.equal(pending.result.code, '000.200.000')
-    assert.equal(pending.redirect, undefined)
+    assert.deepEqual(pending.redirect, started.redirect)
     await eventually(async () => (await read(started.id)).result.code === '000.100.110', 'the notice comes')
   })
   it('is paid though the shopper never returns', async () => {

@@ -100,7 +100,7 @@ function chooseMethod(
     const parameterErrors = missing.map(name => ({ name, message: `is required for ${method.brand}` }))
     return { refused: 'methodNeedsMore', kept: false, parameterErrors }
   }
-  const wrong = method.needs.includes('shopperResultUrl') ? resultUrlWrong(values, channel, offer.sandbox) : undefined
+  const wrong = resultUrlWrong(values, channel, offer.sandbox)
   if (wrong) return wrong
   const connector = methodConnector(offer.connectors, method, chosen.mode)
   if (typeof connector === 'string') return keep(connector)
