@@ -219,12 +219,9 @@ describe('a wallet payment that is approved too late', () => {
       const { PAYMENTREQUEST_0_TRANSACTIONID: transaction } = await atWallet('GetExpressCheckoutDetails', { TOKEN })
       assert.ok(transaction)
       await eventually(async () => {
-        const { rows } = await gateway.pool.query(
-          'select 1 from late_approvals where payment_id = $1 and acknowledged_at is not null',
-          [body.id],
-        )
-        return rows.length === 1
-      }, 'the wallet has taken it back')
+        const { rows } = await gateway.pool.query(`select 1 from due_work where kind = 'reverse' and subject_id = $1`, [body.id])
+        return rows.length === 0
+      }, 'the reversal is done')
       assert.equal((await probe(transaction)).L_ERRORCODE0, code)
     })
   }

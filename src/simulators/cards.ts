@@ -10,7 +10,8 @@ import type { OutcomeRule } from '../merchants/settings.ts'
 export const switches = {
   forceResultCode:
     'answers this result code; any of the plain success codes is answered as the one of the mode, and a pending code means that no answer comes',
-  simulateDelay: 'answers after so many milliseconds, at most 60000; after 10000 the request has stopped waiting, and no answer comes',
+  simulateDelay:
+    'answers after so many milliseconds, at most 60000; after 10000 the request has stopped waiting, and no answer comes',
   simulateAnswer:
     'none: no answer ever · late: the answer comes after the request has stopped waiting · twice: the answer comes a second time · unreachable: nothing can be sent · other: the answer names another amount',
   simulateAvs: 'the letter of result.avsResponse: A, Z, N, U or F',
