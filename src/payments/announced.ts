@@ -1,4 +1,4 @@
-// What a waiting payment was answered, as it was given: for its notification, for later readings and for twin requests (decisions, 54).
+// What a waiting payment was answered, as it was given: for its notification, for later readings and for twin requests (decisions, 39).
 
 import { results } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'

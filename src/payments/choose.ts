@@ -111,7 +111,7 @@ function chooseMethod(
 }
 
 /** The shopper is sent back only to where the authenticated merchant said: over https, in a sandbox over http too, or to an app whose scheme the
- * channel lists (decisions, 56). */
+ * channel lists (decisions, 43). */
 export function resultUrlWrong(values: Values, { settings }: Channel, sandbox: boolean): Refusal | undefined {
   const url = values.get('shopperResultUrl')
   if (url === undefined) return form('resultUrlMissing', 'shopperResultUrl')

@@ -44,7 +44,7 @@ export function browserGiven(fields: ReadonlyMap<string, string>): Kept | undefi
   return given.userAgent !== undefined && given.acceptHeader !== undefined && given.language !== undefined ? given : undefined
 }
 
-/** What the shopper is asked to confirm, and the parameter that says so (decisions, 57). */
+/** What the shopper is asked to confirm, and the parameter that says so (decisions, 45). */
 export function authenticationAmount(
   fields: ReadonlyMap<string, string>,
   amount: number,
