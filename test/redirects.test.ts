@@ -302,6 +302,9 @@ describe('the policy', () => {
   it('waits for a payment without authentication no longer than the other side may take', async () => {
     const { status, body } = await gateway.pay({ 'customParameters[simulateDelay]': '15000' })
     assert.deepEqual([status, body.result.code], [200, '000.200.000'])
+    // Recovery does not wait again: its reversal is answered at once.
+    await gateway.advance('1m')
+    assert.equal((await read(body.id)).result.code, '900.100.301')
   })
   it('leaves merchant-initiated payments alone', async () => {
     const { body } = await gateway.pay(

@@ -57,7 +57,9 @@ export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal)
       const answer = answerOf(operation)
       const how = behaviourOf(operation)
       if (how === 'unreachable') return { kind: 'notSent', why: 'the simulator was told to be unreachable' }
-      const delay = Math.min(Number(operation.fields.get('customParameters[simulateDelay]') ?? 0) || 0, 60_000)
+      const delay = isFirst(operation)
+        ? Math.min(Number(operation.fields.get('customParameters[simulateDelay]') ?? 0) || 0, 60_000)
+        : 0
       if (delay > 0) await wait(delay, signal)
       if (how === 'none') return { kind: 'unknown', why: 'the simulator was told to stay silent' }
       const again = () => late?.(operation.merchantId, operation.paymentId, answer)
@@ -71,9 +73,12 @@ export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal)
   }
 }
 
-/** Repeated and recovering operations are always answered: the other side came back. */
-function behaviourOf({ fields, attempt, recovering }: Operation): string | undefined {
-  if (attempt > 1 || recovering) return undefined
+/** Repeated and recovering operations are always answered, and at once: the other side came back. */
+const isFirst = ({ attempt, recovering }: Operation): boolean => attempt === 1 && !recovering
+
+function behaviourOf(operation: Operation): string | undefined {
+  if (!isFirst(operation)) return undefined
+  const { fields } = operation
   const forced = resultOfCode.get(fields.get('customParameters[forceResultCode]') ?? '')
   return forced?.outcome === 'pending' ? 'none' : fields.get('customParameters[simulateAnswer]')
 }
