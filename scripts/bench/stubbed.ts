@@ -38,6 +38,7 @@ const gateway: Gateway = {
   egress: config.egress,
   call: caller(config.egress, async () => []),
   methods: new Map(),
+  cardBrands: config.cardBrands,
   publicUrl: () => '',
   log,
   count: makeCount(),
@@ -54,7 +55,9 @@ const server = makeServer(
   ),
   {
     trustedProxies: config.trustedProxies,
+    hosts: { names: config.sandboxHosts },
     requireForwardedTls: false,
+    refusal: () => undefined,
   },
 )
 const port = await server.listen(0, '127.0.0.1')

@@ -8,6 +8,7 @@ import { systemRandom } from '../../src/clock.ts'
 import type { AcquirerOptions } from '../../src/connectors/acquirer.ts'
 import { dialects } from '../../src/connectors/iso8583/dialects.ts'
 import { retrievalReference } from '../../src/connectors/iso8583/versions.ts'
+import { standardBrands } from '../../src/contract/brands.ts'
 import { formChecker, readForm } from '../../src/contract/form.ts'
 import { requests } from '../../src/contract/requests.ts'
 import { connect } from '../../src/database/connect.ts'
@@ -18,7 +19,7 @@ import { type Channel, openDirectory } from '../../src/merchants/directory.ts'
 import { applySeed, readSeed } from '../../src/merchants/seed.ts'
 import { makeCount } from '../../src/metrics.ts'
 import { followUp } from '../../src/payments/backoffice.ts'
-import { takeLateReply } from '../../src/payments/carryOut.ts'
+import { lateReplies } from '../../src/payments/carryOut.ts'
 import { pay } from '../../src/payments/pay.ts'
 import { sweepUnanswered } from '../../src/payments/store/sweep.ts'
 import { answerLane, paymentLane } from '../../src/payments/store/write.ts'
@@ -216,6 +217,7 @@ async function makeWorld(luck: Dice): Promise<World> {
     payments: paymentLane(opened.paymentLane),
     answers: answerLane(opened.answerLane),
     methods: new Map(),
+    cardBrands: standardBrands,
     egress: { allow: new BlockList(), httpsOnly: true, standardPortsOnly: true },
     call: () => Promise.reject(new Error('the simulation calls nobody')),
     count: makeCount(),
@@ -223,8 +225,7 @@ async function makeWorld(luck: Dice): Promise<World> {
     build: 'simulation',
     sandbox: true,
   }
-  for (const connector of acquirers.connectors)
-    connector.start?.((merchant, payment, reply) => takeLateReply(gateway, merchant, payment, reply))
+  for (const connector of acquirers.connectors) connector.start?.(lateReplies(gateway))
   const world: World = {
     gateway,
     pool,

@@ -14,15 +14,25 @@ const refusals = {
 
   // The request as a whole.
   pathNotFound:              ['200.100.199', 'There is nothing at this path; the interface begins with /v1 or /v3'],
+  checkoutsNotBuilt:         ['600.200.201', 'Checkouts and the hosted payment form are part of the interface, but not built yet'],
+  reportsNotBuilt:           ['600.200.201', 'Settlement reports are part of the interface, but not built yet'],
+  schedulesNotBuilt:         ['600.200.201', 'Scheduled payments are part of the interface, but not built yet'],
+  linksNotBuilt:             ['600.200.201', 'Payment links are part of the interface, but not built yet'],
+  exemptionNotBuilt:         ['600.200.201', 'The check for exemptions is part of the interface, but not built yet'],
   bodyTooLarge:              ['200.100.103', 'The request body is larger than the limit'],
   headersTooLarge:           ['200.100.103', 'The request headers are larger than the limit'],
   malformedRequest:          ['200.100.101', 'The request is not well-formed HTTP'],
-  wrongContentType:          ['200.100.103', 'The body must be application/x-www-form-urlencoded'],
+  hostNotOurs:               ['200.100.101', 'The Host is none of this sandbox: localhost, addresses of this machine, and the names in SANDBOX_HOSTS are'],
+  foreignOrigin:             ['200.100.101', 'Pages of other sites may not do this'],
+  transferCodingUnknown:     ['200.100.103', 'The only transfer coding of a request is chunked'],
+  wrongContentType:          ['200.100.103', 'The body must be application/x-www-form-urlencoded in UTF-8, ISO-8859-1 or windows-1252, without a content encoding'],
   parametersInQuery:         ['200.300.404', 'invalid or missing parameter: parameters of a POST go into the body'],
   tooManyParameters:         ['200.100.103', 'The request carries more parameters than the limit'],
   idempotencyKeyReused:      ['200.300.404', 'invalid or missing parameter: the Idempotency-Key was used before with another request'],
   tlsRequired:               ['200.100.199', 'The interface is reached over HTTPS only'],
   tooManyReads:              ['800.120.100', 'Too many requests. Please try again later.'],
+  databaseUnavailable:       ['800.800.801', 'The gateway cannot store requests at the moment: send the request again with its Idempotency-Key, or read the payment first'],
+  clockWrong:                ['800.800.801', 'The clock of the gateway is too far from that of its database; it takes no requests until that is mended'],
   shuttingDown:              ['800.800.801', 'The gateway is shutting down; send the request again'],
 
   // Payment type and method.
@@ -33,8 +43,8 @@ const refusals = {
   brandNotKnown:             ['100.100.501', 'The payment brand is not one that this gateway knows'],
   brandNotOnChannel:         ['600.200.500', 'Invalid payment data. The channel is not set up for this brand'],
   currencyNotOnChannel:      ['600.200.500', 'Invalid payment data. The channel is not set up for this currency'],
-  methodNotBuilt:            ['600.200.201', 'The channel is not set up for this payment method'],
-  registrationNotBuilt:      ['600.200.201', 'The channel is not set up for stored registrations'],
+  methodNotBuilt:            ['600.200.201', 'This payment method is part of the interface, but not built yet'],
+  registrationNotBuilt:      ['600.200.201', 'Stored registrations are part of the interface, but not built yet'],
   brandDetectionOff:         ['100.100.500', 'The payment brand is required: this channel does not detect it'],
   brandNotDetected:          ['100.100.500', 'No card brand has numbers like this one: send paymentBrand'],
   cardNumberChecksum:        ['100.100.101', 'invalid creditcard, bank account number or bank name'],
@@ -96,6 +106,7 @@ const refusals = {
   cardNumberErased:          ['600.200.500', 'Invalid payment data. The card number of the referenced payment is no longer kept'],
   amountFinerThanCurrency:   ['100.550.303', 'The amount has decimals that its currency does not have'],
   amountTooLargeForAcquirer: ['100.550.301', 'The amount is too large for the messages of the acquirer'],
+  storedTooLate:             ['900.100.600', 'The gateway could not store the payment in time; nothing was sent'],
   neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
 } as const satisfies Record<string, readonly [code: string, description: string]>
 

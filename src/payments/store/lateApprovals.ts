@@ -2,6 +2,7 @@
 
 import type { Kept } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../database/connect.ts'
+import { askedAgain } from '../../due/store.ts'
 
 export type LateApproval = { readonly kept: Kept; readonly acknowledged: boolean }
 
@@ -26,7 +27,7 @@ export async function addLateApproval(
        insert into late_approvals (merchant_id, payment_id, reply, heard_at) values ($1, $2, $3, $4)
        on conflict do nothing returning merchant_id, payment_id)
      insert into due_work (kind, merchant_id, subject_id, due_at) select 'reverse', merchant_id, payment_id, $4 from heard
-     on conflict (kind, merchant_id, subject_id) do update set due_at = excluded.due_at`,
+     ${askedAgain}`,
     [merchantId, paymentId, JSON.stringify(kept), timeParameter(now)],
   )
   return rowCount === 1
