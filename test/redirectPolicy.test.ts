@@ -253,6 +253,10 @@ describe('a process that dies', () => {
     const body = await pay('always', '4200000000000018')
     await gateway.pool.query('delete from continuations where payment_id = $1', [body.id])
     await gateway.pool.query(`delete from due_work where subject_id = $1`, [body.id])
+    await gateway.pool.query(
+      'insert into unanswered (merchant_id, payment_id, recorded_at) values ($1, $2, now()) on conflict do nothing',
+      [sandbox.merchantId, body.id],
+    )
     await gateway.restart()
     await eventually(async () => (await read(body.id, 'always')) === '900.100.301', 'the orphan is found')
   })
