@@ -5,7 +5,7 @@ import type { ResultName } from '../contract/results/results.ts'
 import { WriteTimeout } from '../database/errors.ts'
 import { takeTurns } from '../database/turns.ts'
 import type { Gateway } from '../gateway.ts'
-import { givenText } from './status.ts'
+import { givenText, readable } from './status.ts'
 import { countUpTo, type Found, findChains, findPage, findPayments, type Search } from './store/search.ts'
 
 /** Records that a search reaches, page by page. The wire counts pages, so that a deep page has to count all before it. */
@@ -56,7 +56,7 @@ export function makeSearches(gateway: Gateway): Searches {
         for (const ids of portions(found)) {
           const payments = await inTurn(tokenId, () => findPayments(db(), merchantId, ids))
           if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
-          const texts = new Map(payments.map(payment => [payment.id, givenText(gateway, payment)]))
+          const texts = new Map((await readable(gateway, payments)).map(payment => [payment.id, givenText(gateway, payment)]))
           yield comma + ids.map(id => texts.get(id)).join(',')
           comma = ','
         }
