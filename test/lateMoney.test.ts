@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { examine } from '../src/payments/doctor.ts'
 import { takeContinuation } from '../src/payments/redirects/store.ts'
+import { addLateApproval } from '../src/payments/store/lateApprovals.ts'
 import { simulatorCredentials } from '../src/simulators/wallet/wallet.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
@@ -106,6 +107,9 @@ describe('a transfer that is paid too late', () => {
     await Promise.all([notice(), notice()])
     await atRest(id)
     await notice()
+    await atRest(id)
+    // A process that had asked the bank before the others were done hears of it last.
+    assert.equal(await addLateApproval(gateway.pool, sandbox.merchantId, id, { transactionId: 'tx1' }, Date.now()), false)
     await atRest(id)
     const hook = new URL(bank.hook).pathname
     await gateway.restart()

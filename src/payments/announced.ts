@@ -1,6 +1,7 @@
 // What a waiting payment was answered, as it was given: for its notification, for later readings and for twin requests (decisions, 39).
 
 import { results } from '../contract/results/results.ts'
+import type { Connection } from '../database/connect.ts'
 import type { Gateway } from '../gateway.ts'
 import { seal, unseal } from '../vault/seal.ts'
 import type { Payment } from './payment.ts'
@@ -15,11 +16,15 @@ export const sealPending = ({ keys, random }: Pick<Gateway, 'keys' | 'random'>, 
   seal(keys, random, place(payment), body)
 
 /** The pending answers of some payments of one merchant by id, JSON text. */
-export async function pendingAnswers(gateway: Gateway, payments: readonly Named[]): Promise<ReadonlyMap<string, string>> {
+export async function pendingAnswers(
+  gateway: Gateway,
+  payments: readonly Named[],
+  db: Connection = gateway.database.work,
+): Promise<ReadonlyMap<string, string>> {
   if (payments.length === 0) return new Map()
   const { merchantId } = payments[0]!
   const ids = payments.map(({ id }) => id)
-  const found = await findPendingAnswers(gateway.database.work, merchantId, ids)
+  const found = await findPendingAnswers(db, merchantId, ids)
   return new Map([...found].map(([id, sealed]) => [id, unseal(gateway.keys, place({ merchantId, id }), sealed)]))
 }
 

@@ -54,7 +54,7 @@ export function makeSearches(gateway: Gateway): Searches {
       async *texts() {
         let comma = ''
         for (const ids of portions(found)) {
-          const payments = await inTurn(tokenId, () => findPayments(db(), merchantId, ids))
+          const payments = await inTurn(tokenId, async () => readable(gateway, await findPayments(db(), merchantId, ids), db()))
           if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
           const texts = new Map((await readable(gateway, payments)).map(payment => [payment.id, givenText(gateway, payment)]))
           yield comma + ids.map(id => texts.get(id)).join(',')

@@ -2,6 +2,7 @@
 
 import { wireTime } from '../clock.ts'
 import type { Nested } from '../contract/nested.ts'
+import type { Connection } from '../database/connect.ts'
 import type { Gateway } from '../gateway.ts'
 import { pendingAnswers } from './announced.ts'
 import { pendingRecord } from './carryOut.ts'
@@ -28,10 +29,15 @@ export async function readPayment(gateway: Gateway, merchantId: string, id: stri
 }
 
 /** Payments of one merchant; those that wait bring what they were answered. */
-export async function readable(gateway: Gateway, payments: readonly Answered[]): Promise<Readable[]> {
+export async function readable(
+  gateway: Gateway,
+  payments: readonly Answered[],
+  db: Connection = gateway.database.work,
+): Promise<Readable[]> {
   const given = await pendingAnswers(
     gateway,
     payments.filter(({ answer }) => !answer),
+    db,
   )
   return payments.map(payment => ({ ...payment, pendingBody: given.get(payment.id) }))
 }

@@ -34,7 +34,14 @@ export async function startSimulators(
     post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }
   const simulators: readonly Simulator[] = [issuer(world), walletSimulator(world), bank(world)]
-  const server = http.createServer(listener(incoming => answer(simulators, incoming)))
+  const server = http.createServer((incoming, outgoing) => {
+    const send = ({ status, body, headers }: Told) =>
+      outgoing.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body)
+    answer(simulators, incoming)
+      .then(send)
+      .catch(error => send(text(500, String((error as Error).message))))
+      .catch(() => outgoing.destroy())
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(0, '127.0.0.1', resolve)
@@ -48,18 +55,6 @@ export async function startSimulators(
     },
   }
 }
-
-/** A listener that never throws: what cannot be answered, or put on the wire, is a 500. */
-const listener =
-  (answer: (incoming: IncomingMessage) => Promise<Told>): http.RequestListener =>
-  (incoming, outgoing) => {
-    const send = (told: Told) =>
-      outgoing.writeHead(told.status, { ...told.headers, 'Content-Length': Buffer.byteLength(told.body) }).end(told.body)
-    answer(incoming)
-      .then(send)
-      .catch(() => send(text(500, 'The simulator failed.')))
-      .catch(() => outgoing.destroy())
-  }
 
 async function answer(simulators: readonly Simulator[], incoming: IncomingMessage): Promise<Told> {
   const url = new URL(incoming.url ?? '/', 'http://simulators')
