@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { reachMost } from '../src/payments/search.ts'
+import { limits } from '../src/contract/limits.ts'
 import { type Body, eventually, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let now = Date.UTC(2030, 0, 31, 12)
@@ -78,9 +78,9 @@ describe('a page', () => {
     assert.equal(page.headers.get('content-length'), String(page.text.length))
   })
   it('that nobody can need is not counted to', async () => {
-    const deepest = { limit: '500', pageNo: String(reachMost / 500) }
+    const deepest = { limit: '500', pageNo: String(limits.searchReach / 500) }
     assert.deepEqual(told(await search(deepest)), '400 700.400.580')
-    for (const fields of [{ limit: '500', pageNo: String(reachMost / 500 + 1) }, { pageNo: '999999' }]) {
+    for (const fields of [{ limit: '500', pageNo: String(limits.searchReach / 500 + 1) }, { pageNo: '999999' }]) {
       const reply = await search(fields)
       assert.deepEqual([told(reply), wrong(reply)], ['400 200.300.404', ['pageNo']])
     }
