@@ -72,8 +72,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       Promise.resolve()
         .then(() => answer(request, incoming, body))
         .catch(error => failed(request, error))
+        .then(made => send(outgoing, made))
+        // What cannot be written, for a character that no header may have, is a failure like any other.
+        .catch(error => send(outgoing, failed(request, error)))
         .then(made => {
-          send(outgoing, made)
           gateway.count.request(made.status)
           gateway.log.debug(
             {
@@ -85,6 +87,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
             },
             'answered',
           )
+        })
+        .catch(error => {
+          failed(request, error)
+          outgoing.destroy()
         })
     })
   }
@@ -122,8 +128,9 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       : told(gateway, request, 500, 'internalError')
   }
 
-  function send(outgoing: ServerResponse, { status, before, body, headers: more }: Answer): void {
-    if (outgoing.destroyed) return
+  function send(outgoing: ServerResponse, made: Answer): Answer {
+    const { status, before, body, headers: more } = made
+    if (outgoing.destroyed) return made
     const extra = more ? Object.entries(more).flat() : []
     const whole = typeof body === 'string'
     outgoing.writeHead(status, [
@@ -140,6 +147,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       pipeline(body, outgoing).catch((error: Error) =>
         gateway.log.warn({ why: error.message }, 'an answer was broken off on its way'),
       )
+    return made
   }
 
   function requestOf(incoming: IncomingMessage, body: string, number: string): Request {
