@@ -20,6 +20,8 @@ const allowed: ReadonlySet<string> = new Set([
   'why',
   'kind',
   'attempt',
+  'address',
+  'tokenId',
   'audit',
 ] satisfies (keyof LogFields)[])
 

@@ -35,21 +35,22 @@ const mayImport: Readonly<Record<string, string>> = {
   log: 'contract gateway',
   database: '',
   vault: 'clock database',
+  audit: 'clock database vault',
   config: 'log vault events connectors',
   metrics: 'events gateway',
   merchants: 'clock contract database vault',
   connectors: 'clock contract merchants', // of clock types only
   simulators: 'contract merchants connectors pages', // of pages the frame and the languages
-  gateway: 'clock connectors database merchants payments risk vault events metrics', // types only
+  gateway: 'audit clock connectors database merchants payments risk vault events metrics', // types only
   due: 'clock contract database merchants gateway',
   risk: 'contract database merchants vault gateway',
   terminals: 'clock connectors database',
   events: 'clock contract database merchants vault gateway due payments log',
   payments: 'clock contract database merchants vault gateway due connectors events risk',
   pages: 'clock contract merchants vault gateway connectors payments http', // of http types only
-  http: 'clock connectors contract database merchants vault gateway due events payments pages',
+  http: 'audit clock connectors contract database merchants vault gateway due events payments pages',
   start:
-    'clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics',
+    'audit clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics',
   cli: 'clock config connectors contract database merchants vault gateway due payments events simulators start',
   main: 'clock config database merchants risk vault log start',
 }
@@ -59,7 +60,18 @@ const sqlPlaces = /\/store(\.ts$|\/)|^src\/(database|due|start)\//
 const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
 
 // Tables of the whole platform; all others belong to a merchant.
-const platformTables = ['access_tokens', 'due_work', 'entities', 'key_checks', 'migrations', 'sweeps', 'terminals']
+const platformTables = [
+  'access_tokens',
+  'audit',
+  'audit_head',
+  'due_work',
+  'entities',
+  'key_checks',
+  'log_in_failures',
+  'migrations',
+  'sweeps',
+  'terminals',
+]
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 

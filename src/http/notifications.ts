@@ -14,14 +14,13 @@ import { findEndpointByName } from '../events/endpoints/store.ts'
 import type { Gateway } from '../gateway.ts'
 import { told } from './answer.ts'
 import { authenticator, isCaller } from './authenticate.ts'
-import { countFailures } from './failures.ts'
 import type { RequestFunction } from './v1.ts'
 
 const atOnce = 100
 const waitMost = 5
 
 export function readNotifications(gateway: Gateway, pendingPayload: PendingPayload): RequestFunction {
-  const authenticate = authenticator(gateway, countFailures())
+  const authenticate = authenticator(gateway)
   return async request => {
     const form = readForm(request.body)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)

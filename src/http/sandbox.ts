@@ -6,7 +6,6 @@ import { advanceClock, type DueSource } from '../due/advance.ts'
 import type { Gateway } from '../gateway.ts'
 import { told } from './answer.ts'
 import { authenticator, isCaller } from './authenticate.ts'
-import { countFailures } from './failures.ts'
 import type { RequestFunction } from './v1.ts'
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -21,7 +20,7 @@ export function duration(text: string | undefined): number | undefined {
 }
 
 export function sandboxClock(gateway: Gateway, sources: readonly DueSource[]): RequestFunction {
-  const authenticate = authenticator(gateway, countFailures())
+  const authenticate = authenticator(gateway)
   return async request => {
     const form = readForm(request.body)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)

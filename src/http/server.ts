@@ -3,10 +3,10 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
-import { isIPv6 } from 'node:net'
 import { randomHex } from '../clock.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
+import { addressOf, isListed } from './address.ts'
 import { type Answer, type Request, told } from './answer.ts'
 import type { Router } from './routes.ts'
 
@@ -132,24 +132,17 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       query: mark < 0 ? '' : url.slice(mark + 1),
       headers: incoming.headers as Request['headers'],
       body,
-      address: addressOf(incoming),
+      address: addressOf(
+        incoming.socket.remoteAddress ?? '',
+        incoming.headers['x-forwarded-for'] as string,
+        options.trustedProxies,
+      ),
       number,
     }
   }
 
   const isTrusted = ({ remoteAddress }: Socket): boolean =>
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
-
-  /** The nearest address that is not a trusted proxy. */
-  function addressOf(incoming: IncomingMessage): string {
-    const remote = incoming.socket.remoteAddress ?? ''
-    if (!isTrusted(incoming.socket)) return remote
-    const forwarded = String(incoming.headers['x-forwarded-for'] ?? '')
-      .split(',')
-      .map(part => part.trim())
-      .filter(part => part !== '')
-    return forwarded.reverse().find(address => !isListed(options.trustedProxies, address)) ?? remote
-  }
 
   const server = options.tls
     ? https.createServer({ ...limits, ...options.tls, minVersion: 'TLSv1.2' }, listener)
@@ -225,8 +218,3 @@ const speaksFreely = (path: string): boolean => path.startsWith('/r/notice/') ||
 
 const isForm = (type: string | undefined): boolean =>
   type === undefined || /^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)
-
-function isListed(list: BlockList, address: string): boolean {
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address
-  return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
-}

@@ -18,7 +18,6 @@ import { currentRecord, givenRecord, readPayment, searchPage, withChains } from 
 import type { Search } from '../payments/store/read.ts'
 import { type Answer, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
 import { authenticator, type Caller, channelOf, isCaller } from './authenticate.ts'
-import { countFailures } from './failures.ts'
 import { limitReads } from './reads.ts'
 
 export type RequestFunction = (request: Request, id: string) => Answer | Promise<Answer>
@@ -39,7 +38,7 @@ export type V1 = Readonly<
 >
 
 export function v1(gateway: Gateway): V1 {
-  const authenticate = authenticator(gateway, countFailures())
+  const authenticate = authenticator(gateway)
   const reads = limitReads()
   const check = {
     payment: formChecker(requests.payment),
@@ -50,7 +49,7 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the body of a POST and finds the caller. */
-  function identify(request: Request): { form: Form; caller: Caller } | Answer {
+  function identify(request: Request): { form: Form; caller: Caller } | Answer | Promise<Answer> {
     const form = readForm(request.body)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
@@ -139,7 +138,7 @@ export function v1(gateway: Gateway): V1 {
   function admitRead(
     request: Request,
     judge: (form: Form, lenient: boolean) => Checked,
-  ): { caller: Caller; values: ReadonlyMap<string, string> } | Answer {
+  ): { caller: Caller; values: ReadonlyMap<string, string> } | Answer | Promise<Answer> {
     const form = readForm(request.query)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)

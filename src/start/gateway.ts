@@ -5,6 +5,7 @@ import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
+import { limitFailures, startTelling } from '../audit/failures.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { AcquirerOptions, Address } from '../connectors/acquirer.ts'
@@ -92,6 +93,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
     keys,
     directory,
     database,
+    failures: limitFailures(database.work, onError),
     connectors,
     egress: config.egress,
     call: caller(config.egress, name => lookup(name, { all: true }), stopping.signal),
@@ -131,6 +133,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
       startWorker(gateway, dueHandlers),
       startSweeping(gateway, parts.alone),
       startErasing(gateway),
+      startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startDelivering(gateway, deliver, parts.alone),
       ...(config.metricsPort === undefined
         ? []
