@@ -93,7 +93,7 @@ export function v1(gateway: Gateway): V1 {
       values,
       known,
       ndc: ndcOf(request, caller.entityId),
-      ...(key !== undefined && { key: requestKey(gateway, request.path, key, form) }),
+      ...(key !== undefined && { key: requestKey(gateway, channel, request.path, key, form) }),
     }
   }
 
