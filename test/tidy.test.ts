@@ -32,7 +32,7 @@ const everything = [...sources, ...sourcesIn('test'), ...sourcesIn('scripts')]
 const mayImport: Readonly<Record<string, string>> = {
   contract: '',
   clock: '',
-  log: 'contract gateway',
+  log: 'clock contract gateway',
   database: '',
   vault: 'clock database',
   audit: 'clock database vault',
@@ -51,7 +51,7 @@ const mayImport: Readonly<Record<string, string>> = {
   http: 'audit clock connectors contract database merchants vault gateway due events payments pages',
   start:
     'audit clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics',
-  cli: 'clock config connectors contract database merchants vault gateway due payments events simulators start',
+  cli: 'audit clock config connectors contract database merchants vault gateway due payments events simulators start',
   main: 'clock config database merchants risk vault log start',
 }
 
