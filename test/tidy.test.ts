@@ -38,15 +38,15 @@ const mayImport: Readonly<Record<string, string>> = {
   audit: 'clock database vault',
   config: 'log vault events connectors',
   metrics: 'events gateway',
-  merchants: 'clock contract database vault',
+  merchants: 'audit clock contract database vault',
   connectors: 'clock contract merchants', // of clock types only
   simulators: 'contract merchants connectors pages', // of pages the frame and the languages
   gateway: 'audit clock connectors database merchants payments risk vault events metrics', // types only
-  due: 'clock contract database merchants gateway',
+  due: 'audit clock contract database merchants gateway',
   risk: 'contract database merchants vault gateway',
   terminals: 'clock connectors database',
-  events: 'clock contract database merchants vault gateway due payments log',
-  payments: 'clock contract database merchants vault gateway due connectors events risk',
+  events: 'audit clock contract database merchants vault gateway due payments log',
+  payments: 'audit clock contract database merchants vault gateway due connectors events risk',
   pages: 'clock contract merchants vault gateway connectors payments http', // of http types only
   http: 'audit clock connectors contract database merchants vault gateway due events payments pages',
   start:

@@ -3,10 +3,11 @@
 import type { Clock } from '../clock.ts'
 import type { Connection } from '../database/connect.ts'
 import { type Keys, keyedHash } from '../vault/keys.ts'
-import type { Entry, Row } from './entry.ts'
+import { type Actor, type Entry, type Row, thisProcess } from './entry.ts'
 import { insertRow, lockHead, moveHead, readHead, readRowsAfter } from './store.ts'
 
-export type Recorder = { readonly keys: Keys; readonly clock: Clock }
+/** `by`: on whose word things are done; absent = the process by itself. */
+export type Recorder = { readonly keys: Keys; readonly clock: Clock; readonly by?: Actor }
 
 /** Bounds what one row can hold: lists of a seed file can be long. */
 const detailsMax = 4000
@@ -15,13 +16,13 @@ const detailsMax = 4000
  * Adds entries inside a transaction, best as its last statements: the chain has one writer at a time, until that one commits.
  * What is told of and its trace are then there together or not at all.
  */
-export async function record(db: Connection, { keys, clock }: Recorder, entries: readonly Entry[]): Promise<void> {
+export async function record(db: Connection, { keys, clock, by }: Recorder, entries: readonly Entry[]): Promise<void> {
   if (entries.length === 0) return
   const head = await lockHead(db)
   if (!head) throw new Error('the head of the audit is gone')
   let { sequence } = head
   let before = head.hash ?? Buffer.alloc(0)
-  for (const { actor, action, entityId, subject = '', result = 'done', details = {} } of entries) {
+  for (const { actor = by ?? thisProcess('gateway'), action, entityId, subject = '', result = 'done', details = {} } of entries) {
     sequence++
     const text = JSON.stringify(details)
     const row: Omit<Row, 'hash'> = {

@@ -29,7 +29,8 @@ export const actions = {
 export type Action = keyof typeof actions
 
 export type Entry = {
-  readonly actor: Actor
+  /** Absent: whoever the recorder says. */
+  readonly actor?: Actor
   readonly action: Action
   readonly entityId?: string | undefined
   /** Id of what it was done to. */

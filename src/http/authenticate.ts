@@ -1,5 +1,6 @@
 // Who is calling, and for which channel: 401 for a header that is none, 403 for a wrong token or an entity that is not the token's, then 400.
 
+import type { Actor } from '../audit/entry.ts'
 import type { Attempt } from '../audit/failures.ts'
 import { type Form, peek } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
@@ -75,6 +76,9 @@ export function authenticator(gateway: Gateway): Authenticate {
 }
 
 export const isCaller = (found: Caller | Answer | Promise<Answer>): found is Caller => 'token' in found
+
+/** As the audit names a caller. */
+export const actorOf = ({ address }: Request, { token }: Caller): Actor => ({ kind: 'token', id: token.id, address })
 
 /** The channel of a request: the one named, or the first that the merchant's rules choose by brand and currency. */
 export function channelOf(

@@ -5,7 +5,7 @@ import { peek, readForm } from '../contract/form.ts'
 import { advanceClock, type DueSource } from '../due/advance.ts'
 import type { Gateway } from '../gateway.ts'
 import { told } from './answer.ts'
-import { authenticator, isCaller } from './authenticate.ts'
+import { actorOf, authenticator, isCaller } from './authenticate.ts'
 import type { RequestFunction } from './v1.ts'
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -35,7 +35,7 @@ export function sandboxClock(gateway: Gateway, sources: readonly DueSource[]): R
         ],
       })
     }
-    const now = await advanceClock(gateway, sources, caller.merchantId, milliseconds)
+    const now = await advanceClock(gateway, sources, caller.merchantId, milliseconds, actorOf(request, caller))
     return told(gateway, request, 200, 'requestSucceeded', {
       entityId: caller.entityId,
       more: { merchantId: caller.merchantId, now: wireTime(now) },
