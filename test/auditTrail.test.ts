@@ -164,6 +164,43 @@ it('a report of chargebacks, each line that became one, and the whole', async ()
   )
 })
 
+it('a payment and what followed, by the token that asked for each', async () => {
+  const token = 'the-token-of-the-refund-desk-of-the-shop'
+  const { psp } = JSON.parse(readFileSync(sandboxSeed, 'utf8'))
+  const tokens = [{ label: 'refund desk', token, entities: [sandbox.merchantId] }]
+  writeFileSync(join(folder, 'desk.json'), JSON.stringify({ psp, tokens }))
+  await tollgate('seed', join(folder, 'desk.json'))
+  const [desk] = (await told()) as [Told]
+  const at = { entityId: sandbox.entityId, amount: '92.00', currency: 'EUR' }
+  const pa = await post('/v1/payments', { ...at, paymentType: 'PA', ...visa })
+  const cp = await post(`/v1/payments/${pa.id}`, { ...at, paymentType: 'CP' })
+  const rf = await post(`/v1/payments/${pa.id}`, { ...at, paymentType: 'RF' }, token)
+  const atOnce = await post('/v1/payments', { ...at, paymentType: 'PA.CP', ...visa }, token)
+  const [{ subject: shop }] = (await told('--action', 'tokenMade')) as [Told]
+  const columns = async (id: string) =>
+    (await tollgate('audit', 'payment', id)).out
+      .trim()
+      .split('\n')
+      .slice(1)
+      .map(line => line.split(/ {2,}/))
+  assert.deepEqual(
+    (await columns(cp.id)).map(([id, type, , , , by, label]) => [id, type, by, label]),
+    [
+      [pa.id, 'PA', shop, 'Sandbox'],
+      [cp.id, 'CP', shop, 'Sandbox'],
+      [rf.id, 'RF', desk.subject, 'refund desk'],
+    ],
+  )
+  assert.deepEqual(
+    (await columns(atOnce.id)).map(([, type, , , , by]) => [type, by]),
+    [
+      ['PA', desk.subject],
+      ['CP', desk.subject],
+    ],
+  )
+  assert.match((await tollgate('audit', 'payment', '4200000000000000')).out, /There is no payment/)
+})
+
 it('filters find, and a wrong one is named', async () => {
   const entity = await told('--entity', sandbox.divisionId)
   assert.ok(entity.some(row => row.entityId === channelId) && entity.every(row => row.entityId !== null))

@@ -4,7 +4,10 @@ import type { Command } from 'commander'
 import { verify } from '../audit/chain.ts'
 import { actions, type Row } from '../audit/entry.ts'
 import { findRows } from '../audit/store.ts'
-import { readEntities } from '../merchants/store.ts'
+import { amountText } from '../contract/amounts.ts'
+import { readEntities, readTokens } from '../merchants/store.ts'
+import { findOwners } from '../payments/store/chargebacks.ts'
+import { findChain, findPayment } from '../payments/store/read.ts'
 import { type Opened, refuse, table, timeText, withOpened } from './open.ts'
 
 type Options = { since?: string; entity?: string; actor?: string; action?: string; limit: string; json?: true }
@@ -32,6 +35,33 @@ export default (program: Command): void => {
         const entities = entity === undefined ? undefined : await withAllBelow(opened, entity)
         const rows = await findRows(opened.database.work, { since: from, entities, actor, action }, Number(limit))
         process.stdout.write(json ? rows.map(asJson).join('') : asTable(rows))
+      }),
+    )
+
+  audit
+    .command('payment <id>')
+    .description('a payment, what refers to it, and the token that made each; none for what acquirers report')
+    .action((id: string) =>
+      withOpened(async ({ database: { work: db } }) => {
+        const [place] = /^[0-9a-f]{32}$/.test(id) ? await findOwners(db, id) : []
+        const found = place && (await findPayment(db, place.merchantId, place.id))
+        if (!found) return refuse(`There is no payment ${id}.`)
+        const chain = await findChain(db, found.merchantId, found.rootId ?? found.id)
+        const labels = new Map((await readTokens(db)).map(token => [token.id, token.label]))
+        process.stdout.write(
+          table([
+            ['payment', 'type', 'amount', 'recorded', 'result', 'token', 'label'],
+            ...chain.map(one => [
+              one.id,
+              one.type,
+              `${amountText(one.amount)} ${one.currency}`,
+              timeText(one.recordedAt),
+              one.answer?.result ?? 'pending',
+              one.tokenId ?? null,
+              one.tokenId === undefined ? null : labels.get(one.tokenId)!,
+            ]),
+          ]),
+        )
       }),
     )
 

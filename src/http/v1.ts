@@ -93,6 +93,7 @@ export function v1(gateway: Gateway): V1 {
       values,
       known,
       ndc: ndcOf(request, caller.entityId),
+      tokenId: caller.token.id,
       ...(key !== undefined && { key: requestKey(gateway, channel, request.path, key, form) }),
     }
   }
