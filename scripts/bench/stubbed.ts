@@ -57,6 +57,7 @@ const server = makeServer(
   {
     trustedProxies: config.trustedProxies,
     requireForwardedTls: false,
+    routeName: path => path,
   },
 )
 const port = await server.listen(0, '127.0.0.1')

@@ -69,6 +69,15 @@ export function router(gateway: Gateway, table: readonly Route[], simulators?: R
   }
 }
 
+/** The route that a path belongs to, as logs name it: the path itself is made by its caller. */
+export function routeNames(table: readonly Route[]): (path: string) => string {
+  const names = new Set(table.map(([, path]) => path))
+  return path => {
+    const withId = `${path.slice(0, path.lastIndexOf('/'))}/{id}`
+    return [path, withId].find(name => names.has(name)) ?? (path.startsWith('/simulators/') ? '/simulators' : 'elsewhere')
+  }
+}
+
 /** An id that is not even a name stays what it is: it will not be found. */
 function decodedId(raw: string): string {
   try {

@@ -17,6 +17,8 @@ export type ServerOptions = {
   readonly trustedProxies: BlockList
   /** Live mode behind a proxy: a request must have come to the proxy over TLS. */
   readonly requireForwardedTls: boolean
+  /** As logs name the route of a path. */
+  readonly routeName: (path: string) => string
 }
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
@@ -72,7 +74,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
             {
               ndc: number,
               method: request.method,
-              route: routeText(request.path),
+              route: options.routeName(request.path),
               status: made.status,
               milliseconds: Math.round(performance.now() - started),
             },
@@ -100,7 +102,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       {
         ndc: request.number,
         method: request.method,
-        route: routeText(request.path),
+        route: options.routeName(request.path),
         why: code === undefined ? message : `${code} ${message}`,
       },
       'a request failed',
@@ -209,9 +211,6 @@ function readBody(incoming: IncomingMessage, done: (body: string | undefined) =>
   })
   incoming.on('error', () => {}) // a caller that went away
 }
-
-/** As logs show it: what stands behind /r/ lets its holder go on with a payment. */
-const routeText = (path: string): string => (path.startsWith('/r/') ? path.replace(/[^/]+$/, '…') : path.slice(0, 40))
 
 /** Other servers send notices as their protocols want. */
 const speaksFreely = (path: string): boolean => path.startsWith('/r/notice/') || path.startsWith('/simulators/')

@@ -19,7 +19,7 @@ import { attemptLane } from '../events/deliveries/store.ts'
 import { missedReturn } from '../events/missedReturn.ts'
 import type { Gateway, Log } from '../gateway.ts'
 import { forwardTo } from '../http/forward.ts'
-import { router, routes } from '../http/routes.ts'
+import { routeNames, router, routes } from '../http/routes.ts'
 import { makeServer } from '../http/server.ts'
 import { openDirectory } from '../merchants/directory.ts'
 import { makeCount, serveMetrics } from '../metrics.ts'
@@ -114,7 +114,9 @@ export async function startGateway(parts: Parts): Promise<Running> {
   const deliver = deliverer(gateway, attemptLane(database.work), pendingPayload)
   const timers = [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)]
   const pages = simulatorsUrl === undefined ? undefined : forwardTo(simulatorsUrl)
-  const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload), pages), {
+  const table = routes(gateway, timers, pendingPayload)
+  const server = makeServer(gateway, router(gateway, table, pages), {
+    routeName: routeNames(table),
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     requireForwardedTls: config.mode === 'live' && !config.tls,
