@@ -8,6 +8,7 @@ import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import { addressOf, isListed } from './address.ts'
 import { type Answer, type Request, told } from './answer.ts'
+import { noteRefusal } from './authenticate.ts'
 import type { Router } from './routes.ts'
 
 export const bodyMax = 256 * 1024
@@ -88,8 +89,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     if (closing) return told(gateway, request, 503, 'shuttingDown')
     if (body === undefined) return told(gateway, request, 413, 'bodyTooLarge')
     if (isHostless(incoming)) return told(gateway, request, 400, 'malformedRequest')
-    if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
+    if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https')) {
+      noteRefusal(gateway, request, 403, 'tlsRequired')
       return told(gateway, request, 403, 'tlsRequired')
+    }
     if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming.headers['content-type']))
       return told(gateway, request, 415, 'wrongContentType')
     return route(request)

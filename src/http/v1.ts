@@ -17,7 +17,7 @@ import { type PaymentRequest, pay } from '../payments/pay.ts'
 import { currentRecord, givenRecord, readPayment, searchPage, withChains } from '../payments/status.ts'
 import type { Search } from '../payments/store/read.ts'
 import { type Answer, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
-import { authenticator, type Caller, channelOf, isCaller } from './authenticate.ts'
+import { authenticator, type Caller, channelOf, isCaller, noteRefusal } from './authenticate.ts'
 import { limitReads } from './reads.ts'
 
 export type RequestFunction = (request: Request, id: string) => Answer | Promise<Answer>
@@ -202,9 +202,11 @@ export function v1(gateway: Gateway): V1 {
     async getPayment(request, id) {
       const admitted = admitRead(request, check.read)
       if (!('caller' in admitted)) return admitted
-      const { entityId, merchantId, entity } = admitted.caller
-      if (!reads.allowed(id, limitOf(entity), gateway.clock.real()))
+      const { entityId, merchantId, entity, token } = admitted.caller
+      if (!reads.allowed(id, limitOf(entity), gateway.clock.real())) {
+        noteRefusal(gateway, request, 429, 'tooManyReads', token.id)
         return told(gateway, request, 429, 'tooManyReads', { entityId, more: { id } })
+      }
       const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
       return payment
         ? json(200, currentRecord(gateway, payment))
