@@ -241,6 +241,17 @@ describe('log-ins that failed', () => {
     assert.equal((await pool.query('select 1 from log_in_failures')).rowCount, 0)
   })
 
+  it('are limited by what the process counted itself while the database is away', async () => {
+    const away = new pg.Pool({ host: '127.0.0.1', port: 1, max: 1 })
+    let errors = 0
+    const failures = limitFailures(away, () => errors++)
+    const attempt = { address: '192.0.2.9', credential: '0123456789abcdef' }
+    const tooMany: boolean[] = []
+    for (let at = 0; at < 32; at++) tooMany.push(await failures.count(attempt, now))
+    assert.deepEqual([tooMany.indexOf(true), errors], [30, 30])
+    await away.end()
+  })
+
   it('of thousands of addresses and credentials fill neither table: twenty rows and a sum', async () => {
     const attempts = Array.from({ length: 5000 }, (_, at) => ({
       address: `198.51.${at % 250}.${at % 200}`,

@@ -114,6 +114,10 @@ describe('failed attempts to authenticate', () => {
     assert.deepEqual(await times(addressMax + 10, () => read(address, good)), new Set([404]))
     assert.deepEqual(await times(credentialMax + 10, () => read(address, 'none')), new Set([401]))
     await check(read(address, bad(1)), 403, '800.900.300')
+    const counted = await gateway.pool.query(`select failures from log_in_failures where kind = 'address' and subject = $1`, [
+      address,
+    ])
+    assert.deepEqual(counted.rows, [{ failures: 1 }])
   })
 
   it('the address is the nearest that is no trusted proxy: what a caller claims before it does not count', async () => {

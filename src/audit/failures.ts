@@ -73,6 +73,9 @@ export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): F
     },
   })
 
+  /** Then what this process counted decides. */
+  const failed = (error: Error): undefined => void onError(error)
+
   return {
     async count(attempt, now) {
       begin(now)
@@ -81,7 +84,7 @@ export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): F
       const all = open.some(({ kind }) => kind === 'all')
       for (const failure of failures) remember(counted, keyOf(failure), (counted.get(keyOf(failure)) ?? 0) + 1)
       // What is used up is not written any more: nobody can make the database busy without end.
-      const totals = all ? await inDatabase(open).catch(onError) : undefined
+      const totals = all ? await inDatabase(open).catch(failed) : undefined
       return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > failuresMax[failure.kind])
     },
     mustWait(tokenId, address, attempt, now) {
