@@ -248,7 +248,8 @@ describe('log-ins that failed', () => {
     const attempt = { address: '192.0.2.9', credential: '0123456789abcdef' }
     const tooMany: boolean[] = []
     for (let at = 0; at < 32; at++) tooMany.push(await failures.count(attempt, now))
-    assert.deepEqual([tooMany.indexOf(true), errors], [30, 30])
+    assert.equal(tooMany.indexOf(true), 30)
+    assert.equal(errors, 32)
     await away.end()
   })
 
