@@ -246,8 +246,7 @@ describe('log-ins that failed', () => {
     let errors = 0
     const failures = limitFailures(away, () => errors++)
     const attempt = { address: '192.0.2.9', credential: '0123456789abcdef' }
-    const tooMany: boolean[] = []
-    for (let at = 0; at < 32; at++) tooMany.push(await failures.count(attempt, now))
+    const tooMany = await Promise.all(Array.from({ length: 32 }, () => failures.count(attempt, now)))
     assert.equal(tooMany.indexOf(true), 30)
     assert.equal(errors, 32)
     await away.end()

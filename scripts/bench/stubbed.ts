@@ -58,6 +58,7 @@ const server = makeServer(
     trustedProxies: config.trustedProxies,
     requireForwardedTls: false,
     routeName: path => path,
+    refusal: () => undefined,
   },
 )
 const port = await server.listen(0, '127.0.0.1')

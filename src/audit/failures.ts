@@ -31,12 +31,15 @@ export type Failures = {
 export const failuresMax: Readonly<Record<FailureKind, number>> = { all: 3000, address: 300, user: 60, credential: 30 }
 
 const minuteMilliseconds = 60_000
+/** So long a failure waits for a slow database to be counted there. */
+const patienceSeconds = 2
 const remembered = 50_000
 const keyOf = ({ kind, subject }: Pick<Failure, 'kind' | 'subject'>) => `${kind} ${subject}`
 
 export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): Failures {
   let minute = 0
   let counted = new Map<string, number>()
+  let attempts = 0
   const cameBefore = new Set<string>()
 
   const begin = (now: number) => {
@@ -57,10 +60,11 @@ export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): F
   const usedUp = (failure: Failure) => (counted.get(keyOf(failure)) ?? 0) >= failuresMax[failure.kind]
 
   const inDatabase = groupCommit<readonly Failure[], ReadonlyMap<string, number>>({
-    key: ([first]) => keyOf(first!),
-    async write(attempts) {
+    patienceSeconds,
+    key: () => String(attempts++), // the statement adds up what is counted twice
+    async write(batch) {
       const sums = new Map<string, Failure>()
-      for (const failure of attempts.flat()) {
+      for (const failure of batch.flat()) {
         const key = `${failure.minute} ${keyOf(failure)}`
         sums.set(key, { ...failure, failures: failure.failures + (sums.get(key)?.failures ?? 0) })
       }
@@ -69,7 +73,7 @@ export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): F
         totals.set(keyOf(failure), failure.failures)
         if (failure.minute === minute) remember(counted, keyOf(failure), failure.failures)
       }
-      return attempts.map(() => totals)
+      return batch.map(() => totals)
     },
   })
 

@@ -5,6 +5,7 @@ import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
 import { randomHex } from '../clock.ts'
 import type { ResultName } from '../contract/results/results.ts'
+import { isUnavailable } from '../database/errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { addressOf, isListed } from './address.ts'
 import { type Answer, type Request, told } from './answer.ts'
@@ -20,6 +21,8 @@ export type ServerOptions = {
   readonly requireForwardedTls: boolean
   /** As logs name the route of a path. */
   readonly routeName: (path: string) => string
+  /** Names why no request is taken at the moment, if so. */
+  refusal(): ResultName | undefined
 }
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
@@ -86,7 +89,8 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 
   function answer(request: Request, incoming: IncomingMessage, body: string | undefined): Answer | Promise<Answer> {
-    if (closing) return told(gateway, request, 503, 'shuttingDown')
+    const refusal = closing ? 'shuttingDown' : options.refusal()
+    if (refusal) return told(gateway, request, 503, refusal)
     if (body === undefined) return told(gateway, request, 413, 'bodyTooLarge')
     if (isHostless(incoming)) return told(gateway, request, 400, 'malformedRequest')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https')) {
@@ -110,7 +114,9 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       },
       'a request failed',
     )
-    return told(gateway, request, 500, 'internalError')
+    return isUnavailable(error)
+      ? { ...told(gateway, request, 503, 'databaseUnavailable'), headers: { 'Retry-After': '5' } }
+      : told(gateway, request, 500, 'internalError')
   }
 
   function send(outgoing: ServerResponse, { status, body, headers: more }: Answer, close: boolean): void {

@@ -1,4 +1,4 @@
-// Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Once an hour, in small steps.
+// Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Soon after a start and once an hour, in small steps.
 
 import type { Gateway } from '../gateway.ts'
 import { attemptDays, eraseAttempts } from '../risk/store.ts'
@@ -6,6 +6,8 @@ import { keyHours } from './idempotency.ts'
 import { eraseCards, eraseKeys, eraseRedirects } from './store/sweep.ts'
 
 const everyMilliseconds = 3_600_000
+/** After a start: what fell due while nothing ran. */
+const soonMilliseconds = 5000
 /** So long an address that was handed to a shopper still leads to the shop. */
 const redirectDays = 30
 
@@ -22,15 +24,21 @@ export async function eraseOld(gateway: Gateway): Promise<number> {
 
 export function startErasing(gateway: Gateway): { stop(): Promise<void> } {
   let running: Promise<unknown> = Promise.resolve()
-  const timer = setInterval(() => {
-    running = eraseOld(gateway).catch((error: Error) =>
-      gateway.log.warn({ why: error.message }, 'old card data could not be erased'),
-    )
-  }, everyMilliseconds).unref()
+  let timer: NodeJS.Timeout
+  const erase = () => {
+    running = eraseOld(gateway)
+      .catch((error: Error) => gateway.log.warn({ why: error.message }, 'old card data could not be erased'))
+      .then(() => plan(everyMilliseconds))
+  }
+  const plan = (milliseconds: number) => {
+    timer = setTimeout(erase, milliseconds).unref()
+  }
+  plan(soonMilliseconds)
   return {
     async stop() {
-      clearInterval(timer)
+      clearTimeout(timer)
       await running
+      clearTimeout(timer)
     },
   }
 }
