@@ -3,6 +3,7 @@
 import type { Failures } from './audit/failures.ts'
 import type { Clock, Random } from './clock.ts'
 import type { Connectors, Methods } from './connectors/index.ts'
+import type { CardBrands } from './contract/brands.ts'
 import type { Database } from './database/connect.ts'
 import type { Egress } from './events/address.ts'
 import type { Caller } from './events/call.ts'
@@ -55,6 +56,7 @@ export type Gateway = {
   readonly egress: Egress
   /** Payment methods that are no cards, by brand. */
   readonly methods: Methods
+  readonly cardBrands: CardBrands
   /** By name; channels that screen their payments name one. */
   readonly riskRules?: RiskRules
   readonly log: Log

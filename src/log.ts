@@ -12,8 +12,9 @@ export type LogLevel = (typeof logLevels)[number]
 const number = (value: unknown): unknown => Number(value)
 /** Ids and names of our own. */
 const word = (value: unknown): string => scrub(String(value)).slice(0, 100)
-/** Names of the parameter table. What stands in brackets is a caller's. */
-const words = (value: unknown): string[] => (value as string[]).slice(0, 20).map(name => word(name.replace(/\[.*\]/s, '[…]')))
+/** Names of parameters. What stands in brackets is a caller's. */
+const words = (value: unknown): string[] =>
+  (value as string[]).slice(0, 20).map(name => scrub(name.replace(/\[[^\]]*\]?/g, '[…]')).slice(0, 160))
 /** The message of an error: servers, parsers and partners quote in it what they were given. Names of tables and the like may stay. */
 const cause = (value: unknown): string =>
   scrub(String(value).slice(0, 2000))

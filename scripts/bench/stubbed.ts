@@ -40,6 +40,7 @@ const gateway: Gateway = {
   egress: config.egress,
   call: caller(config.egress, async () => []),
   methods: new Map(),
+  cardBrands: config.cardBrands,
   publicUrl: () => '',
   log,
   count: makeCount(),
@@ -56,6 +57,7 @@ const server = makeServer(
   ),
   {
     trustedProxies: config.trustedProxies,
+    hosts: { names: config.sandboxHosts },
     requireForwardedTls: false,
     routeName: path => path,
     refusal: () => undefined,
