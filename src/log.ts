@@ -42,11 +42,7 @@ const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
 /** Strangers can cause lines with an address or an audit at will: so many of one message in a minute, then their sum. */
 const strangersLinesMax = 300
 
-export function makeLog(
-  level: LogLevel,
-  out: pino.DestinationStream = pino.destination({ dest: 2, sync: false }),
-  clock: Clock = systemClock,
-): Log {
+export function makeLog(level: LogLevel, out: pino.DestinationStream = standardError(), clock: Clock = systemClock): Log {
   const lines = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out)
   const written = new Map<string, { minute: number; count: number }>()
   const isFlood = (message: string): boolean => {
@@ -64,6 +60,12 @@ export function makeLog(
     lines[level](clean(fields), word(message))
   }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+function standardError(): pino.DestinationStream {
+  const destination = pino.destination({ dest: 2, sync: false })
+  destination.on('error', () => {}) // a log that nobody reads ends nothing
+  return destination
 }
 
 function clean(fields: LogFields): Record<string, unknown> {

@@ -5,9 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config.ts'
 import { readCardBrands } from '../src/connectors/cardBrands.ts'
 import { standardBrands } from '../src/contract/brands.ts'
+import { OperatorError } from '../src/errors.ts'
 import { type Fields, type TestGateway, testGateway } from './support/gateway.ts'
 
 const read = (brands: unknown[]) => readCardBrands(JSON.stringify({ brands }), 'brands.json')
@@ -134,7 +135,7 @@ describe('a gateway with a file', () => {
   })
   it('does not start with a bad one', () => {
     writeFileSync(path, '{"brands": [{"name": "x"}]}')
-    assert.throws(() => readConfig({ CARD_BRANDS_FILE: path }, '/nonexistent'), ConfigError)
+    assert.throws(() => readConfig({ CARD_BRANDS_FILE: path }, '/nonexistent'), OperatorError)
     assert.throws(() => readConfig({ CARD_BRANDS_FILE: join(folder, 'none.json') }, '/nonexistent'), /CARD_BRANDS_FILE names/)
   })
 })

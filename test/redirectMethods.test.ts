@@ -6,14 +6,16 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config.ts'
 import type { Operation } from '../src/connectors/connector.ts'
-import { PartnerError, readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
-import { RedirectMethodError, readRedirectMethods } from '../src/connectors/redirectMethods.ts'
+import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
+import { readRedirectMethods } from '../src/connectors/redirectMethods.ts'
 import { NotSent, type Transport } from '../src/connectors/transport.ts'
 import { followUp, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
 import { wallet } from '../src/connectors/wallet/paypal.ts'
+import { OperatorError } from '../src/errors.ts'
 import { channelSettings, readSettings } from '../src/merchants/settings.ts'
 import { merchantOfTail, merchantTail } from '../src/merchants/tail.ts'
 import { html } from '../src/pages/html.ts'
@@ -170,9 +172,9 @@ describe('the files of redirect methods and partners', () => {
       assert.throws(
         () => readRedirectMethods(changed(change), 'file'),
         (error: Error) =>
-          error instanceof RedirectMethodError && error.message.includes('SOFORTUEBERWEISUNG') && error.message.includes(name),
+          error instanceof OperatorError && error.message.includes('SOFORTUEBERWEISUNG') && error.message.includes(name),
       )
-    assert.throws(() => readRedirectMethods('{', 'file'), RedirectMethodError)
+    assert.throws(() => readRedirectMethods('{', 'file'), OperatorError)
   })
   it('wallet and directory files are checked without telling their secrets', () => {
     const live = {
@@ -188,15 +190,15 @@ describe('the files of redirect methods and partners', () => {
     ])
       assert.throws(
         () => readWalletFile(JSON.stringify(bad), 'f'),
-        (error: Error) => error instanceof PartnerError && !error.message.includes('geheim'),
+        (error: Error) => error instanceof OperatorError && !error.message.includes('geheim'),
       )
-    assert.throws(() => readDirectoryFile(JSON.stringify({ live: { url: 'https://ds.example' } }), 'f'), PartnerError)
+    assert.throws(() => readDirectoryFile(JSON.stringify({ live: { url: 'https://ds.example' } }), 'f'), OperatorError)
   })
   it('a bad file keeps the gateway from starting', () => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-methods-'))
     const path = join(folder, 'methods.json')
     writeFileSync(path, '{"X1":{"fields":{}}}')
-    assert.throws(() => readConfig({ REDIRECT_METHODS_FILE: path }, folder), ConfigError)
+    assert.throws(() => readConfig({ REDIRECT_METHODS_FILE: path }, folder), OperatorError)
     rmSync(folder, { recursive: true })
   })
 })
@@ -206,12 +208,14 @@ describe('a redirect method that is only configured', () => {
     // Somebody else's API: other field names, other words, an API key.
     const asked: { url: string; key: string | undefined; body: string }[] = []
     let [said, sum, cur] = ['WAITING', '92.00', 'EUR']
-    const bank = http.createServer(async (incoming, outgoing) => {
-      let body = ''
-      for await (const chunk of incoming) body += chunk
-      asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
+    const bank = http.createServer((incoming, outgoing) => {
       const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper` }
-      outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur }))
+      text(incoming)
+        .then(body => {
+          asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
+          outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur }))
+        })
+        .catch(() => outgoing.destroy())
     })
     await new Promise<void>(resolve => bank.listen(0, '127.0.0.1', resolve))
     const base = `http://127.0.0.1:${(bank.address() as AddressInfo).port}`

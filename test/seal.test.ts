@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { systemRandom } from '../src/clock.ts'
+import { OperatorError } from '../src/errors.ts'
 import { sealPlace } from '../src/payments/pay.ts'
-import { KeyError, makeKeys, readKeyFile } from '../src/vault/keys.ts'
+import { makeKeys, readKeyFile } from '../src/vault/keys.ts'
 import { SealError, seal, unseal } from '../src/vault/seal.ts'
 import { type Body, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
@@ -36,7 +37,7 @@ it('a key file that others may read is refused', () => {
   writeFileSync(path, 'ab'.repeat(32))
   for (const mode of [0o640, 0o620, 0o610, 0o604, 0o602, 0o601]) {
     chmodSync(path, mode)
-    assert.throws(() => readKeyFile(path, 'SEAL_KEY_FILE'), KeyError, mode.toString(8))
+    assert.throws(() => readKeyFile(path, 'SEAL_KEY_FILE'), OperatorError, mode.toString(8))
   }
   chmodSync(path, 0o600)
   assert.equal(readKeyFile(path, 'SEAL_KEY_FILE'), 'ab'.repeat(32))

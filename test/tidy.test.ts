@@ -32,27 +32,28 @@ const everything = [...sources, ...sourcesIn('test'), ...sourcesIn('scripts')]
 const mayImport: Readonly<Record<string, string>> = {
   contract: '',
   clock: '',
+  errors: '',
   log: 'clock contract gateway',
-  database: '',
-  vault: 'clock database',
+  database: 'errors',
+  vault: 'clock database errors',
   audit: 'clock database vault',
-  config: 'contract log vault events connectors',
+  config: 'contract log vault events connectors errors',
   metrics: 'events gateway',
-  merchants: 'audit clock contract database vault',
-  connectors: 'clock contract merchants', // of clock types only
+  merchants: 'audit clock contract database vault errors',
+  connectors: 'clock contract merchants errors', // of clock types only
   simulators: 'contract merchants connectors pages', // of pages the frame and the languages
   gateway: 'audit clock contract connectors database merchants payments risk vault events metrics', // types only
   due: 'audit clock contract database merchants gateway',
-  risk: 'contract database merchants vault gateway',
+  risk: 'contract database merchants vault gateway errors',
   terminals: 'clock connectors database',
   events: 'audit clock contract database merchants vault gateway due payments log',
   payments: 'audit clock contract database merchants vault gateway due connectors events risk',
   pages: 'clock contract merchants vault gateway connectors payments http', // of http types only
   http: 'audit clock connectors contract database merchants vault gateway due events payments pages',
   start:
-    'audit clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics',
-  cli: 'audit clock config connectors contract database merchants vault gateway due payments events simulators start',
-  main: 'clock config database merchants risk vault log start',
+    'audit clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics errors',
+  cli: 'audit clock config connectors contract database merchants vault gateway due payments events simulators start errors',
+  main: 'clock config database errors gateway log start',
 }
 
 // Where SQL may stand: the stores, the runner of migrations and what opens the database.

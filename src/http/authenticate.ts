@@ -2,7 +2,7 @@
 
 import type { Actor } from '../audit/entry.ts'
 import type { Attempt } from '../audit/failures.ts'
-import { type Form, peek } from '../contract/form.ts'
+import { type Form, peek, readForm } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -28,27 +28,22 @@ export function authenticator(gateway: Gateway): Authenticate {
     const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
       told(gateway, request, status, name, { entityId: named, ...(parameter && { parameterErrors: [parameter] }) })
-    const turnAway = (status: number, name: ResultName, tokenId?: string) => {
-      noteRefusal(gateway, request, status, name, tokenId)
-      return refuse(status, name)
-    }
 
     const credentials = credentialsOf(request, form)
-    if (!credentials) return turnAway(401, 'unauthenticated')
+    if (!credentials) return refuse(401, 'unauthenticated')
     const token = directory.token(credentials.sent)
     const guess = () => guessOf(gateway, request, credentials)
     const failed = async (name: ResultName) => {
-      const tokenId = token?.id ?? directory.revokedToken(credentials.sent)
-      const { address } = request
+      const credential = knownToken(gateway, credentials.sent)
       // Who asks with a good token for entities of others has guessed no password.
-      const attempt = token ? { address, credential: token.id } : { ...guess(), ...(tokenId && { credential: tokenId }) }
-      const tooMany = await failures.count(attempt, clock.real())
-      return tooMany ? turnAway(429, 'tooManyFailures', tokenId) : turnAway(403, name, tokenId)
+      const attempt = token
+        ? { address: request.address, credential: token.id }
+        : { ...guess(), ...(credential && { credential }) }
+      return (await failures.count(attempt, clock.real())) ? refuse(429, 'tooManyFailures') : refuse(403, name)
     }
 
     if (!token || (credentials.legacy && !token.legacy)) return failed('unauthenticated')
-    if (token.legacy && failures.mustWait(token.id, request.address, guess, clock.real()))
-      return turnAway(429, 'tooManyFailures', token.id)
+    if (token.legacy && failures.mustWait(token.id, request.address, guess, clock.real())) return refuse(429, 'tooManyFailures')
     if (named === undefined) {
       const channels = directory.channelsOf(token)
       if (channels.length !== 1)
@@ -128,8 +123,20 @@ function guessOf({ keys }: Gateway, { address }: Request, { sent, userId }: Cred
   return { address, user, credential: user ?? start('token', sent) }
 }
 
-/** A line for whoever watches over the house: who was answered 401, 403 or 429, from where, and with which token where one is known. */
-export function noteRefusal(gateway: Gateway, request: Request, status: number, result: ResultName, tokenId?: string): void {
+const turnedAway: ReadonlySet<number> = new Set([401, 403, 429])
+
+/** A line for whoever watches over the house: who was turned away, from where, and with which token where it is one of ours, or was. */
+export function noteRefusal(gateway: Gateway, request: Request, { status, result }: Answer): void {
+  if (!turnedAway.has(status)) return
+  const form = request.method === 'POST' ? readForm(request.body, request.charset) : readForm(request.query)
+  const credentials = credentialsOf(request, form === 'tooManyParameters' ? emptyForm : form)
+  const tokenId = credentials && knownToken(gateway, credentials.sent)
   const { number: ndc, address } = request
-  gateway.log.warn({ ndc, status, result, address, ...(tokenId !== undefined && { tokenId }) }, 'a caller was turned away')
+  gateway.log.warn({ ndc, status, address, ...(result && { result }), ...(tokenId && { tokenId }) }, 'a caller was turned away')
 }
+
+const emptyForm: Form = { pairs: [], broken: new Set() }
+
+/** The id of a token of ours, also of one that was revoked. */
+const knownToken = ({ directory }: Gateway, sent: string): string | undefined =>
+  directory.token(sent)?.id ?? directory.revokedToken(sent)

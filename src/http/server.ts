@@ -3,6 +3,7 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
+import { pipeline } from 'node:stream/promises'
 import { randomHex } from '../clock.ts'
 import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -74,9 +75,12 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       Promise.resolve()
         .then(() => answer(request, incoming, body))
         .catch(error => failed(request, error))
+        .then(made => send(outgoing, made))
+        // What cannot be written, for a character that no header may have, is a failure like any other.
+        .catch(error => send(outgoing, failed(request, error)))
         .then(made => {
-          send(outgoing, made)
           gateway.count.request(made.status)
+          noteRefusal(gateway, request, made)
           gateway.log.debug(
             {
               ndc: number,
@@ -87,6 +91,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
             },
             'answered',
           )
+        })
+        .catch(error => {
+          failed(request, error)
+          outgoing.destroy()
         })
     })
   }
@@ -100,10 +108,8 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     const misdirected = hostRefusal(incoming, options.hosts)
     if (misdirected) return last(400, misdirected)
     if (!/^(chunked)?$/i.test(incoming.headers['transfer-encoding'] ?? '')) return last(501, 'transferCodingUnknown')
-    if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https')) {
-      noteRefusal(gateway, request, 403, 'tlsRequired')
+    if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
       return told(gateway, request, 403, 'tlsRequired')
-    }
     if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming))
       return told(gateway, request, 415, 'wrongContentType')
     return route(request)
@@ -126,19 +132,26 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       : told(gateway, request, 500, 'internalError')
   }
 
-  function send(outgoing: ServerResponse, { status, before, body, headers: more }: Answer): void {
-    if (outgoing.destroyed) return
+  function send(outgoing: ServerResponse, made: Answer): Answer {
+    const { status, before, body, headers: more } = made
+    if (outgoing.destroyed) return made
     const extra = more ? Object.entries(more).flat() : []
+    const whole = typeof body === 'string'
     outgoing.writeHead(status, [
       // A page brings its own type and caching, and is not for other sites' scripts.
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
-      'Content-Length',
-      String((before?.length ?? 0) + Buffer.byteLength(body)),
+      ...(whole ? ['Content-Length', String((before?.length ?? 0) + Buffer.byteLength(body))] : []),
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
     if (before) outgoing.write(before)
-    outgoing.end(body)
+    if (whole) outgoing.end(body)
+    // What breaks on the way breaks the connection: half an answer must not look whole.
+    else
+      pipeline(body, outgoing).catch((error: Error) =>
+        gateway.log.warn({ why: error.message }, 'an answer was broken off on its way'),
+      )
+    return made
   }
 
   function requestOf(incoming: IncomingMessage, body: string, number: string): Request {

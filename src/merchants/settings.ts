@@ -1,5 +1,7 @@
 // What can be set for a merchant and for a channel, with defaults. Settings come from seed files and later from people: each bad one is named.
 
+import { OperatorError } from '../errors.ts'
+
 export type OutcomeRule = {
   /** All that is given must match. */
   readonly match: {
@@ -81,12 +83,11 @@ export type ChannelSettings = {
 export type MerchantSettings = {
   /** User id and password in the request instead of a bearer token. */
   readonly legacyCredentials: boolean
+  /** Requests that one token may send in a minute; 0 = no limit. */
+  readonly requestsPerMinute: number
   /** With rules here a request may name the merchant: the first rule that fits chooses the channel. */
   readonly channelDispatching: readonly Dispatching[]
 }
-
-/** A setting that cannot be, in words that name it. */
-export class SettingsError extends Error {}
 
 type Check = (value: unknown) => boolean
 const isBoolean: Check = value => typeof value === 'boolean'
@@ -220,14 +221,19 @@ export const channelSettings: Rows = {
 
 export const merchantSettings: Rows = {
   legacyCredentials: { default: false, check: isBoolean, rule: 'must be true or false' },
+  requestsPerMinute: {
+    default: 0,
+    check: value => Number.isInteger(value) && (value as number) >= 0,
+    rule: 'must be a whole number, 0 for no limit',
+  },
   channelDispatching: { default: [], check: isDispatching, rule: 'must be a list of {channel, brands, currencies}' },
 }
 
-/** Fills in the defaults; throws SettingsError naming the first setting that is unknown or malformed. */
+/** Fills in the defaults; throws OperatorError naming the first setting that is unknown or malformed. */
 export function readSettings<Settings>(rows: Rows, given: Readonly<Record<string, unknown>>, owner: string): Settings {
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(rows, name)) throw new SettingsError(`${owner}: there is no setting ${name}.`)
-    if (!rows[name]!.check(value)) throw new SettingsError(`${owner}: ${name} ${rows[name]!.rule}.`)
+    if (!Object.hasOwn(rows, name)) throw new OperatorError(`${owner}: there is no setting ${name}.`)
+    if (!rows[name]!.check(value)) throw new OperatorError(`${owner}: ${name} ${rows[name]!.rule}.`)
   }
   const defaults = Object.entries(rows)
     .filter(([, row]) => row.default !== undefined)

@@ -2,9 +2,9 @@
 // processes take each other's leases and look for orphans too early or too late, so that no request and no due work is taken until it is mended.
 
 import type { Clock } from '../clock.ts'
-import { ConfigError } from '../config.ts'
 import { clockAhead } from '../database/clocks.ts'
 import type { Connection } from '../database/connect.ts'
+import { OperatorError } from '../errors.ts'
 import type { Log } from '../gateway.ts'
 
 /** Half a lease of due work (due/store.ts): two processes at the two ends still respect each other's. */
@@ -16,7 +16,7 @@ export type ClockWatch = { isTrusted(): boolean; stop(): Promise<void> }
 
 export const unwatched: ClockWatch = { isTrusted: () => true, stop: async () => {} }
 
-/** Throws ConfigError when the clocks are too far apart at the start. */
+/** Throws OperatorError when the clocks are too far apart at the start. */
 export async function watchClock(db: Connection, clock: Clock, log: Log, milliseconds = everyMilliseconds): Promise<ClockWatch> {
   let trusted = true
   const compare = async (): Promise<string | undefined> => {
@@ -30,7 +30,7 @@ export async function watchClock(db: Connection, clock: Clock, log: Log, millise
   }
   const why = await compare()
   if (!trusted)
-    throw new ConfigError(`${why} More than ${refusedSeconds} are refused: set the clock right, for example with NTP.`)
+    throw new OperatorError(`${why} More than ${refusedSeconds} are refused: set the clock right, for example with NTP.`)
   let running: Promise<unknown> = Promise.resolve()
   const timer = setInterval(() => {
     running = compare().catch((error: Error) => log.warn({ why: error.message }, 'the clocks could not be compared'))

@@ -1,0 +1,34 @@
+// Errors of two kinds: what an operator can mend is told in sentences, everything else is a defect. And what becomes of a process when nothing
+// has caught one.
+
+/** The message says, in sentences for the operator, what is wrong and what to do. It holds no secret. */
+export class OperatorError extends Error {}
+
+/** How an error is told to whoever started the process. */
+export function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof OperatorError) return error.message
+  const { code, port, address } = error as Error & { code?: string; port?: number; address?: string }
+  switch (code) {
+    case 'EADDRINUSE':
+      return `Port ${port} is taken on ${address}: stop what uses it, or choose another with PORT.`
+    case 'EACCES':
+      return port === undefined ? error.message : `Port ${port} may not be used by this user: choose one above 1023 with PORT.`
+    case 'EADDRNOTAVAIL':
+      return `HOST ${address} is not an address of this machine.`
+  }
+  return error.stack ?? error.message
+}
+
+/** Output that nobody reads any more (`npm start | head`, a closed terminal) ends nothing: the work does not depend on its readers. */
+export function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+}
+
+/**
+ * After an error or a rejection that nothing has caught the process may be in any state: `end` is told each of them, and should stop in order.
+ * Nothing that was answered is lost thereby, and no database or child is left behind.
+ */
+export function onDefect(end: (error: unknown) => void): void {
+  process.on('uncaughtException', end) // rejections come here too
+}
