@@ -4,9 +4,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type DirectorySettings, type Partners, readDirectoryFile, readWalletFile } from './connectors/partners.ts'
+import { type Directories, readDirectoryFile, readWalletFile, type Wallets } from './connectors/partners.ts'
 import { type RedirectMethod, readRedirectMethods } from './connectors/redirectMethods.ts'
-import type { WalletSettings } from './connectors/wallet/paypal.ts'
 import { OperatorError } from './errors.ts'
 import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
@@ -32,8 +31,8 @@ export type Config = {
   readonly seedFile?: string
   /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
   readonly redirectMethods: readonly RedirectMethod[]
-  readonly wallets: Partners<WalletSettings>
-  readonly directories: Partners<DirectorySettings>
+  readonly wallets: Wallets
+  readonly directories: Directories
   readonly acquirersFile?: string
   readonly riskRulesFile?: string
   /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { WrittenChannelSettings } from '../src/merchants/settings.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -16,7 +17,7 @@ const settings = {
   strictest: { threeDSecure: 'always', withoutAuthentication: 'refuse' },
   off: { threeDSecure: 'off' },
   live: { mode: 'live' },
-}
+} satisfies Record<string, WrittenChannelSettings>
 
 let gateway: TestGateway
 before(async () => {
