@@ -3,8 +3,8 @@
 
 import { readFileSync } from 'node:fs'
 import * as v from 'valibot'
+import { nearest } from './contract/nearest.ts'
 import { OperatorError } from './errors.ts'
-import { nearest } from './nearest.ts'
 
 export type Schema = v.GenericSchema
 /** What a schema gives when it has been read, with its defaults. */
@@ -14,9 +14,11 @@ export type Written<One extends Schema> = v.InferInput<One>
 
 /** Throws an OperatorError with a line for each mistake; `source` begins each line. */
 export function read<One extends Schema>(schema: One, given: unknown, source: string): Read<One> {
-  const { success, output, issues } = v.safeParse(schema, given)
+  const { success, output, issues } = v.safeParse(schema, given, { abortPipeEarly: true }) // one mistake at a place is enough
   if (success) return output
-  throw new OperatorError(issues.flatMap(issue => mistakesOf(issue).map(one => `${source}: ${one}.`)).join('\n'))
+  throw new OperatorError(
+    issues.flatMap(issue => mistakesOf(issue).map(one => `${source}: ${one.endsWith('?') ? one : `${one}.`}`)).join('\n'),
+  )
 }
 
 /** What was given, checked but without defaults. */
@@ -53,13 +55,13 @@ export const number = (from: number, to: number, rule = `must be a number from $
   v.pipe(v.number(rule), v.minValue(from, rule), v.maxValue(to, rule))
 export const whole = (from: number, to: number, rule = `must be a whole number from ${from} to ${to}`) =>
   v.pipe(v.number(rule), v.integer(rule), v.minValue(from, rule), v.maxValue(to, rule))
-export const oneOf = <const Words extends readonly string[]>(words: Words) =>
-  v.picklist(words, issue => {
-    const near = typeof issue.input === 'string' ? nearest(issue.input, words) : undefined
+export const oneOf = <const Words extends readonly (string | number)[]>(words: Words) =>
+  v.picklist(words, ({ input }) => {
+    const near = typeof input === 'string' ? nearest(input, words.map(String)) : undefined
     const list =
-      words.length <= 12
-        ? `must be ${words.slice(0, -1).join(', ')}${words.length > 1 ? ' or ' : ''}${words.at(-1)}`
-        : 'is not known'
+      words.length > 12
+        ? 'is not known'
+        : `must be ${words.slice(0, -1).join(', ')}${words.length > 1 ? ' or ' : ''}${words.at(-1)}`
     return near === undefined ? list : `${list}: did you mean ${near}?`
   })
 export const listOf = <Item extends Schema>(item: Item) => v.array(item, 'must be a list')

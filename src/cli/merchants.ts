@@ -1,7 +1,7 @@
 // tollgate seed, list, revoke: who may call, and for whom. A token itself is never printed: only its keyed hash is stored.
 
 import type { Command } from 'commander'
-import { applySeed, readSeed } from '../merchants/seed.ts'
+import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
 import { refuse, table, timeText, withOpened } from './open.ts'
 
@@ -10,9 +10,9 @@ export default (program: Command): void => {
     .command('seed <file>')
     .description('apply a seed file: merchants, channels, tokens; running gateways know it at once')
     .action((file: string) =>
-      withOpened(async ({ database, keys, clock, random }) => {
-        const { entities, tokens } = await applySeed(database.work, keys, clock, random, readSeed(file))
-        process.stdout.write(`${entities} entities and ${tokens} tokens are in place.\n`)
+      withOpened(async ({ config, database, keys, clock, random }) => {
+        const applied = await applySeed(database.work, keys, clock, random, readSeed(file, config.brandNames))
+        process.stdout.write(`${appliedText(applied)}\n`)
       }),
     )
 

@@ -1,9 +1,9 @@
 // The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
 
-import { brandsOf } from '../connectors/index.ts'
-import { type Checked, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
+import { type Check, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
+import { namesNear } from '../contract/nearest.ts'
 import { emptyNested, type Nested } from '../contract/nested.ts'
-import { requests } from '../contract/requests.ts'
+import { type RequestKind, requests } from '../contract/requests.ts'
 import { catalogue } from '../contract/results/catalogue.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
@@ -14,12 +14,13 @@ import type { Said } from '../payments/carryOut.ts'
 import type { Refusal } from '../payments/choose.ts'
 import { requestKey } from '../payments/idempotency.ts'
 import { type PaymentRequest, pay } from '../payments/pay.ts'
-import { currentRecord, givenRecord, readPayment, searchPage, withChains } from '../payments/status.ts'
-import type { Search } from '../payments/store/read.ts'
-import { type Answer, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
+import { currentRecord, readPayment } from '../payments/status.ts'
+import { type Answer, isId, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
 import { authenticator, type Caller, channelOf, isCaller } from './authenticate.ts'
 import { countFailures } from './failures.ts'
+import { withinRate } from './rates.ts'
 import { limitReads } from './reads.ts'
+import { searches } from './searches.ts'
 
 export type RequestFunction = (request: Request, id: string) => Answer | Promise<Answer>
 export type V1 = Readonly<
@@ -38,20 +39,36 @@ export type V1 = Readonly<
   >
 >
 
+/** A GET whose caller and query are known. */
+export type AdmittedRead = { readonly caller: Caller; readonly values: ReadonlyMap<string, string> }
+
 export function v1(gateway: Gateway): V1 {
-  const authenticate = authenticator(gateway, countFailures())
+  const authenticate = withinRate(gateway, authenticator(gateway, countFailures()))
   const reads = limitReads()
   const check = {
-    payment: formChecker(requests.payment),
-    threeDSecure: formChecker(requests.threeDSecure),
-    backoffice: formChecker(requests.backoffice),
-    read: formChecker(requests.read),
-    query: formChecker(requests.query),
+    payment: checker(requests.payment),
+    threeDSecure: checker(requests.threeDSecure),
+    backoffice: checker(requests.backoffice),
+    read: checker(requests.read),
+    query: checker(requests.query),
+  }
+
+  /** In a sandbox the log shows the names that no parameter has: most are typing errors. */
+  function checker(kind: RequestKind): Check {
+    const check = formChecker(kind, gateway.cardBrands)
+    if (!gateway.sandbox) return check
+    const nearest = namesNear(kind)
+    return (form, lenient) => {
+      const checked = check(form, lenient)
+      const names = nearest(checked.unknown)
+      if (names.length > 0) gateway.log.warn({ names }, 'unknown parameters were ignored')
+      return checked
+    }
   }
 
   /** Reads the body of a POST and finds the caller. */
   function identify(request: Request): { form: Form; caller: Caller } | Answer {
-    const form = readForm(request.body)
+    const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
@@ -72,7 +89,7 @@ export function v1(gateway: Gateway): V1 {
     request: Request,
     { form, caller }: { form: Form; caller: Caller },
     channel: Channel | undefined,
-    judge: (form: Form, lenient: boolean) => Checked,
+    judge: Check,
   ): PaymentRequest | Answer {
     if (!channel)
       return wrong(request, form, caller, 'entityTooBroad', [
@@ -136,39 +153,15 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the query of a GET and finds the caller. */
-  function admitRead(
-    request: Request,
-    judge: (form: Form, lenient: boolean) => Checked,
-  ): { caller: Caller; values: ReadonlyMap<string, string> } | Answer {
+  function admitRead(request: Request, judge: Check): AdmittedRead | Answer {
     const form = readForm(request.query)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
-    const { values, errors } = judge(form, false)
+    const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
     if (errors.length > 0)
       return told(gateway, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })
     return { caller, values }
-  }
-
-  /** A list as /v1/query answers it. */
-  async function listByTransaction(request: Request): Promise<Answer> {
-    const admitted = admitRead(request, check.query)
-    if (!('caller' in admitted)) return admitted
-    const {
-      caller: { entityId, merchantId },
-      values,
-    } = admitted
-    const merchantTransactionId = values.get('merchantTransactionId')
-    if (merchantTransactionId === undefined) {
-      return told(gateway, request, 400, 'invalidParameter', {
-        entityId,
-        parameterErrors: [{ name: 'merchantTransactionId', message: 'is required' }],
-      })
-    }
-    const types = listOf(values.get('paymentTypes'))
-    const { records } = await searchPage(gateway, { merchantId, merchantTransactionId, ...(types && { types }) }, 500, 1, false)
-    if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
-    return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { payments: [...records] } })
   }
 
   return {
@@ -203,8 +196,10 @@ export function v1(gateway: Gateway): V1 {
       const admitted = admitRead(request, check.read)
       if (!('caller' in admitted)) return admitted
       const { entityId, merchantId, entity } = admitted.caller
-      if (!reads.allowed(id, limitOf(entity), gateway.clock.real()))
-        return told(gateway, request, 429, 'tooManyReads', { entityId, more: { id } })
+      const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
+      const wait = reads(`${merchantId} ${id}`, perMinute, gateway.clock.real())
+      if (wait > 0)
+        return told(gateway, request, 429, 'tooManyReads', { entityId, more: { id }, headers: { 'Retry-After': String(wait) } })
       const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
       return payment
         ? json(200, currentRecord(gateway, payment))
@@ -239,58 +234,19 @@ export function v1(gateway: Gateway): V1 {
         : told(gateway, request, 400, 'transactionNotFound', { entityId })
     },
 
-    queryList: listByTransaction,
+    ...searches(gateway, request => admitRead(request, check.query)),
 
-    async v3One(request, id) {
-      const admitted = admitRead(request, check.query)
-      if (!('caller' in admitted)) return admitted
-      const {
-        caller: { entityId, merchantId },
-        values,
-      } = admitted
-      const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
-      if (!payment) return told(gateway, request, 400, 'transactionNotFound', { entityId })
-      const types = listOf(values.get('paymentTypes'))
-      const all = values.get('includeLinkedTransactions') === 'true' ? await withChains(gateway, [payment]) : [payment]
-      const records = all.filter(({ type }) => types === undefined || types.includes(type)).map(one => givenRecord(gateway, one))
-      return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records } })
+    resultCodes(request) {
+      const footer = told(gateway, request, 200, 'requestSucceeded', { headers: { 'Access-Control-Allow-Origin': '*' } })
+      return { ...footer, before: codes, body: footer.body.slice(1) }
     },
-
-    async v3List(request) {
-      const admitted = admitRead(request, check.query)
-      if (!('caller' in admitted)) return admitted
-      const { caller, values } = admitted
-      const { entityId } = caller
-      const search = searchOf(caller, values)
-      if ('errors' in search) return told(gateway, request, 400, 'invalidParameter', { entityId, parameterErrors: search.errors })
-      const methods = listOf(values.get('paymentMethods'))
-      const brands = methods && brandsOf(methods, gateway.methods)
-      const linked = values.get('includeLinkedTransactions') === 'true'
-      const { records, pages } = await searchPage(
-        gateway,
-        { ...search, ...(brands && { brands }) },
-        Number(values.get('limit') ?? 100),
-        Number(values.get('pageNo') ?? 1),
-        linked,
-      )
-      if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
-      return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records: [...records], pages: String(pages) } })
-    },
-
-    resultCodes: request =>
-      told(gateway, request, 200, 'requestSucceeded', {
-        more: { resultCodes: Object.values(catalogue).map(([code, description]) => ({ code, description })) },
-      }),
-  }
-
-  function limitOf(entity: Caller['entity']): number {
-    return entity.kind === 'channel' ? (entity as Channel).settings.statusReadsPerMinute : 0
   }
 }
 
-const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
-
-const listOf = (value: string | undefined): string[] | undefined => value?.split(',')
+/** The same bytes for all who ask: whoever asks often and reads slowly holds no copies. */
+const codes = Buffer.from(
+  `{"resultCodes":${JSON.stringify(Object.values(catalogue).map(([code, description]) => ({ code, description })))},`,
+)
 
 /** Names in the URL of a POST, each once. */
 function namesInQuery({ query }: Request): string[] {
@@ -305,32 +261,4 @@ function asked(paymentType: string | undefined, paymentBrand: string | undefined
   if (paymentBrand !== undefined && /^[A-Z0-9_]{1,32}$/i.test(paymentBrand) && !/\d{8}/.test(paymentBrand))
     more.paymentBrand = paymentBrand
   return more
-}
-
-/** A search by merchantTransactionId, by time, or both. Bare days are whole days in UTC (decisions, 31). */
-function searchOf({ merchantId, entity }: Caller, values: ReadonlyMap<string, string>): Search | { errors: ParameterError[] } {
-  const [from, to, merchantTransactionId] = [values.get('date.from'), values.get('date.to'), values.get('merchantTransactionId')]
-  const errors: ParameterError[] = []
-  if (from === undefined && to !== undefined) errors.push({ name: 'date.from', message: 'is required together with date.to' })
-  if (to === undefined && from !== undefined) errors.push({ name: 'date.to', message: 'is required together with date.from' })
-  if (from === undefined && to === undefined && merchantTransactionId === undefined) {
-    errors.push(
-      { name: 'date.from', message: 'is required without merchantTransactionId' },
-      { name: 'date.to', message: 'is required without merchantTransactionId' },
-    )
-  }
-  const begin = from === undefined ? undefined : Date.parse(`${from.length === 10 ? `${from} 00:00:00` : from}Z`)
-  const end = to === undefined ? undefined : Date.parse(`${to.length === 10 ? `${to} 23:59:59` : to}Z`) + 1000
-  if (begin !== undefined && end !== undefined && begin >= end)
-    errors.push({ name: 'date.from', message: 'must not be after date.to' })
-  if (errors.length > 0) return { errors }
-  const types = listOf(values.get('paymentTypes'))
-  return {
-    merchantId,
-    ...(entity.kind === 'channel' && begin !== undefined && { channelId: entity.id }),
-    ...(merchantTransactionId !== undefined && { merchantTransactionId }),
-    ...(types && { types }),
-    ...(begin !== undefined && { from: begin }),
-    ...(end !== undefined && { to: end }),
-  }
 }

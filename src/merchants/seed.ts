@@ -21,7 +21,7 @@ import {
 } from '../schema.ts'
 import { type Keys, keyedHash } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
-import { settingsFor, standardBrands, type WrittenSettings } from './settings.ts'
+import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import { announceChange, type EntityRow, readEntities, readTokens, saveEntity, saveToken } from './store.ts'
 
 const token = where(
@@ -40,7 +40,7 @@ const token = where(
 )
 
 /** For an installation that knows these brands. */
-export function seedSchema(brands: ReadonlySet<string> = standardBrands) {
+export function seedSchema(brands: ReadonlySet<string> = standardBrandNames) {
   const settings = settingsFor(brands)
   const channel = object({ id, name: filled, settings: optional(settings.channel) })
   const merchant = object({ id, name: filled, settings: optional(settings.merchant), channels: optional(listOf(channel)) })
@@ -64,6 +64,12 @@ export const sentFor = ({ token, userId, password }: SeedToken): string => token
 
 /** How many entities and valid tokens of the seed are in place, and which of its tokens are revoked and stay so. */
 export type Applied = { readonly entities: number; readonly tokens: number; readonly revoked: readonly string[] }
+
+export const appliedText = ({ entities, tokens, revoked }: Applied): string =>
+  [
+    `${entities} entities and ${tokens} tokens are in place.`,
+    ...revoked.map(label => `The token ${label} is revoked and stays so.`),
+  ].join('\n')
 
 /** Applies a seed in one transaction. What cannot be is named, all of it, and nothing is changed then. */
 export async function applySeed(pool: pg.Pool, keys: Keys, clock: Clock, random: Random, seed: Seed): Promise<Applied> {

@@ -1,10 +1,10 @@
 // What can be set for a merchant and for a channel, with defaults. A division and the PSP may hold defaults of both for what is below them.
 // docs/operating.md describes every one.
 
-import { cardBrands, otherBrands } from '../contract/brands.ts'
+import { otherBrands, standardRows } from '../contract/brands.ts'
 import { currencies } from '../contract/currencies.ts'
+import { nearest } from '../contract/nearest.ts'
 import { resultOfCode } from '../contract/results/results.ts'
-import { nearest } from '../nearest.ts'
 import {
   filled,
   filledListOf,
@@ -23,7 +23,7 @@ import {
 } from '../schema.ts'
 
 /** Brands of the interface; files of the operator may add others. */
-export const standardBrands: ReadonlySet<string> = new Set([...cardBrands.map(({ name }) => name), ...otherBrands])
+export const standardBrandNames: ReadonlySet<string> = new Set([...standardRows.map(({ name }) => name), ...otherBrands])
 
 const currency = where(
   text(/^[A-Z]{3}$/, 'must be a currency code'),
@@ -32,6 +32,7 @@ const currency = where(
 )
 const resultCode = where(filled, code => resultOfCode.has(code), 'must be a code of the interface')
 const acquirer = text(/^[a-z0-9-]{1,32}$/, 'must be the name of an acquirer')
+const perMinute = whole(0, 1_000_000, 'must be a whole number, 0 for no limit')
 const hundredths = whole(0, 10 ** 12 - 1, 'must be a whole number of hundredths')
 
 /** A channel's own account with an acquirer: what it replaces in that acquirer's account, see docs/operating-acquirer.md. */
@@ -94,7 +95,7 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     refuseExpiredCards: optional(flag),
     requireCvv: optional(flag, true),
     /** Status reads of one payment in a minute; 0 = no limit. */
-    statusReadsPerMinute: optional(whole(0, 1_000_000, 'must be a whole number, 0 for no limit'), 0),
+    statusReadsPerMinute: optional(perMinute, 0),
     simulatorRules: optional(listOf(outcomeRule), []),
     /** How a request's notificationUrl is called: with the envelope, or in the old way with id and resourcePath in the query. */
     notificationUrlForm: optional(oneOf(['post', 'get']), 'post'),
@@ -121,6 +122,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
   const merchant = object({
     /** User id and password in the request instead of a bearer token. */
     legacyCredentials: optional(flag, false),
+    /** Requests that one token may send in a minute; 0 = no limit. */
+    requestsPerMinute: optional(perMinute, 0),
     /** With rules here a request may name the merchant: the first rule that fits chooses the channel. */
     channelDispatching: optional(
       listOf(object({ channel: id, brands: optional(listOf(brand)), currencies: optional(listOf(currency)) })),

@@ -10,7 +10,7 @@ import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
 import { unseal } from '../vault/seal.ts'
 import { carryOut, isTooLate, operationOf, refuse, type Said, settle, writtenTooLate } from './carryOut.ts'
-import type { Refusal } from './choose.ts'
+import { keep, noRegistration, type Refusal, registers } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 import { awaitTwin } from './idempotency.ts'
 import { reserves } from './journal.ts'
@@ -29,6 +29,7 @@ export type Unknown = { readonly unknown: ResultName }
 export async function followUp(gateway: Gateway, request: FollowUpRequest): Promise<Said | Refusal | Unknown> {
   const type = request.values.get('paymentType')!
   if (!isFollowUpType(type)) return wrongType(type)
+  if (registers(request.values)) return { ...keep(...noRegistration), kept: false }
   const malformed = wrongAmount(type, request.values)
   if (malformed) return malformed
   const began = performance.now()
@@ -106,7 +107,8 @@ function decide(
   type: FollowUpType,
   chain: Chain,
 ): { payment: Payment; refused: ResultName | undefined } {
-  const { channel, values } = request
+  const { values } = request
+  const channel = actingChannel(gateway, request.channel, chain.reference)
   const { reference, root, followers } = chain
   const now = gateway.directory.businessTime(channel.merchantId)
   const amount = values.has('amount') ? hundredths(values.get('amount')!) : undefined
@@ -126,7 +128,7 @@ function decide(
     now,
   }
   const forbidden =
-    channel.settings.disabled && !request.completes
+    [request.channel, channel].some(({ settings }) => settings.disabled) && !request.completes
       ? 'channelDisabled'
       : forbids(
           {
@@ -188,6 +190,12 @@ function inheritedTransactionId(
 ): Pick<Payment, 'merchantTransactionId'> {
   const merchantTransactionId = values.get('merchantTransactionId') ?? reference.merchantTransactionId
   return merchantTransactionId === undefined ? {} : { merchantTransactionId }
+}
+
+/** Where the merchant lets its channels refer to each other's payments, what one asks is carried out on the channel of the payment: by its account. */
+function actingChannel({ directory }: Gateway, asking: Channel, { channelId }: Answered): Channel {
+  const own = directory.entity(channelId)
+  return own?.kind === 'channel' && directory.merchant(asking.merchantId)?.settings.referencesAcrossChannels ? own : asking
 }
 
 /** A descriptor of its own is under the channel's setting like that of a first payment; else it is that of the referenced payment. */

@@ -1,9 +1,9 @@
 // The rules of the risk check: read from a file, checked at the start. docs/reference/risk-rules.md describes every row.
 
 import { BlockList, isIP } from 'node:net'
+import { nearest } from '../contract/nearest.ts'
 import { type ResultName, results } from '../contract/results/results.ts'
 import { OperatorError } from '../errors.ts'
-import { nearest } from '../nearest.ts'
 import {
   either,
   file,

@@ -47,6 +47,7 @@ export async function prepareDatabase(
   { connection }: Opened,
   clock: Clock,
   random: Random,
+  say: (text: string) => void,
 ): Promise<{ keys: Keys }> {
   const pool = new pg.Pool({ ...connection, max: 2, connectionTimeoutMillis: 10_000 })
   pool.on('error', () => {}) // the next statement says what is wrong
@@ -65,7 +66,10 @@ export async function prepareDatabase(
     await inTransaction(pool, db => keepKeys(db, keys))
     if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
     else await refuseSandboxToken(pool, keys)
-    if (config.seedFile !== undefined) await applySeed(pool, keys, clock, random, readSeed(config.seedFile))
+    if (config.seedFile !== undefined) {
+      const { revoked } = await applySeed(pool, keys, clock, random, readSeed(config.seedFile, config.brandNames))
+      for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
+    }
     return { keys }
   } finally {
     await pool.end()

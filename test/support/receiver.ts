@@ -15,8 +15,8 @@ export type Received = {
 export type Receiver = {
   readonly url: string
   readonly received: Received[]
-  /** What to answer: a status, or `hang`. */
-  answer: (received: Omit<Received, 'status'>) => number | 'hang'
+  /** What to answer: a status, now or later, or `hang`. */
+  answer: (received: Omit<Received, 'status'>) => number | 'hang' | Promise<number>
   close(): Promise<void>
 }
 
@@ -32,10 +32,14 @@ export async function startReceiver(answer: Receiver['answer'] = () => 200, port
         headers: request.headers as Received['headers'],
         text: Buffer.concat(chunks).toString(),
       }
-      const status = receiver.answer(one)
-      received.push({ ...one, status: status === 'hang' ? 0 : status })
-      if (status === 'hang') return
-      response.writeHead(status, status === 302 ? { Location: `${receiver.url}/elsewhere` } : {}).end(`said ${status}`)
+      const answer = receiver.answer(one)
+      received.push({ ...one, status: typeof answer === 'number' ? answer : 0 })
+      if (answer === 'hang') return
+      Promise.resolve(answer)
+        .then(status =>
+          response.writeHead(status, status === 302 ? { Location: `${receiver.url}/elsewhere` } : {}).end(`said ${status}`),
+        )
+        .catch(() => response.destroy())
     })
   })
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve))
