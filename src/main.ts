@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   const log = makeLog(config.logLevel)
   const ending = endings(log)
   const unmark = markRunning()
-  const opened = await openDatabase(config, text => process.stdout.write(`${text}\n`), ending.signal).catch(unlessEnding(ending))
+  const opened = await openDatabase(config, say, ending.signal).catch(unlessEnding(ending))
   if (!opened) return unmark()
   try {
     const starting = start(config, opened, log)
@@ -53,8 +53,12 @@ async function main(): Promise<void> {
   }
 }
 
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
 async function start(config: Config, opened: Opened, log: Log): Promise<Running> {
-  const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom)
+  const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom, say)
   if (config.workers > 1) return startWorkers.primary(config, opened, log)
   const { connection, embedded } = opened
   return startGateway({ config, keys, connection, clock: systemClock, random: systemRandom, log, alone: embedded !== undefined })
