@@ -1,6 +1,8 @@
 // Redirect methods that are defined by configuration alone: a brand, what it needs, where a payment is begun and asked after, and what the other
 // side's words mean. docs/reference/redirects.md describes the file; connectors/redirectMethods.json is the one that comes with the gateway.
 
+import { lookup } from '../contract/parameters/table.ts'
+import { requests } from '../contract/requests.ts'
 import { resultOfCode } from '../contract/results/results.ts'
 import {
   filled,
@@ -13,25 +15,66 @@ import {
   parseJson,
   type Read,
   read,
+  type TextSchema,
   text,
   where,
   whole,
 } from '../schema.ts'
 import type { Mode } from './connector.ts'
 
-const address = text(/^(https?:\/\/|\{simulators\}\/)/, 'must be an address with http or https, or begin with {simulators}/')
+const findParameter = lookup(requests.payment.groups)
+
+/** Words of the gateway itself that the start form may use; beside them every parameter that stays with a payment. */
+export const startWords: ReadonlySet<string> = new Set([
+  'paymentId',
+  'amount',
+  'currency',
+  'back',
+  'cancel',
+  'notice',
+  'merchantAccount.holder',
+  'merchantAccount.number',
+])
+
+/** Nothing is put where such a word stands: secrets, and merchantInvoiceId, which is never passed onward (decisions, 46). */
+function isStartWord(word: string): boolean {
+  const parameter = findParameter(word)?.parameter
+  const stays = parameter !== undefined && !parameter.secret && (parameter.echo === true || parameter.keep === true)
+  return startWords.has(word) || (stays && word !== 'merchantInvoiceId')
+}
+
+/** A text whose placeholders are all known. */
+function template(schema: TextSchema, isWord: (word: string) => boolean) {
+  const stray = (text: string) => [...text.matchAll(/\{([^{}]*)\}/g)].map(([, word]) => word!).filter(word => !isWord(word))
+  return where(
+    schema,
+    text => stray(text).length === 0,
+    ({ input }) =>
+      `has the unknown placeholder ${stray(input)
+        .map(word => `{${word}}`)
+        .join(', ')}`,
+  )
+}
+
+const address = (isWord: (word: string) => boolean) =>
+  template(
+    text(/^(https?:\/\/|\{simulators\}\/)/, 'must be an address with http or https, or begin with {simulators}/'),
+    word => word === 'simulators' || isWord(word),
+  )
+const addressOfOne = address(word => word === 'transactionId')
 const name = text(/^[^\s]+$/, 'must be a name')
 const endpoints = object({
-  start: address,
-  status: address,
-  refund: optional(address),
+  start: address(isStartWord),
+  status: addressOfOne,
+  refund: optional(addressOfOne),
   /** Sent with every call, for example an API key. */
   headers: optional(mapOf(name, filled)),
 })
 
 const method = object({
   title: optional(filled),
-  types: optional(filledListOf(oneOf(['PA', 'DB'])), ['DB']),
+  /** A preauthorization could neither be captured nor given back: there are no addresses for that. */
+  types: optional(filledListOf(oneOf(['DB'])), ['DB']),
   /** Empty = all. */
   currencies: optional(listOf(text(/^[A-Z]{3}$/, 'must be a currency code')), []),
   needs: optional(listOf(text(/^[A-Za-z0-9_.[\]]+$/, 'must be the name of a parameter')), ['shopperResultUrl']),
@@ -40,7 +83,7 @@ const method = object({
   external: optional(endpoints),
   live: optional(endpoints),
   /** Fields of the start form, as templates. */
-  fields: mapOf(filled, filled),
+  fields: mapOf(filled, template(filled, isStartWord)),
   /** Under which names the JSON answers carry what we look for. */
   answer: object({
     transactionId: filled,
