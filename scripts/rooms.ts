@@ -30,7 +30,7 @@ const rooms: readonly Room[] = [
   ['http',       'server, routes, authenticate, the request functions of v1', 'audit clock connectors contract database merchants vault gateway due events payments pages'],
   ['cli',        '`bin/tollgate`: one file for each group of commands', 'audit clock config connectors contract database merchants vault gateway due payments events simulators start errors'],
   ['start',      'puts the parts of a process together', 'audit clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics errors schema'],
-  ['main',       'begins and ends a process', 'clock config database errors gateway log start'],
+  ['main',       'begins a process; leads to `bin/main.ts`, which a Node too old for the rest can read too', ''],
 ]
 
 /** Room → the rooms that it may import. */

@@ -7,6 +7,7 @@ import { nearest } from './contract/nearest.ts'
 import { OperatorError } from './errors.ts'
 
 export type Schema = v.GenericSchema
+export type TextSchema = v.GenericSchema<string, string>
 /** What a schema gives when it has been read, with its defaults. */
 export type Read<One extends Schema> = v.InferOutput<One>
 /** What may be written for a schema. */

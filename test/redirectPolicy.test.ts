@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { OperatorError } from '../src/errors.ts'
 import { channelSettings, type WrittenChannelSettings } from '../src/merchants/settings.ts'
-import { read as readBy } from '../src/schema.ts'
+import { read as readSettings } from '../src/schema.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -177,8 +177,8 @@ describe('the way back', () => {
   })
   it('what browsers run or fetch themselves is no app, and can be listed nowhere', () => {
     for (const scheme of ['javascript', 'data', 'vbscript', 'blob', 'file', 'about', 'http', 'https', 'JAVASCRIPT', 'a b', ''])
-      assert.throws(() => readBy(channelSettings, { appSchemes: [scheme] }, 'channel'), OperatorError, scheme)
-    assert.ok(readBy(channelSettings, { appSchemes: ['myapp', 'com.example.shop'] }, 'channel'))
+      assert.throws(() => readSettings(channelSettings, { appSchemes: [scheme] }, 'channel'), OperatorError, scheme)
+    assert.ok(readSettings(channelSettings, { appSchemes: ['myapp', 'com.example.shop'] }, 'channel'))
   })
 })
 

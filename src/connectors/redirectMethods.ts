@@ -15,77 +15,12 @@ import {
   parseJson,
   type Read,
   read,
+  type TextSchema,
   text,
   where,
   whole,
 } from '../schema.ts'
 import type { Mode } from './connector.ts'
-
-const address = text(/^(https?:\/\/|\{simulators\}\/)/, 'must be an address with http or https, or begin with {simulators}/')
-const name = text(/^[^\s]+$/, 'must be a name')
-const endpoints = object({
-  start: address,
-  status: address,
-  refund: optional(address),
-  /** Sent with every call, for example an API key. */
-  headers: optional(mapOf(name, filled)),
-})
-
-const method = object({
-  title: optional(filled),
-  /** A preauthorization that can neither be captured nor given back would be held for ever: there are no addresses for either. */
-  types: optional(filledListOf(oneOf(['DB'])), ['DB']),
-  /** Empty = all. */
-  currencies: optional(listOf(text(/^[A-Z]{3}$/, 'must be a currency code')), []),
-  needs: optional(listOf(text(/^[A-Za-z0-9_.[\]]+$/, 'must be the name of a parameter')), ['shopperResultUrl']),
-  endsAfterSeconds: optional(whole(60, 86_400), 1800),
-  internal: optional(endpoints),
-  external: optional(endpoints),
-  live: optional(endpoints),
-  /** Fields of the start form, as templates. */
-  fields: mapOf(filled, filled),
-  /** Under which names the JSON answers carry what we look for. */
-  answer: object({
-    transactionId: filled,
-    redirect: filled,
-    status: filled,
-    amount: optional(filled),
-    currency: optional(filled),
-    reason: optional(filled),
-  }),
-  /** The other side's statuses as result codes. */
-  statuses: mapOf(
-    filled,
-    where(filled, code => resultOfCode.has(code), 'must be a code of the interface'),
-  ),
-})
-
-/** REDIRECT_METHODS_FILE: methods by their brand. */
-export const redirectMethodsSchema = mapOf(
-  text(/^[A-Z][A-Z0-9_]{1,31}$/, 'must be named in capitals, digits and underscores'),
-  where(
-    method,
-    row => strayWords(row).length === 0,
-    ({ input }) => strayWords(input).join('\n'),
-  ),
-)
-
-export type Endpoints = Read<typeof endpoints>
-export type RedirectMethod = Omit<Read<typeof method>, 'title' | Mode> & {
-  readonly brand: string
-  readonly title: string
-  readonly endpoints: Readonly<Partial<Record<Mode, Endpoints>>>
-}
-
-/** Reads the file's text; throws an OperatorError naming each brand and what is wrong with it. */
-export function readRedirectMethods(text: string, source: string): RedirectMethod[] {
-  const { $schema: _, ...methods } = Object(parseJson(text, source)) as Record<string, unknown>
-  return Object.entries(read(redirectMethodsSchema, methods, source)).map(([brand, row]) => {
-    const { internal, external, live, ...rest } = row
-    const endpoints = { ...(internal && { internal }), ...(external && { external }), ...(live && { live }) }
-    return { title: brand, ...rest, brand, endpoints }
-  })
-}
 
 const findParameter = lookup(requests.payment.groups)
 
@@ -108,23 +43,82 @@ function isStartWord(word: string): boolean {
   return startWords.has(word) || (stays && word !== 'merchantInvoiceId')
 }
 
-/** The placeholders for which there is no word, each with its place. */
-function strayWords(row: Read<typeof method>): string[] {
-  const wordsIn = (text: unknown) => [...String(text ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, word]) => word!)
-  const modes = (['internal', 'external', 'live'] as const).flatMap(mode => (row[mode] ? [[mode, row[mode]] as const] : []))
-  const fields = Object.entries(row.fields)
-  const places: (readonly [place: string, text: unknown, fits: (word: string) => boolean])[] = [
-    ...fields.map(([name, template]) => [`fields.${name}`, template, isStartWord] as const),
-    ...modes.flatMap(([mode, { start, status, refund }]) => [
-      [`${mode}.start`, start, (word: string) => word === 'simulators' || isStartWord(word)] as const,
-      ...Object.entries({ status, refund }).map(
-        ([name, text]) => [`${mode}.${name}`, text, (word: string) => word === 'simulators' || word === 'transactionId'] as const,
-      ),
-    ]),
-  ]
-  return places.flatMap(([place, text, fits]) =>
-    wordsIn(text)
-      .filter(word => !fits(word))
-      .map(word => `${place} has the unknown placeholder {${word}}`),
+/** A text whose placeholders are all known. */
+function template(schema: TextSchema, isWord: (word: string) => boolean) {
+  const stray = (text: string) => [...text.matchAll(/\{([^{}]*)\}/g)].map(([, word]) => word!).filter(word => !isWord(word))
+  return where(
+    schema,
+    text => stray(text).length === 0,
+    ({ input }) =>
+      `has the unknown placeholder ${stray(input)
+        .map(word => `{${word}}`)
+        .join(', ')}`,
   )
+}
+
+const address = (isWord: (word: string) => boolean) =>
+  template(
+    text(/^(https?:\/\/|\{simulators\}\/)/, 'must be an address with http or https, or begin with {simulators}/'),
+    word => word === 'simulators' || isWord(word),
+  )
+const addressOfOne = address(word => word === 'transactionId')
+const name = text(/^[^\s]+$/, 'must be a name')
+const endpoints = object({
+  start: address(isStartWord),
+  status: addressOfOne,
+  refund: optional(addressOfOne),
+  /** Sent with every call, for example an API key. */
+  headers: optional(mapOf(name, filled)),
+})
+
+const method = object({
+  title: optional(filled),
+  /** A preauthorization could neither be captured nor given back: there are no addresses for that. */
+  types: optional(filledListOf(oneOf(['DB'])), ['DB']),
+  /** Empty = all. */
+  currencies: optional(listOf(text(/^[A-Z]{3}$/, 'must be a currency code')), []),
+  needs: optional(listOf(text(/^[A-Za-z0-9_.[\]]+$/, 'must be the name of a parameter')), ['shopperResultUrl']),
+  endsAfterSeconds: optional(whole(60, 86_400), 1800),
+  internal: optional(endpoints),
+  external: optional(endpoints),
+  live: optional(endpoints),
+  /** Fields of the start form, as templates. */
+  fields: mapOf(filled, template(filled, isStartWord)),
+  /** Under which names the JSON answers carry what we look for. */
+  answer: object({
+    transactionId: filled,
+    redirect: filled,
+    status: filled,
+    amount: optional(filled),
+    currency: optional(filled),
+    reason: optional(filled),
+  }),
+  /** The other side's statuses as result codes. */
+  statuses: mapOf(
+    filled,
+    where(filled, code => resultOfCode.has(code), 'must be a code of the interface'),
+  ),
+})
+
+/** REDIRECT_METHODS_FILE: methods by their brand. */
+export const redirectMethodsSchema = mapOf(
+  text(/^[A-Z][A-Z0-9_]{1,31}$/, 'must be named in capitals, digits and underscores'),
+  method,
+)
+
+export type Endpoints = Read<typeof endpoints>
+export type RedirectMethod = Omit<Read<typeof method>, 'title' | Mode> & {
+  readonly brand: string
+  readonly title: string
+  readonly endpoints: Readonly<Partial<Record<Mode, Endpoints>>>
+}
+
+/** Reads the file's text; throws an OperatorError naming each brand and what is wrong with it. */
+export function readRedirectMethods(text: string, source: string): RedirectMethod[] {
+  const { $schema: _, ...methods } = Object(parseJson(text, source)) as Record<string, unknown>
+  return Object.entries(read(redirectMethodsSchema, methods, source)).map(([brand, row]) => {
+    const { internal, external, live, ...rest } = row
+    const endpoints = { ...(internal && { internal }), ...(external && { external }), ...(live && { live }) }
+    return { title: brand, ...rest, brand, endpoints }
+  })
 }

@@ -32,15 +32,14 @@ const currency = where(
   'is not a currency code of ISO 4217',
 )
 const resultCode = where(filled, code => resultOfCode.has(code), 'must be a code of the interface')
+const appScheme = where(
+  text(/^[a-z][a-z0-9+.-]*$/, 'must be the scheme of an app, for example com.example.shop'),
+  isAppScheme,
+  'is no app: browsers run or read it themselves',
+)
 const acquirer = text(/^[a-z0-9-]{1,32}$/, 'must be the name of an acquirer')
 const perMinute = whole(0, 1_000_000, 'must be a whole number, 0 for no limit')
 const hundredths = whole(0, 10 ** 12 - 1, 'must be a whole number of hundredths')
-
-const appScheme = where(
-  text(/^[a-z][a-z0-9+.-]*$/, 'must be the scheme of an app, for example com.example.shop'),
-  scheme => isAppScheme(scheme),
-  'is http, or one that browsers run or read themselves',
-)
 
 /** A channel's own account with an acquirer: what it replaces in that acquirer's account, see docs/operating-acquirer.md. */
 const acquirerAccount = object({
@@ -108,9 +107,9 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     notificationUrlForm: optional(oneOf(['post', 'get']), 'post'),
     /** 3-D Secure for cards: never, when the request asks (sandbox), or always. */
     threeDSecure: optional(oneOf(['off', 'asked', 'always']), 'asked'),
-    /** Every card of the simulator takes part in 3-D Secure, without a wish of the request. */
+    /** Every card takes part in 3-D Secure at the simulator, as with customParameters[3DS2_enrolled]=true. */
     simulatorEnrols: optional(flag, false),
-    /** Schemes of apps that shopperResultUrl may have. */
+    /** Schemes of apps that shopperResultUrl may have beside https. */
     appSchemes: optional(listOf(appScheme), []),
     /** When authentication cannot be had: authorize without a liability shift, or refuse. */
     withoutAuthentication: optional(oneOf(['authorize', 'refuse']), 'authorize'),
