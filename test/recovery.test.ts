@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { systemClock } from '../src/clock.ts'
+import { systemClock, systemRandom } from '../src/clock.ts'
 import type { Connector, Operation, Reply } from '../src/connectors/connector.ts'
 import type { Message } from '../src/connectors/iso8583/codec.ts'
 import type { Gateway } from '../src/gateway.ts'
@@ -12,7 +12,7 @@ import { carryOut } from '../src/payments/carryOut.ts'
 import { examine } from '../src/payments/doctor.ts'
 import { findPayment } from '../src/payments/store/read.ts'
 import { answerLane, writePatienceSeconds } from '../src/payments/store/write.ts'
-import { eventually, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
 import { answerAll, type Peer, startPeer } from './support/peer.ts'
 
@@ -165,6 +165,8 @@ describe('an operation without an answer', () => {
     const { amount, currency } = payment
     const parts = {
       clock: systemClock,
+      random: systemRandom,
+      keys: testKeys,
       build: 'test',
       log: { warn() {}, info() {} },
       directory: { businessTime: systemClock.real },

@@ -43,7 +43,9 @@ export const mutants: readonly Mutant[] = [
 
   // Write, call, write.
   { name: 'an approval that came too late is not reversed', file: 'src/payments/carryOut.ts', tests: ['recovery'],
-    find: 'if (ours.approved && !theirs!.approved) {', instead: 'if (ours.approved && !theirs!.approved && false) {' },
+    find: 'if (goesBack && (await', instead: 'if (false && (await' },
+  { name: 'a late approval goes back as often as it is heard of', file: 'src/payments/store/lateApprovals.ts', tests: ['lateMoney'],
+    find: 'on conflict do nothing returning', instead: 'on conflict (merchant_id, payment_id) do update set heard_at = excluded.heard_at, acknowledged_at = null returning' },
   { name: 'refunds look at a chain that others change', file: 'src/payments/store/read.ts', tests: ['money'],
     find: "'select 1 from payments where merchant_id = $1 and id = $2 for update'", instead: "'select 1 from payments where merchant_id = $1 and id = $2'" },
   { name: 'what the rules refused is carried out by recovery', file: 'src/payments/backoffice.ts', tests: ['recovery'],
@@ -94,8 +96,10 @@ export const mutants: readonly Mutant[] = [
     find: 'Math.max(0, ...[...connectors.values()].map(({ answerWithinSeconds }) => answerWithinSeconds)) + orphanSlackSeconds', instead: '5' },
   { name: 'a payment that timed out is not reversed', file: 'src/payments/recover.ts', tests: ['recovery'],
     find: "followUp: { kind: 'reverse', dueAt: gateway.clock.real() } }))", instead: '}))' },
-  { name: 'a reversal is sent once only', file: 'src/payments/recover.ts', tests: ['acquirerFaults'],
-    find: "  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }\n  gateway.log.info", instead: '  gateway.log.info' },
+  { name: 'a refused reversal counts as made', file: 'src/payments/recover.ts', tests: ['lateMoney'],
+    find: "reply.kind === 'answer' && isApproved(results[reply.result].outcome)", instead: "reply.kind === 'answer'" },
+  { name: 'a reversal is sent once only', file: 'src/payments/recover.ts', tests: ['acquirerFaults', 'lateMoney'],
+    find: 'if (!isTakenBack(reply)) return againLater(gateway, item, reply)', instead: 'if (!isTakenBack(reply)) againLater(gateway, item, reply)'},
   { name: 'a hold that recovery closes is sent to the issuer', file: 'src/payments/recover.ts', tests: ['recovery'],
     find: "const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))", instead: 'const reply = await askAgain(connector, operation, how)' },
   { name: 'an answered payment stays under way', file: 'src/payments/store/write.ts', tests: ['money'],
@@ -134,9 +138,9 @@ export const mutants: readonly Mutant[] = [
     find: '`${path}\\n${key}`', instead: '`${key}`' },
 
   // Shoppers who leave and come back.
-  { name: 'a continuation is taken after its deadline', file: 'src/payments/redirects/store.ts', tests: ['redirects'],
+  { name: 'a continuation is taken after its deadline', file: 'src/payments/redirects/store.ts', tests: ['redirects', 'lateMoney'],
     find: ' and (deadline <= $4) = $6', instead: ' and $4::timestamptz is not null and $6::boolean is not null' },
-  { name: 'notices that come late are ignored', file: 'src/payments/redirects/late.ts', tests: ['redirects'],
+  { name: 'notices that come late are ignored', file: 'src/payments/redirects/late.ts', tests: ['redirects', 'lateMoney'],
     find: "if (reply.kind === 'answer') await takeLateReply", instead: "if (reply.kind === 'redirect') await takeLateReply" },
   { name: 'recovery does not stand back for a shopper', file: 'src/payments/redirects/store.ts', tests: ['redirects'],
     find: "delete from due_work where kind = 'recover' and merchant_id = $1 and subject_id = $2)", instead: "delete from due_work where kind = 'nothing' and merchant_id = $1 and subject_id = $2)" },
@@ -153,7 +157,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'the wallet’s amount is not looked at', file: 'src/connectors/wallet/paypal.ts', tests: ['redirectMethods'],
     find: 'amount: confirmed ? Number(whole) * 100 + Number(cents ?? 0) : operation.amount', instead: 'amount: operation.amount' },
   { name: 'the bank’s amount is not looked at', file: 'src/connectors/transfer.ts', tests: ['redirectMethods'],
-    find: 'amount: confirmed,', instead: 'amount: confirmed && amount,' },
+    find: '    ...came,', instead: '    ...came,\n    amount: came.amount && amount,' },
 
   // The way to an acquirer.
   { name: 'the next acquirer is asked though the first may have heard', file: 'src/connectors/routing.ts', tests: ['acquirerRouting'],
@@ -174,7 +178,7 @@ export const mutants: readonly Mutant[] = [
     find: "${fields.get(7) ?? ''} ${(fields.get(41) ?? '').trim()}", instead: "${fields.get(7) ?? ''}" },
   { name: 'a lost line counts as nothing sent', file: 'src/connectors/iso8583/line.ts', tests: ['acquirerLink'],
     find: "settle({ kind: 'unknown', why: 'the line was lost before the answer came' })", instead: "settle({ kind: 'notSent', why: 'the line was lost before the answer came' })" },
-  { name: 'yen go out in hundredths', file: 'src/connectors/iso8583/minorUnits.ts', tests: ['iso8583'],
+  { name: 'yen go out in hundredths', file: 'src/connectors/minorUnits.ts', tests: ['iso8583'],
     find: 'return amount % divisor === 0n ? amount / divisor', instead: 'return amount % divisor === 0n ? amount' },
   { name: 'two processes have one terminal', file: 'src/terminals/store.ts', tests: ['terminals'],
     find: 'and (leased_by = $3 or leased_until is null or leased_until < $4)', instead: 'and $4::timestamptz is not null' },

@@ -8,10 +8,10 @@ import { results } from '../contract/results/results.ts'
 import { hasDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
 import { keyedHash } from '../vault/keys.ts'
+import { pendingAnswers } from './announced.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
 import type { Answered, Payment } from './payment.ts'
-import { heldAnswer } from './redirects/hold.ts'
 import { findChain, findKeyOwner, findPayment } from './store/read.ts'
 import { type RequestKey, wasAnnouncedPending } from './store/write.ts'
 
@@ -59,8 +59,8 @@ export async function awaitTwin(
       if (told !== 'capturing') return told
       if (late) return said(first)
     } else {
-      const held = first && (await heldAnswer(gateway, first))
-      if (held) return held
+      const given = first && (await pendingAnswers(gateway, [first])).get(first.id)
+      if (given !== undefined) return { outcome: 'pending', body: given }
       if (first && (late || (await isWaiting(gateway, first)))) return pendingRecord(gateway, first)
     }
     await wait(pause)
