@@ -7,6 +7,7 @@ import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
 import { hasDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
+import type { Channel } from '../merchants/directory.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { pendingAnswers } from './announced.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
@@ -21,15 +22,15 @@ export const keyHours = 72
 /** How long a twin waits beyond the time that the first request may wait for its connector. */
 const twinSlackSeconds = 5
 
-/** The key of a request, bound to its path, and a fingerprint of its body without the CVV. */
-export function requestKey(gateway: Gateway, path: string, key: string, form: Form): RequestKey {
+/** The key of a request, bound to its channel and its path, and a fingerprint of its body without the CVV. */
+export function requestKey(gateway: Gateway, { id }: Channel, path: string, key: string, form: Form): RequestKey {
   const body = form.pairs
     .filter(([name]) => name !== 'card.cvv')
     .map(pair => JSON.stringify(pair))
     .sort()
     .join('\n')
   return {
-    hash: keyedHash(gateway.keys, 'idempotency key', `${path}\n${key}`),
+    hash: keyedHash(gateway.keys, 'idempotency key', `${id}\n${path}\n${key}`),
     fingerprint: keyedHash(gateway.keys, 'request body', body),
   }
 }

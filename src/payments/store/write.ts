@@ -62,6 +62,7 @@ const paymentColumns = [
   'date',
   'bytea',
   'bytea',
+  'uuid',
 ]
 
 function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
@@ -99,22 +100,23 @@ function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
     sealedCard?.eraseAfter ?? null,
     key?.hash ?? null,
     key?.fingerprint ?? null,
+    payment.tokenId ?? null,
   ]
 }
 
 const insertPayments = perSize(
   size => `
   with given (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector, merchant_transaction_id,
-              received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint) as (values ${valuesList(paymentColumns, size)}),
+              received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint, token_id) as (values ${valuesList(paymentColumns, size)}),
   claimed as (
     insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
     select merchant_id, key_hash, fingerprint, id, recorded_at from given where key_hash is not null
     on conflict do nothing returning payment_id),
   stored as (
     insert into payments (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
-                          merchant_transaction_id, received_at, recorded_at, record)
+                          merchant_transaction_id, received_at, recorded_at, record, token_id)
     select merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
-           merchant_transaction_id, received_at, recorded_at, record
+           merchant_transaction_id, received_at, recorded_at, record, token_id
       from given where id is not null and (key_hash is null or id in (select payment_id from claimed))
     on conflict do nothing returning id),
   sealed as (
