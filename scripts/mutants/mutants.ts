@@ -135,7 +135,9 @@ export const mutants: readonly Mutant[] = [
   { name: 'a key pays twice', file: 'src/payments/store/write.ts', tests: ['money'],
     find: 'and (key_hash is null or id in (select payment_id from claimed))', instead: '' },
   { name: 'a key is one key on every path', file: 'src/payments/idempotency.ts', tests: ['scenarios'],
-    find: '`${path}\\n${key}`', instead: '`${key}`' },
+    find: '`${id}\\n${path}\\n${key}`', instead: '`${id}\\n${key}`' },
+  { name: 'two channels share a key', file: 'src/payments/idempotency.ts', tests: ['channels'],
+    find: '`${id}\\n${path}\\n${key}`', instead: '`${path}\\n${key}`' },
 
   // Shoppers who leave and come back.
   { name: 'a continuation is taken after its deadline', file: 'src/payments/redirects/store.ts', tests: ['redirects', 'lateMoney'],
@@ -218,10 +220,14 @@ export const mutants: readonly Mutant[] = [
   // Who may do what, and what is secret.
   { name: 'a revoked token is valid', file: 'src/merchants/directory.ts', tests: ['process'],
     find: '.filter(token => token.revokedAt === null)', instead: '' },
-  { name: 'one failure more is allowed', file: 'src/http/failures.ts', tests: ['limits'],
-    find: 'recent(key, now).length >= max', instead: 'recent(key, now).length > max' },
+  { name: 'one failure more is allowed', file: 'src/audit/failures.ts', tests: ['limits'],
+    find: '>= failuresMax[failure.kind]', instead: '> failuresMax[failure.kind]' },
+  { name: 'each process counts failures for itself', file: 'src/audit/failures.ts', tests: ['limits'],
+    find: 'open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > failuresMax[failure.kind])', instead: 'false' },
+  { name: 'a changed row of the audit is not seen', file: 'src/audit/chain.ts', tests: ['audit'],
+    find: 'if (!row.hash.equals(hashOf(keys, before, row)))', instead: 'if (!row.hash.equals(row.hash))' },
   { name: 'a token acts for every entity', file: 'src/http/authenticate.ts', tests: ['channels'],
-    find: '!gateway.directory.mayActFor(token, named)', instead: 'false' },
+    find: '!directory.mayActFor(token, named)', instead: 'false' },
   { name: 'old credentials are taken where they are off', file: 'src/http/authenticate.ts', tests: ['channels'],
     find: 'if (legacy && !merchant?.settings.legacyCredentials) return undefined', instead: '' },
   { name: 'secret values are named in errors', file: 'src/contract/form.ts', tests: ['parameters'],
