@@ -1,6 +1,7 @@
 // From the bytes of a form to checked parameters. Names stay flat, so that a hostile name is refused or stays data.
 // Two steps, because what is lenient depends on the channel, and the channel stands in the form: `readForm` splits, `checkForm` judges.
 
+import { type CardNumberRules, hasLongRun, maskCardNumbers } from './cardNumbers.ts'
 import { matches } from './formats.ts'
 import { type Group, type Known, lookup } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
@@ -19,6 +20,8 @@ export type Checked = {
   readonly errors: readonly ParameterError[]
   /** Names of malformed descriptive parameters that a lenient channel did without. */
   readonly dropped: readonly string[]
+  /** Names of parameters with a card number, or what passes for one, that was masked or kept. */
+  readonly numbered: readonly string[]
 }
 
 export const parametersMax = 2000
@@ -52,15 +55,19 @@ export function peek(form: Form, name: string): string | undefined {
   return last
 }
 
+/** Judges a form. With rules for card numbers they are looked for in every value that was accepted. */
+export type CheckForm = (form: Form, lenient: boolean, cardNumbers?: CardNumberRules) => Checked
+
 /** A judge for one kind of request: formats, conditions, required and refused parameters, all wrong ones named at once. */
-export function formChecker(kind: RequestKind): (form: Form, lenient: boolean) => Checked {
+export function formChecker(kind: RequestKind): CheckForm {
   const find = lookup(kind.groups as readonly Group[])
-  return (form, lenient) => {
+  return (form, lenient, cardNumbers) => {
     const values = new Map<string, string>()
     const known = new Map<string, Known>()
     const errors: ParameterError[] = []
     const dropped: string[] = []
-    const judge = { values, known, errors, dropped, lenient, broken: form.broken }
+    const numbered: string[] = []
+    const judge = { values, known, errors, dropped, numbered, lenient, cardNumbers, broken: form.broken }
     for (const [name, value] of form.pairs) {
       const row = find(name)
       if (row) take(judge, row, value)
@@ -73,7 +80,7 @@ export function formChecker(kind: RequestKind): (form: Form, lenient: boolean) =
     }
     checkIndexes(judge)
     checkConditions(judge)
-    return { values, known, errors, dropped }
+    return { values, known, errors, dropped, numbered }
   }
 }
 
@@ -82,7 +89,9 @@ type Judge = {
   readonly known: Map<string, Known>
   readonly errors: ParameterError[]
   readonly dropped: string[]
+  readonly numbered: string[]
   readonly lenient: boolean
+  readonly cardNumbers: CardNumberRules | undefined
   readonly broken: ReadonlySet<string>
 }
 
@@ -101,10 +110,36 @@ function take(judge: Judge, row: Known, sent: string): void {
     else errors.push(parameterError(row, sent, wrong))
     return
   }
+  const kept = withoutCardNumber(judge, row, value)
+  if (!kept) return
+  value = kept.value
   if (parameter.truncate !== undefined && value.length > parameter.truncate)
     value = [...value].slice(0, parameter.truncate).join('')
-  values.set(name, value)
-  known.set(name, row)
+  values.set(kept.row.name, value)
+  known.set(kept.row.name, kept.row)
+}
+
+/** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key. */
+function withoutCardNumber(
+  { cardNumbers, errors, numbered }: Judge,
+  row: Known,
+  value: string,
+): { readonly row: Known; readonly value: string } | undefined {
+  const asSent = { row, value }
+  const { name, path, parameter } = row
+  if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
+  if (!hasLongRun(value) && !hasLongRun(name)) return asSent
+  const masked = { name: maskCardNumbers(name), value: maskCardNumbers(value) }
+  if (masked.name === name && masked.value === value) return asSent
+  const treatment = parameter.cardNumbers === 'byChance' ? cardNumbers.inIdentifiers : cardNumbers.inTexts
+  if (treatment === 'refuse') {
+    errors.push({ name: masked.name, message: 'must not hold a card number' })
+    return undefined
+  }
+  numbered.push(masked.name)
+  if (treatment === 'keep') return asSent
+  const maskedPath = parameter.key ? path.with(-1, maskCardNumbers(String(path.at(-1)))) : path
+  return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }
 }
 
 function ruleBroken({ row, parameter }: Known, value: string, lenient: boolean): string | undefined {
@@ -127,7 +162,7 @@ const mended = (row: string, value: string) =>
   row === 'createRegistration' && Object.hasOwn(booleans, value) ? booleans[value]! : value
 
 function parameterError({ name, row, parameter }: Known, value: string, message: string): ParameterError {
-  const safe = !parameter.secret && !row.endsWith('[name]') && !/[0-9](?:[ -]?[0-9]){11}/.test(value) && value.length <= 255
+  const safe = !parameter.secret && !row.endsWith('[name]') && !hasLongRun(value) && value.length <= 255
   return safe ? { name, value, message } : { name, message }
 }
 

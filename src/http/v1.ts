@@ -1,13 +1,14 @@
 // The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
 
 import { brandsOf } from '../connectors/index.ts'
-import { type Checked, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
+import { type CheckForm, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
 import { emptyNested, type Nested } from '../contract/nested.ts'
 import { requests } from '../contract/requests.ts'
 import { catalogue } from '../contract/results/catalogue.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { cardNumberRules } from '../merchants/settings.ts'
 import { chooseAuthentication } from '../payments/authenticate.ts'
 import { followUp } from '../payments/backoffice.ts'
 import type { Said } from '../payments/carryOut.ts'
@@ -72,16 +73,18 @@ export function v1(gateway: Gateway): V1 {
     request: Request,
     { form, caller }: { form: Form; caller: Caller },
     channel: Channel | undefined,
-    judge: (form: Form, lenient: boolean) => Checked,
+    judge: CheckForm,
   ): PaymentRequest | Answer {
     if (!channel)
       return wrong(request, form, caller, 'entityTooBroad', [
         { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
       ])
-    const checked = judge(form, channel.settings.lenient)
+    const checked = judge(form, channel.settings.lenient, cardNumberRules(channel.settings))
     if (checked.errors.length > 0) return wrong(request, form, caller, 'invalidParameter', checked.errors)
     if (checked.dropped.length > 0)
       gateway.log.info({ entityId: channel.id, names: checked.dropped }, 'malformed descriptive parameters were dropped')
+    if (checked.numbered.length > 0)
+      gateway.log.warn({ entityId: channel.id, names: checked.numbered }, 'card numbers, or what passes for them, stood in texts')
     const key = request.headers['idempotency-key']
     if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
       return wrong(request, form, caller, 'invalidParameter', [
@@ -136,10 +139,7 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the query of a GET and finds the caller. */
-  function admitRead(
-    request: Request,
-    judge: (form: Form, lenient: boolean) => Checked,
-  ): { caller: Caller; values: ReadonlyMap<string, string> } | Answer {
+  function admitRead(request: Request, judge: CheckForm): { caller: Caller; values: ReadonlyMap<string, string> } | Answer {
     const form = readForm(request.query)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
@@ -204,7 +204,7 @@ export function v1(gateway: Gateway): V1 {
       if (!('caller' in admitted)) return admitted
       const { entityId, merchantId, entity } = admitted.caller
       if (!reads.allowed(id, limitOf(entity), gateway.clock.real()))
-        return told(gateway, request, 429, 'tooManyReads', { entityId, more: { id } })
+        return told(gateway, request, 429, 'tooManyReads', { entityId, ...(isId(id) && { more: { id } }) })
       const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
       return payment
         ? json(200, currentRecord(gateway, payment))

@@ -1,5 +1,7 @@
 // What can be set for a merchant and for a channel, with defaults. Settings come from seed files and later from people: each bad one is named.
 
+import { type CardNumberRules, type Treatment, treatments } from '../contract/cardNumbers.ts'
+
 export type OutcomeRule = {
   /** All that is given must match. */
   readonly match: {
@@ -59,6 +61,10 @@ export type ChannelSettings = {
   /** Absent = on for strict channels, off for lenient ones. */
   readonly refuseExpiredCards?: boolean
   readonly requireCvv: boolean
+  /** What becomes of a card number in a text. Absent = refused on strict channels, masked on lenient ones. */
+  readonly cardNumbersInTexts?: Treatment
+  /** The same for identifiers, which pass for card numbers by chance. */
+  readonly cardNumbersInIdentifiers: Treatment
   /** Status reads of one payment in a minute; 0 = no limit. */
   readonly statusReadsPerMinute: number
   readonly simulatorRules: readonly OutcomeRule[]
@@ -90,6 +96,7 @@ export class SettingsError extends Error {}
 
 type Check = (value: unknown) => boolean
 const isBoolean: Check = value => typeof value === 'boolean'
+const isTreatment: Check = value => treatments.some(treatment => treatment === value)
 const isWordList: Check = value =>
   Array.isArray(value) && value.every(word => typeof word === 'string' && /^[A-Za-z0-9_]+$/.test(word))
 const isRuleList: Check = value =>
@@ -179,6 +186,8 @@ export const channelSettings: Rows = {
   },
   refuseExpiredCards: { check: isBoolean, rule: 'must be true or false' },
   requireCvv: { default: true, check: isBoolean, rule: 'must be true or false' },
+  cardNumbersInTexts: { check: isTreatment, rule: `must be one of ${treatments.join(', ')}` },
+  cardNumbersInIdentifiers: { default: 'keep', check: isTreatment, rule: `must be one of ${treatments.join(', ')}` },
   statusReadsPerMinute: {
     default: 0,
     check: value => Number.isInteger(value) && (value as number) >= 0,
@@ -222,6 +231,12 @@ export const merchantSettings: Rows = {
   legacyCredentials: { default: false, check: isBoolean, rule: 'must be true or false' },
   channelDispatching: { default: [], check: isDispatching, rule: 'must be a list of {channel, brands, currencies}' },
 }
+
+/** How a channel has card numbers treated that stand where none belongs. */
+export const cardNumberRules = ({ lenient, cardNumbersInTexts, cardNumbersInIdentifiers }: ChannelSettings): CardNumberRules => ({
+  inTexts: cardNumbersInTexts ?? (lenient ? 'mask' : 'refuse'),
+  inIdentifiers: cardNumbersInIdentifiers,
+})
 
 /** Fills in the defaults; throws SettingsError naming the first setting that is unknown or malformed. */
 export function readSettings<Settings>(rows: Rows, given: Readonly<Record<string, unknown>>, owner: string): Settings {
