@@ -7,9 +7,10 @@ import { join, resolve } from 'node:path'
 import { type DirectorySettings, type Partners, readDirectoryFile, readWalletFile } from './connectors/partners.ts'
 import { type RedirectMethod, readRedirectMethods } from './connectors/redirectMethods.ts'
 import type { WalletSettings } from './connectors/wallet/paypal.ts'
+import { OperatorError } from './errors.ts'
 import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
-import { KeyError, type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
+import { type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
 
 export type Config = {
   readonly mode: 'sandbox' | 'live'
@@ -35,8 +36,8 @@ export type Config = {
   readonly directories: Partners<DirectorySettings>
   readonly acquirersFile?: string
   readonly riskRulesFile?: string
-  /** Keys are read or made last, when DATA_DIR is ours. */
-  keys(random: () => Buffer): Keys
+  /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */
+  keys(random?: () => Buffer): Keys
 }
 
 // A sandbox calls receivers on the same machine or network. Link-local addresses, where clouds keep their credentials, are not among them.
@@ -45,9 +46,7 @@ const ownMethodsFile = new URL('./connectors/redirectMethods.json', import.meta.
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** All that is wrong with the environment, a line each. */
-export class ConfigError extends Error {}
-
+/** Throws an OperatorError with all that is wrong with the environment, a line each. */
 export function readConfig(environment: Environment, projectFolder: string): Config {
   const wrong: string[] = []
   const setting = (name: string) => (environment[name] === '' ? undefined : environment[name])
@@ -139,7 +138,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const givenMethods = parsed('REDIRECT_METHODS_FILE', readRedirectMethods, [])
   const wallets = parsed('WALLET_FILE', readWalletFile, {})
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
-  if (wrong.length > 0) throw new ConfigError(wrong.join('\n'))
+  if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
 
   return {
     mode,
@@ -170,20 +169,20 @@ function readKeys(
   setting: (name: string) => string | undefined,
   mode: Config['mode'],
   dataDir: string,
-  random: () => Buffer,
+  random: (() => Buffer) | undefined,
 ): Keys {
   const text = (name: string, sandboxName: string): { text: string; source: string } => {
     const path = setting(`${name}_FILE`)
     if (path !== undefined) return { text: readKeyFile(path, `${name}_FILE`), source: `${name}_FILE (${path})` }
     const given = setting(name)
     if (given !== undefined) return { text: given, source: name }
-    if (mode === 'live') throw new KeyError(`${name}_FILE is required in live mode.`)
+    if (mode === 'live') throw new OperatorError(`${name}_FILE is required in live mode.`)
     return { text: sandboxKey(dataDir, sandboxName, random), source: `the key file ${join(dataDir, 'keys', sandboxName)}` }
   }
   const seal = text('SEAL_KEY', 'seal.key')
   const lookup = text('LOOKUP_KEY', 'lookup.key')
   const sealKeys = parseKeys(seal.text, seal.source)
-  if (sealKeys.length === 0) throw new KeyError(`${seal.source} is empty.`)
+  if (sealKeys.length === 0) throw new OperatorError(`${seal.source} is empty.`)
   return makeKeys(sealKeys, parseKey(lookup.text, lookup.source))
 }
 

@@ -4,29 +4,21 @@
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import { systemClock, systemRandom } from './clock.ts'
-import { ConfigError, readConfig } from './config.ts'
-import { FolderError } from './database/folder.ts'
-import { MigrationError } from './database/migrate.ts'
+import { readConfig } from './config.ts'
 import { markRunning } from './database/running.ts'
+import { errorText } from './errors.ts'
 import { makeLog } from './log.ts'
-import { SeedError } from './merchants/seed.ts'
-import { RiskRulesError } from './risk/rules.ts'
 import { openDatabase, prepareDatabase } from './start/database.ts'
 import { startGateway } from './start/gateway.ts'
 import { writeWelcome } from './start/welcome.ts'
 import { startWorkers } from './start/workers.ts'
-import { KeyError } from './vault/keys.ts'
 
 const projectFolder = fileURLToPath(new URL('..', import.meta.url))
-
-/** Mistakes that people can mend are told in a sentence; everything else with its stack. */
-const expected = [ConfigError, FolderError, MigrationError, SeedError, KeyError, RiskRulesError]
 
 try {
   await (cluster.isPrimary ? main() : startWorkers.worker(projectFolder))
 } catch (error) {
-  const known = expected.some(kind => error instanceof kind) || isPortError(error)
-  process.stderr.write(`${known ? `Tollgate cannot start.\n${sentence(error as Error)}` : (error as Error).stack}\n`)
+  process.stderr.write(`Tollgate cannot start.\n${errorText(error)}\n`)
   process.exitCode = 1
   setTimeout(() => process.exit(1), 500).unref()
 }
@@ -78,16 +70,4 @@ function signalled(): Promise<string> {
       })
     }
   })
-}
-
-function isPortError(error: unknown): boolean {
-  return ['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL'].includes(String((error as { code?: string }).code))
-}
-
-function sentence(error: Error & { code?: string; port?: number; address?: string }): string {
-  if (error.code === 'EADDRINUSE')
-    return `Port ${error.port} is taken on ${error.address}: stop what uses it, or choose another with PORT.`
-  if (error.code === 'EACCES') return `Port ${error.port} may not be used by this user: choose one above 1023 with PORT.`
-  if (error.code === 'EADDRNOTAVAIL') return `HOST ${error.address} is not an address of this machine.`
-  return error.message
 }

@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Asked } from '../src/connectors/connector.ts'
 import { routeOf } from '../src/connectors/routing.ts'
+import { OperatorError } from '../src/errors.ts'
 import { readSeed, type Seed } from '../src/merchants/seed.ts'
-import { channelSettings, readSettings, SettingsError } from '../src/merchants/settings.ts'
+import { channelSettings, readSettings } from '../src/merchants/settings.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { sandboxSeed } from '../src/start/database.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
@@ -57,7 +58,7 @@ describe('routes', () => {
   })
   it('a malformed route is refused with the settings', () => {
     for (const route of [{}, { acquirers: [] }, { acquirers: ['a'], bins: ['x'] }, { acquirers: ['a'], other: 1 }]) {
-      assert.throws(() => readSettings(channelSettings, { routes: [route] }, 'test'), SettingsError)
+      assert.throws(() => readSettings(channelSettings, { routes: [route] }, 'test'), OperatorError)
     }
   })
 })

@@ -1,15 +1,13 @@
 // The gateway as a process: started twice, beside another, on a taken port, killed in the middle of payments, stopped by Ctrl-C.
 
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { promisify } from 'node:util'
 import { eventually, type Fields } from './support/gateway.ts'
-import { project, type Started, startProcess } from './support/process.ts'
+import { commandLine, project, type Started, startProcess } from './support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-process-'))
 const running = new Set<Started>()
@@ -56,18 +54,7 @@ async function read({ sandbox }: Started, id: string): Promise<{ status: number;
   return { status: response.status, code: result.code }
 }
 
-/** The command line, with its exit code. */
-async function tollgate(dataDir: string, ...words: string[]): Promise<{ code: number; out: string }> {
-  try {
-    const { stdout } = await promisify(execFile)(join(project, 'bin/tollgate'), words, {
-      env: { ...process.env, DATA_DIR: dataDir },
-    })
-    return { code: 0, out: stdout }
-  } catch (error) {
-    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string }
-    return { code, out: stdout + stderr }
-  }
-}
+const tollgate = (dataDir: string, ...words: string[]) => commandLine({ DATA_DIR: dataDir }, ...words)
 
 const refused = async (environment: Record<string, string>): Promise<string> => {
   const failed = await start(environment).then(

@@ -7,13 +7,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { ConfigError, readConfig } from '../src/config.ts'
+import { readConfig } from '../src/config.ts'
 import type { Operation } from '../src/connectors/connector.ts'
-import { PartnerError, readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
-import { RedirectMethodError, readRedirectMethods } from '../src/connectors/redirectMethods.ts'
+import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
+import { readRedirectMethods } from '../src/connectors/redirectMethods.ts'
 import { NotSent, type Transport } from '../src/connectors/transport.ts'
 import { followUp, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
 import { wallet } from '../src/connectors/wallet/paypal.ts'
+import { OperatorError } from '../src/errors.ts'
 import { channelSettings, readSettings } from '../src/merchants/settings.ts'
 import { merchantOfTail, merchantTail } from '../src/merchants/tail.ts'
 import { html } from '../src/pages/html.ts'
@@ -162,9 +163,9 @@ describe('the files of redirect methods and partners', () => {
       assert.throws(
         () => readRedirectMethods(changed(change), 'file'),
         (error: Error) =>
-          error instanceof RedirectMethodError && error.message.includes('SOFORTUEBERWEISUNG') && error.message.includes(name),
+          error instanceof OperatorError && error.message.includes('SOFORTUEBERWEISUNG') && error.message.includes(name),
       )
-    assert.throws(() => readRedirectMethods('{', 'file'), RedirectMethodError)
+    assert.throws(() => readRedirectMethods('{', 'file'), OperatorError)
   })
   it('wallet and directory files are checked without telling their secrets', () => {
     const live = {
@@ -180,15 +181,15 @@ describe('the files of redirect methods and partners', () => {
     ])
       assert.throws(
         () => readWalletFile(JSON.stringify(bad), 'f'),
-        (error: Error) => error instanceof PartnerError && !error.message.includes('geheim'),
+        (error: Error) => error instanceof OperatorError && !error.message.includes('geheim'),
       )
-    assert.throws(() => readDirectoryFile(JSON.stringify({ live: { url: 'https://ds.example' } }), 'f'), PartnerError)
+    assert.throws(() => readDirectoryFile(JSON.stringify({ live: { url: 'https://ds.example' } }), 'f'), OperatorError)
   })
   it('a bad file keeps the gateway from starting', () => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-methods-'))
     const path = join(folder, 'methods.json')
     writeFileSync(path, '{"X1":{"fields":{}}}')
-    assert.throws(() => readConfig({ REDIRECT_METHODS_FILE: path }, folder), ConfigError)
+    assert.throws(() => readConfig({ REDIRECT_METHODS_FILE: path }, folder), OperatorError)
     rmSync(folder, { recursive: true })
   })
 })

@@ -7,10 +7,11 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { systemRandom, timeOrderedId } from '../src/clock.ts'
 import { results } from '../src/contract/results/results.ts'
+import { OperatorError } from '../src/errors.ts'
 import { readSeed, type Seed } from '../src/merchants/seed.ts'
 import { factsOf, type Screened, velocitiesOf } from '../src/risk/facts.ts'
 import { judge } from '../src/risk/judge.ts'
-import { RiskRulesError, type RuleSet, readRiskRules } from '../src/risk/rules.ts'
+import { type RuleSet, readRiskRules } from '../src/risk/rules.ts'
 import { countAttempt } from '../src/risk/store.ts'
 import { sandboxSeed } from '../src/start/database.ts'
 import { type TestGateway, testGateway } from './support/gateway.ts'
@@ -109,7 +110,7 @@ describe('rules', () => {
       })
       assert.fail('it was read')
     } catch (error) {
-      assert.ok(error instanceof RiskRulesError)
+      assert.ok(error instanceof OperatorError)
       for (const part of [
         'whenBroken',
         'rules\\[0\\] needs one of',

@@ -32,26 +32,27 @@ const everything = [...sources, ...sourcesIn('test'), ...sourcesIn('scripts')]
 const mayImport: Readonly<Record<string, string>> = {
   contract: '',
   clock: '',
+  errors: '',
   log: 'contract gateway',
-  database: '',
-  vault: 'clock database',
-  config: 'log vault events connectors',
+  database: 'errors',
+  vault: 'clock database errors',
+  config: 'log vault events connectors errors',
   metrics: 'events gateway',
-  merchants: 'clock contract database vault',
-  connectors: 'clock contract merchants', // of clock types only
+  merchants: 'clock contract database vault errors',
+  connectors: 'clock contract merchants errors', // of clock types only
   simulators: 'contract merchants connectors pages', // of pages the frame and the languages
   gateway: 'clock connectors database merchants payments risk vault events metrics', // types only
   due: 'clock contract database merchants gateway',
-  risk: 'contract database merchants vault gateway',
+  risk: 'contract database merchants vault gateway errors',
   terminals: 'clock connectors database',
   events: 'clock contract database merchants vault gateway due payments log',
   payments: 'clock contract database merchants vault gateway due connectors events risk',
   pages: 'clock contract merchants vault gateway connectors payments http', // of http types only
   http: 'clock connectors contract database merchants vault gateway due events payments pages',
   start:
-    'clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics',
-  cli: 'clock config connectors contract database merchants vault gateway due payments events simulators start',
-  main: 'clock config database merchants risk vault log start',
+    'clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics errors',
+  cli: 'clock config connectors contract database merchants vault gateway due payments events simulators start errors',
+  main: 'clock config database errors log start',
 }
 
 // Where SQL may stand: the stores, the runner of migrations and what opens the database.

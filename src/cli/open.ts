@@ -4,14 +4,15 @@
 import { lookup } from 'node:dns/promises'
 import { fileURLToPath } from 'node:url'
 import { type Clock, type Random, systemClock, systemRandom } from '../clock.ts'
-import { type Config, ConfigError, readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { connect, type Database } from '../database/connect.ts'
 import { runningEmbedded } from '../database/find.ts'
+import { errorText, OperatorError } from '../errors.ts'
 import type { Egress } from '../events/address.ts'
 import { type Caller, caller } from '../events/call.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
-import { SeedError } from '../merchants/seed.ts'
-import { checkKeys, KeyError, type Keys } from '../vault/keys.ts'
+import { compareKeys, type Keys } from '../vault/keys.ts'
+import { readProofs } from '../vault/store.ts'
 
 export type Opened = {
   readonly config: Config
@@ -32,29 +33,35 @@ export async function open(): Promise<Opened> {
   const config = readConfig(process.env, projectFolder)
   const connection = config.databaseUrl !== undefined ? { connectionString: config.databaseUrl } : runningEmbedded(config.dataDir)
   if (!connection)
-    throw new ConfigError(`No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`)
-  const keys = config.keys(() => systemRandom.bytes(32))
+    throw new OperatorError(`No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`)
   const database = connect(connection, () => {})
-  await checkKeys(database.work, keys)
-  const directory = await openDirectory(database, keys, systemClock, () => {})
-  return {
-    config,
-    keys,
-    database,
-    directory,
-    clock: systemClock,
-    random: systemRandom,
-    egress: config.egress,
-    call: caller(config.egress, name => lookup(name, { all: true })),
-    async close() {
-      await directory.close()
-      await database.close()
-    },
+  try {
+    const proofs = await readProofs(database.work).catch((error: Error) =>
+      refuse(`The database cannot be reached: ${error.message}.`),
+    )
+    if (proofs.length === 0) refuse('No gateway has used this database yet: start one on it first.')
+    const keys = config.keys()
+    compareKeys(proofs, keys)
+    const directory = await openDirectory(database, keys, systemClock, () => {})
+    return {
+      config,
+      keys,
+      database,
+      directory,
+      clock: systemClock,
+      random: systemRandom,
+      egress: config.egress,
+      call: caller(config.egress, name => lookup(name, { all: true })),
+      async close() {
+        await directory.close()
+        await database.close()
+      },
+    }
+  } catch (error) {
+    await database.close()
+    throw error
   }
 }
-
-// What people can mend is told in its sentence, without a stack.
-const expected = [ConfigError, SeedError, KeyError]
 
 /** Opens, works, closes. */
 export async function withOpened(work: (opened: Opened) => Promise<void>): Promise<void> {
@@ -72,15 +79,14 @@ export async function told(work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
-    if (!expected.some(kind => error instanceof kind)) throw error
-    process.stderr.write(`${(error as Error).message}\n`)
+    process.stderr.write(`${errorText(error)}\n`)
     process.exitCode = 1
   }
 }
 
 /** Ends the command with a sentence. */
 export function refuse(sentence: string): never {
-  throw new ConfigError(sentence)
+  throw new OperatorError(sentence)
 }
 
 /** Rows in columns, the first row being the heading. */

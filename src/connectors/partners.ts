@@ -1,15 +1,13 @@
 // Who stands on the other side outside the sandbox: the wallet's endpoints and credentials, and the directory server of 3-D Secure, from files that
 // only the gateway's user may read.
 
+import { OperatorError } from '../errors.ts'
 import type { Mode } from './connector.ts'
 import type { Requestor } from './threeDSecure/build.ts'
 import type { WalletSettings } from './wallet/paypal.ts'
 
 export type DirectorySettings = { readonly url: string; readonly requestor: Requestor }
 export type Partners<Settings> = Readonly<Partial<Record<Exclude<Mode, 'internal'>, Settings>>>
-
-/** A file that cannot be, in words for whoever wrote it. It never repeats a value. */
-export class PartnerError extends Error {}
 
 export const readWalletFile = (text: string, source: string): Partners<WalletSettings> =>
   read(text, source, settings => {
@@ -46,12 +44,12 @@ function read<Settings>(text: string, source: string, wrong: (settings: object) 
   try {
     given = JSON.parse(text)
   } catch {
-    throw new PartnerError(`${source} is not JSON.`)
+    throw new OperatorError(`${source} is not JSON.`)
   }
   for (const [mode, settings] of Object.entries(given)) {
-    if (mode !== 'external' && mode !== 'live') throw new PartnerError(`${source}: ${mode} must be external or live.`)
+    if (mode !== 'external' && mode !== 'live') throw new OperatorError(`${source}: ${mode} must be external or live.`)
     const rule = typeof settings === 'object' && settings !== null ? wrong(settings) : 'must be a map'
-    if (rule) throw new PartnerError(`${source}: ${mode} ${rule}.`)
+    if (rule) throw new OperatorError(`${source}: ${mode} ${rule}.`)
   }
   return given as Partners<Settings>
 }

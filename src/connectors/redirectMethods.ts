@@ -2,6 +2,7 @@
 // side's words mean. docs/reference/redirects.md describes the file; connectors/redirectMethods.json is the one that comes with the gateway.
 
 import { resultOfCode } from '../contract/results/results.ts'
+import { OperatorError } from '../errors.ts'
 import type { Mode, OperationType } from './connector.ts'
 
 export type Endpoints = {
@@ -28,22 +29,19 @@ export type RedirectMethod = {
   readonly statuses: Readonly<Record<string, string>>
 }
 
-/** A file that cannot be, in words for whoever wrote it. */
-export class RedirectMethodError extends Error {}
-
-/** Reads the file's text; throws RedirectMethodError naming the brand and what is wrong with it. */
+/** Reads the file's text; throws OperatorError naming the brand and what is wrong with it. */
 export function readRedirectMethods(text: string, source: string): RedirectMethod[] {
   let given: Record<string, Record<string, unknown>>
   try {
     given = JSON.parse(text)
   } catch (error) {
-    throw new RedirectMethodError(`${source} is not JSON: ${(error as Error).message}`)
+    throw new OperatorError(`${source} is not JSON: ${(error as Error).message}`)
   }
   return Object.entries(given).map(([brand, row]) => {
     for (const [name, { fits, rule }] of Object.entries(rules))
-      if (!fits(name === 'brand' ? brand : row[name])) throw new RedirectMethodError(`${source}: ${brand}.${name} ${rule}.`)
+      if (!fits(name === 'brand' ? brand : row[name])) throw new OperatorError(`${source}: ${brand}.${name} ${rule}.`)
     const unknown = Object.keys(row).filter(name => !(name in rules))
-    if (unknown.length > 0) throw new RedirectMethodError(`${source}: ${brand} has no setting ${unknown.join(', ')}.`)
+    if (unknown.length > 0) throw new OperatorError(`${source}: ${brand} has no setting ${unknown.join(', ')}.`)
     const { internal, external, live, ...rest } = row
     const endpoints = { ...(internal ? { internal } : {}), ...(external ? { external } : {}), ...(live ? { live } : {}) }
     return {

@@ -16,12 +16,11 @@ import {
 } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { OperatorError } from '../errors.ts'
 import { isSameProcess, processIdentity } from './running.ts'
 
 /** What people can mend themselves: the message is written for them and says which folder and what to do. */
-export class FolderError extends Error {
-  override name = 'FolderError'
-}
+export class FolderError extends OperatorError {}
 
 export type Claim = { release(): void }
 

@@ -3,12 +3,13 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
+import { OperatorError } from '../errors.ts'
 import { inTransaction } from './connect.ts'
 
 const folder = new URL('../../migrations/', import.meta.url)
 
 /** A migration that cannot be applied, in words for the operator. */
-export class MigrationError extends Error {}
+export class MigrationError extends OperatorError {}
 
 /** Applies what is missing and returns the names of what was applied. Several processes may call it at once. */
 export async function migrate(pool: pg.Pool, at: string): Promise<string[]> {

@@ -5,9 +5,10 @@ import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { type Clock, type Random, timeOrderedId } from '../clock.ts'
 import { inTransaction } from '../database/connect.ts'
+import { OperatorError } from '../errors.ts'
 import { type Keys, keyedHash } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
-import { channelSettings, merchantSettings, readSettings, SettingsError } from './settings.ts'
+import { channelSettings, merchantSettings, readSettings } from './settings.ts'
 import { announceChange, type EntityRow, readEntities, saveEntity, saveToken } from './store.ts'
 
 type SeedChannel = { id: string; name: string; settings?: Record<string, unknown> }
@@ -16,20 +17,17 @@ type SeedDivision = { id: string; name: string; merchants?: SeedMerchant[] }
 type SeedToken = { label?: string; entities: string[] } & ({ token: string } | { userId: string; password: string })
 export type Seed = { psp: { id: string; name: string }; divisions?: SeedDivision[]; tokens?: SeedToken[] }
 
-/** A seed file that cannot be applied; the message names what is wrong in it. Nothing was changed. */
-export class SeedError extends Error {}
-
 export function readSeed(path: string): Seed {
   let text: string
   try {
     text = readFileSync(path, 'utf8')
   } catch {
-    throw new SeedError(`The seed file ${path} cannot be read.`)
+    throw new OperatorError(`The seed file ${path} cannot be read.`)
   }
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new SeedError(`The seed file ${path} is not JSON: ${(error as Error).message}`)
+    throw new OperatorError(`The seed file ${path} is not JSON: ${(error as Error).message}`)
   }
 }
 
@@ -48,13 +46,15 @@ export async function applySeed(
     for (const entity of entities) {
       const before = there.get(entity.id)
       if (before && (before.kind !== entity.kind || before.parentId !== entity.parentId)) {
-        throw new SeedError(`${entity.kind} ${entity.id}: the id is taken by another ${before.kind}; an entity does not move.`)
+        throw new OperatorError(
+          `${entity.kind} ${entity.id}: the id is taken by another ${before.kind}; an entity does not move.`,
+        )
       }
       await saveEntity(db, entity, clock.real())
     }
     const known = new Map([...there.values(), ...entities].map(entity => [entity.id, entity]))
     for (const { sent, legacy, label, entities: ids } of tokens) {
-      for (const id of ids) if (!known.has(id)) throw new SeedError(`token ${label}: there is no entity ${id}.`)
+      for (const id of ids) if (!known.has(id)) throw new OperatorError(`token ${label}: there is no entity ${id}.`)
       const merchants = new Set(ids.map(id => known.get(id)!.merchantId))
       const merchantId = merchants.size === 1 ? [...merchants][0]! : null
       const hash = keyedHash(keys, 'token', sent)
@@ -73,16 +73,12 @@ function entitiesOf(seed: Seed): Omit<EntityRow, 'clockOffset'>[] {
   const rows: Omit<EntityRow, 'clockOffset'>[] = []
   const add = (kind: EntityRow['kind'], one: SeedChannel, parentId: string | null, merchantId: string | null) => {
     if (!/^[0-9a-f]{32}$/.test(String(one?.id)))
-      throw new SeedError(`${kind} ${one?.id}: id must be 32 lower-case hex characters.`)
-    if (typeof one.name !== 'string' || one.name === '') throw new SeedError(`${kind} ${one.id}: name is required.`)
-    if (rows.some(row => row.id === one.id)) throw new SeedError(`${kind} ${one.id}: the id stands twice in the file.`)
+      throw new OperatorError(`${kind} ${one?.id}: id must be 32 lower-case hex characters.`)
+    if (typeof one.name !== 'string' || one.name === '') throw new OperatorError(`${kind} ${one.id}: name is required.`)
+    if (rows.some(row => row.id === one.id)) throw new OperatorError(`${kind} ${one.id}: the id stands twice in the file.`)
     const settings = one.settings ?? {}
-    try {
-      if (kind === 'channel') readSettings(channelSettings, settings, `channel ${one.id}`)
-      if (kind === 'merchant') readSettings(merchantSettings, settings, `merchant ${one.id}`)
-    } catch (error) {
-      throw error instanceof SettingsError ? new SeedError(error.message) : error
-    }
+    if (kind === 'channel') readSettings(channelSettings, settings, `channel ${one.id}`)
+    if (kind === 'merchant') readSettings(merchantSettings, settings, `merchant ${one.id}`)
     rows.push({ id: one.id, kind, parentId, merchantId, name: one.name, settings })
   }
   add('psp', seed.psp, null, null)
@@ -100,14 +96,14 @@ function tokensOf(seed: Seed): { sent: string; legacy: boolean; label: string; e
   return (seed.tokens ?? []).map((token, at) => {
     const label = token.label ?? `token ${at + 1}`
     if (!Array.isArray(token.entities) || token.entities.length === 0)
-      throw new SeedError(`token ${label}: entities must name at least one entity.`)
+      throw new OperatorError(`token ${label}: entities must name at least one entity.`)
     if ('token' in token) {
       if (typeof token.token !== 'string' || token.token.length < 16)
-        throw new SeedError(`token ${label}: token must have at least 16 characters.`)
+        throw new OperatorError(`token ${label}: token must have at least 16 characters.`)
       return { sent: token.token, legacy: false, label, entities: token.entities }
     }
     if (typeof token.userId !== 'string' || typeof token.password !== 'string' || token.password.length < 8) {
-      throw new SeedError(`token ${label}: give a token, or userId and a password of at least 8 characters.`)
+      throw new OperatorError(`token ${label}: give a token, or userId and a password of at least 8 characters.`)
     }
     return { sent: legacyToken(token.userId, token.password), legacy: true, label, entities: token.entities }
   })

@@ -1,6 +1,7 @@
 // What can be set for a merchant and for a channel, with defaults. Settings come from seed files and later from people: each bad one is named.
 
 import { type CardNumberRules, type Treatment, treatments } from '../contract/cardNumbers.ts'
+import { OperatorError } from '../errors.ts'
 
 export type OutcomeRule = {
   /** All that is given must match. */
@@ -90,9 +91,6 @@ export type MerchantSettings = {
   /** With rules here a request may name the merchant: the first rule that fits chooses the channel. */
   readonly channelDispatching: readonly Dispatching[]
 }
-
-/** A setting that cannot be, in words that name it. */
-export class SettingsError extends Error {}
 
 type Check = (value: unknown) => boolean
 const isBoolean: Check = value => typeof value === 'boolean'
@@ -238,11 +236,11 @@ export const cardNumberRules = ({ lenient, cardNumbersInTexts, cardNumbersInIden
   inIdentifiers: cardNumbersInIdentifiers,
 })
 
-/** Fills in the defaults; throws SettingsError naming the first setting that is unknown or malformed. */
+/** Fills in the defaults; throws OperatorError naming the first setting that is unknown or malformed. */
 export function readSettings<Settings>(rows: Rows, given: Readonly<Record<string, unknown>>, owner: string): Settings {
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(rows, name)) throw new SettingsError(`${owner}: there is no setting ${name}.`)
-    if (!rows[name]!.check(value)) throw new SettingsError(`${owner}: ${name} ${rows[name]!.rule}.`)
+    if (!Object.hasOwn(rows, name)) throw new OperatorError(`${owner}: there is no setting ${name}.`)
+    if (!rows[name]!.check(value)) throw new OperatorError(`${owner}: ${name} ${rows[name]!.rule}.`)
   }
   const defaults = Object.entries(rows)
     .filter(([, row]) => row.default !== undefined)

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { type ResultName, results } from '../contract/results/results.ts'
+import { OperatorError } from '../errors.ts'
 
 export type Rule = {
   readonly name: string
@@ -38,9 +39,6 @@ export type RuleSet = {
 
 export type RiskRules = ReadonlyMap<string, RuleSet>
 
-/** A rules file that cannot be used; every mistake is named. */
-export class RiskRulesError extends Error {}
-
 const conditions = ['is', 'isNot', 'in', 'notIn', 'inNetwork', 'above', 'below'] as const
 
 type Given = Readonly<Record<string, unknown>>
@@ -51,7 +49,7 @@ export function readRiskRules(path: string): RiskRules {
   try {
     file = JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new RiskRulesError(`The risk rules ${path}: ${(error as Error).message}.`)
+    throw new OperatorError(`The risk rules ${path}: ${(error as Error).message}.`)
   }
   const lists = new Map(
     Object.entries((file.lists ?? {}) as Record<string, unknown>).map(([name, list]) => [
@@ -61,7 +59,7 @@ export function readRiskRules(path: string): RiskRules {
   )
   const sets = Object.entries((file.sets ?? {}) as Record<string, Given>).map(([name, set]) => setOf(name, set, lists, wrong))
   if (sets.length === 0) wrong.push('sets must hold at least one set of rules')
-  if (wrong.length > 0) throw new RiskRulesError(wrong.map(text => `The risk rules ${path}: ${text}.`).join('\n'))
+  if (wrong.length > 0) throw new OperatorError(wrong.map(text => `The risk rules ${path}: ${text}.`).join('\n'))
   return new Map(sets.map(set => [set.name, set]))
 }
 

@@ -4,12 +4,12 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { ConnectionOptions } from 'node:tls'
 import type { Clock, Random } from '../clock.ts'
-import { ConfigError } from '../config.ts'
 import { type Acquirer, type AcquirerOptions, type Address, makeAcquirer } from '../connectors/acquirer.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
 import { dialects } from '../connectors/iso8583/dialects.ts'
 import { cardRouting, type RouteCounters } from '../connectors/routing.ts'
 import type { Connection } from '../database/connect.ts'
+import { OperatorError } from '../errors.ts'
 import type { Log } from '../gateway.ts'
 import type { AcquirerFigures } from '../metrics.ts'
 import { type Lease, leaseTraces } from '../terminals/lease.ts'
@@ -124,14 +124,14 @@ export function readAcquirers(path: string): AcquirerOptions[] {
   try {
     file = JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new ConfigError(`ACQUIRERS_FILE names ${path}: ${(error as Error).message}.`)
+    throw new OperatorError(`ACQUIRERS_FILE names ${path}: ${(error as Error).message}.`)
   }
   const rows = Array.isArray(file.acquirers) ? (file.acquirers as Record<string, unknown>[]) : []
   if (rows.length === 0) wrong.push('acquirers must be a list of at least one acquirer')
   const read = rows.map((row, at) => acquirerOf(row, `acquirers[${at}]`, dirname(resolve(path)), rule => wrong.push(rule)))
   const names = read.map(({ name }) => name)
   if (new Set(names).size !== names.length) wrong.push('two acquirers have the same name')
-  if (wrong.length > 0) throw new ConfigError(wrong.map(rule => `ACQUIRERS_FILE ${path}: ${rule}.`).join('\n'))
+  if (wrong.length > 0) throw new OperatorError(wrong.map(rule => `ACQUIRERS_FILE ${path}: ${rule}.`).join('\n'))
   return read
 }
 

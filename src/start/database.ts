@@ -3,13 +3,16 @@
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import type { Clock, Random } from '../clock.ts'
-import { type Config, ConfigError } from '../config.ts'
+import type { Config } from '../config.ts'
+import { inTransaction } from '../database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../database/embedded.ts'
 import { claimFolder } from '../database/folder.ts'
 import { migrate } from '../database/migrate.ts'
+import { OperatorError } from '../errors.ts'
 import { legacyToken } from '../merchants/directory.ts'
 import { applySeed, readSeed } from '../merchants/seed.ts'
-import { checkKeys, type Keys, keyedHash } from '../vault/keys.ts'
+import { compareKeys, type Keys, keepKeys, keyedHash } from '../vault/keys.ts'
+import { readProofs } from '../vault/store.ts'
 
 export type Opened = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
 
@@ -45,17 +48,20 @@ export async function prepareDatabase(
   clock: Clock,
   random: Random,
 ): Promise<{ keys: Keys }> {
-  const keys = config.keys(() => random.bytes(32))
   const pool = new pg.Pool({ ...connection, max: 2, connectionTimeoutMillis: 10_000 })
   pool.on('error', () => {}) // the next statement says what is wrong
   try {
     const { rows } = await pool.query<{ server_version_num: string }>('show server_version_num').catch(error => {
-      throw new ConfigError(`The database cannot be reached: ${error.message}.`)
+      throw new OperatorError(`The database cannot be reached: ${error.message}.`)
     })
     if (Number(rows[0]!.server_version_num) < oldestServer)
-      throw new ConfigError(`PostgreSQL 15 or newer is needed; this server is ${rows[0]!.server_version_num}.`)
+      throw new OperatorError(`PostgreSQL 15 or newer is needed; this server is ${rows[0]!.server_version_num}.`)
+    // Before anything is changed: a process with other keys leaves the database, and the folder of keys, as they are.
+    const known = await readProofs(pool)
+    const keys = config.keys(known.length === 0 ? () => random.bytes(32) : undefined)
+    compareKeys(known, keys)
     await migrate(pool, new Date(clock.real()).toISOString())
-    await checkKeys(pool, keys)
+    await inTransaction(pool, db => keepKeys(db, keys))
     if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
     else await refuseSandboxToken(pool, keys)
     if (config.seedFile !== undefined) await applySeed(pool, keys, clock, random, readSeed(config.seedFile))
@@ -73,6 +79,6 @@ async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
       keyedHash(keys, 'token', sent),
     ])
     if (rowCount === 1)
-      throw new ConfigError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
+      throw new OperatorError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
   }
 }

@@ -63,7 +63,7 @@ export const startWorkers = {
     const config = readConfig(process.env, projectFolder)
     const order = await new Promise<Order>(resolve => process.once('message', resolve as (message: unknown) => void))
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {}) // the primary tells when to stop
-    const keys = config.keys(() => systemRandom.bytes(32))
+    const keys = config.keys()
     const running = await startGateway({
       config,
       keys,

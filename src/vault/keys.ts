@@ -5,7 +5,8 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual 
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Connection } from '../database/connect.ts'
-import { keepProof, readProofs } from './store.ts'
+import { OperatorError } from '../errors.ts'
+import { keepProof, lockProofs, type Proof, readProofs } from './store.ts'
 
 /** As key objects: Node spends ten microseconds on preparing a key that it is given as bytes, each time. */
 export type Keys = {
@@ -14,12 +15,9 @@ export type Keys = {
   readonly lookup: KeyObject
 }
 
-/** A key that is missing, malformed, readable by others, or not the one of this database. */
-export class KeyError extends Error {}
-
 /** One key: 64 hex characters. */
 export function parseKey(text: string, source: string): Buffer {
-  if (!/^[0-9a-fA-F]{64}$/.test(text.trim())) throw new KeyError(`${source} must hold 64 hex characters (32 bytes).`)
+  if (!/^[0-9a-fA-F]{64}$/.test(text.trim())) throw new OperatorError(`${source} must hold 64 hex characters (32 bytes).`)
   return Buffer.from(text.trim(), 'hex')
 }
 
@@ -36,17 +34,19 @@ export function readKeyFile(path: string, setting: string): string {
   try {
     mode = statSync(path).mode
   } catch {
-    throw new KeyError(`${setting} names ${path}, which cannot be read.`)
+    throw new OperatorError(`${setting} names ${path}, which cannot be read.`)
   }
-  if ((mode & 0o077) !== 0) throw new KeyError(`${setting} names ${path}, which others may read: set its mode to 0600.`)
+  if ((mode & 0o077) !== 0) throw new OperatorError(`${setting} names ${path}, which others may read: set its mode to 0600.`)
   return readFileSync(path, 'utf8')
 }
 
-/** The key that a sandbox makes for itself, once. */
-export function sandboxKey(dataDir: string, name: string, random: () => Buffer): string {
+/** The key that a sandbox makes for itself, once: for a new database, never for one that was written with another. */
+export function sandboxKey(dataDir: string, name: string, random: (() => Buffer) | undefined): string {
   const folder = join(dataDir, 'keys')
   const path = join(folder, name)
   if (!existsSync(path)) {
+    if (!random)
+      throw new OperatorError(`The key file ${path} is missing: bring back the one that this database was written with.`)
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     writeFileSync(path, `${random().toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
   }
@@ -67,24 +67,32 @@ export function makeKeys(sealKeys: readonly Buffer[], lookupKey: Buffer): Keys {
 export const keyedHash = (keys: Keys, purpose: string, text: string): Buffer =>
   createHmac('sha256', keys.lookup).update(`${purpose}\u0000${text}`).digest()
 
-/** Refuses to run with keys other than those that the database was written with. */
-export async function checkKeys(db: Connection, keys: Keys): Promise<void> {
-  const lookupProof = keyedHash(keys, 'key check', 'lookup')
-  await keepProof(db, 'lookup', lookupProof)
-  for (const { id, key } of keys.seal.slice(0, 1)) {
-    const proof = createHmac('sha256', key).update('key check').digest()
-    await keepProof(db, `seal ${id}`, proof)
+/** Refuses keys other than those that the database was written with. It changes nothing. */
+export function compareKeys(known: readonly Proof[], keys: Keys): void {
+  const own = proofsOf(keys)
+  for (const { name, proof } of known) {
+    const ours = own.get(name)
+    if (ours && timingSafeEqual(ours, proof)) continue
+    throw new OperatorError(
+      name === 'lookup'
+        ? 'The lookup key is not the one that this database was written with.'
+        : `Card data in this database is sealed with the key ${name.slice(5)}, which is not among the seal keys given.`,
+    )
   }
-  for (const { name, proof } of await readProofs(db)) {
-    if (name === 'lookup' && !timingSafeEqual(proof, lookupProof)) {
-      throw new KeyError('The lookup key is not the one that this database was written with.')
-    }
-    if (name.startsWith('seal ') && !keys.seal.some(({ id }) => name === `seal ${id}`)) {
-      throw new KeyError(
-        `Card data in this database is sealed with the key ${name.slice(5)}, which is not among the seal keys given.`,
-      )
-    }
-  }
+}
+
+/** Compares, then keeps the proofs of the keys that are written with from now on. Inside a transaction: of two processes that begin at
+ *  once with different keys, one is refused and leaves nothing. */
+export async function keepKeys(db: Connection, keys: Keys): Promise<void> {
+  await lockProofs(db)
+  compareKeys(await readProofs(db), keys)
+  const own = proofsOf(keys)
+  for (const name of ['lookup', `seal ${keys.seal[0]!.id}`]) await keepProof(db, name, own.get(name)!)
+}
+
+function proofsOf(keys: Keys): ReadonlyMap<string, Buffer> {
+  const seals = keys.seal.map(({ id, key }) => [`seal ${id}`, createHmac('sha256', key).update('key check').digest()] as const)
+  return new Map([['lookup', keyedHash(keys, 'key check', 'lookup')], ...seals])
 }
 
 function derive(key: Buffer, purpose: string, bytes: number): Buffer {

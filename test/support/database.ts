@@ -64,8 +64,13 @@ function inDatabase(connection: pg.PoolConfig, database: string): pg.PoolConfig 
   return { connectionString: url.href }
 }
 
+/** What DATABASE_URL takes. */
+export function databaseUrl({ connectionString, host, port, user, database }: pg.PoolConfig): string {
+  return connectionString ?? `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host!)}&port=${port}`
+}
+
 export async function withPool<Value>(connection: pg.PoolConfig, work: (pool: pg.Pool) => Promise<Value>): Promise<Value> {
-  const pool = new pg.Pool({ ...connection, max: 1 })
+  const pool = new pg.Pool({ max: 1, ...connection })
   pool.on('error', () => {})
   try {
     return await work(pool)

@@ -1,11 +1,24 @@
 // The gateway as people start it: a process of its own with a data folder of its own.
 
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const project = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The command line, with its exit code: null when it did not end by itself within a minute. */
+export function commandLine(
+  environment: Readonly<Record<string, string>>,
+  ...words: string[]
+): Promise<{ code: number | null; out: string }> {
+  return new Promise(resolve => {
+    const options = { env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment }, timeout: 60_000 }
+    const child = execFile(join(project, 'bin/tollgate'), words, options, (_, stdout, stderr) =>
+      resolve({ code: child.exitCode, out: stdout + stderr }),
+    )
+  })
+}
 
 export type Started = {
   readonly child: ChildProcess
