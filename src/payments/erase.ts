@@ -1,11 +1,12 @@
 // Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Once an hour, in small steps.
+// What is left in the file of the secrets of challenges: every minute.
 
 import type { Gateway } from '../gateway.ts'
 import { attemptDays, eraseAttempts } from '../risk/store.ts'
 import { keyHours } from './idempotency.ts'
+import { eraseSecrets } from './redirects/store.ts'
 import { eraseCards, eraseKeys, eraseRedirects } from './store/sweep.ts'
 
-const everyMilliseconds = 3_600_000
 /** So long an address that was handed to a shopper still leads to the shop. */
 const redirectDays = 30
 
@@ -20,17 +21,25 @@ export async function eraseOld(gateway: Gateway): Promise<number> {
   )
 }
 
+const rhythms: readonly (readonly [everyMilliseconds: number, erase: (gateway: Gateway) => Promise<unknown>])[] = [
+  [3_600_000, eraseOld],
+  [60_000, ({ database, clock }) => eraseSecrets(database.work, clock.real())],
+]
+
 export function startErasing(gateway: Gateway): { stop(): Promise<void> } {
-  let running: Promise<unknown> = Promise.resolve()
-  const timer = setInterval(() => {
-    running = eraseOld(gateway).catch((error: Error) =>
-      gateway.log.warn({ why: error.message }, 'old card data could not be erased'),
-    )
-  }, everyMilliseconds).unref()
+  const running = new Set<Promise<void>>()
+  const timers = rhythms.map(([every, erase]) =>
+    setInterval(() => {
+      const one = erase(gateway)
+        .catch((error: Error) => gateway.log.warn({ why: error.message }, 'old card data could not be erased'))
+        .then(() => void running.delete(one))
+      running.add(one)
+    }, every).unref(),
+  )
   return {
     async stop() {
-      clearInterval(timer)
-      await running
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all(running)
     },
   }
 }
