@@ -10,7 +10,7 @@ import type { WalletSettings } from './connectors/wallet/paypal.ts'
 import { OperatorError } from './errors.ts'
 import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
-import { type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
+import { type Keys, lookupKeysMax, makeKeys, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
 
 export type Config = {
   readonly mode: 'sandbox' | 'live'
@@ -183,7 +183,10 @@ function readKeys(
   const lookup = text('LOOKUP_KEY', 'lookup.key')
   const sealKeys = parseKeys(seal.text, seal.source)
   if (sealKeys.length === 0) throw new OperatorError(`${seal.source} is empty.`)
-  return makeKeys(sealKeys, parseKey(lookup.text, lookup.source))
+  const lookupKeys = parseKeys(lookup.text, lookup.source)
+  if (lookupKeys.length === 0 || lookupKeys.length > lookupKeysMax)
+    throw new OperatorError(`${lookup.source} must hold one key, or two while it is changed: the new one first.`)
+  return makeKeys(sealKeys, ...lookupKeys)
 }
 
 function proxyList(text: string | undefined, fail: (rule: string) => void): BlockList {

@@ -6,11 +6,13 @@ import chargebacks from './chargebacks.ts'
 import clock from './clock.ts'
 import doctor from './doctor.ts'
 import endpoints from './endpoints.ts'
+import keys from './keys.ts'
 import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import trigger from './trigger.ts'
 
 const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
-for (const add of [merchants, clock, endpoints, notifications, listen, trigger, chargebacks, acquirerHost, doctor]) add(program)
+for (const add of [merchants, clock, endpoints, notifications, listen, trigger, chargebacks, acquirerHost, keys, doctor])
+  add(program)
 await program.parseAsync()

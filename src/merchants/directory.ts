@@ -3,9 +3,9 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
-import { type Keys, keyedHash } from '../vault/keys.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type ChannelSettings, channelSettings, type MerchantSettings, merchantSettings, readSettings } from './settings.ts'
-import { type EntityKind, type EntityRow, listenToChanges, readEntities, readTokens } from './store.ts'
+import { type EntityKind, type EntityRow, listenToChanges, readEntities, readTokens, rehashToken } from './store.ts'
 
 export type Channel = {
   readonly kind: 'channel'
@@ -70,11 +70,20 @@ export async function openDirectory(
   const stopListening = await listen(database, safely, onError)
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
+  // What is found under an older key is found under the newest from then on, so that the older one can retire.
+  const find = (sent: string): Token | undefined => {
+    const [hash, ...older] = keyedHashes(keys, 'token', sent)
+    const known = contents.tokens.get(hash.toString('hex'))
+    if (known) return known
+    const token = older.map(one => contents.tokens.get(one.toString('hex'))).find(found => found !== undefined)
+    if (token) rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
+    return token
+  }
   return {
     entity: id => contents.entities.get(id),
     token(sent) {
       const plain = hash('sha256', sent)
-      const token = contents.seen.get(plain) ?? contents.tokens.get(keyedHash(keys, 'token', sent).toString('hex'))
+      const token = contents.seen.get(plain) ?? find(sent)
       if (token) contents.seen.set(plain, token)
       return token
     },

@@ -6,10 +6,10 @@ import type pg from 'pg'
 import { type Clock, type Random, timeOrderedId } from '../clock.ts'
 import { inTransaction } from '../database/connect.ts'
 import { OperatorError } from '../errors.ts'
-import { type Keys, keyedHash } from '../vault/keys.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
 import { channelSettings, merchantSettings, readSettings } from './settings.ts'
-import { announceChange, type EntityRow, readEntities, saveEntity, saveToken } from './store.ts'
+import { announceChange, type EntityRow, readEntities, rehashToken, saveEntity, saveToken } from './store.ts'
 
 type SeedChannel = { id: string; name: string; settings?: Record<string, unknown> }
 type SeedMerchant = { id: string; name: string; settings?: Record<string, unknown>; channels?: SeedChannel[] }
@@ -57,10 +57,13 @@ export async function applySeed(
       for (const id of ids) if (!known.has(id)) throw new OperatorError(`token ${label}: there is no entity ${id}.`)
       const merchants = new Set(ids.map(id => known.get(id)!.merchantId))
       const merchantId = merchants.size === 1 ? [...merchants][0]! : null
-      const hash = keyedHash(keys, 'token', sent)
+      const [hash, ...older] = keyedHashes(keys, 'token', sent)
+      const lookupKey = keys.lookup[0]!.id
+      // A token under an older hash is the same token, and stays revoked if it was.
+      if (older.length > 0) await rehashToken(db, older, hash, lookupKey)
       await saveToken(
         db,
-        { hash, id: timeOrderedId(clock.real(), random), merchantId, label, entities: ids, legacy },
+        { hash, lookupKey, id: timeOrderedId(clock.real(), random), merchantId, label, entities: ids, legacy },
         clock.real(),
       )
     }

@@ -11,7 +11,7 @@ import { migrate } from '../database/migrate.ts'
 import { OperatorError } from '../errors.ts'
 import { legacyToken } from '../merchants/directory.ts'
 import { applySeed, readSeed } from '../merchants/seed.ts'
-import { compareKeys, type Keys, keepKeys, keyedHash } from '../vault/keys.ts'
+import { compareKeys, type Keys, keepKeys, keyedHashes } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 
 export type Opened = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
@@ -61,7 +61,7 @@ export async function prepareDatabase(
     const keys = config.keys(known.length === 0 ? () => random.bytes(32) : undefined)
     compareKeys(known, keys)
     await migrate(pool, new Date(clock.real()).toISOString())
-    await inTransaction(pool, db => keepKeys(db, keys))
+    await inTransaction(pool, db => keepKeys(db, keys, clock.real()))
     if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
     else await refuseSandboxToken(pool, keys)
     if (config.seedFile !== undefined) await applySeed(pool, keys, clock, random, readSeed(config.seedFile))
@@ -75,10 +75,10 @@ export async function prepareDatabase(
 async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
   for (const token of readSeed(sandboxSeed).tokens ?? []) {
     const sent = 'token' in token ? token.token : legacyToken(token.userId, token.password)
-    const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = $1 and revoked_at is null', [
-      keyedHash(keys, 'token', sent),
+    const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = any ($1) and revoked_at is null', [
+      keyedHashes(keys, 'token', sent),
     ])
-    if (rowCount === 1)
+    if (rowCount !== 0)
       throw new OperatorError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
   }
 }

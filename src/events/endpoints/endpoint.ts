@@ -98,7 +98,8 @@ export const secretsOf = (
   { merchantId, id, sealedSecrets }: Pick<Endpoint, 'merchantId' | 'id' | 'sealedSecrets'>,
 ): string[] => JSON.parse(unseal(keys, secretPlace(merchantId, id), sealedSecrets))
 
-const secretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
+/** What binds secrets to their endpoint. */
+export const secretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
 
 /** Sends the test notification, outside any transaction. */
 export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Promise<Called> {

@@ -139,11 +139,11 @@ export async function findRedirect(
   db: Connection,
   kind: 'page' | 'notice',
   merchantId: string,
-  hash: Buffer,
+  hashes: readonly Buffer[],
 ): Promise<Redirected | undefined> {
   const { rows } = await db.query<Redirected>(
-    `select payment_id as "paymentId", session_hash as "sessionHash" from redirects where merchant_id = $1 and ${kind}_hash = $2`,
-    [merchantId, hash],
+    `select payment_id as "paymentId", session_hash as "sessionHash" from redirects where merchant_id = $1 and ${kind}_hash = any ($2)`,
+    [merchantId, hashes],
   )
   return rows[0]
 }
