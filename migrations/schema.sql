@@ -105,6 +105,7 @@ create table due_work (
   leased_until timestamp with time zone,
   attempts integer not null default 0,
   details jsonb not null default '{}'::jsonb,
+  generation integer not null default 0,
   constraint due_work_pkey PRIMARY KEY (kind, merchant_id, subject_id)
 );
 CREATE INDEX due_work_by_time ON due_work USING btree (due_at);
@@ -270,12 +271,6 @@ create table sealed_cards (
   constraint sealed_cards_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
-create table sweeps (
-  name text not null,
-  reached_at timestamp with time zone not null,
-  constraint sweeps_pkey PRIMARY KEY (name)
-);
-
 create table terminals (
   acquirer text not null,
   terminal text not null,
@@ -284,6 +279,13 @@ create table terminals (
   leased_until timestamp with time zone,
   constraint terminals_pkey PRIMARY KEY (acquirer, terminal),
   constraint terminals_next_trace_check CHECK (((next_trace >= 1) AND (next_trace <= 999999)))
+);
+
+create table unanswered (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  recorded_at timestamp with time zone not null,
+  constraint unanswered_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);

@@ -146,7 +146,7 @@ export async function serveMetrics(
     due.set(backlog.due)
     oldest.set(backlog.oldest / 1000)
     if (performance.now() - checkedAt < checkEveryMilliseconds) return
-    const { endpoints, waiting: events } = await checkNotifications(db)
+    const { endpoints, waiting: events } = await checkNotifications(gateway.database.reports)
     checkedAt = performance.now()
     const sum = (pick: (one: (typeof endpoints)[number]) => number) => endpoints.reduce((total, one) => total + pick(one), 0)
     deliveries.set(

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { connect, createServer, type Server } from 'node:net'
 import { after, before, describe, it, test } from 'node:test'
-import { isCardNumber, maskCardNumbers } from '../src/contract/cardNumbers.ts'
+import { maskCardNumbers } from '../src/contract/cardNumbers.ts'
 import { type Form, formChecker, readForm } from '../src/contract/form.ts'
 import { matches } from '../src/contract/formats.ts'
 import type { Parameter } from '../src/contract/parameters/parameter.ts'
@@ -41,7 +41,7 @@ describe('what is a card number', () => {
     ['42000000000000', false, 'VISA has no fourteen digits'],
     ['0000000000000000', false, 'nothing but noughts'],
   ] as const)
-    test(`${digits}: ${why}`, () => assert.equal(isCardNumber(digits), is))
+    test(`${digits}: ${why}`, () => assert.equal(maskCardNumbers(digits) !== digits, is))
 
   test('it is found however it is written, and its last four digits are left', () => {
     for (const form of forms) {
@@ -63,16 +63,20 @@ describe('what is a card number', () => {
       assert.equal(maskCardNumbers(text), text)
   })
 
-  test('a hostile text costs no more than milliseconds', () => {
+  test('a hostile text costs milliseconds', () => {
     for (const text of [
       '1 '.repeat(60_000),
+      '0 '.repeat(60_000),
+      '6 '.repeat(60_000),
       '1'.repeat(120_000),
       `${'4'.repeat(11)}${' '.repeat(100_000)}`,
-      '4\u200b'.repeat(60_000),
+      '٤ '.repeat(60_000),
+      `${'1'.repeat(11)}   1`.repeat(8000),
     ]) {
-      const begun = performance.now()
+      const { user } = process.cpuUsage()
       maskCardNumbers(text)
-      assert.ok(performance.now() - begun < 1000, `${text.slice(0, 5)}… took ${performance.now() - begun} ms`)
+      const milliseconds = (process.cpuUsage().user - user) / 1000
+      assert.ok(milliseconds < 400, `${text.slice(0, 5)}… took ${milliseconds} ms`)
     }
   })
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { cardRetentionDays } from '../src/payments/pay.ts'
 import { eraseCards, eraseKeys } from '../src/payments/store/sweep.ts'
-import { sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway
 before(async () => {
@@ -20,6 +20,28 @@ test('a sealed card is kept through its last day', async () => {
   assert.equal(Math.floor((lastMoment - Date.now()) / 86_400_000), cardRetentionDays)
   assert.equal(await eraseCards(gateway.pool, lastMoment), 0)
   assert.equal(await eraseCards(gateway.pool, lastMoment + 1), 1)
+})
+
+test('a sealed card goes by the time of its merchant, soon after a start', async () => {
+  const { body } = await gateway.pay()
+  const cards = async () => (await gateway.pool.query('select 1 from sealed_cards where payment_id = $1', [body.id])).rowCount
+  const elsewhere = sandbox.merchantId.replace(/.$/, '2')
+  await gateway.pool.query(
+    `insert into entities (id, kind, parent_id, merchant_id, name, settings, changed_at, clock_offset_ms)
+     select $2, kind, parent_id, $2, 'another', '{}', changed_at, 0 from entities where id = $1`,
+    [sandbox.merchantId, elsewhere],
+  )
+  await gateway.pool.query(
+    'insert into sealed_cards select $2, payment_id, sealed, erase_after from sealed_cards where payment_id = $1',
+    [body.id, elsewhere],
+  )
+  await gateway.advance(`${cardRetentionDays + 1}d`)
+  assert.equal(await cards(), 2)
+  await gateway.restart()
+  // The merchant's own card is gone, that of a merchant whose time was not moved is still there.
+  await eventually(async () => (await cards()) === 1, 'it is erased')
+  const { rows } = await gateway.pool.query('select merchant_id as id from sealed_cards where payment_id = $1', [body.id])
+  assert.equal(String(rows[0].id).replaceAll('-', ''), elsewhere)
 })
 
 test('an idempotency key is kept until it is old enough', async () => {

@@ -124,6 +124,29 @@ describe('an Idempotency-Key', () => {
     )
   })
 
+  it('of a request whose process died gives its current record within the time that the request itself had', async () => {
+    const key = { 'Idempotency-Key': 'process-died' }
+    const fields = { entityId: sandbox.entityId, paymentType: 'DB', ...at('92.00'), ...visa }
+    const { body } = await gateway.post('/v1/payments', fields, key)
+    // As if the process had died a minute ago, before the answer, and nobody had looked since.
+    for (const table of ['answers', 'journal', 'events']) await rows(`delete from ${table} where payment_id = $1`, body.id)
+    await rows(`update payments set recorded_at = recorded_at - interval '1 minute' where id = $1`, body.id)
+    await rows(
+      'insert into unanswered select merchant_id, id, recorded_at + interval $$1 hour$$ from payments where id = $1',
+      body.id,
+    )
+    const began = performance.now()
+    const { body: again } = await gateway.post('/v1/payments', fields, key)
+    assert.deepEqual([again.id, again.result.code], [body.id, pending])
+    assert.ok(performance.now() - began < 10_000)
+    await rows('update unanswered set recorded_at = recorded_at - interval $$3 hours$$')
+    await sweepUnanswered(gateway.pool, Date.now(), Date.now())
+    await gateway.advance('2m')
+    const { body: settled } = await gateway.post('/v1/payments', fields, key)
+    assert.deepEqual([settled.id, settled.result.code], [body.id, '900.100.301'])
+    await booksAgree()
+  })
+
   it('of a request that died before its answer gives the current record', async () => {
     const { body } = await gateway.post(
       '/v1/payments',
@@ -284,6 +307,22 @@ describe('PA.CP, whose two halves may be torn apart', () => {
     await booksAgree()
   })
 
+  it('is captured later also when its channel was disabled meanwhile', async () => {
+    const { body } = await gateway.pay({ paymentType: 'PA.CP', 'customParameters[simulateAnswer]': 'late' })
+    await eventually(
+      async () => (await rows('select 1 from answers where payment_id = $1 and approved', body.id)).length === 1,
+      'the late approval was taken',
+    )
+    await rows(`update entities set settings = '{"disabled": true}' where id = $1`, sandbox.entityId)
+    await gateway.advance('2m') // reads the directory again
+    assert.deepEqual(await linked(body.id), [{ type: 'CP', approved: true }])
+    const { body: refused } = await gateway.refer(body.id, { paymentType: 'RF', ...at('92.00') })
+    assert.equal(refused.result.code, '500.100.201')
+    await rows(`update entities set settings = '{}' where id = $1`, sandbox.entityId)
+    await gateway.advance('1s')
+    await booksAgree()
+  })
+
   it('is captured once when its request did it', async () => {
     const { body } = await gateway.pay({ paymentType: 'PA.CP' })
     await gateway.advance('2m')
@@ -319,7 +358,11 @@ describe('the search for unanswered payments', () => {
     })
     assert.ok(away.redirect.url)
     const { body: orphan } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
-    await gateway.pool.query('delete from due_work where subject_id = $1', [orphan.id]) // as if its process had died before
+    // As if its process had died before it could hand the payment to recovery.
+    await gateway.pool.query('delete from due_work where subject_id = $1', [orphan.id])
+    await gateway.pool.query('insert into unanswered select merchant_id, id, recorded_at from payments where id = $1', [
+      orphan.id,
+    ])
     await sweep()
     assert.deepEqual(
       [(await found(orphan.id)).length, (await found(answered.id)).length, (await found(away.id)).length],

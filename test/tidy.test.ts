@@ -60,7 +60,7 @@ const sqlPlaces = /\/store(\.ts$|\/)|^src\/(database|due|start)\//
 const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
 
 // Tables of the whole platform; all others belong to a merchant.
-const platformTables = ['access_tokens', 'due_work', 'entities', 'key_checks', 'migrations', 'sweeps', 'terminals']
+const platformTables = ['access_tokens', 'due_work', 'entities', 'key_checks', 'migrations', 'terminals']
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 
@@ -115,9 +115,11 @@ test('SQL stands in stores', () => {
   assert.deepEqual(found, [])
 })
 
-test('no statement asks the server for the time', () => {
-  const found = sources.filter(({ code }) =>
-    /(?<![.\w])now\(\)|\b(current_timestamp|current_date|clock_timestamp|statement_timestamp)\b/.test(code),
+test('no statement asks the server for the time, but the one that compares the clocks', () => {
+  const found = sources.filter(
+    ({ path, code }) =>
+      path !== 'src/database/clocks.ts' &&
+      /(?<![.\w])now\(\)|\b(current_timestamp|current_date|clock_timestamp|statement_timestamp)\b/.test(code),
   )
   assert.deepEqual(
     found.map(({ path }) => path),

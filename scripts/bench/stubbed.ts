@@ -55,6 +55,7 @@ const server = makeServer(
   {
     trustedProxies: config.trustedProxies,
     requireForwardedTls: false,
+    refusal: () => undefined,
   },
 )
 const port = await server.listen(0, '127.0.0.1')

@@ -90,7 +90,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
         replyOf(operation, message, trace, answer, dialect, options.name, options.institute)
       const again = (answer: typeof message) => {
         // Late acknowledgements of a reversal change nothing.
-        if (!operation.recovering && !operation.releasing) void late?.(operation.merchantId, operation.paymentId, read(answer))
+        if (!operation.recovering && !operation.releasing) late?.(operation.merchantId, operation.paymentId, read(answer))
       }
       const sent = await link.send(message, signal, again)
       return sent.kind === 'answer' ? read(sent.message) : sent

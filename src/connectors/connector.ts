@@ -101,8 +101,8 @@ export type Reply =
       readonly leaves?: 'reverse' | 'release'
     }
   | Redirect
-  /** It certainly did not leave the house; `never`: at no earlier attempt either. */
-  | { readonly kind: 'notSent'; readonly why: string; readonly never?: true }
+  /** It certainly did not leave the house; `never`: at no earlier attempt either. `result`: when there is a better word than that the other side could not be reached. */
+  | { readonly kind: 'notSent'; readonly why: string; readonly never?: true; readonly result?: ResultName }
   /** It may have been carried out. */
   | { readonly kind: 'unknown'; readonly why: string }
 
@@ -207,4 +207,5 @@ export type Connector = {
   stop?(): Promise<void>
 }
 
-export type LateReply = (merchantId: string, paymentId: string, reply: Reply) => Promise<void>
+/** Never fails: whoever takes the reply looks after it. */
+export type LateReply = (merchantId: string, paymentId: string, reply: Reply) => void

@@ -1,16 +1,36 @@
-// Connections to PostgreSQL. Three small pools: one connection for each lane of group commits, and one pool for everything else.
+// Connections to PostgreSQL. Small pools, so that what waits in one does not hold up the others: one connection for each lane of group commits,
+// a few for the chains under their lock, and one pool for everything else. The database is another machine that can be slow, silent or gone:
+// every statement has a time limit and every connection a listener for its end (decisions, 60).
 
 import pg from 'pg'
+import { isLost } from './errors.ts'
+import { takeTurns } from './turns.ts'
 
-export type Database = {
-  /** Reads, and captures, refunds and reversals with their row lock. */
-  readonly work: pg.Pool
+/** How many connections a pool has, and how long one of its statements may take. */
+const sizes = {
+  /** Reads and due work. */
+  work: { max: 10, statementSeconds: 30 },
+  /** Captures, refunds and reversals, with the lock on their chain. */
+  chains: { max: 5, statementSeconds: 10 },
   /** Carries first payments. */
-  readonly paymentLane: pg.Pool
+  paymentLane: { max: 1, statementSeconds: 10 },
   /** Carries answers. */
-  readonly answerLane: pg.Pool
+  answerLane: { max: 1, statementSeconds: 10 },
+  /** Readings of everything there is, without a limit. */
+  reports: { max: 1, statementSeconds: 0 },
+} as const
+
+export type PoolName = keyof typeof sizes
+
+export type Database = Readonly<Record<PoolName, pg.Pool>> & {
+  /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other. */
+  inChain<Value>(merchantId: string, rootId: string, work: (connection: pg.PoolClient) => Promise<Value>): Promise<Value>
+  /** Calls `heard` at each notice on a channel, and whenever listening began anew: notices may have been missed meanwhile. */
+  listen(channel: string, heard: () => void): Promise<Listening>
   close(): Promise<void>
 }
+
+export type Listening = { stop(): Promise<void> }
 
 /** A pool or one of its connections: what a statement needs. */
 export type Connection = Pick<pg.Pool, 'query'>
@@ -21,48 +41,169 @@ pg.types.setTypeParser(20, text => Number(text))
 pg.types.setTypeParser(1184, text => new Date(text).getTime())
 pg.types.setTypeParser(1082, text => text)
 
+/** Waits for a lock end sooner than the statement, so that the statement that waits is named and not the one that is slow. */
+const lockSeconds = 5
+const turnSeconds = 10
+const turnsWaiting = 200
+const connectMilliseconds = 5000
+const reopenMilliseconds = 1000
+const heartbeatMilliseconds = 15_000
+
 export function connect(options: pg.PoolConfig, onError: (error: Error) => void): Database {
   let closed = false
-  const pool = (name: string, max: number) => {
-    const made = new pg.Pool({
-      ...options,
-      max,
-      application_name: `tollgate ${name}`,
-      connectionTimeoutMillis: 5000,
-      idleTimeoutMillis: 0,
-    })
-    // A server that goes away must not end the process; when the pools are closed it may go before they have said goodbye.
-    made.on('error', error => closed || onError(error))
-    return made
-  }
-  const pools = { work: pool('work', 10), paymentLane: pool('payments', 1), answerLane: pool('answers', 1) }
+  // When the pools are closed the server may go before they have said goodbye.
+  const failed = (error: Error) => closed || onError(error)
+  const pools = Object.fromEntries(
+    Object.entries(sizes).map(([name, { max, statementSeconds }]) => [
+      name,
+      makePool(limited(options, name, statementSeconds), max, failed),
+    ]),
+  ) as Record<PoolName, pg.Pool>
+  const listenings = new Set<Listening>()
+  const inTurn = takeTurns(turnSeconds, turnsWaiting)
   return {
     ...pools,
+    inChain: (merchantId, rootId, work) => inTurn(merchantId + rootId, () => inTransaction(pools.chains, work)),
+    async listen(channel, heard) {
+      const listening = await listen(limited(options, 'notices', 5), channel, heard, failed)
+      listenings.add(listening)
+      return listening
+    },
     async close() {
+      if (closed) return
       closed = true
+      await Promise.all([...listenings].map(listening => listening.stop()))
       await Promise.all(Object.values(pools).map(pool => pool.end()))
     },
   }
 }
 
-/** Resolves when the database answers, else throws. */
-export async function isReachable({ work }: Database): Promise<void> {
-  await work.query('select 1')
+/**
+ * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on
+ * seeing what was committed a moment ago, whatever isolation the database has as its default.
+ */
+export function makePool(options: pg.PoolConfig, max: number, onError: (error: Error) => void): pg.Pool {
+  const pool = new pg.Pool({
+    ...options,
+    max,
+    idleTimeoutMillis: 0,
+    connectionTimeoutMillis: connectMilliseconds,
+    onConnect: async client => {
+      await client.query('set session characteristics as transaction isolation level read committed')
+    },
+  })
+  pool.on('connect', client => client.on('error', onError))
+  pool.on('error', () => {}) // the connection's own listener has told it
+  return pool
 }
 
-/** Runs a piece of work in one transaction; what it throws rolls back. */
+/** The server ends what takes too long; a server that is silent is given up a little later, with its connection. */
+function limited(options: pg.PoolConfig, name: string, statementSeconds: number): pg.PoolConfig {
+  return {
+    ...options,
+    application_name: `tollgate ${name}`,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    lock_timeout: lockSeconds * 1000,
+    ...(statementSeconds > 0 && {
+      statement_timeout: statementSeconds * 1000,
+      query_timeout: (statementSeconds + 2) * 1000,
+      idle_in_transaction_session_timeout: statementSeconds * 1000,
+    }),
+  }
+}
+
+/** Listens on a connection of its own, asks it now and then whether it lives, and opens another when it does not. */
+async function listen(
+  options: pg.PoolConfig,
+  channel: string,
+  heard: () => void,
+  onError: (error: Error) => void,
+): Promise<Listening> {
+  let stopped = false
+  let current: pg.Client | undefined
+  let timer: NodeJS.Timeout | undefined
+  const later = (act: () => void, milliseconds: number): void => {
+    if (!stopped) timer = setTimeout(act, milliseconds).unref()
+  }
+  const open = async (): Promise<void> => {
+    const client = new pg.Client({ ...options, connectionTimeoutMillis: connectMilliseconds })
+    client.on('error', onError)
+    client.on('notification', heard)
+    try {
+      await client.connect()
+      await client.query(`listen ${channel}`)
+    } catch (error) {
+      client.end().catch(onError)
+      throw error
+    }
+    current = client
+    beat(client)
+  }
+  const reopen = (): void => {
+    open().then(heard, (error: Error) => {
+      onError(error)
+      later(reopen, reopenMilliseconds)
+    })
+  }
+  const beat = (client: pg.Client): void => {
+    later(() => {
+      client.query('select 1').then(
+        () => beat(client),
+        (error: Error) => {
+          onError(error)
+          client.end().catch(onError)
+          later(reopen, reopenMilliseconds)
+        },
+      )
+    }, heartbeatMilliseconds)
+  }
+  await open()
+  return {
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await current?.end().catch(() => {})
+    },
+  }
+}
+
+/** The names of the pools in which no statement is answered soon; none = the database can be used. */
+export async function unreachable(database: Database, milliseconds: number): Promise<string[]> {
+  const names = (Object.keys(sizes) as PoolName[]).filter(name => sizes[name].statementSeconds > 0)
+  const answered = await Promise.all(names.map(name => answers(database[name], milliseconds)))
+  return names.filter((_, at) => !answered[at])
+}
+
+function answers(pool: pg.Pool, milliseconds: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => resolve(false), milliseconds)
+    pool
+      .query('select 1')
+      .then(
+        () => resolve(true),
+        () => resolve(false),
+      )
+      .finally(() => clearTimeout(timer))
+  })
+}
+
+/** Runs a piece of work in one transaction; what it throws rolls back. The rules inside count on seeing what others have committed. */
 export async function inTransaction<Value>(pool: pg.Pool, work: (connection: pg.PoolClient) => Promise<Value>): Promise<Value> {
   const connection = await pool.connect()
   let broken: Error | undefined
   try {
-    await connection.query('begin')
+    await connection.query('begin isolation level read committed')
     const value = await work(connection)
     await connection.query('commit')
     return value
   } catch (error) {
-    await connection.query('rollback').catch((failed: Error) => {
-      broken = failed
-    })
+    // A connection that did not answer is given back as broken: to ask it for a rollback would only wait again.
+    if (isLost(error)) broken = error
+    else
+      await connection.query('rollback').catch((failed: Error) => {
+        broken = failed
+      })
     throw error
   } finally {
     connection.release(broken)

@@ -123,11 +123,7 @@ async function serve(place: Place, settings: string[], say: (text: string) => vo
   }
   try {
     const created = await untilReady(socketFolder, server, log.tail, say)
-    const exited = new Promise<string>(resolve => {
-      ended.then(() => {
-        if (!server.stopping) resolve(log.tail())
-      })
-    })
+    const exited = ended.then(() => (server.stopping ? new Promise<never>(() => {}) : log.tail()))
     return { host: socketFolder, port, user, database, created, exited, stop }
   } catch (error) {
     server.stopping = true

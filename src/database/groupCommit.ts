@@ -1,51 +1,85 @@
 // Concurrent rows ride together: while one statement commits, the next batch gathers. Nobody waits for a timer,
 // and each row is confirmed only after its own commit.
 
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isUnavailable, WriteTimeout } from './errors.ts'
+
 export type GroupCommit<Row, Outcome> = (row: Row) => Promise<Outcome>
 
 export const batchMax = 128
 
 /**
- * `write` stores a batch and returns one outcome per row, in order. When a batch fails, its rows are tried one by one,
- * so that one bad row fails alone. `key` sorts a batch: two processes then lock in the same order.
+ * `write` stores a batch and returns one outcome per row, in order; it may be called again with rows that were stored already, because what became
+ * of a write that was cut off is not known. A batch never holds two rows of one key: the second waits for the next one, and finds what the first
+ * has done. Sorted by key, so that two processes lock in the same order.
+ * While the database is slow or away the whole batch is tried again, until its rows have waited for `patienceSeconds`. When a batch is refused, its
+ * rows are tried one by one, so that one bad row fails alone.
  */
 export function groupCommit<Row, Outcome>(options: {
   write(rows: readonly Row[]): Promise<readonly Outcome[]>
   key(row: Row): string
+  readonly patienceSeconds: number
 }): GroupCommit<Row, Outcome> {
-  type Waiting = { row: Row; key: string; done(outcome: Outcome): void; failed(error: unknown): void }
+  type Waiting = { row: Row; key: string; until: number; done(outcome: Outcome): void; failed(error: unknown): void }
+  const time = () => performance.now()
   let waiting: Waiting[] = []
   let writing = false
 
   async function drain(): Promise<void> {
-    writing = true
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, batchMax).sort((a, b) => (a.key < b.key ? -1 : 1))
-      waiting = waiting.slice(batchMax)
-      await attempt(batch)
-    }
+    while (waiting.length > 0) await attempt(nextBatch())
     writing = false
   }
 
-  async function attempt(batch: readonly Waiting[]): Promise<void> {
-    try {
-      const outcomes = await options.write(batch.map(({ row }) => row))
-      batch.forEach(({ done }, at) => {
-        done(outcomes[at]!)
-      })
-    } catch (error) {
-      if (batch.length === 1) batch[0]!.failed(error)
-      else for (const one of batch) await attempt([one])
+  /** What must not happen fails whoever waits, and not the process. */
+  function broken(error: unknown): void {
+    for (const { failed } of waiting.splice(0)) failed(error)
+    writing = false
+  }
+
+  /** The oldest rows, one of each key. */
+  function nextBatch(): Waiting[] {
+    const batch = new Map<string, Waiting>()
+    const passed: Waiting[] = []
+    let at = 0
+    for (; at < waiting.length && batch.size < batchMax; at++) {
+      const one = waiting[at]!
+      if (batch.has(one.key)) passed.push(one)
+      else batch.set(one.key, one)
+    }
+    waiting = [...passed, ...waiting.slice(at)]
+    return [...batch.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
+  }
+
+  async function attempt(given: readonly Waiting[]): Promise<void> {
+    for (let pause = 10; ; pause = Math.min(pause * 2, 500)) {
+      const batch = given.filter(({ until }) => until > time())
+      for (const { until, failed } of given) if (until <= time()) failed(new WriteTimeout('the database did not take it in time'))
+      if (batch.length === 0) return
+      given = batch
+      try {
+        const outcomes = await options.write(batch.map(({ row }) => row))
+        batch.forEach(({ done }, at) => {
+          done(outcomes[at]!)
+        })
+        return
+      } catch (error) {
+        if (isUnavailable(error)) await sleep(pause)
+        else if (batch.length === 1) return batch[0]!.failed(error)
+        else {
+          for (const one of batch) await attempt([one])
+          return
+        }
+      }
     }
   }
 
   return row =>
     new Promise((done, failed) => {
-      waiting.push({ row, key: options.key(row), done, failed })
+      waiting.push({ row, key: options.key(row), until: time() + options.patienceSeconds * 1000, done, failed })
       // The batch closes after the current turn of the event loop, so that requests read together commit together.
       if (!writing) {
         writing = true
-        setImmediate(drain)
+        setImmediate(() => drain().catch(broken))
       }
     })
 }

@@ -8,18 +8,23 @@ export type DueItem = {
   readonly subjectId: string
   readonly dueAt: number
   readonly attempts: number
+  /** Grows when the work is taken, and when it is asked for again meanwhile: what was taken is ended only if nothing was asked for since. */
+  readonly generation: number
+  readonly leasedUntil: number | null
   readonly details: Readonly<Record<string, unknown>>
 }
 
 export const leaseSeconds = 60
 
-const columns = 'd.kind, d.merchant_id as "merchantId", d.subject_id as "subjectId", d.due_at as "dueAt", d.attempts, d.details'
+const columns = `d.kind, d.merchant_id as "merchantId", d.subject_id as "subjectId", d.due_at as "dueAt", d.attempts, d.generation,
+  d.leased_until as "leasedUntil", d.details`
+const key = 'kind = $1 and merchant_id = $2 and subject_id = $3'
 
 /** Takes what is due, oldest first, for the length of a lease. */
 export async function takeDue(db: Connection, now: number, limit: number): Promise<DueItem[]> {
   const { rows } = await db.query<DueItem>({
     name: 'take due work',
-    text: `update due_work d set leased_until = $2, attempts = attempts + 1
+    text: `update due_work d set leased_until = $2, attempts = attempts + 1, generation = generation + 1
             where (kind, merchant_id, subject_id) in (
               select kind, merchant_id, subject_id from due_work
                where due_at <= $1 and (leased_until is null or leased_until < $1)
@@ -47,12 +52,32 @@ export async function firstDue(
 
 /** Takes what was found in the same transaction. */
 export async function leaseDue(db: Connection, item: DueItem, now: number): Promise<DueItem> {
-  await db.query(
-    'update due_work set leased_until = $4, attempts = attempts + 1 where kind = $1 and merchant_id = $2 and subject_id = $3',
-    [item.kind, item.merchantId, item.subjectId, timeParameter(now + leaseSeconds * 1000)],
-  )
-  return { ...item, attempts: item.attempts + 1 }
+  const leasedUntil = now + leaseSeconds * 1000
+  await db.query(`update due_work set leased_until = $4, attempts = attempts + 1, generation = generation + 1 where ${key}`, [
+    item.kind,
+    item.merchantId,
+    item.subjectId,
+    timeParameter(leasedUntil),
+  ])
+  return { ...item, attempts: item.attempts + 1, generation: item.generation + 1, leasedUntil }
 }
+
+/** Keeps what was taken for the length of another lease; undefined when it is not ours any more. */
+export async function renewDue(db: Connection, item: DueItem, now: number): Promise<DueItem | undefined> {
+  const leasedUntil = now + leaseSeconds * 1000
+  const { rowCount } = await db.query(`update due_work set leased_until = $4 where ${key} and leased_until = $5`, [
+    item.kind,
+    item.merchantId,
+    item.subjectId,
+    timeParameter(leasedUntil),
+    timeParameter(item.leasedUntil!),
+  ])
+  return rowCount === 1 ? { ...item, leasedUntil } : undefined
+}
+
+/** Work that waits already is asked for again: it is due at the earlier time, and whoever is at it does not end it. */
+export const askedAgain = `on conflict (kind, merchant_id, subject_id) do update
+  set due_at = least(due_work.due_at, excluded.due_at), details = due_work.details || excluded.details, generation = due_work.generation + 1`
 
 export async function addDue(
   db: Connection,
@@ -63,29 +88,39 @@ export async function addDue(
   details: object = {},
 ): Promise<void> {
   await db.query(
-    'insert into due_work (kind, merchant_id, subject_id, due_at, details) values ($1, $2, $3, $4, $5) on conflict do nothing',
+    `insert into due_work (kind, merchant_id, subject_id, due_at, details) values ($1, $2, $3, $4, $5) ${askedAgain}`,
     [kind, merchantId, subjectId, timeParameter(dueAt), JSON.stringify(details)],
   )
 }
 
-export async function finishDue(db: Connection, { kind, merchantId, subjectId }: DueItem): Promise<void> {
-  await db.query('delete from due_work where kind = $1 and merchant_id = $2 and subject_id = $3', [kind, merchantId, subjectId])
+/** What was asked for while it ran stays, and is free to be taken. */
+export async function finishDue(
+  db: Connection,
+  { kind, merchantId, subjectId, generation, leasedUntil }: DueItem,
+): Promise<void> {
+  await db.query(
+    `with finished as (delete from due_work where ${key} and generation = $4)
+     update due_work set leased_until = null where ${key} and generation > $4 and leased_until = $5`,
+    [kind, merchantId, subjectId, generation, timeParameter(leasedUntil!)],
+  )
 }
 
-export async function postponeDue(db: Connection, { kind, merchantId, subjectId }: DueItem, dueAt: number): Promise<void> {
+/** Only what is still ours; when it was asked for meanwhile, the earlier time counts. */
+export async function postponeDue(
+  db: Connection,
+  { kind, merchantId, subjectId, generation, leasedUntil }: DueItem,
+  dueAt: number,
+): Promise<void> {
   await db.query(
-    'update due_work set due_at = $4, leased_until = null where kind = $1 and merchant_id = $2 and subject_id = $3',
-    [kind, merchantId, subjectId, timeParameter(dueAt)],
+    `update due_work set due_at = case when generation = $5 then $4 else least(due_at, $4) end, leased_until = null
+      where ${key} and leased_until = $6`,
+    [kind, merchantId, subjectId, timeParameter(dueAt), generation, timeParameter(leasedUntil!)],
   )
 }
 
 /** True when it had not begun. */
 export async function cancelDue(db: Connection, kind: string, merchantId: string, subjectId: string): Promise<boolean> {
-  const { rowCount } = await db.query('delete from due_work where kind = $1 and merchant_id = $2 and subject_id = $3', [
-    kind,
-    merchantId,
-    subjectId,
-  ])
+  const { rowCount } = await db.query(`delete from due_work where ${key}`, [kind, merchantId, subjectId])
   return rowCount === 1
 }
 
@@ -103,10 +138,6 @@ export async function moveDue(db: Connection, merchantId: string, milliseconds: 
 
 /** Whether something of this kind is still to be done for the subject. */
 export async function hasDue(db: Connection, kind: string, merchantId: string, subjectId: string): Promise<boolean> {
-  const { rowCount } = await db.query('select 1 from due_work where kind = $1 and merchant_id = $2 and subject_id = $3', [
-    kind,
-    merchantId,
-    subjectId,
-  ])
+  const { rowCount } = await db.query(`select 1 from due_work where ${key}`, [kind, merchantId, subjectId])
   return rowCount === 1
 }

@@ -1,7 +1,7 @@
 // The worker loop: takes due work and runs its handler. Whoever is killed in the middle leaves a lease that runs out in a minute.
 
 import type { Gateway } from '../gateway.ts'
-import { type DueItem, finishDue, postponeDue, takeDue } from './store.ts'
+import { type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
 
 /** `done`, or the real time in milliseconds at which to try again. */
 export type DueHandler = (gateway: Gateway, item: DueItem) => Promise<'done' | { readonly again: number }>
@@ -12,14 +12,15 @@ export type Worker = { stop(): Promise<void> }
 const pauseMilliseconds = 250
 const atOnce = 20
 
-export function startWorker(gateway: Gateway, handlers: DueHandlers): Worker {
+/** `mayTake`: asked before each look for work. */
+export function startWorker(gateway: Gateway, handlers: DueHandlers, mayTake: () => boolean): Worker {
   let stopped = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
   const round = async (): Promise<void> => {
     let found = 0
     try {
-      const items = await takeDue(gateway.database.work, gateway.clock.real(), atOnce)
+      const items = mayTake() ? await takeDue(gateway.database.work, gateway.clock.real(), atOnce) : []
       found = items.length
       await Promise.all(items.map(item => runItem(gateway, handlers, item)))
     } catch (error) {
@@ -40,21 +41,50 @@ export function startWorker(gateway: Gateway, handlers: DueHandlers): Worker {
   }
 }
 
-/** Runs one item; a handler that throws is tried again, later each time. */
+/** Runs one item, and keeps its lease for as long as that takes; a handler that throws is tried again, later each time. */
 export async function runItem(gateway: Gateway, handlers: DueHandlers, item: DueItem): Promise<void> {
   const db = gateway.database.work
   const handler = handlers.get(item.kind)
-  try {
-    if (!handler) throw new Error(`nothing handles ${item.kind}`)
-    const ended = await handler(gateway, item)
-    if (ended === 'done') await finishDue(db, item)
-    else await postponeDue(db, item, ended.again)
-  } catch (error) {
+  const lease = keepLease(gateway, item)
+  const failed = (error: Error) =>
     gateway.log.error(
-      { kind: item.kind, paymentId: item.subjectId, attempt: item.attempts, why: (error as Error).message },
+      { kind: item.kind, paymentId: item.subjectId, attempt: item.attempts, why: error.message },
       'due work failed',
     )
-    await postponeDue(db, item, gateway.clock.real() + backOff(item.attempts)).catch(() => {}) // its lease runs out by itself
+  let ended: Awaited<ReturnType<DueHandler>>
+  try {
+    if (!handler) throw new Error(`nothing handles ${item.kind}`)
+    ended = await handler(gateway, item)
+  } catch (error) {
+    failed(error as Error)
+    ended = { again: gateway.clock.real() + backOff(item.attempts) }
+  }
+  // Where the end cannot be stored the lease runs out by itself, and the work is done again.
+  const held = await lease.end()
+  await (ended === 'done' ? finishDue(db, held) : postponeDue(db, held, ended.again)).catch(failed)
+}
+
+/** Other processes must not take what is still running: its lease is renewed well before it runs out. */
+function keepLease(gateway: Gateway, item: DueItem): { end(): Promise<DueItem> } {
+  let held = item
+  let renewing: Promise<void> = Promise.resolve()
+  const timer = setInterval(
+    () => {
+      renewing = renewDue(gateway.database.work, held, gateway.clock.real()).then(
+        renewed => {
+          held = renewed ?? held
+        },
+        (error: Error) => gateway.log.warn({ kind: item.kind, why: error.message }, 'a lease could not be renewed'),
+      )
+    },
+    (leaseSeconds * 1000) / 3,
+  ).unref()
+  return {
+    async end() {
+      clearInterval(timer)
+      await renewing
+      return held
+    },
   }
 }
 

@@ -1,6 +1,6 @@
 // The route table: one line a path.
 
-import { isReachable } from '../database/connect.ts'
+import { unreachable } from '../database/connect.ts'
 import type { DueSource } from '../due/advance.ts'
 import type { PendingPayload } from '../events/deliveries/deliver.ts'
 import type { Gateway } from '../gateway.ts'
@@ -78,10 +78,14 @@ function decodedId(raw: string): string {
   }
 }
 
-/** For load balancers: is the process up, and does its database answer? */
+const healthMilliseconds = 2000
+
+/** For load balancers: is the process up, and does its database answer on every way that requests take? */
 function health(gateway: Gateway): RequestFunction {
   return async request => {
-    await isReachable(gateway.database)
-    return told(gateway, request, 200, 'requestSucceeded')
+    const names = await unreachable(gateway.database, healthMilliseconds)
+    if (names.length === 0) return told(gateway, request, 200, 'requestSucceeded')
+    gateway.log.warn({ names }, 'the database does not answer')
+    return told(gateway, request, 503, 'databaseUnavailable')
   }
 }

@@ -6,6 +6,7 @@ import type { BlockList, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
 import { randomHex } from '../clock.ts'
 import type { ResultName } from '../contract/results/results.ts'
+import { isUnavailable } from '../database/errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Answer, type Request, told } from './answer.ts'
 import type { Router } from './routes.ts'
@@ -17,6 +18,8 @@ export type ServerOptions = {
   readonly trustedProxies: BlockList
   /** Live mode behind a proxy: a request must have come to the proxy over TLS. */
   readonly requireForwardedTls: boolean
+  /** Names why no request is taken at the moment, if so. */
+  refusal(): ResultName | undefined
 }
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
@@ -83,7 +86,8 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 
   function answer(request: Request, incoming: IncomingMessage, body: string | undefined): Answer | Promise<Answer> {
-    if (closing) return told(gateway, request, 503, 'shuttingDown')
+    const refusal = closing ? 'shuttingDown' : options.refusal()
+    if (refusal) return told(gateway, request, 503, refusal)
     if (body === undefined) return told(gateway, request, 413, 'bodyTooLarge')
     if (isHostless(incoming)) return told(gateway, request, 400, 'malformedRequest')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
@@ -105,7 +109,9 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       },
       'a request failed',
     )
-    return told(gateway, request, 500, 'internalError')
+    return isUnavailable(error)
+      ? { ...told(gateway, request, 503, 'databaseUnavailable'), headers: { 'Retry-After': '5' } }
+      : told(gateway, request, 500, 'internalError')
   }
 
   function send(outgoing: ServerResponse, { status, body, headers: more }: Answer, close: boolean): void {

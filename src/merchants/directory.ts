@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type ChannelSettings, channelSettings, type MerchantSettings, merchantSettings, readSettings } from './settings.ts'
-import { type EntityKind, type EntityRow, listenToChanges, readEntities, readTokens, rehashToken } from './store.ts'
+import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens, rehashToken } from './store.ts'
 
 export type Channel = {
   readonly kind: 'channel'
@@ -65,9 +65,11 @@ export async function openDirectory(
   const reload = async () => {
     contents = await read(database)
   }
-  const safely = () => reload().catch(onError)
+  const safely = () => {
+    reload().catch(onError)
+  }
   const timer = setInterval(safely, reloadSeconds * 1000).unref()
-  const stopListening = await listen(database, safely, onError)
+  const listening = await database.listen(changesChannel, safely)
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
   // What is found under an older key is found under the newest from then on, so that the older one can retire.
@@ -98,7 +100,7 @@ export async function openDirectory(
     reload,
     async close() {
       clearInterval(timer)
-      await stopListening()
+      await listening.stop()
     },
   }
 }
@@ -129,32 +131,6 @@ function parentsOf(row: EntityRow, byId: ReadonlyMap<string, EntityRow>): string
   const parents: string[] = []
   for (let id = row.parentId; id !== null && id !== undefined; id = byId.get(id)?.parentId ?? null) parents.push(id)
   return parents
-}
-
-/** Listens on a connection of its own; when that breaks, the directory is read again and listening resumes. */
-async function listen(database: Database, changed: () => void, onError: (error: Error) => void): Promise<() => Promise<void>> {
-  let stopped = false
-  let current: { release(broken: boolean): void } | undefined
-  const open = async (): Promise<void> => {
-    const connection = await database.work.connect()
-    current = connection
-    connection.on('notification', changed)
-    connection.once('error', error => {
-      current = undefined
-      onError(error)
-      if (!stopped) setTimeout(() => open().then(changed, again), 1000).unref()
-    })
-    await listenToChanges(connection)
-  }
-  const again = (error: Error): void => {
-    onError(error)
-    if (!stopped) setTimeout(() => open().then(changed, again), 1000).unref()
-  }
-  await open()
-  return async () => {
-    stopped = true
-    current?.release(true)
-  }
 }
 
 export type { EntityKind }

@@ -28,7 +28,7 @@ export type TokenRow = {
 }
 
 /** Gateways listen here and read the directory again when something changed. */
-const changesChannel = 'tollgate_directory'
+export const changesChannel = 'tollgate_directory'
 
 export async function readEntities(db: Connection): Promise<EntityRow[]> {
   const { rows } = await db.query<EntityRow>(
@@ -93,8 +93,4 @@ export async function revokeToken(db: Connection, id: string, now: number): Prom
 
 export async function announceChange(db: Connection): Promise<void> {
   await db.query(`select pg_notify('${changesChannel}', '')`)
-}
-
-export async function listenToChanges(db: Connection): Promise<void> {
-  await db.query(`listen ${changesChannel}`)
 }

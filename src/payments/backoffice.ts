@@ -5,11 +5,11 @@ import type { Asked, Operation } from '../connectors/connector.ts'
 import { modeOf } from '../connectors/index.ts'
 import { amountText, hundredths } from '../contract/amounts.ts'
 import { isApproved, isGood, type ResultName } from '../contract/results/results.ts'
-import { inTransaction } from '../database/connect.ts'
+import type { Connection } from '../database/connect.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
 import { unseal } from '../vault/seal.ts'
-import { carryOut, operationOf, refuse, type Said } from './carryOut.ts'
+import { carryOut, isTooLate, operationOf, refuse, type Said, settle, writtenTooLate } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 import { awaitTwin } from './idempotency.ts'
@@ -17,10 +17,11 @@ import { reserves } from './journal.ts'
 import { keptFields, type PaymentRequest, sealPlace } from './pay.ts'
 import type { Answered, Payment } from './payment.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
-import { findChain, findSealedCard, lockRoot } from './store/read.ts'
+import { findChain, findRoot, findSealedCard, lockRoot } from './store/read.ts'
 import { insertFollowUp } from './store/write.ts'
 
-export type FollowUpRequest = PaymentRequest & { readonly referenceId: string }
+/** `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. */
+export type FollowUpRequest = PaymentRequest & { readonly referenceId: string; readonly completes?: true }
 
 /** The referenced payment does not exist, or is another merchant's: nothing is stored. */
 export type Unknown = { readonly unknown: ResultName }
@@ -30,9 +31,12 @@ export async function followUp(gateway: Gateway, request: FollowUpRequest): Prom
   if (!isFollowUpType(type)) return wrongType(type)
   const malformed = wrongAmount(type, request.values)
   if (malformed) return malformed
-  const written = await inTransaction(gateway.database.work, async db => {
-    const chain = await lockChain(db, request)
-    if (!chain) return { unknown: unknownReference[type] }
+  const began = performance.now()
+  const { merchantId } = request.channel
+  const rootId = await findRoot(gateway.database.work, merchantId, request.referenceId)
+  if (rootId === undefined) return { unknown: unknownReference[type] }
+  const { payment, chain, refused, stored } = await gateway.database.inChain(merchantId, rootId, async db => {
+    const chain = await lockChain(db, request, rootId)
     const { payment, refused } = decide(gateway, request, type, chain)
     const transfers = refused ? [] : reserves(payment, chain.root.type)
     const stored = await insertFollowUp(
@@ -43,13 +47,12 @@ export async function followUp(gateway: Gateway, request: FollowUpRequest): Prom
     )
     return { payment, chain, refused, stored }
   })
-  if ('unknown' in written) return { unknown: written.unknown }
-  const { payment, chain, refused, stored } = written
   if (!stored) {
     const twin = await awaitTwin(gateway, payment, request.key!)
     if (twin !== 'ours') return twin
   }
   if (refused) return refuse(gateway, payment, refused, false)
+  if (isTooLate(began)) return settle(gateway, { payment, rootType: chain.root.type }, writtenTooLate, false)
   const connector = gateway.connectors.get(payment.connector)!
   const operation = operationOf(
     gateway,
@@ -83,15 +86,12 @@ export async function completeCapture(
 }
 
 async function refer(gateway: Gateway, channel: Channel, { id, record }: Payment, values: Record<string, string>): Promise<Said> {
-  const request = { channel, referenceId: id, known: new Map(), ndc: record.ndc, values: new Map(Object.entries(values)) }
-  return (await followUp(gateway, request)) as Said
+  const ours = { channel, referenceId: id, known: new Map(), ndc: record.ndc, values: new Map(Object.entries(values)) }
+  return (await followUp(gateway, { ...ours, completes: true })) as Said
 }
 
-type Db = Parameters<Parameters<typeof inTransaction>[1]>[0]
-
-async function lockChain(db: Db, { channel, referenceId }: FollowUpRequest): Promise<Chain | undefined> {
-  const rootId = await lockRoot(db, channel.merchantId, referenceId)
-  if (rootId === undefined) return undefined
+async function lockChain(db: Connection, { channel, referenceId }: FollowUpRequest, rootId: string): Promise<Chain> {
+  await lockRoot(db, channel.merchantId, rootId)
   const payments = await findChain(db, channel.merchantId, rootId)
   return {
     reference: payments.find(({ id }) => id === referenceId)!,
@@ -125,21 +125,22 @@ function decide(
     reference: { kept: root.answer?.kept ?? {} },
     now,
   }
-  const forbidden = channel.settings.disabled
-    ? 'channelDisabled'
-    : forbids(
-        {
-          type,
-          channelId: channel.id,
-          now,
-          ...(amount !== undefined && { amount }),
-          ...(currency !== undefined && { currency }),
-          // A mode that the channel does not take differs from that of any payment on it.
-          ...(testMode !== undefined && { mode: mode === 'testModeOnLive' ? 'external' : (mode as Payment['mode']) }),
-        },
-        chain,
-        { offered: connector?.operations[type] !== undefined, partialReversal: connector?.partialReversal === true },
-      )
+  const forbidden =
+    channel.settings.disabled && !request.completes
+      ? 'channelDisabled'
+      : forbids(
+          {
+            type,
+            channelId: channel.id,
+            now,
+            ...(amount !== undefined && { amount }),
+            ...(currency !== undefined && { currency }),
+            // A mode that the channel does not take differs from that of any payment on it.
+            ...(testMode !== undefined && { mode: mode === 'testModeOnLive' ? 'external' : (mode as Payment['mode']) }),
+          },
+          chain,
+          { offered: connector?.operations[type] !== undefined, partialReversal: connector?.partialReversal === true },
+        )
   const id = timeOrderedId(gateway.clock.real(), gateway.random)
   const refused = forbidden ?? connector?.refuses?.(asked)
   const payment: Payment = {

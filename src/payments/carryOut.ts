@@ -1,7 +1,7 @@
 // Write, call, write: the payment is on disk before this begins; here the connector is asked, outside any transaction, and its answer is stored.
 // The first stored answer wins. What cannot be known is left pending for recovery.
 
-import type { Card, Connector, Kept, Operation, Reply } from '../connectors/connector.ts'
+import type { Card, Connector, Kept, LateReply, Operation, Reply } from '../connectors/connector.ts'
 import { successOf } from '../connectors/index.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { ParameterError } from '../contract/form.ts'
@@ -13,7 +13,7 @@ import type { Answer, Payment } from './payment.ts'
 import { paymentRecord } from './record.ts'
 import { hold } from './redirects/hold.ts'
 import { findPayment } from './store/read.ts'
-import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/write.ts'
+import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending, writePatienceSeconds } from './store/write.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
 export type Said = { readonly outcome: Outcome; readonly body: string }
@@ -61,9 +61,9 @@ async function ask(gateway: Gateway, carried: Carried): Promise<Reply> {
     }, connector.answerWithinSeconds * 1000)
   })
   // An answer that comes after all is a late reply like any other.
-  void performed.then(reply => {
-    if (gaveUp && reply.kind === 'answer') void takeLateReply(gateway, payment.merchantId, payment.id, reply)
-  })
+  performed
+    .then(reply => (gaveUp ? takeLateReply(gateway, payment.merchantId, payment.id, reply) : undefined))
+    .catch((error: Error) => gateway.log.error({ paymentId: payment.id, why: error.message }, 'a late reply could not be taken'))
   const reply = await Promise.race([performed, tooLate])
   clearTimeout(timer)
   return reply
@@ -84,6 +84,10 @@ export function closedHere({ record, amount, currency }: Payment): Reply | undef
 
 /** A reply that ends a payment. */
 type Final = Extract<Reply, { kind: 'answer' | 'notSent' }>
+
+/** What was stored so late that its caller may have left is not sent (decisions, 60). `began`: when its request came, of performance.now(). */
+export const isTooLate = (began: number): boolean => performance.now() - began > writePatienceSeconds * 1000
+export const writtenTooLate = { kind: 'notSent', why: 'it was stored too late', result: 'storedTooLate' } as const
 
 /** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */
 export async function settle(
@@ -133,7 +137,7 @@ const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, r
 
 /** What a reply means: plain success takes the code of the mode, and another amount than was sent is no success. */
 function judged({ amount, currency, mode, record }: Payment, reply: Final): { result: ResultName; leaves?: LeftToDo['kind'] } {
-  if (reply.kind === 'notSent') return { result: 'neverSent' }
+  if (reply.kind === 'notSent') return { result: reply.result ?? 'neverSent' }
   const approved = isApproved(results[reply.result].outcome)
   if (approved && (reply.amount !== amount || reply.currency !== currency))
     return { result: 'amountCameBackDifferent', leaves: 'reverse' }
@@ -179,7 +183,10 @@ async function leavePending(gateway: Gateway, { payment, connector, operation }:
   gateway.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
   const after = connector.operations[operation.type]?.afterSeconds ?? 60
   const now = gateway.clock.real()
-  await insertPending(gateway.database.work, payment, now + after * 1000, now)
+  // What cannot be stored is true all the same: the payment is on disk without an answer, and the search for such payments finds it.
+  await insertPending(gateway.database.work, payment, now + after * 1000, now).catch((error: Error) =>
+    gateway.log.error({ paymentId: payment.id, why: error.message }, 'the pending state could not be stored'),
+  )
   return pendingRecord(gateway, payment)
 }
 
@@ -187,6 +194,15 @@ export function pendingRecord(gateway: Gateway, payment: Payment): Said {
   const now = gateway.directory.businessTime(payment.merchantId)
   return { outcome: 'pending', body: JSON.stringify(paymentRecord(payment, { result: results.pending }, gateway.build, now)) }
 }
+
+/** Takes replies that nobody waits for. Where one cannot be stored, recovery settles its payment without it. */
+export const lateReplies =
+  (gateway: Gateway): LateReply =>
+  (merchantId, paymentId, reply) => {
+    takeLateReply(gateway, merchantId, paymentId, reply).catch((error: Error) =>
+      gateway.log.error({ paymentId, why: error.message }, 'a late reply could not be taken'),
+    )
+  }
 
 /** A reply that came after the request had stopped waiting, or a second time. */
 export async function takeLateReply(gateway: Gateway, merchantId: string, paymentId: string, reply: Reply): Promise<void> {

@@ -3,14 +3,13 @@
 
 import { timeOrderedId } from '../clock.ts'
 import { successOf } from '../connectors/index.ts'
-import { inTransaction } from '../database/connect.ts'
 import type { Gateway } from '../gateway.ts'
 import { answerRow } from './carryOut.ts'
 import { hourOf, type ReportLine, resultOfReason } from './chargebackReport.ts'
 import type { Answered, Payment } from './payment.ts'
 import { type Chain, chargedBack, cleared, done } from './rules.ts'
 import { findByRetrievalReference, findChargebackLine, findOwners, type Place } from './store/chargebacks.ts'
-import { findChain, lockRoot } from './store/read.ts'
+import { findChain, findRoot, lockRoot } from './store/read.ts'
 import { insertChargeback } from './store/write.ts'
 
 export type Bookkeeping = Pick<Gateway, 'database' | 'directory' | 'clock' | 'random' | 'build'>
@@ -38,8 +37,9 @@ export async function recordChargeback(gateway: Bookkeeping, line: ReportLine): 
   const places = await findNamed(gateway, line)
   if (places.length !== 1) return { kind: 'refused', why: places.length === 0 ? 'noPayment' : 'severalPayments' }
   const { merchantId, id } = places[0]!
-  return inTransaction(gateway.database.work, async db => {
-    const rootId = (await lockRoot(db, merchantId, id))!
+  const rootId = (await findRoot(gateway.database.work, merchantId, id))!
+  return gateway.database.inChain(merchantId, rootId, async db => {
+    await lockRoot(db, merchantId, rootId)
     const payments = await findChain(db, merchantId, rootId)
     const before = await findChargebackLine(db, merchantId, line)
     if (before !== undefined) {

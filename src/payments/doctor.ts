@@ -6,7 +6,17 @@ import { amountText } from '../contract/amounts.ts'
 import { inTransaction } from '../database/connect.ts'
 import type { Answered } from './payment.ts'
 import { cleared } from './rules.ts'
-import { countStray, findFollowersOf, findGuards, findJournal, findRootsAfter, type JournalLine } from './store/books.ts'
+import {
+  countStray,
+  findFollowersOf,
+  findForgotten,
+  findGuards,
+  findJournal,
+  findRootsAfter,
+  findTakenBack,
+  type JournalLine,
+  type Place,
+} from './store/books.ts'
 
 export type Examined = {
   readonly payments: number
@@ -19,7 +29,8 @@ export type Examined = {
 const page = 500
 const nobody = '0'.repeat(32)
 
-export async function examine(pool: pg.Pool): Promise<Examined> {
+/** `before`: payments recorded before this moment (milliseconds) must be answered, or in somebody's hands; 0 = that is not looked at. */
+export async function examine(pool: pg.Pool, before = 0): Promise<Examined> {
   return inTransaction(pool, async db => {
     await db.query('set transaction isolation level repeatable read, read only')
     const findings: string[] = []
@@ -67,6 +78,10 @@ export async function examine(pool: pg.Pool): Promise<Examined> {
     if (stray.answers > 0) findings.push(`${stray.answers} answers belong to no payment.`)
     if (stray.journal > 0) findings.push(`${stray.journal} journal lines belong to no payment.`)
     if (stray.events > 0) findings.push(`${stray.events} approved payments have no event.`)
+    const named = (places: readonly Place[], what: string) =>
+      findings.push(...places.map(({ id, merchantId }) => `Payment ${id} of merchant ${merchantId}: ${what}.`))
+    named(await findForgotten(db, before, page), 'it has no answer, and nothing is under way that would give it one')
+    named(await findTakenBack(db, page), 'it was answered as approved and is being reversed')
     return { payments, chains, lines, findings }
   })
 }

@@ -1,4 +1,4 @@
-// Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Once an hour, in small steps.
+// Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Soon after a start and once an hour, in small steps.
 // What is left in the file of the secrets of challenges: every minute.
 
 import type { Gateway } from '../gateway.ts'
@@ -7,6 +7,8 @@ import { keyHours } from './idempotency.ts'
 import { eraseSecrets } from './redirects/store.ts'
 import { eraseCards, eraseKeys, eraseRedirects } from './store/sweep.ts'
 
+/** After a start: what fell due while nothing ran. */
+const soonMilliseconds = 5000
 /** So long an address that was handed to a shopper still leads to the shop. */
 const redirectDays = 30
 
@@ -27,19 +29,27 @@ const rhythms: readonly (readonly [everyMilliseconds: number, erase: (gateway: G
 ]
 
 export function startErasing(gateway: Gateway): { stop(): Promise<void> } {
-  const running = new Set<Promise<void>>()
-  const timers = rhythms.map(([every, erase]) =>
-    setInterval(() => {
-      const one = erase(gateway)
-        .catch((error: Error) => gateway.log.warn({ why: error.message }, 'old card data could not be erased'))
-        .then(() => void running.delete(one))
-      running.add(one)
-    }, every).unref(),
-  )
+  const started = rhythms.map(([every, erase]) => repeated(gateway, every, erase))
+  return { stop: async () => void (await Promise.all(started.map(one => one.stop()))) }
+}
+
+function repeated(gateway: Gateway, every: number, erase: (gateway: Gateway) => Promise<unknown>): { stop(): Promise<void> } {
+  let running: Promise<unknown> = Promise.resolve()
+  let timer: NodeJS.Timeout
+  const once = () => {
+    running = erase(gateway)
+      .catch((error: Error) => gateway.log.warn({ why: error.message }, 'old card data could not be erased'))
+      .then(() => plan(every))
+  }
+  const plan = (milliseconds: number) => {
+    timer = setTimeout(once, milliseconds).unref()
+  }
+  plan(soonMilliseconds)
   return {
     async stop() {
-      for (const timer of timers) clearInterval(timer)
-      await Promise.all(running)
+      clearTimeout(timer)
+      await running
+      clearTimeout(timer)
     },
   }
 }

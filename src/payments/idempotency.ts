@@ -18,8 +18,8 @@ import { type RequestKey, wasAnnouncedPending } from './store/write.ts'
 /** Kept so long, in real time. */
 export const keyHours = 72
 
-/** How long a twin waits for the first request: as long as that one may wait for its connector, and a little more. */
-const twinWaitSeconds = 35
+/** How long a twin waits beyond the time that the first request may wait for its connector. */
+const twinSlackSeconds = 5
 
 /** The key of a request, bound to its path, and a fingerprint of its body without the CVV. */
 export function requestKey(gateway: Gateway, path: string, key: string, form: Form): RequestKey {
@@ -52,10 +52,9 @@ export async function awaitTwin(
       parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
     }
   }
-  const deadline = gateway.clock.real() + twinWaitSeconds * 1000
   for (let pause = 10; ; pause = Math.min(pause * 2, 250)) {
     const first = await findPayment(db, merchantId, owner.paymentId)
-    const late = gateway.clock.real() >= deadline
+    const late = first !== undefined && gateway.clock.real() >= first.recordedAt + waitSeconds(gateway, first) * 1000
     if (first?.answer) {
       const told = await saidOf(gateway, first)
       if (told !== 'capturing') return told
@@ -67,6 +66,12 @@ export async function awaitTwin(
     }
     await wait(pause)
   }
+}
+
+/** So long after its beginning the first request has ended, or its process has died. A PA.CP asks twice. */
+function waitSeconds({ connectors }: Gateway, { connector, record }: Answered): number {
+  const seconds = connectors.get(connector)?.answerWithinSeconds ?? 0
+  return (record.captureAtOnce ? 2 * seconds : seconds) + twinSlackSeconds
 }
 
 const said = ({ answer }: Answered): Said => ({ outcome: results[answer!.result].outcome, body: answer!.body })

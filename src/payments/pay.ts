@@ -9,7 +9,7 @@ import type { Channel } from '../merchants/directory.ts'
 import { type Screen, screen } from '../risk/screen.ts'
 import { seal } from '../vault/seal.ts'
 import { captureAtOnce } from './backoffice.ts'
-import { carryOut, operationOf, refuse, type Said } from './carryOut.ts'
+import { carryOut, isTooLate, operationOf, refuse, type Said, settle, writtenTooLate } from './carryOut.ts'
 import { type Choice, choose, type Refusal } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 import { awaitTwin } from './idempotency.ts'
@@ -34,6 +34,7 @@ export type Choose = typeof choose
 
 export async function pay(gateway: Gateway, request: PaymentRequest, decide: Choose = choose): Promise<Said | Refusal> {
   const { channel, key } = request
+  const began = performance.now()
   const now = gateway.directory.businessTime(channel.merchantId)
   const choice = decide(request.values, channel, gateway, now)
   if ('refused' in choice && !choice.kept) return choice
@@ -51,6 +52,7 @@ export async function pay(gateway: Gateway, request: PaymentRequest, decide: Cho
     if (twin !== 'ours') return twin
   }
   if (refused) return refuse(gateway, payment, refused.refused, true, refused.parameterErrors)
+  if (isTooLate(began)) return settle(gateway, { payment, rootType: payment.type }, writtenTooLate, false)
   const { connector, card, capture, redirects } = choice as Choice
   const addresses = redirects ? makeAddresses(gateway, payment.merchantId) : undefined
   const operation = operationOf(gateway, payment, { attempt: 1, ...(addresses && { addresses }) }, card)

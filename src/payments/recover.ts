@@ -130,13 +130,17 @@ async function askAgain(connector: Connector, operation: Operation, how: 'ask' |
   return Promise.race([asked, tooLate]).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
 }
 
-/** A payment is an orphan when nobody can be waiting for its connector any more. */
-const orphanSeconds = 90
+/** Beyond what a request waits for its connector: two writes, each with the patience for a slow database, and some slack. */
+const orphanSlackSeconds = 30
 const sweepSeconds = 5
+
+/** A payment is an orphan when nobody can be waiting for its connector any more. */
+export const orphanSeconds = ({ connectors }: Pick<Gateway, 'connectors'>): number =>
+  Math.max(0, ...[...connectors.values()].map(({ answerWithinSeconds }) => answerWithinSeconds)) + orphanSlackSeconds
 
 /** Looks for payments whose process died between its two writes. `alone`: at the start nobody else can be at work. */
 export function startSweeping(gateway: Gateway, alone: boolean): { stop(): Promise<void> } {
-  const sweep = async (before: number) => {
+  const sweep = async (before: number | undefined) => {
     try {
       const found = await sweepUnanswered(gateway.database.work, before, gateway.clock.real())
       if (found > 0) gateway.log.warn({ attempt: found }, 'unanswered payments were found and go to recovery')
@@ -144,9 +148,9 @@ export function startSweeping(gateway: Gateway, alone: boolean): { stop(): Promi
       gateway.log.warn({ why: (error as Error).message }, 'the search for unanswered payments failed')
     }
   }
-  let running = alone ? sweep(gateway.clock.real()) : Promise.resolve()
+  let running = alone ? sweep(undefined) : Promise.resolve()
   const timer = setInterval(() => {
-    running = running.then(() => sweep(gateway.clock.real() - orphanSeconds * 1000))
+    running = running.then(() => sweep(gateway.clock.real() - orphanSeconds(gateway) * 1000))
   }, sweepSeconds * 1000).unref()
   return {
     async stop() {

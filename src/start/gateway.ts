@@ -8,7 +8,7 @@ import type pg from 'pg'
 import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { AcquirerOptions, Address } from '../connectors/acquirer.ts'
-import { connect } from '../database/connect.ts'
+import { connect, type Database } from '../database/connect.ts'
 import { dueWork } from '../due/advance.ts'
 import { type DueHandlers, startWorker } from '../due/worker.ts'
 import { caller } from '../events/call.ts'
@@ -23,7 +23,7 @@ import { makeServer } from '../http/server.ts'
 import { openDirectory } from '../merchants/directory.ts'
 import { makeCount, serveMetrics } from '../metrics.ts'
 import { announcedPending } from '../payments/announced.ts'
-import { takeLateReply } from '../payments/carryOut.ts'
+import { lateReplies } from '../payments/carryOut.ts'
 import { startErasing } from '../payments/erase.ts'
 import { capture, recover, release, reverse, startSweeping } from '../payments/recover.ts'
 import { redirectExpiry } from '../payments/redirects/resume.ts'
@@ -32,6 +32,7 @@ import { readRiskRules } from '../risk/rules.ts'
 import type { Keys } from '../vault/keys.ts'
 import { acquirerHostProcess } from './acquirerHost.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
+import { watchClock } from './clockWatch.ts'
 import { makeConnectors } from './connectors.ts'
 import { startSimulators } from './simulators.ts'
 
@@ -65,9 +66,17 @@ export const dueHandlers: DueHandlers = new Map([
 ])
 
 export async function startGateway(parts: Parts): Promise<Running> {
-  const { config, keys, clock, random, log } = parts
-  const onError = (error: Error) => log.warn({ why: error.message }, 'a database connection failed')
+  const onError = (error: Error) => parts.log.warn({ why: error.message }, 'a database connection failed')
   const database = connect(parts.connection, onError)
+  return startOn(database, parts, onError).catch(async (error: Error) => {
+    await database.close()
+    throw error
+  })
+}
+
+async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<Running> {
+  const { config, keys, clock, random, log } = parts
+  const clockWatch = await watchClock(database.work, clock, log)
   const directory = await openDirectory(database, keys, clock, onError)
   const stopping = new AbortController()
   let port = config.port
@@ -105,8 +114,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
     publicUrl,
     sandbox,
   }
-  for (const connector of connectors.values())
-    connector.start?.((merchantId, paymentId, reply) => takeLateReply(gateway, merchantId, paymentId, reply))
+  for (const connector of connectors.values()) connector.start?.(lateReplies(gateway))
   const pendingPayload = ({ merchantId, paymentId, occurredAt }: { merchantId: string; paymentId: string; occurredAt: number }) =>
     announcedPending(gateway, merchantId, paymentId, occurredAt)
   const deliver = deliverer(gateway, attemptLane(database.work), pendingPayload)
@@ -116,6 +124,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     requireForwardedTls: config.mode === 'live' && !config.tls,
+    refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
   })
   const close = async () => {
     for (const connector of connectors.values()) await connector.stop?.()
@@ -128,7 +137,8 @@ export async function startGateway(parts: Parts): Promise<Running> {
   try {
     port = await server.listen(config.port, config.host)
     const background = [
-      startWorker(gateway, dueHandlers),
+      startWorker(gateway, dueHandlers, clockWatch.isTrusted),
+      clockWatch,
       startSweeping(gateway, parts.alone),
       startErasing(gateway),
       startDelivering(gateway, deliver, parts.alone),

@@ -18,7 +18,7 @@ import { type Channel, openDirectory } from '../../src/merchants/directory.ts'
 import { applySeed, readSeed } from '../../src/merchants/seed.ts'
 import { makeCount } from '../../src/metrics.ts'
 import { followUp } from '../../src/payments/backoffice.ts'
-import { takeLateReply } from '../../src/payments/carryOut.ts'
+import { lateReplies } from '../../src/payments/carryOut.ts'
 import { pay } from '../../src/payments/pay.ts'
 import { sweepUnanswered } from '../../src/payments/store/sweep.ts'
 import { answerLane, paymentLane } from '../../src/payments/store/write.ts'
@@ -223,8 +223,7 @@ async function makeWorld(luck: Dice): Promise<World> {
     build: 'simulation',
     sandbox: true,
   }
-  for (const connector of acquirers.connectors)
-    connector.start?.((merchant, payment, reply) => takeLateReply(gateway, merchant, payment, reply))
+  for (const connector of acquirers.connectors) connector.start?.(lateReplies(gateway))
   const world: World = {
     gateway,
     pool,

@@ -3,6 +3,8 @@
 
 import type pg from 'pg'
 import type { Connector } from '../../src/connectors/connector.ts'
+import { type Database, inTransaction } from '../../src/database/connect.ts'
+import { takeTurns } from '../../src/database/turns.ts'
 import type { Gateway } from '../../src/gateway.ts'
 
 export type Crash = {
@@ -40,23 +42,30 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
   }
   const query = (on: Pick<pg.Pool, 'query'>) =>
     ((...given: unknown[]) => step(() => (on.query as (...given: unknown[]) => Promise<unknown>)(...given))) as pg.Pool['query']
-  const { work } = gateway.database
-  const view = {
-    query: query(work),
-    connect: async () => {
-      const connection = await step(async () => {
-        const opened = await work.connect()
-        held.add(opened)
-        return opened
-      })
-      return {
-        query: query(connection),
-        release: (broken?: Error | boolean) => {
-          if (held.delete(connection)) connection.release(broken)
-        },
-      }
-    },
-  } as unknown as pg.Pool
+  const viewOf = (pool: pg.Pool) =>
+    ({
+      query: query(pool),
+      connect: async () => {
+        const connection = await step(async () => {
+          const opened = await pool.connect()
+          held.add(opened)
+          return opened
+        })
+        return {
+          query: query(connection),
+          release: (broken?: Error | boolean) => {
+            if (held.delete(connection)) connection.release(broken)
+          },
+        }
+      },
+    }) as unknown as pg.Pool
+  const { work, chains } = gateway.database
+  const inTurn = takeTurns(10, 100) // a process that died leaves no turn behind
+  const database: Database = {
+    ...gateway.database,
+    work: viewOf(work),
+    inChain: (merchantId, rootId, act) => inTurn(merchantId + rootId, () => inTransaction(viewOf(chains), act)),
+  }
   const connectors = new Map(
     [...gateway.connectors].map(([name, connector]): [string, Connector] => [
       name,
@@ -70,7 +79,7 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
       ...gateway,
       payments: row => step(() => gateway.payments(row)),
       answers: row => step(() => gateway.answers(row)),
-      database: { ...gateway.database, work: view },
+      database,
       connectors,
     },
   }

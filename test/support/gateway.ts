@@ -10,6 +10,7 @@ import { sandboxSeed } from '../../src/start/database.ts'
 import { startGateway } from '../../src/start/gateway.ts'
 import { type Keys, makeKeys } from '../../src/vault/keys.ts'
 import { makeDatabase } from './database.ts'
+import { type Wire, wireTo } from './wire.ts'
 
 export const testKeys: Keys = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
 
@@ -42,6 +43,7 @@ export type TestGateway = {
   readonly pool: pg.Pool
   readonly connection: pg.PoolConfig
   readonly logged: readonly string[]
+  readonly wire?: Wire
   post(path: string, fields: Fields, headers?: Record<string, string>): Promise<Reply>
   get(path: string, query?: Fields, headers?: Record<string, string>): Promise<Reply>
   /** A payment on the strict channel with a good card. */
@@ -60,6 +62,8 @@ export type TestOptions = {
   readonly seed?: Seed
   readonly environment?: Record<string, string>
   readonly alone?: boolean
+  /** The gateway reaches its database through a wire that the test can cut; the test itself does not. */
+  readonly wired?: true
 }
 
 export async function testGateway(options: TestOptions = {}): Promise<TestGateway> {
@@ -74,8 +78,18 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const write = (level: string) => (fields: object, message: string) =>
     void logged.push(JSON.stringify({ level, message, ...fields }))
   const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
-  const start = () => startGateway({ config, keys: testKeys, connection: database.connection, clock, random, log, alone })
-  let running = await start()
+  const wire = options.wired && (await wireTo(database.connection))
+  const connection = wire?.connection ?? database.connection
+  const start = () => startGateway({ config, keys: testKeys, connection, clock, random, log, alone })
+  const leave = async () => {
+    await wire?.close()
+    await pool.end()
+    await database.drop()
+  }
+  let running = await start().catch(async (error: Error) => {
+    await leave()
+    throw error
+  })
 
   const test: TestGateway = {
     get baseUrl() {
@@ -84,6 +98,7 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
     pool,
     connection: database.connection,
     logged,
+    ...(wire && { wire }),
     post: (path, fields, headers = {}) =>
       exchange(`${test.baseUrl}${path}`, {
         method: 'POST',
@@ -115,8 +130,7 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
     },
     async stop() {
       await running.stop()
-      await pool.end()
-      await database.drop()
+      await leave()
     },
   }
   return test

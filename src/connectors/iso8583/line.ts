@@ -119,7 +119,9 @@ export function makeLine(options: LineOptions): Line {
       if (state === 'connecting') opened.destroy(new Error('the connection was not made in time'))
     })
     const split = splitter()
-    opened.once(options.tls ? 'secureConnect' : 'connect', () => void greet(opened))
+    opened.once(options.tls ? 'secureConnect' : 'connect', () => {
+      greet(opened).catch((error: Error) => opened.destroy(error))
+    })
     opened.on('data', bytes => {
       lastTraffic = options.time()
       const messages = split.push(bytes)
@@ -255,9 +257,11 @@ export function makeLine(options: LineOptions): Line {
       const probing = state === 'broken' && now >= brokenUntil
       if ((idle || probing) && !echoing) {
         echoing = true
-        void echo().finally(() => {
-          echoing = false
-        })
+        echo()
+          .catch((error: Error) => options.say(`${options.name}: ${error.message}`))
+          .finally(() => {
+            echoing = false
+          })
       }
     },
     Math.min(options.echoSeconds, options.breakerSeconds, 1) * 500,

@@ -20,7 +20,7 @@ export function makeLink(lines: readonly Line[], waitForLineMilliseconds: number
       if (!lines.some(line => line.state() === 'up')) await anyReady(lines, waitForLineMilliseconds)
       let last: Sent = { kind: 'notSent', why: 'no line is configured' }
       for (const [at, line] of lines.entries()) {
-        if (line.state() === 'idle') void line.ready(0)
+        if (line.state() === 'idle') await line.ready(0)
         last = await line.send(message, signal, again)
         if (last.kind !== 'notSent') {
           if (at > 0) failovers++

@@ -23,6 +23,8 @@ const refusals = {
   idempotencyKeyReused:      ['200.300.404', 'invalid or missing parameter: the Idempotency-Key was used before with another request'],
   tlsRequired:               ['200.100.199', 'The interface is reached over HTTPS only'],
   tooManyReads:              ['800.120.100', 'Too many requests. Please try again later.'],
+  databaseUnavailable:       ['800.800.801', 'The gateway cannot store requests at the moment: send the request again with its Idempotency-Key, or read the payment first'],
+  clockWrong:                ['800.800.801', 'The clock of the gateway is too far from that of its database; it takes no requests until that is mended'],
   shuttingDown:              ['800.800.801', 'The gateway is shutting down; send the request again'],
 
   // Payment type and method.
@@ -96,6 +98,7 @@ const refusals = {
   cardNumberErased:          ['600.200.500', 'Invalid payment data. The card number of the referenced payment is no longer kept'],
   amountFinerThanCurrency:   ['100.550.303', 'The amount has decimals that its currency does not have'],
   amountTooLargeForAcquirer: ['100.550.301', 'The amount is too large for the messages of the acquirer'],
+  storedTooLate:             ['900.100.600', 'The gateway could not store the payment in time; nothing was sent'],
   neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
 } as const satisfies Record<string, readonly [code: string, description: string]>
 

@@ -196,6 +196,7 @@ export type AttemptLane = GroupCommit<Attempt, boolean>
 
 export function attemptLane(pool: pg.Pool): AttemptLane {
   return groupCommit<Attempt, boolean>({
+    patienceSeconds: 30, // as long as its lease is sure to last
     key: ({ merchantId, endpointId, position }) => merchantId + endpointId + String(position).padStart(16, '0'),
     async write(rows) {
       const { rows: ended } = await pool.query<Pick<Attempt, 'merchantId' | 'endpointId' | 'position'>>({

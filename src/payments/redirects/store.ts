@@ -37,7 +37,10 @@ export async function insertContinuation(db: Connection, payment: Payment, row: 
        select $1, $2, $7, $9 where $7::bytea is not null on conflict do nothing),
      ends as (
        insert into due_work (kind, merchant_id, subject_id, due_at) values ('redirectExpiry', $1, $2, $9)
-       on conflict (kind, merchant_id, subject_id) do update set due_at = excluded.due_at, leased_until = null),
+       on conflict (kind, merchant_id, subject_id) do update
+         set due_at = excluded.due_at, leased_until = null, generation = due_work.generation + 1),
+     passed_on as (
+       delete from unanswered where merchant_id = $1 and payment_id = $2),
      stands_back as (
        delete from due_work where kind = 'recover' and merchant_id = $1 and subject_id = $2)
      insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
@@ -88,7 +91,8 @@ export async function takeContinuation(
      told as (
        insert into due_work (kind, merchant_id, subject_id, due_at, details)
        select 'recover', merchant_id, payment_id, $5, jsonb_build_object('sealed', encode(sealed, 'base64')) from taken
-       on conflict (kind, merchant_id, subject_id) do update set due_at = excluded.due_at, details = excluded.details, leased_until = null),
+       on conflict (kind, merchant_id, subject_id) do update
+         set due_at = excluded.due_at, details = excluded.details, leased_until = null, generation = due_work.generation + 1),
      secret as (
        delete from challenge_secrets using taken
         where challenge_secrets.merchant_id = taken.merchant_id and challenge_secrets.payment_id = taken.payment_id

@@ -1,7 +1,7 @@
 // What the doctor reads: chains a page at a time, with their journal lines and guard rows.
 
 import type { Mode } from '../../connectors/connector.ts'
-import type { Connection } from '../../database/connect.ts'
+import { type Connection, timeParameter } from '../../database/connect.ts'
 import type { Transfer } from '../journal.ts'
 import type { Answered } from '../payment.ts'
 import { answeredColumns, answeredOf, answeredTables, type Row } from './read.ts'
@@ -66,4 +66,32 @@ export async function countStray(db: Connection): Promise<Record<'answers' | 'jo
           select from events e where e.merchant_id = a.merchant_id and e.payment_id = a.payment_id and e.sequence = 2)) as events`,
   )
   return rows[0]!
+}
+
+/** A payment that stands where nothing of its kind should. */
+export type Place = { readonly merchantId: string; readonly id: string }
+
+/** Payments recorded before a moment that have no answer and are in nobody's hands: neither recovery's, nor those of a shopper who is away. */
+export async function findForgotten(db: Connection, before: number, limit: number): Promise<Place[]> {
+  const { rows } = await db.query<Place>(
+    `select p.merchant_id as "merchantId", p.id from payments p
+      where p.recorded_at < $1
+        and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
+        and not exists (select from due_work d where d.kind = 'recover' and d.merchant_id = p.merchant_id and d.subject_id = p.id)
+        and not exists (select from continuations c where c.merchant_id = p.merchant_id and c.payment_id = p.id)
+      limit $2`,
+    [timeParameter(before), limit],
+  )
+  return rows
+}
+
+/** Payments that the merchant was told to be approved and that are being taken back behind his back. */
+export async function findTakenBack(db: Connection, limit: number): Promise<Place[]> {
+  const { rows } = await db.query<Place>(
+    `select d.merchant_id as "merchantId", d.subject_id as id from due_work d
+       join answers a on a.merchant_id = d.merchant_id and a.payment_id = d.subject_id and a.approved
+      where d.kind = 'reverse' limit $1`,
+    [limit],
+  )
+  return rows
 }

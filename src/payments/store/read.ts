@@ -73,15 +73,18 @@ export async function findPayment(db: Connection, merchantId: string, id: string
   return rows[0] && answeredOf(rows[0])
 }
 
-/** Locks the first payment of a chain, so that one capture, refund or reversal at a time looks at it. Returns its id. */
-export async function lockRoot(db: Connection, merchantId: string, id: string): Promise<string | undefined> {
+/** The first payment of the chain that a payment belongs to: the same for ever. */
+export async function findRoot(db: Connection, merchantId: string, id: string): Promise<string | undefined> {
   const { rows } = await db.query<{ root: string }>(
     'select coalesce(root_id, id) as root from payments where merchant_id = $1 and id = $2',
     [merchantId, id],
   )
-  if (!rows[0]) return undefined
-  await db.query('select 1 from payments where merchant_id = $1 and id = $2 for update', [merchantId, rows[0].root])
-  return rows[0].root
+  return rows[0]?.root
+}
+
+/** Locks the first payment of a chain, so that one capture, refund or reversal at a time looks at it. */
+export async function lockRoot(db: Connection, merchantId: string, rootId: string): Promise<void> {
+  await db.query('select 1 from payments where merchant_id = $1 and id = $2 for update', [merchantId, rootId])
 }
 
 /** The first payment of a chain and all that refer to it, oldest first. */

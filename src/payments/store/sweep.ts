@@ -2,9 +2,15 @@
 
 import { type Connection, timeParameter } from '../../database/connect.ts'
 
-/** Erases sealed cards whose last day is over. */
+/** Erases sealed cards whose last day is over, by the time of their merchant. `now` is real time. */
 export const eraseCards = (db: Connection, now: number): Promise<number> =>
-  eraseInSteps(db, 'delete from sealed_cards where ctid in (select ctid from sealed_cards where erase_after < $1 limit $2)', now)
+  eraseInSteps(
+    db,
+    `delete from sealed_cards where ctid in (
+       select c.ctid from sealed_cards c join entities m on m.id = c.merchant_id
+        where c.erase_after < (($1::timestamptz + m.clock_offset_ms * interval '1 millisecond') at time zone 'UTC')::date limit $2)`,
+    now,
+  )
 
 /** Erases idempotency keys recorded before a moment. */
 export const eraseKeys = (db: Connection, before: number): Promise<number> =>
@@ -30,33 +36,20 @@ async function eraseInSteps(db: Connection, statement: string, before: number): 
   return erased
 }
 
-/** Hands every unanswered payment recorded before a moment to recovery, and remembers how far it came. Returns how many. */
-export async function sweepUnanswered(db: Connection, before: number, dueAt: number): Promise<number> {
-  const sweep = await db.query<{ reached: number }>(`select reached_at as reached from sweeps where name = 'unanswered'`)
-  const reached = sweep.rows[0]?.reached ?? 0
-  const { rows } = await db.query<{ found: number }>(
-    `with found as (
-       insert into due_work (kind, merchant_id, subject_id, due_at)
-       select 'recover', p.merchant_id, p.id, $1
-         from entities m
-         cross join lateral (
-           select p.merchant_id, p.id from payments p
-             left join lateral (
-               -- the limit keeps this a look-up of each new payment: joined whole, all answers ever given would be read
-               select true as given from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id limit 1) answer on true
-            where p.merchant_id = m.id and p.id >= $2 and p.id < $3 and answer.given is null
-              and not exists (select from continuations c where c.merchant_id = p.merchant_id and c.payment_id = p.id)) p
-        where m.kind = 'merchant'
-       on conflict do nothing returning 1)
-     select count(*) as found from found`,
-    [timeParameter(dueAt), idAt(Math.max(0, reached - slackMilliseconds)), idAt(before)],
+/** Hands what is under way since before a moment to recovery; without a moment everything that is under way. Returns how many. */
+export async function sweepUnanswered(db: Connection, before: number | undefined, dueAt: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `with left_behind as (
+       delete from unanswered
+        where (merchant_id, payment_id) in (
+          select merchant_id, payment_id from unanswered where recorded_at < coalesce($1::timestamptz, 'infinity') limit 1000 for update skip locked)
+       returning merchant_id, payment_id)
+     insert into due_work (kind, merchant_id, subject_id, due_at)
+     select 'recover', merchant_id, payment_id, $2::timestamptz from left_behind
+     on conflict do nothing`,
+    [before === undefined ? null : timeParameter(before), timeParameter(dueAt)],
   )
-  await db.query(
-    `insert into sweeps (name, reached_at) values ('unanswered', $1)
-     on conflict (name) do update set reached_at = greatest(sweeps.reached_at, excluded.reached_at)`,
-    [timeParameter(before)],
-  )
-  return rows[0]!.found
+  return rowCount ?? 0
 }
 
 // A row is committed a little after the time in its id.

@@ -4,6 +4,7 @@
 import type pg from 'pg'
 import { type Connection, timeParameter } from '../../database/connect.ts'
 import { type GroupCommit, groupCommit, perSize, quantised, valuesList } from '../../database/groupCommit.ts'
+import { askedAgain } from '../../due/store.ts'
 import type { Transfer } from '../journal.ts'
 import type { Answer, Payment } from '../payment.ts'
 import type { ChargebackLine } from './chargebacks.ts'
@@ -39,6 +40,9 @@ export type NewAnswer = {
 export type PaymentLane = GroupCommit<NewPayment, boolean>
 /** Stores an answer with its journal lines and its event; false when the payment has an answer already. */
 export type AnswerLane = GroupCommit<NewAnswer, boolean>
+
+/** So long a payment or an answer waits for a slow database. What was stored later than that is not carried out: its caller may have left. */
+export const writePatienceSeconds = 10
 
 const paymentColumns = [
   'uuid',
@@ -129,12 +133,16 @@ const insertPayments = perSize(
   sealed as (
     insert into sealed_cards (merchant_id, payment_id, sealed, erase_after)
     select merchant_id, id, sealed, erase_after from given where sealed is not null and id in (select id from stored)
-    on conflict do nothing)
+    on conflict do nothing),
+  under_way as (
+    insert into unanswered (merchant_id, payment_id, recorded_at)
+    select merchant_id, id, recorded_at from given where id in (select id from stored))
   select id from stored`,
 )
 
 export function paymentLane(pool: pg.Pool): PaymentLane {
   return groupCommit<NewPayment, boolean>({
+    patienceSeconds: writePatienceSeconds,
     key: ({ payment, key }) => payment.merchantId + (key?.hash.toString('hex') ?? payment.id),
     async write(rows) {
       const size = quantised(rows.length)
@@ -206,8 +214,9 @@ const insertAnswers = perSize(
   answered as (
     insert into answers (merchant_id, payment_id, result, approved, reply, body, answered_at)
     select merchant_id, payment_id, result, approved, reply, body, answered_at from given where payment_id is not null
-    on conflict do nothing returning payment_id),
-  ours as (select given.* from given join answered using (payment_id)),
+    on conflict do nothing returning merchant_id, payment_id, result),
+  -- Ours is the row that was inserted, never another one for the same payment.
+  ours as (select given.* from given join answered using (merchant_id, payment_id, result)),
   booked as (
     insert into journal (merchant_id, payment_id, line, mode, currency, debit, credit, amount, state, booked_at)
     select merchant_id, payment_id, line, mode, currency, debit, credit, amount, state, answered_at
@@ -223,12 +232,15 @@ const insertAnswers = perSize(
   left_to_do as (
     insert into due_work (kind, merchant_id, subject_id, due_at)
     select follow_up, merchant_id, payment_id, follow_up_at from ours where follow_up is not null
-    on conflict do nothing)
+    ${askedAgain}),
+  settled as (
+    delete from unanswered using ours where unanswered.merchant_id = ours.merchant_id and unanswered.payment_id = ours.payment_id)
   select payment_id from answered`,
 )
 
 export function answerLane(pool: pg.Pool): AnswerLane {
   return groupCommit<NewAnswer, boolean>({
+    patienceSeconds: writePatienceSeconds,
     key: ({ payment }) => payment.merchantId + payment.id,
     async write(rows) {
       const size = quantised(rows.length)
@@ -296,7 +308,9 @@ export async function insertPending(db: Connection, payment: Payment, recoverAt:
   await db.query(
     `with waiting as (
        insert into due_work (kind, merchant_id, subject_id, due_at) values ('recover', $1, $2, $5)
-       on conflict (kind, merchant_id, subject_id) do update set due_at = least(due_work.due_at, excluded.due_at))
+       on conflict (kind, merchant_id, subject_id) do update set due_at = least(due_work.due_at, excluded.due_at)),
+     passed_on as (
+       delete from unanswered where merchant_id = $1 and payment_id = $2)
      insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
      values ($1, $2, 1, 'PAYMENT', $3, $4, $6, $7) on conflict do nothing`,
     [

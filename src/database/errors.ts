@@ -1,0 +1,27 @@
+// What went wrong with the database, told apart by what is known of the statement.
+
+import pg from 'pg'
+
+/** What could not be written in time. Whether it was written after all is not known when a write of it was under way. */
+export class WriteTimeout extends Error {}
+
+/** The server ended the session, is about to, or has no room for another. */
+const endedByServer: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300'])
+/** The statement was given up: it took too long, waited too long for a lock, or was in another's way. */
+const givenUp: ReadonlySet<string> = new Set(['57014', '55P03', '40P01', '40001'])
+const lostMessages =
+  /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/
+
+/** The connection is lost or silent: nothing is known of what became of the statement. */
+export function isLost(error: unknown): error is Error {
+  if (error instanceof pg.DatabaseError) return endedByServer.has(error.code ?? '') || error.code?.startsWith('08') === true
+  const { code, message = '' } = error as { code?: unknown; message?: string }
+  return (
+    lostMessages.test(message) ||
+    (typeof code === 'string' && /^(ECONN|EPIPE$|ETIMEDOUT$|EHOST|ENET|ENOTFOUND$|EAI_AGAIN$|ENOENT$)/.test(code))
+  )
+}
+
+/** The database was slow or away: the same may succeed in a moment. */
+export const isUnavailable = (error: unknown): error is Error =>
+  error instanceof WriteTimeout || isLost(error) || (error instanceof pg.DatabaseError && givenUp.has(error.code ?? ''))

@@ -1,0 +1,444 @@
+// The database is another machine: it can be slow, locked, silent, cut off or restarted. What was answered stays true, nothing is sent for a
+// caller who has left, and the process lives.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type pg from 'pg'
+import { timeOrderedId } from '../src/clock.ts'
+import { connect } from '../src/database/connect.ts'
+import { WriteTimeout } from '../src/database/errors.ts'
+import { groupCommit } from '../src/database/groupCommit.ts'
+import { takeTurns } from '../src/database/turns.ts'
+import { addDue, finishDue, postponeDue, renewDue, takeDue } from '../src/due/store.ts'
+import { examine } from '../src/payments/doctor.ts'
+import { sweepUnanswered } from '../src/payments/store/sweep.ts'
+import { paymentLane } from '../src/payments/store/write.ts'
+import { eventually, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+
+const success = '000.100.110'
+const pending = '000.200.000'
+const at = (amount: string) => ({ amount, currency: 'EUR' })
+const times = <Value>(count: number, make: (index: number) => Promise<Value>) =>
+  Promise.all(Array.from({ length: count }, (_, index) => make(index)))
+const code = ({ body }: Reply): string => body.result.code
+const read = (gateway: TestGateway, id: string) => gateway.get(`/v1/payments/${id}`, { entityId: sandbox.entityId })
+
+async function locked<Value>(pool: pg.Pool, statement: string, work: () => Promise<Value>): Promise<Value> {
+  const holder = await pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query(statement)
+    return await work()
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
+}
+
+async function booksAgree({ pool }: TestGateway): Promise<void> {
+  assert.deepEqual((await examine(pool)).findings, [])
+}
+
+describe('a batch of a group commit', () => {
+  it('never holds two rows of one key, and each learns what became of its own', async () => {
+    const batches: string[][] = []
+    const stored = new Set<string>()
+    const lane = groupCommit<{ key: string; text: string }, boolean>({
+      key: row => row.key,
+      patienceSeconds: 10,
+      async write(rows) {
+        batches.push(rows.map(({ key }) => key))
+        return rows.map(({ key }) => !stored.has(key) && Boolean(stored.add(key)))
+      },
+    })
+    const outcomes = await Promise.all(['a', 'b', 'a', 'a', 'b'].map((key, text) => lane({ key, text: String(text) })))
+    assert.deepEqual(outcomes, [true, true, false, false, false])
+    assert.deepEqual(batches, [['a', 'b'], ['a', 'b'], ['a']])
+  })
+
+  it('is tried again whole while the database is away, and given up when its rows have waited too long', async () => {
+    const sizes: number[] = []
+    let away = true
+    const lane = groupCommit<number, true>({
+      key: String,
+      patienceSeconds: 0.5,
+      async write(rows) {
+        sizes.push(rows.length)
+        if (away) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+        return rows.map(() => true)
+      },
+    })
+    const given = await Promise.allSettled([1, 2, 3].map(lane))
+    assert.ok(given.every(one => one.status === 'rejected' && one.reason instanceof WriteTimeout))
+    assert.ok(sizes.length > 1 && sizes.every(size => size === 3), String(sizes))
+    away = false
+    assert.deepEqual(await Promise.all([4, 5].map(lane)), [true, true])
+  })
+})
+
+describe('turns', () => {
+  it('come one after the other, are given up in time, and are bounded', async () => {
+    const inTurn = takeTurns(0.3, 2)
+    let running = 0
+    const order: number[] = []
+    const one = (name: number, until: Promise<unknown>) =>
+      inTurn('chain', async () => {
+        assert.equal(++running, 1)
+        await until
+        running--
+        order.push(name)
+      })
+    let finish = () => {}
+    const first = one(1, new Promise<void>(resolve => (finish = resolve)))
+    const others = [2, 3].map(name => one(name, Promise.resolve()))
+    await assert.rejects(one(4, Promise.resolve()), WriteTimeout) // more than may wait
+    await inTurn('another chain', async () => {})
+    for (const other of others) await assert.rejects(other, WriteTimeout)
+    const last = one(5, Promise.resolve())
+    finish()
+    await Promise.all([first, last])
+    assert.deepEqual(order, [1, 5])
+  })
+})
+
+describe('two answers of one payment', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+
+  it('in one batch: one of them counts, and what the merchant was told is what stands', async () => {
+    const late = await times(20, () => gateway.pay({ 'customParameters[simulateAnswer]': 'late' }))
+    assert.ok(late.every(reply => code(reply) === pending))
+    // While nothing can be stored, recovery decides and the late approvals come in: they wait for the same batch.
+    await locked(gateway.pool, 'lock table answers in exclusive mode', async () => {
+      await gateway.pool.query(`update due_work set due_at = due_at - interval '1 hour' where kind = 'recover'`)
+      await eventually(
+        async () => gateway.logged.filter(line => line.includes('came late or twice')).length >= 20,
+        'all late replies came in',
+      )
+      await eventually(
+        async () =>
+          (await gateway.pool.query(`select 1 from due_work where kind = 'recover' and leased_until is null`)).rowCount === 0,
+        'recovery has begun',
+      )
+    })
+    await eventually(
+      async () => (await gateway.pool.query('select 1 from due_work')).rowCount === 0,
+      'all of it is settled and acknowledged',
+      40,
+    )
+    for (const { body } of late) {
+      const { rows } = await gateway.pool.query<{ approved: boolean; lines: string; announced: string }>(
+        `select approved, (select count(*) from journal j where j.payment_id = a.payment_id) as lines,
+                (select count(*) from events e where e.payment_id = a.payment_id and e.sequence = 2) as announced
+           from answers a where payment_id = $1`,
+        [body.id],
+      )
+      assert.equal(rows.length, 1)
+      const { approved, lines, announced } = rows[0]!
+      assert.deepEqual([Number(lines), Number(announced)], [approved ? 1 : 0, 1], body.id)
+      assert.equal(code(await read(gateway, body.id)), approved ? success : '900.100.301')
+    }
+    await booksAgree(gateway)
+  })
+
+  it('the doctor names an approved payment that is being reversed', async () => {
+    const { body } = await gateway.pay()
+    await gateway.pool.query(
+      `insert into due_work (kind, merchant_id, subject_id, due_at) values ('reverse', $1, $2, '2999-01-01')`,
+      [sandbox.merchantId, body.id],
+    )
+    const { findings } = await examine(gateway.pool)
+    assert.deepEqual(findings, [
+      `Payment ${body.id} of merchant ${sandbox.merchantId}: it was answered as approved and is being reversed.`,
+    ])
+    await gateway.pool.query('delete from due_work where subject_id = $1', [body.id])
+  })
+})
+
+describe('connections that are cut', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway({ wired: true })
+  })
+  after(() => gateway.stop())
+
+  it('idle ones: the process lives, requests go on, and changes are heard again', async () => {
+    await gateway.pay()
+    for (let round = 0; round < 12; round++) {
+      gateway.wire!.cut() // more often than the pool has places
+      await eventually(async () => code(await gateway.pay()) === success, 'payments go on')
+    }
+    assert.equal((await gateway.get('/health')).status, 200)
+    const made = gateway.wire!.made()
+    await eventually(async () => gateway.wire!.made() > made, 'listening began again')
+    await gateway.pool.query(`update entities set settings = '{"disabled": true}' where id = $1`, [sandbox.entityId])
+    await eventually(async () => {
+      await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
+      return code(await gateway.pay()) === '500.100.201'
+    }, 'a change is heard')
+    await gateway.pool.query(`update entities set settings = '{}' where id = $1`, [sandbox.entityId])
+    await eventually(async () => {
+      await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
+      return code(await gateway.pay()) === success
+    }, 'and taken back')
+  })
+
+  it('under load: whatever was answered is found, the rest is settled, and the books agree', async () => {
+    let cutting = true
+    const cuts = (async () => {
+      for (let round = 0; cutting; round++) {
+        await new Promise(resolve => setTimeout(resolve, 20 + (round % 5) * 15))
+        gateway.wire!.cut()
+      }
+    })()
+    const replies: Reply[] = []
+    await times(8, async () => {
+      for (let count = 0; count < 15; count++) {
+        const reply = await gateway.pay({ paymentType: 'PA' })
+        replies.push(reply)
+        if (code(reply) === success) replies.push(await gateway.refer(reply.body.id, { paymentType: 'CP', ...at('92.00') }))
+      }
+    })
+    cutting = false
+    await cuts
+    await gateway.advance('1s') // also the clock works again
+    for (const reply of replies) {
+      if (reply.body.id === undefined) assert.equal(reply.status, 503, reply.text)
+      else if (code(reply) !== pending) assert.equal(code(await read(gateway, reply.body.id)), code(reply))
+    }
+    assert.ok(replies.filter(reply => code(reply) === success).length > 20)
+    // What nobody waits for any more is found, whenever it was committed.
+    await eventually(async () => {
+      await gateway.pool.query(`update unanswered set recorded_at = recorded_at - interval '1 hour'`)
+      await sweepUnanswered(gateway.pool, Date.now() - 60_000, Date.now())
+      await gateway.pool.query(`update due_work set due_at = due_at - interval '1 hour' where leased_until is null`)
+      const { rowCount } = await gateway.pool.query(
+        'select 1 from payments p where not exists (select from answers a where a.payment_id = p.id) union all select 1 from due_work',
+      )
+      return rowCount === 0
+    }, 'every payment is settled')
+    await booksAgree(gateway)
+  })
+})
+
+describe('a database that is silent', () => {
+  it('is not waited for without end: nothing is sent for callers who have left, and all goes on afterwards', async () => {
+    const gateway = await testGateway({ wired: true })
+    try {
+      const { body: pa } = await gateway.pay({ paymentType: 'PA' })
+      gateway.wire!.silence()
+      const began = performance.now()
+      const replies = await Promise.all([
+        ...Array.from({ length: 30 }, () => gateway.pay({ merchantTransactionId: 'in-the-silence' })),
+        gateway.refer(pa.id, { paymentType: 'CP', ...at('92.00') }),
+      ])
+      assert.ok(performance.now() - began < 45_000)
+      for (const { status, body } of replies)
+        assert.deepEqual([status, body.result.code, body.id], [503, '800.800.801', undefined])
+      assert.equal((await gateway.get('/health')).status, 503)
+      gateway.wire!.resume()
+      await eventually(async () => code(await gateway.pay()) === success, 'payments go on', 40)
+      await eventually(async () => (await gateway.get('/health')).status === 200, 'it is healthy', 40)
+      // What had reached the server was stored without having been sent; it must not become a success by itself.
+      const { rows } = await gateway.pool.query<{ result: string | null }>(
+        `select a.result from payments p left join answers a on a.payment_id = p.id where p.merchant_transaction_id = 'in-the-silence'`,
+      )
+      assert.ok(rows.every(({ result }) => result !== 'succeededInTestMode'))
+      assert.equal(code(await gateway.refer(pa.id, { paymentType: 'CP', ...at('92.00') })), success)
+      await booksAgree(gateway)
+    } finally {
+      gateway.wire!.resume()
+      await gateway.stop()
+    }
+  })
+})
+
+describe('locks that others hold', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+
+  it('one locked chain does not hold up the others', async () => {
+    const [{ body: stuck }, { body: free }] = await Promise.all([gateway.pay(), gateway.pay()])
+    let waiting: Promise<Reply[]> | undefined
+    await locked(gateway.pool, `select 1 from payments where id = '${stuck.id}' for update`, async () => {
+      waiting = times(40, () => gateway.refer(stuck.id, { paymentType: 'RF', ...at('1.00') }))
+      await eventually(
+        async () => (await gateway.pool.query(`select 1 from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount! > 0,
+        'they wait for the lock',
+      )
+      const began = performance.now()
+      assert.equal(code(await gateway.refer(free.id, { paymentType: 'RF', ...at('1.00') })), success)
+      assert.equal((await gateway.get('/health')).status, 200)
+      assert.ok(performance.now() - began < 2000)
+    })
+    const replies = await waiting!
+    assert.ok(replies.every(reply => code(reply) === success))
+    await booksAgree(gateway)
+  })
+
+  it('a payment that was stored too late is not sent, and says so', async () => {
+    const reply = await locked(gateway.pool, 'lock table payments in exclusive mode', async () => {
+      const paid = gateway.pay({ merchantTransactionId: 'stored-too-late' })
+      // The lock is given up by its waiter after 5 s and asked for again: it is let go between the last try and the end of patience.
+      await new Promise(resolve => setTimeout(resolve, 10_300))
+      return { paid }
+    })
+    const { status, body } = await reply.paid
+    assert.ok(['800.800.801', '900.100.600'].includes(body.result.code), body.result.code)
+    assert.ok(status === 503 || status === 400)
+    const { rows } = await gateway.pool.query(
+      `select a.result, a.approved from payments p left join answers a on a.payment_id = p.id where p.merchant_transaction_id = 'stored-too-late'`,
+    )
+    assert.ok(rows.length === 0 || rows[0].result === 'storedTooLate', JSON.stringify(rows))
+    await booksAgree(gateway)
+  })
+})
+
+describe('isolation', () => {
+  it('the rules see what was committed a moment ago, whatever the database has as its default', async () => {
+    const gateway = await testGateway()
+    try {
+      const { database } = gateway.connection
+      await gateway.pool.query(`alter database ${database} set default_transaction_isolation = 'repeatable read'`)
+      await gateway.restart()
+      const { body: db } = await gateway.pay(at('100.00'))
+      const refunds = await times(20, () => gateway.refer(db.id, { paymentType: 'RF', ...at('30.00') }))
+      assert.equal(refunds.filter(reply => code(reply) === success).length, 3)
+      await booksAgree(gateway)
+    } finally {
+      await gateway.stop()
+    }
+  })
+})
+
+describe('payments that nobody answered', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+
+  const store = async (recordedAt: number) => {
+    const { body } = await gateway.pay()
+    const { rows } = await gateway.pool.query('select channel_id, record from payments where id = $1', [body.id])
+    const id = timeOrderedId(recordedAt, { uuid: () => crypto.randomUUID(), bytes: count => Buffer.alloc(count) })
+    const payment = {
+      merchantId: sandbox.merchantId,
+      id,
+      channelId: sandbox.entityId,
+      type: 'DB',
+      amount: 9200,
+      currency: 'EUR',
+      mode: 'internal',
+      connector: 'simulator',
+      receivedAt: recordedAt,
+      recordedAt,
+      record: JSON.parse(rows[0].record),
+    } as const
+    assert.equal(await paymentLane(gateway.pool)({ payment }), true)
+    return id
+  }
+  const isTaken = async (id: string) =>
+    (await gateway.pool.query(`select 1 from due_work where kind = 'recover' and subject_id = $1`, [id])).rowCount === 1
+  const sweep = (now = Date.now()) => sweepUnanswered(gateway.pool, now - 60_000, Date.now() + 3_600_000)
+
+  it('are found when they were committed long after their id was made', async () => {
+    await sweep()
+    const id = await store(Date.now() - 3 * 3_600_000)
+    await sweep()
+    assert.equal(await isTaken(id), true)
+  })
+
+  it('are found when the clock of their process was ahead', async () => {
+    const id = await store(Date.now() + 25_000)
+    await sweep()
+    assert.equal(await isTaken(id), false)
+    await sweep(Date.now() + 90_000)
+    assert.equal(await isTaken(id), true)
+  })
+
+  it('are named by the doctor when nothing is under way for them', async () => {
+    const id = await store(Date.now() - 3_600_000)
+    const findings = async () => (await examine(gateway.pool, Date.now() - 600_000)).findings.filter(text => text.includes(id))
+    assert.match((await findings()).join(), /it has no answer, and nothing is under way/)
+    await sweep()
+    assert.deepEqual(await findings(), [])
+  })
+})
+
+describe('due work', () => {
+  let gateway: TestGateway
+  const merchantId = sandbox.merchantId
+  const subject = '01a1fcaebec47bdc9003acd45c0c06f4'
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+  // Of a kind that the gateway's own worker leaves alone, because its time comes late.
+  const dueAt = Date.now() + 3_600_000
+  const take = async (now = dueAt) => (await takeDue(gateway.pool, now, 10)).find(({ subjectId }) => subjectId === subject)
+  const waiting = async () => (await gateway.pool.query('select * from due_work where subject_id = $1', [subject])).rows
+  const add = (details = {}) => addDue(gateway.pool, 'reverse', merchantId, subject, dueAt, details)
+
+  it('that is asked for again while it runs is not ended by whoever runs it', async () => {
+    await add({ first: 1 })
+    const taken = (await take())!
+    await add({ second: 2 })
+    await finishDue(gateway.pool, taken)
+    const again = (await take())!
+    assert.deepEqual(again.details, { first: 1, second: 2 })
+    await finishDue(gateway.pool, again)
+    assert.deepEqual(await waiting(), [])
+  })
+
+  it('that another took after the lease ran out is neither ended nor postponed by the first', async () => {
+    await add()
+    const first = (await take())!
+    const second = (await take(dueAt + 61_000))!
+    await postponeDue(gateway.pool, first, dueAt + 9_000_000)
+    await finishDue(gateway.pool, first)
+    const [row] = await waiting()
+    assert.equal(new Date(row.leased_until).getTime(), second.leasedUntil)
+    await finishDue(gateway.pool, second)
+    assert.deepEqual(await waiting(), [])
+  })
+
+  it('is not taken while a lease runs, and a lease can be renewed', async () => {
+    await add()
+    const taken = (await take())!
+    assert.equal(await take(dueAt + 59_000), undefined)
+    const renewed = (await renewDue(gateway.pool, taken, dueAt + 50_000))!
+    assert.equal(await take(dueAt + 61_000), undefined)
+    assert.equal(await renewDue(gateway.pool, taken, dueAt), undefined) // of an older lease
+    await finishDue(gateway.pool, renewed)
+    assert.deepEqual(await waiting(), [])
+  })
+})
+
+describe('a clock beside that of the database', () => {
+  it('is refused at the start when it is too far away', async () => {
+    const ahead = (seconds: number) => testGateway({ clock: { real: () => Date.now() + seconds * 1000 } })
+    await assert.rejects(ahead(40), /40\.\d seconds ahead of that of its database/)
+    await assert.rejects(ahead(-40), /seconds behind that of its database/)
+    const gateway = await ahead(10)
+    assert.ok(gateway.logged.some(line => line.includes('the clocks differ')))
+    await gateway.stop()
+  })
+})
+
+describe('closing', () => {
+  it('ends every connection, also that which listens', async () => {
+    const gateway = await testGateway()
+    const database = connect(gateway.connection, () => {})
+    await database.listen('anything', () => {})
+    await database.work.query('select 1')
+    await database.close()
+    await gateway.stop() // drops the database, which a connection would keep
+  })
+})
