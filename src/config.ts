@@ -4,9 +4,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { readCardBrands } from './connectors/cardBrands.ts'
 import { type DirectorySettings, type Partners, readDirectoryFile, readWalletFile } from './connectors/partners.ts'
 import { type RedirectMethod, readRedirectMethods } from './connectors/redirectMethods.ts'
 import type { WalletSettings } from './connectors/wallet/paypal.ts'
+import { type CardBrands, standardBrands } from './contract/brands.ts'
 import { OperatorError } from './errors.ts'
 import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
@@ -22,6 +24,8 @@ export type Config = {
   readonly publicUrl: string
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
+  /** Names under which a sandbox answers, beside localhost and the machine's addresses: those of the setting, of HOST and of PUBLIC_URL. */
+  readonly sandboxHosts: ReadonlySet<string>
   readonly behindProxy: boolean
   readonly workers: number
   readonly logLevel: LogLevel
@@ -32,6 +36,8 @@ export type Config = {
   readonly seedFile?: string
   /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
   readonly redirectMethods: readonly RedirectMethod[]
+  /** Those of CARD_BRANDS_FILE in front of ours, which they replace brand by brand. */
+  readonly cardBrands: CardBrands
   readonly wallets: Partners<WalletSettings>
   readonly directories: Partners<DirectorySettings>
   readonly acquirersFile?: string
@@ -95,6 +101,14 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
   const proxies = setting('TRUSTED_PROXY')
   const trustedProxies = proxyList(proxies, rule => fail('TRUSTED_PROXY', rule, undefined))
+  const hostNames = (setting('SANDBOX_HOSTS') ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  for (const name of hostNames.filter(name => !/^[a-zA-Z0-9._-]+$/.test(name)))
+    fail('SANDBOX_HOSTS', `must be host names separated by commas, without ports, not ${JSON.stringify(name)}`, undefined)
+  const publicName = URL.parse(publicUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+  const sandboxHosts = new Set([...hostNames, host, publicName].map(name => name.toLowerCase()))
   const egressNetworks = setting('EGRESS_ALLOW') ?? (mode === 'sandbox' ? privateNetworks : '')
   const egress: Egress = {
     allow: proxyList(egressNetworks, rule => fail('EGRESS_ALLOW', rule, undefined)),
@@ -136,6 +150,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   }
   const ownMethods = readRedirectMethods(readFileSync(ownMethodsFile, 'utf8'), 'redirectMethods.json')
   const givenMethods = parsed('REDIRECT_METHODS_FILE', readRedirectMethods, [])
+  const cardBrands = parsed('CARD_BRANDS_FILE', readCardBrands, standardBrands)
   const wallets = parsed('WALLET_FILE', readWalletFile, {})
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
@@ -147,11 +162,13 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     dataDir,
     publicUrl,
     trustedProxies,
+    sandboxHosts,
     workers,
     logLevel,
     egress,
     behindProxy: proxies !== undefined,
     redirectMethods: [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()],
+    cardBrands,
     wallets,
     directories,
     ...(databaseUrl !== undefined && { databaseUrl }),

@@ -2,6 +2,7 @@
 
 import type { Clock, Random } from './clock.ts'
 import type { Connectors, Methods } from './connectors/index.ts'
+import type { CardBrands } from './contract/brands.ts'
 import type { Database } from './database/connect.ts'
 import type { Egress } from './events/address.ts'
 import type { Caller } from './events/call.ts'
@@ -50,6 +51,7 @@ export type Gateway = {
   readonly egress: Egress
   /** Payment methods that are no cards, by brand. */
   readonly methods: Methods
+  readonly cardBrands: CardBrands
   /** By name; channels that screen their payments name one. */
   readonly riskRules?: RiskRules
   readonly log: Log

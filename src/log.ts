@@ -1,7 +1,7 @@
 // Logs: JSON lines with named fields only (see LogFields). As a last line of defence every text is searched for card numbers.
 
 import pino from 'pino'
-import { replaceNumbers } from './contract/cardNumbers.ts'
+import { cardLengths, replaceNumbers } from './contract/cardNumbers.ts'
 import type { Log, LogFields } from './gateway.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -48,4 +48,3 @@ export const scrub = (text: string): string =>
     () => cardLengths,
     () => '[card number]',
   )
-const cardLengths = [12, 13, 14, 15, 16, 17, 18, 19]

@@ -3,18 +3,16 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
-import { decode, encode, isMalformed, type Message } from '../src/connectors/iso8583/codec.ts'
+import type { Message } from '../src/connectors/iso8583/codec.ts'
 import { dialects } from '../src/connectors/iso8583/dialects.ts'
-import { frame, splitter } from '../src/connectors/iso8583/framing.ts'
 import { type Line, type LineOptions, makeLine } from '../src/connectors/iso8583/line.ts'
 import { makeLink } from '../src/connectors/iso8583/link.ts'
-import { answerType } from '../src/connectors/iso8583/versions.ts'
 import { eventually } from './support/gateway.ts'
+import { answerAll, bytesOf, type Peer, startPeer } from './support/peer.ts'
 
 const dialect = dialects['1987']!
 const cleanUps: (() => unknown)[] = []
@@ -46,6 +44,26 @@ describe('a line', () => {
       Array.from({ length: 50 }, (_, at) => at + 1),
     )
     assert.equal(line.inFlight(), 0)
+  })
+
+  it('tells terminals apart that use one trace number at one moment', async () => {
+    const held: [Socket, Message][] = []
+    const peer = await makePeer((socket, message) => {
+      held.push([socket, message])
+      if (held.length === 2) for (const [to, one] of held.reverse()) answerAll(to, one)
+    })
+    const line = lineTo(peer)
+    await line.ready(2000)
+    const terminals = ['TERM0001', 'TERM0002']
+    const sent: Record<string, string | undefined> = {}
+    for (const terminal of terminals) {
+      const { type, fields } = request(1)
+      void line.send({ type, fields: new Map([...fields, [41, terminal]]) }, soon(), none).then(one => {
+        sent[terminal] = one.kind === 'answer' ? one.message.fields.get(41) : one.kind
+      })
+    }
+    await eventually(async () => Object.keys(sent).length === 2, 'both have an answer', 5)
+    for (const terminal of terminals) assert.equal(sent[terminal], terminal)
   })
 
   it('takes no more than its limit, and says that nothing was sent', async () => {
@@ -209,51 +227,11 @@ describe('two lines', () => {
   })
 })
 
-// ---- The other side
-
-type Peer = { readonly server: Server; readonly port: number; readonly network: string[]; messages: number }
-
-async function makePeer(
-  onMessage: (socket: Socket, message: Message) => void,
-  answersNetwork: (message: Message) => boolean = () => true,
-  tls?: TlsOptions,
-): Promise<Peer> {
-  const sockets = new Set<Socket>()
-  const talk = (socket: Socket) => {
-    sockets.add(socket)
-    const split = splitter()
-    socket.on('error', () => {})
-    socket.on('data', bytes => {
-      for (const one of split.push(bytes) as Buffer[]) {
-        const message = decode(one, dialect)
-        assert.ok(!isMalformed(message))
-        if (message.type !== '0800') {
-          peer.messages++
-          onMessage(socket, message)
-        } else {
-          peer.network.push(message.fields.get(70)!)
-          if (answersNetwork(message)) answerAll(socket, message)
-        }
-      }
-    })
-  }
-  const server = tls ? createTlsServer(tls, talk) : createServer(talk)
-  server.on('tlsClientError', () => {})
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const peer: Peer = { server, port: (server.address() as { port: number }).port, network: [], messages: 0 }
-  cleanUps.push(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
+const makePeer: typeof startPeer = async (...given) => {
+  const peer = await startPeer(...given)
+  cleanUps.push(peer.stop)
   return peer
 }
-
-const bytesOf = (message: Message): Buffer => {
-  const bytes = encode({ type: answerType(message.type), fields: new Map([...message.fields, [39, '00']]) }, dialect)
-  assert.ok(Buffer.isBuffer(bytes))
-  return frame(bytes)
-}
-const answerAll = (socket: Socket, message: Message): void => void socket.write(bytesOf(message))
 
 /** Length and message in segments of their own, and the message cut in two. */
 function answerInPieces(socket: Socket, message: Message): void {

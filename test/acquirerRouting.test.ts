@@ -66,16 +66,23 @@ describe('routes', () => {
 describe('two acquirers', () => {
   let gateway: TestGateway
   let south: TestHost
+  let east: TestHost
   let file: AcquirersFile
   before(async () => {
     south = await testHost()
+    east = await testHost()
     const north = await testHost()
     await north.stop()
-    file = acquirersFile({ north: [north.port], south: [south.port] }, { answerWithinSeconds: 8, recoverAfterSeconds: 1 })
+    const ports = { north: [north.port], south: [south.port], east: [east.port] }
+    file = acquirersFile(ports, { answerWithinSeconds: 8, recoverAfterSeconds: 1 })
     const seed = readSeed(sandboxSeed) as { -readonly [Key in keyof Seed]: Seed[Key] }
     const channel = seed.divisions![0]!.merchants![0]!.channels![0]!
     channel.settings = {
-      routes: [{ currencies: ['USD'], acquirers: ['north'] }, { acquirers: ['north', 'south'] }],
+      routes: [
+        { currencies: ['USD'], acquirers: ['north'] },
+        { currencies: ['GBP'], acquirers: ['south', 'east'] },
+        { acquirers: ['north', 'south'] },
+      ],
       acquirerAccounts: { south: { merchantId: 'CHANNEL-ACCOUNT', category: '4722' } },
     }
     gateway = await testGateway({ seed, environment: { ACQUIRERS_FILE: file.path } })
@@ -83,6 +90,7 @@ describe('two acquirers', () => {
   after(async () => {
     await gateway.stop()
     await south.stop()
+    await east.stop()
     file.remove()
   })
 
@@ -102,6 +110,44 @@ describe('two acquirers', () => {
     const paid = await gateway.pay({ testMode: 'EXTERNAL', currency: 'USD' })
     assert.equal(paid.body.result.code, '900.100.600')
     assert.equal(paid.status, 400)
+  })
+
+  it('a payment that may have arrived at the first is never sent to the second', async () => {
+    const cut = await gateway.pay({ testMode: 'EXTERNAL', currency: 'GBP', amount: '7770.05' })
+    assert.equal(cut.body.result.code, '000.200.000')
+    await eventually(
+      async () => [...east.ledger.entries()].some(({ line }) => line.kind === 'tombstone'),
+      'the second has been told that nothing shall come',
+    )
+    await eventually(async () => south.ledger.totals().get('826')!.cleared === 0n, 'the first has given it back')
+    assert.deepEqual(
+      [...east.ledger.entries()].map(({ line }) => line.kind),
+      ['tombstone'],
+    )
+  })
+
+  it('a payment is taken back only when every acquirer that may have it has heard', async () => {
+    const { ledger, port } = east
+    const before = [...ledger.entries()].length
+    await east.stop()
+    const { body } = await gateway.pay({ testMode: 'EXTERNAL', currency: 'GBP', amount: '7770.05' })
+    await eventually(async () => {
+      const { rows } = await gateway.pool.query(
+        `select 1 from answers a left join due_work d on d.subject_id = a.payment_id where a.payment_id = $1
+            and (d.kind is null or (d.kind = 'reverse' and d.attempts > 0 and d.leased_until is null))`,
+        [body.id],
+      )
+      return rows.length === 1
+    }, 'the first attempt has ended')
+    assert.equal([...ledger.entries()].length, before)
+    east = await testHost({ ledger, port })
+    await eventually(async () => [...ledger.entries()].at(before)?.line.kind === 'tombstone', 'the second has heard after all')
+  })
+
+  it('a credit, which is repeated until it is acknowledged, goes to the first or to nobody', async () => {
+    const paid = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'CD' })
+    assert.equal(paid.body.result.code, '900.100.600')
+    assert.ok([...south.ledger.entries()].every(({ line }) => line.kind !== 'credit'))
   })
 
   it('an unknown outcome is taken back wherever the message may have arrived', async () => {

@@ -40,6 +40,7 @@ const names = Object.keys(channels) as (keyof typeof channels)[]
 const channel = Object.fromEntries(names.map((name, at) => [name, id(100 + at)])) as Record<keyof typeof channels, string>
 const merchant = { many: id(1), other: id(2), dispatching: id(3), stray: id(4) }
 const otherChannel = id(200)
+const otherThrottled = id(201)
 
 const seed: Seed = {
   psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
@@ -53,7 +54,14 @@ const seed: Seed = {
           name: 'Merchant of many channels',
           channels: names.map(name => ({ id: channel[name], name, settings: channels[name] })),
         },
-        { id: merchant.other, name: 'Other merchant', channels: [{ id: otherChannel, name: 'Other channel' }] },
+        {
+          id: merchant.other,
+          name: 'Other merchant',
+          channels: [
+            { id: otherChannel, name: 'Other channel' },
+            { id: otherThrottled, name: 'Other throttled channel', settings: { statusReadsPerMinute: 2 } },
+          ],
+        },
         {
           id: merchant.dispatching,
           name: 'Dispatching merchant',
@@ -234,6 +242,18 @@ describe('status reads', () => {
     assert.match(refused.ndc, new RegExp(`^${channel.throttled}_[0-9a-f]{32}$`))
     check(await read(second), 200, '000.100.110')
     check(await read(first, channel.brands), 200, '000.100.110')
+  })
+  it("say when to come again, and another merchant's reads do not count", async () => {
+    const { id } = check(await pay(channel.throttled), 200, '000.100.110')
+    const other = () => get(`/v1/payments/${id}`, { entityId: otherThrottled })
+    for (const wanted of ['404 700.400.580', '404 700.400.580', '429 800.120.100']) {
+      const { status, body } = await other()
+      assert.equal(`${status} ${body.result.code}`, wanted)
+    }
+    const again = Number((await other()).headers.get('retry-after'))
+    assert.ok(again >= 1 && again <= 60, String(again))
+    check(await get(`/v1/payments/${id}`, { entityId: channel.throttled }), 200, '000.100.110')
+    check(await get('/v1/payments/nonsense', { entityId: otherThrottled }), 404, '700.400.580')
   })
 })
 

@@ -16,7 +16,7 @@ after(() => gateway.stop())
 type Raw = { readonly head: string; readonly body: Body; readonly chunks: number }
 
 /** Sends bytes as they are and reads one answer. */
-function send(text: string): Promise<Raw> {
+function send(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Promise<Raw> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(gateway.baseUrl).port), '127.0.0.1')
     let got = Buffer.alloc(0)
@@ -32,7 +32,7 @@ function send(text: string): Promise<Raw> {
       socket.destroy()
       resolve({ head: got.toString('latin1', 0, end), body: JSON.parse(got.toString('utf8', end + 4)), chunks })
     })
-    socket.write(text)
+    socket.write(text, encoding)
   })
 }
 
@@ -41,6 +41,9 @@ const request = (line: string, headers: readonly string[], body = '') =>
   `${[`${line} HTTP/1.1`, 'Host: localhost', authorization, ...headers, ...(body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`])].join('\r\n')}\r\n\r\n${body}`
 
 const form = 'Content-Type: application/x-www-form-urlencoded'
+/** A payment whose body is given one character a byte. */
+const latin1 = (header: string, body: string) =>
+  send(request('POST /v1/payments', [header], body).replace(/Content-Length: \d+/, `Content-Length: ${body.length}`), 'latin1')
 const payment = `entityId=${sandbox.entityId}&paymentType=DB&amount=92.00&currency=EUR&paymentBrand=VISA&card.number=4200000000000000&card.expiryMonth=05&card.expiryYear=2034&card.cvv=123`
 
 async function check(raw: Promise<Raw>, status: number, code: string): Promise<Raw> {
@@ -101,6 +104,42 @@ describe('bodies that are not URL-encoded', () => {
     assert.equal(body.customParameters.shop, 'x')
     assert.equal(body.card.holder, 'Jane Jones')
   })
+  it('encoded and raw bytes are the same: in UTF-8, and refused alike when they are none', async () => {
+    const query = `GET /v1/query?entityId=${sandbox.entityId}&merchantTransactionId`
+    for (const text of ['caf\xc3\xa9-order', 'caf%C3%A9-order']) {
+      const { body } = await check(latin1(form, `${payment}&merchantTransactionId=${text}`), 200, '000.100.110')
+      assert.equal(body.merchantTransactionId, 'café-order')
+    }
+    const { body: found } = await check(send(request(`${query}=caf%C3%A9-order`, [])), 200, '000.000.100')
+    assert.equal(found.payments.length, 2)
+    for (const text of ['caf\xe9', 'caf%E9']) {
+      const { body } = await check(latin1(form, `${payment}&descriptor=${text}`), 400, '200.300.404')
+      assert.deepEqual(body.result.parameterErrors, [{ name: 'descriptor', message: 'must be UTF-8' }])
+    }
+    await check(send(request(`${query}=caf%E9`, [])), 400, '200.300.404')
+  })
+  it('a charset of the content type is read as such', async () => {
+    for (const [charset, bytes, text] of [
+      ['ISO-8859-1', 'caf\xe9', 'café'],
+      ['ISO-8859-1', 'caf%E9', 'café'],
+      ['"windows-1252"', '10 \x80', '10 €'],
+      ['windows-1252', '%93x%94', '“x”'],
+      ['UTF-8', 'caf\xc3\xa9', 'café'],
+      ['utf8', 'caf%C3%A9', 'café'],
+    ] as const) {
+      const { body } = await check(latin1(`${form}; charset=${charset}`, `${payment}&descriptor=${bytes}`), 200, '000.100.110')
+      assert.equal(body.descriptor, text, charset)
+    }
+    await check(latin1(`${form}; charset=ISO-8859-1`, `${payment}&descriptor=10 \x80`), 400, '200.300.404')
+  })
+  it('two bodies that differ in one bad byte are two bodies under an Idempotency-Key', async () => {
+    const lenient = payment.replace(sandbox.entityId, sandbox.lenientEntityId)
+    const key = 'Idempotency-Key: one-bad-byte'
+    const first = await check(latin1([form, key].join('\r\n'), `${lenient}&descriptor=a\xe9`), 200, '000.100.110')
+    const again = await check(latin1([form, key].join('\r\n'), `${lenient}&descriptor=a%E9`), 200, '000.100.110')
+    assert.equal(again.body.id, first.body.id)
+    await check(latin1([form, key].join('\r\n'), `${lenient}&descriptor=a\xe8`), 400, '200.300.404')
+  })
   it('empty pairs, a leading and a trailing ampersand are nothing', () =>
     answers(send(request('POST /v1/payments', [form], `&&${payment}&&=x&novalue&`)), 200, '000.100.110'))
 })
@@ -137,7 +176,6 @@ describe('answers', () => {
       /\r\nStrict-Transport-Security: max-age=63072000; includeSubdomains; preload\r\n/i,
       /\r\nX-Content-Type-Options: nosniff\r\n/,
       /\r\nX-XSS-Protection: 1; mode=block\r\n/,
-      /\r\nAccess-Control-Allow-Origin: \*\r\n/,
     ])
       assert.match(`${head}\r\n`, header)
   })

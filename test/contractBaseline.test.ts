@@ -13,6 +13,10 @@ import { breaks } from './support/compatibility.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a document that each case changes in one place
 type Document = any
 const document = (): Document => structuredClone(openApi())
+const sandboxFields: Readonly<Record<string, readonly string[]>> = {
+  '/sandbox/clock': ['entityId', 'advance'],
+  '/sandbox/notifications': ['entityId', 'name', 'after', 'wait'],
+}
 const baseline = JSON.parse(readFileSync(new URL('./baseline/openapi.json', import.meta.url), 'utf8'))
 
 test('what the baseline has is still there, and no format is tighter', () => {
@@ -36,6 +40,20 @@ test('every route is described, and nothing else', () => {
     .map(([method, path]) => `${method} ${path}`)
     .filter(route => !route.includes(' /r/'))
   assert.deepEqual(operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`).sort(), served.sort())
+})
+
+test('the document says what a generator of clients needs', () => {
+  const { paths, components } = document()
+  for (const [path, methods] of Object.entries<Document>(paths))
+    for (const [method, { responses, requestBody }] of Object.entries<Document>(methods)) {
+      for (const status of [405, 408, 431]) assert.ok(responses[status], `${status} of ${method} ${path}`)
+      const form = requestBody?.content['application/x-www-form-urlencoded'].schema
+      assert.equal(form !== undefined, method === 'post', path)
+      if (form?.properties) assert.deepEqual(Object.keys(form.properties), sandboxFields[path])
+    }
+  assert.doesNotMatch(JSON.stringify(components), /anyOf|oneOf/)
+  assert.ok(components.schemas.PaymentOrError.properties.card.properties.bin)
+  assert.deepEqual(components.schemas.PaymentOrError.required, ['result', 'buildNumber', 'timestamp', 'ndc'])
 })
 
 describe('the comparison sees', () => {

@@ -205,3 +205,22 @@ async function closedPort(): Promise<number> {
   await new Promise(done => server.close(done))
   return port
 }
+
+test('where clouds give out credentials is never called, whatever is allowed', () => {
+  const allow = new BlockList()
+  allow.addSubnet('0.0.0.0', 0, 'ipv4')
+  allow.addSubnet('::', 0, 'ipv6')
+  const open: Egress = { allow, httpsOnly: false, standardPortsOnly: false }
+  for (const address of [
+    '169.254.169.254',
+    '169.254.170.2',
+    '100.100.100.200',
+    'fd00:ec2::254',
+    'FD00:0EC2:0::0254',
+    'fd20:ce::254',
+  ])
+    for (const egress of [open, sandboxed]) assert.ok(!mayCall(address, egress), address)
+  assert.ok(!mayCall('::ffff:169.254.169.254', open))
+  assert.ok(!mayCall('::ffff:a9fe:a9fe', open))
+  for (const address of ['10.0.0.5', 'fd00::5']) assert.ok(mayCall(address, sandboxed), address)
+})

@@ -51,9 +51,10 @@ describe('failed attempts to authenticate', () => {
     await check(read('192.0.2.2', bad(1)), 403, '800.900.300')
   })
 
-  it('after a minute it may try again', async () => {
+  it('after a minute it may try again, and Retry-After says so', async () => {
     const address = '192.0.2.3'
     await times(credentialMax, () => read(address, bad(1)))
+    assert.equal((await read(address, bad(1))).headers.get('retry-after'), '60')
     now += 59_999
     await check(read(address, bad(1)), 429, '800.120.100')
     now += 1

@@ -211,6 +211,30 @@ describe('an answer that does not come, comes late, or comes twice', () => {
     await booksAgree()
   })
 
+  it('while a partial reversal is pending, neither a capture nor another reversal passes: what is left is not known yet', async () => {
+    const { body: pa } = await gateway.pay({ paymentType: 'PA' })
+    const { body: reversal } = await gateway.refer(pa.id, { paymentType: 'RV', ...at('10.00'), ...silent })
+    assert.equal(reversal.result.code, pending)
+    const blocked = [{ paymentType: 'CP', ...at('1.00') }, { paymentType: 'RV', ...at('1.00') }, { paymentType: 'RV' }]
+    for (const fields of blocked) assert.equal((await gateway.refer(pa.id, fields)).body.result.code, '700.400.570')
+    await gateway.advance('1m')
+    const { body: over } = await gateway.refer(pa.id, { paymentType: 'CP', ...at('82.01') })
+    assert.notEqual(over.result.code, success)
+    const { body: capture } = await gateway.refer(pa.id, { paymentType: 'CP', ...at('82.00') })
+    assert.equal(capture.result.code, success)
+    await booksAgree()
+  })
+
+  it('a capture that is pending is not refunded before it is settled', async () => {
+    const { body: pa } = await gateway.pay({ paymentType: 'PA' })
+    const { body: cp } = await gateway.refer(pa.id, { paymentType: 'CP', ...at('92.00'), ...silent })
+    const refund = (id: string) => gateway.refer(id, { paymentType: 'RF', ...at('1.00') })
+    for (const { id } of [pa, cp]) assert.equal((await refund(id)).body.result.code, '700.400.570')
+    await gateway.advance('1m')
+    assert.equal((await refund(pa.id)).body.result.code, success)
+    await booksAgree()
+  })
+
   it('a late approval that comes before recovery decides is the answer', async () => {
     const { body: db } = await gateway.pay({ 'customParameters[simulateAnswer]': 'late' })
     assert.equal(db.result.code, pending)

@@ -5,9 +5,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { amountMax, amountText, hundredths } from '../src/contract/amounts.ts'
+import { currencies, notMoney } from '../src/contract/currencies.ts'
 import { type Checked, type Form, formChecker, parametersMax, readForm } from '../src/contract/form.ts'
 import { amount } from '../src/contract/formats.ts'
 import { limits } from '../src/contract/limits.ts'
+import { namesNear } from '../src/contract/nearest.ts'
 import { openApi } from '../src/contract/openapi.ts'
 import type { Parameter, Parameters } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, indexMax } from '../src/contract/parameters/table.ts'
@@ -16,7 +18,7 @@ import { failuresPerAddress, failuresPerCredential } from '../src/http/failures.
 import { bodyMax } from '../src/http/server.ts'
 import { keyHours } from '../src/payments/idempotency.ts'
 import { releaseHours } from '../src/payments/rules.ts'
-import { type Body, type TestGateway, testGateway } from './support/gateway.ts'
+import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 type Pairs = readonly (readonly [string, string])[]
 
@@ -137,6 +139,46 @@ describe('names', () => {
     )
   })
 
+  test('a lenient channel counts lists within lists anew, the outer and the inner together', () => {
+    const leg = (passenger: number, leg: number): [string, string] => [
+      `airline.passengers[${passenger}].legs[${leg}].flightNumber`,
+      `LH${passenger}-${leg}`,
+    ]
+    const { errors, known } = pay([leg(3, 5), leg(7, 2), leg(7, 9), leg(3, 0), leg(9, 999)], true)
+    assert.deepEqual(errors, [])
+    const places = [...known].flatMap(([name, { path, row }]) =>
+      row.startsWith('airline') ? [[name.match(/\d+/g)!.join('-'), path[2], path[4]]] : [],
+    )
+    assert.deepEqual(places, [
+      ['3-5', 0, 1],
+      ['7-2', 1, 0],
+      ['7-9', 1, 1],
+      ['3-0', 0, 0],
+      ['9-999', 2, 0],
+    ])
+  })
+
+  test('a thousand lists with gaps cost little more than a thousand lists without', () => {
+    const legs = (leg: number): Pairs =>
+      Array.from({ length: 990 }, (_, at) => [`airline.passengers[${at}].legs[${leg}].flightNumber`, 'LH1'])
+    const [whole, gapped] = [0, 999].map(leg => {
+      const form = formOf([...required, ...legs(leg)])
+      const judged = formChecker(requests.payment)
+      const times = Array.from({ length: 5 }, () => {
+        const started = performance.now()
+        judged(form, true)
+        return performance.now() - started
+      })
+      return Math.min(...times)
+    })
+    assert.ok(gapped! < whole! * 10, `${gapped} ms for lists with gaps, ${whole} ms for those without`)
+  })
+
+  test('so many wrong parameters are named', () => {
+    const wrongItems: Pairs = Array.from({ length: 500 }, (_, at) => [`cart.items[${at}].price`, 'x'])
+    assert.equal(pay(wrongItems).errors.length, limits.errorsMost)
+  })
+
   test('an index has an upper bound', () => {
     const name = `cart.items[${indexMax + 1}].name`
     assert.deepEqual(wrong(pay([[name, 'Book']])), [name])
@@ -158,6 +200,45 @@ describe('names', () => {
 
   test('overridePaymentType belongs to checkouts', () => {
     assert.deepEqual(wrong(pay([['overridePaymentType[BOLETO]', 'PA']])), ['overridePaymentType[BOLETO]'])
+  })
+})
+
+describe('unknown names', () => {
+  const near = (...names: string[]) => namesNear(requests.payment)(names)
+
+  test('are told with the parameter that was probably meant', () => {
+    for (const [sent, meant] of [
+      ['amout', 'amount'],
+      ['amuont', 'amount'],
+      ['Amount', 'amount'],
+      ['card.expiryMoth', 'card.expiryMonth'],
+      ['cart.items[7].prise', 'cart.items[n].price'],
+      ['customParameter[shop]', 'customParameters[name]'],
+      ['merchantTransactionID', 'merchantTransactionId'],
+    ])
+      assert.deepEqual(near(sent!), [`${sent}: did you mean ${meant}?`])
+    assert.deepEqual(near('shopSystem', 'id'), ['shopSystem', 'id'])
+  })
+
+  test('what is no name, or may be a card number, is not repeated', () => {
+    assert.deepEqual(near('4200000000000000', 'card 4200', 'a4200000000000000', 'x'.repeat(65), 'a\nb', '', '💳'), [])
+    assert.equal(near(...Array.from({ length: 50 }, (_, at) => `unknown${at}`)).length, 10)
+  })
+})
+
+describe('currencies', () => {
+  test('what ISO 4217 lists and people pay in passes; funds, metals and units of account are refused by name', () => {
+    const judged = (currency: string) => judge({ ...requests.payment, required: [] }, [['currency', currency]]).errors
+    // The codes of ICU that are still active.
+    const withdrawn = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL']
+    const active = Intl.supportedValuesOf('currency').filter(code => !withdrawn.includes(code) && !/^X[DS]/.test(code))
+    assert.ok(active.length > 150)
+    for (const code of [...active, 'UYW', 'VED', 'XCG', 'ZWG']) assert.deepEqual(judged(code), [], code)
+    for (const [code, kind] of notMoney) {
+      assert.ok(!currencies.has(code), code)
+      assert.deepEqual(judged(code), [{ name: 'currency', value: code, message: `${code} is ${kind}, not a currency to pay in` }])
+    }
+    for (const code of withdrawn) assert.match(judged(code)[0]!.message, /ISO 4217/)
   })
 })
 
@@ -333,7 +414,8 @@ describe('amounts', () => {
 })
 
 test('the limits that documents state are those that the code keeps', () => {
-  assert.deepEqual(limits, {
+  const { errorsMost: _, ...kept } = limits // imported by the code that keeps it
+  assert.deepEqual(kept, {
     bodyMaxBytes: bodyMax,
     parametersMax,
     indexMax,
@@ -341,6 +423,40 @@ test('the limits that documents state are those that the code keeps', () => {
     idempotencyKeyHours: keyHours,
     failuresPerAddress,
     failuresPerCredential,
+  })
+})
+
+describe('what goes out is not much more than what came in', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+  const sent = (fields: Record<string, string>) => new URLSearchParams(fields).toString().length
+
+  test('lists with gaps on a lenient channel: no null, nothing unfolded', async () => {
+    const legs = Object.fromEntries(
+      Array.from({ length: 500 }, (_, at) => [`airline.passengers[${at + 500}].legs[999].flightNumber`, `LH${at}`]),
+    )
+    const { status, body, text } = await gateway.pay({ entityId: sandbox.lenientEntityId, ...legs })
+    assert.equal(status, 200)
+    assert.ok(text.length < sent(legs), `${text.length} bytes for ${sent(legs)}`)
+    assert.doesNotMatch(text, /null/)
+    assert.equal(body.airline.passengers.length, 500)
+    assert.deepEqual(body.airline.passengers[499].legs, [{ flightNumber: 'LH499' }])
+    const read = await gateway.get(`/v1/payments/${body.id}`, { entityId: sandbox.lenientEntityId })
+    assert.deepEqual(read.body.airline, body.airline)
+  })
+  test('the largest request that is all echoed, and one that is all wrong', async () => {
+    const quotes = Object.fromEntries(Array.from({ length: 120 }, (_, at) => [`customParameters[key${at}]`, '"'.repeat(2000)]))
+    const echoed = await gateway.pay(quotes).catch(error => error)
+    assert.ok(echoed.status === 413 || echoed.text.length < 2 * sent(quotes))
+    const wrong = Object.fromEntries(
+      Array.from({ length: 1900 }, (_, at) => [`cart.items[${Math.floor(at / 2)}].${at % 2 ? 'tax' : 'price'}`, 'x']),
+    )
+    const refused = await gateway.pay(wrong)
+    assert.equal(refused.status, 400)
+    assert.ok(refused.text.length < sent(wrong), `${refused.text.length} bytes for ${sent(wrong)}`)
   })
 })
 

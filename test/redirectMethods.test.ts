@@ -99,10 +99,13 @@ describe('how the wallet’s answers are read', () => {
   const done =
     'ACK=Success&PAYMENTINFO_0_TRANSACTIONID=T1&PAYMENTINFO_0_AMT=92.00&PAYMENTINFO_0_CURRENCYCODE=EUR&PAYMENTINFO_0_PAYMENTSTATUS=Completed&CORRELATIONID=c'
   const details = 'ACK=Success&PAYERID=B1&EMAIL=jane@buyer.example&FIRSTNAME=Jane'
+  const asked: string[] = []
   /** The connector with an other side that gives these answers one after the other. */
   const play = async (...answers: readonly (string | Error)[]) => {
     const left = [...answers]
-    const transport: Transport = async () => {
+    asked.length = 0
+    const transport: Transport = async ({ body }) => {
+      asked.push(new URLSearchParams(body).get('METHOD')!)
       const next = left.shift()!
       if (typeof next !== 'string') throw next
       return { status: 200, body: next }
@@ -123,6 +126,11 @@ describe('how the wallet’s answers are read', () => {
   it('10486 and 10422: the buyer goes back', async () => {
     for (const code of ['10486', '10422'])
       assert.equal((await play(details, `ACK=Failure&L_ERRORCODE0=${code}`)).kind, 'redirect')
+  })
+  it('a payer other than the one that the wallet names pays nothing, whatever the wallet would say', async () => {
+    const reply = await play(details.replace('B1', 'B2'), done)
+    assert.ok(reply.kind === 'answer' && reply.result === 'declinedByWallet')
+    assert.deepEqual(asked, ['GetExpressCheckoutDetails'])
   })
   it('another amount is told as it came', async () => {
     const reply = await play(details, done.replace('92.00', '91.99'))
@@ -198,13 +206,13 @@ describe('a redirect method that is only configured', () => {
   it('goes from the call to the final status without a line of code', async () => {
     // Somebody else's API: other field names, other words, an API key.
     const asked: { url: string; key: string | undefined; body: string }[] = []
-    let said = 'WAITING'
+    let [said, sum, cur] = ['WAITING', '92.00', 'EUR']
     const bank = http.createServer(async (incoming, outgoing) => {
       let body = ''
       for await (const chunk of incoming) body += chunk
       asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
       const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper` }
-      outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum: '92.00', cur: 'EUR' }))
+      outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur }))
     })
     await new Promise<void>(resolve => bank.listen(0, '127.0.0.1', resolve))
     const base = `http://127.0.0.1:${(bank.address() as AddressInfo).port}`
@@ -273,6 +281,17 @@ describe('a redirect method that is only configured', () => {
       const final = (await gateway.get(`/v1/payments/${body.id}`, { entityId: sandbox.entityId })).body
       assert.equal(final.result.code, '000.100.112')
       assert.deepEqual(final.merchant.bankAccount, bankAccount)
+      // Another amount than was asked for is no success, nor another currency.
+      for ([sum, cur] of [
+        ['91.99', 'EUR'],
+        ['92.00', 'USD'],
+      ] as const) {
+        const other = (await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane' })).body
+        await shopper.open(other.redirect.url)
+        await shopper.open(other.redirect.url.replace('/r/', '/r/return/'))
+        const ended = (await gateway.get(`/v1/payments/${other.id}`, { entityId: sandbox.entityId })).body
+        assert.equal(ended.result.code, '100.550.701')
+      }
       // In the sandbox's own mode nobody answers for it.
       const internal = await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane', testMode: 'INTERNAL' })
       assert.deepEqual([internal.status, internal.body.result.code], [400, '900.100.600'])

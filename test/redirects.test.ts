@@ -719,6 +719,15 @@ describe('what stays behind', () => {
     started.redirect.url = `${gateway.baseUrl}/r/${started.redirect.url.split('/').at(-1)}`
     is(await finish(started, 'approve', shopper), 'succeededInTestMode')
   })
+  it('a shopper who takes his time at the issuer, after the step before it, is left alone', async () => {
+    const started = await begin(secure('4200000000000018'))
+    const shopper = makeShopper()
+    const atIssuer = await shopper.walk(started.redirect.url, gateway.baseUrl) // past the page that looks at the browser
+    await gateway.advance('5m')
+    assert.equal((await read(started.id)).result.code, '000.200.000')
+    atShop(await shopper.press(atIssuer, 'approve', gateway.baseUrl), started.id)
+    is(await read(started.id), 'succeededInTestMode')
+  })
   const stays = async (id: string) => {
     const { rows } = await gateway.pool.query(`select 1 from due_work where kind = 'recover' and subject_id = $1`, [id])
     assert.equal(rows.length, 0)

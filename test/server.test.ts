@@ -14,7 +14,7 @@ before(async () => {
 after(() => gateway.stop())
 
 type Answer = { readonly status: number; readonly head: string; readonly body: Body }
-type Line = { readonly socket: Socket; write(text: string): void; next(): Promise<Answer>; closed: Promise<void> }
+type Line = { readonly socket: Socket; write(text: string): void; next(toHead?: boolean): Promise<Answer>; closed: Promise<void> }
 
 /** A connection of which the answers are read one by one. */
 function open(port = Number(new URL(gateway.baseUrl).port)): Line {
@@ -38,12 +38,12 @@ function open(port = Number(new URL(gateway.baseUrl).port)): Line {
     socket,
     closed,
     write: text => void socket.write(text),
-    async next() {
+    async next(toHead = false) {
       for (const until = Date.now() + 20_000; ; ) {
         const end = got.indexOf('\r\n\r\n')
         const head = got.toString('latin1', 0, Math.max(end, 0))
         const status = Number(head.split(' ')[1])
-        const length = status < 200 ? 0 : Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
+        const length = toHead || status < 200 ? 0 : Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1] ?? 0)
         if (end >= 0 && got.length >= end + 4 + length) {
           const text = got.toString('utf8', end + 4, end + 4 + length)
           got = got.subarray(end + 4 + length)
@@ -158,11 +158,59 @@ describe('ways to send', () => {
   it('HTTP/1.0 without a Host', async () => {
     close(await ask(missing.replace('HTTP/1.1', 'HTTP/1.0').replace(`${host}\r\n`, ''), 404, '700.400.580'))
   })
-  it('HEAD has the headers of the answer and no body', async () => {
+  it('HEAD is answered where GET is, with its headers and without a body', async () => {
     const line = open()
-    line.write(lines('HEAD /v1/resultcodes HTTP/1.1', host, 'Connection: close'))
-    await line.closed
-    await assert.rejects(line.next(), /405 Method Not Allowed/)
+    for (const request of [lines('GET /v1/resultcodes HTTP/1.1', host), missing]) {
+      line.write(request)
+      const { status, head } = await line.next()
+      const length = /content-length: \d+/i.exec(head)![0]
+      // What follows a HEAD is the next answer: there is no body between them.
+      line.write(request.replace('GET', 'HEAD') + lines('GET /nowhere HTTP/1.1', host))
+      const asked = await line.next(true)
+      assert.deepEqual([asked.status, asked.body, /content-length: \d+/i.exec(asked.head)![0]], [status, undefined, length])
+      check(await line.next(), 404, '200.100.199')
+    }
+    line.write(lines('HEAD /sandbox/clock HTTP/1.1', host))
+    assert.match((await line.next(true)).head, /405[\s\S]*\r\nAllow: POST\r\n/)
+    close(line)
+  })
+})
+
+describe('headers that say what to do', () => {
+  const answer = async (text: string, status: number, code: string): Promise<string> => {
+    const line = open()
+    line.write(text)
+    const { head } = check(await line.next(), status, code)
+    close(line)
+    return head
+  }
+  it('401 names the scheme', async () => {
+    assert.match(await answer(missing.replace(/Authorization.*\r\n/, ''), 401, '800.900.300'), /\r\nWWW-Authenticate: Bearer\b/)
+  })
+  it('405 names the methods of the path', async () => {
+    for (const [target, allow] of [
+      ['/v1/payments', 'POST, GET, HEAD'],
+      [`/v1/payments/${'0'.repeat(32)}`, 'POST, GET, HEAD'],
+      ['/v1/threeDSecure', 'POST'],
+      ['/v1/query', 'GET, HEAD'],
+      ['/v1/resultcodes', 'GET, HEAD, OPTIONS'],
+    ])
+      assert.match(await answer(lines(`PUT ${target} HTTP/1.1`, host), 405, '200.300.403'), new RegExp(`\r\nAllow: ${allow}\r\n`))
+  })
+  it('a browser that asks first is answered where browsers come, and refused elsewhere', async () => {
+    const asks = ['Origin: https://shop.example', 'Access-Control-Request-Method: GET']
+    for (const path of ['/v1/resultcodes', '/r/0123', '/r/return/0123']) {
+      const line = open()
+      line.write(lines(`OPTIONS ${path} HTTP/1.1`, host, ...asks))
+      const { status, head } = await line.next()
+      assert.equal(status, 200, path)
+      assert.match(head, /\r\nAccess-Control-Allow-Origin: \*\r\n/)
+      assert.match(head, /\r\nAccess-Control-Allow-Methods: [A-Z, ]*GET/)
+      assert.doesNotMatch(head, /Access-Control-Allow-Credentials/i)
+      close(line)
+    }
+    for (const path of ['/v1/payments', '/v1/query', '/sandbox/clock', '/health', '/r/notice/0123'])
+      assert.doesNotMatch(await answer(lines(`OPTIONS ${path} HTTP/1.1`, host, ...asks), 405, '200.300.403'), /Allow-Methods/)
   })
 })
 

@@ -38,6 +38,7 @@ const gateway: Gateway = {
   egress: config.egress,
   call: caller(config.egress, async () => []),
   methods: new Map(),
+  cardBrands: config.cardBrands,
   publicUrl: () => '',
   log,
   count: makeCount(),
@@ -54,6 +55,7 @@ const server = makeServer(
   ),
   {
     trustedProxies: config.trustedProxies,
+    hosts: { names: config.sandboxHosts },
     requireForwardedTls: false,
     refusal: () => undefined,
   },

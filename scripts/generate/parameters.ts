@@ -26,7 +26,7 @@ const titles: Readonly<Record<Group, string>> = {
   risk: 'Risk',
   browser: 'Browser of the shopper',
   threeDSecure: '3-D Secure',
-  reporting: 'Reports',
+  reporting: 'Reports (not built yet)',
   query: 'Searches',
 }
 
@@ -50,14 +50,17 @@ Every parameter of the interface under its wire name. The same table validates r
   characters are refused; only long free texts may hold tabs and line ends.
 - **Names.** \`[n]\` is an index: it begins at 0, leaves no gap and is at most ${limits.indexMax}. Any other word in brackets stands for a name
   that the merchant chooses.
+- **Bytes.** A form is UTF-8, or ISO-8859-1 or windows-1252 where the charset of its content type says so. A raw byte and its percent sign are the same;
+  bytes that are no UTF-8 make a parameter malformed.
 - **Blank means absent**, except where a row says that an empty value counts.
-- **Unknown parameters are ignored**; their values are never logged or returned. A request takes at most ${limits.parametersMax} parameters.
+- **Unknown parameters are ignored**; their values are never logged or returned. A sandbox logs their names, with the parameter that was probably
+  meant. A request takes at most ${limits.parametersMax} parameters.
 - **Strict and lenient channels.** On a strict channel every malformed parameter is an error, and so is one that was sent twice. On a lenient
   channel a malformed *descriptive* parameter (marked D) is dropped with a line in the log, conditions between parameters are waived, and of a
   parameter that was sent twice the last one counts.
 - **Card numbers where none belongs** are refused by name on a strict channel and masked on a lenient one, in values and in names in brackets. In
   identifiers (marked I) what passes for a card number is kept. A channel can be set to do otherwise.
-- **Errors.** \`result.parameterErrors\` names every wrong parameter at once.
+- **Errors.** \`result.parameterErrors\` names every wrong parameter at once, up to ${limits.errorsMost} of them.
 
 The columns: **D** descriptive · **I** identifier · **Echo** returned in the answer · **Secret** never returned, logged or stored in clear.
 

@@ -1,6 +1,6 @@
 // Which connector carries a payment: by its brand, the channel's mode and the request's test mode (decisions, 6).
 
-import { cardBrands } from '../contract/brands.ts'
+import type { CardBrands } from '../contract/brands.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { ChannelSettings } from '../merchants/settings.ts'
 import type { Connector, Mode, OperationType } from './connector.ts'
@@ -49,9 +49,9 @@ export const methodConnector = (
 export type Methods = ReadonlyMap<string, Method>
 
 /** The brands behind the codes of a search: CC cards, VA accounts, OT transfers. */
-export function brandsOf(codes: readonly string[], methods: Methods): string[] {
+export function brandsOf(codes: readonly string[], methods: Methods, cards: CardBrands): string[] {
   const others = [...methods.values()].filter(({ code }) => codes.includes(code)).map(({ brand }) => brand)
-  return codes.includes('CC') ? [...cardBrands.map(({ name }) => name), ...others] : others
+  return codes.includes('CC') ? [...cards.rows.map(({ name }) => name), ...others] : others
 }
 
 /** The success code of each mode. */

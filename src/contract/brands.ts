@@ -6,8 +6,8 @@ export type CardBrand = {
   readonly cvvLength: 3 | 4
   /** Cards of some brands carry no CVV; elsewhere it is required unless the payment repeats an agreed one. */
   readonly cvvRequired: boolean
-  /** Number prefixes: `51-55`, `4`. A brand without any is never detected, only stated. */
-  readonly prefixes: string
+  /** Ranges of leading digits: `51-55`, `4`. A brand without any is never detected, only stated. */
+  readonly ranges: readonly string[]
   /** Brands whose numbers this one also takes when it is stated (co-badged cards and brands of a family). */
   readonly also: readonly string[]
 }
@@ -24,12 +24,12 @@ const row = (
   lengths: span(lengths),
   cvvLength,
   cvvRequired,
-  prefixes,
+  ranges: prefixes === '' ? [] : prefixes.split(' '),
   also,
 })
 
-/** In the order that decides when several brands have a prefix of the same length. */
-export const cardBrands: readonly CardBrand[] = [
+/** In the order that decides when several brands have ranges of the same number of digits. CARD_BRANDS_FILE replaces rows. */
+export const standardRows: readonly CardBrand[] = [
   row(
     'MADA',
     '16',
@@ -63,11 +63,17 @@ export const cardBrands: readonly CardBrand[] = [
   row('CARTEBLEUE', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER']),
   row('CARTEBANCAIRE', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER', 'MAESTRO']),
   row('DANKORT', '16', 3, true, '5019', ['VISA', 'MAESTRO']),
+  row('ASYACARD', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER']),
+  row('AXESS', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER']),
   row('BONUS', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER']),
+  row('WORLD', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER']),
 ]
 
-const byName: ReadonlyMap<string, CardBrand> = new Map(cardBrands.map(brand => [brand.name, brand]))
-export const cardBrand = (name: string): CardBrand | undefined => byName.get(name)
+/** Older clients send the names that methods had before. */
+const formerNames: Readonly<Record<string, string>> = { BRADESCO: 'BOLETO' }
+
+/** What a brand is called today. */
+export const currentName = (brand: string): string => (Object.hasOwn(formerNames, brand) ? formerNames[brand]! : brand)
 
 /** Brands of the interface that are no cards. A channel that has none of them set up says so. */
 export const otherBrands: ReadonlySet<string> = new Set(
@@ -79,32 +85,44 @@ export const otherBrands: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Longest prefix of a brand; the longest prefix of all brands wins, the order of the table decides among equals. */
-const brandOfPrefix: ReadonlyMap<string, string> = (() => {
-  const map = new Map<string, string>()
-  for (const { name, prefixes } of cardBrands) {
-    for (const prefix of prefixes.split(' ').filter(part => part !== '')) {
-      for (const one of range(prefix)) if (!map.has(one)) map.set(one, name)
-    }
-  }
-  return map
-})()
-const prefixMax = 8
-
-/** The brand of a card number, if any brand has numbers that begin like it. */
-export function detectBrand(cardNumber: string): string | undefined {
-  for (let length = prefixMax; length > 0; length--) {
-    const brand = brandOfPrefix.get(cardNumber.slice(0, length))
-    if (brand !== undefined && cardNumber.length >= length) return brand
-  }
-  return undefined
+/** The card brands of an installation. */
+export type CardBrands = {
+  readonly rows: readonly CardBrand[]
+  named(name: string): CardBrand | undefined
+  /** The brand of a card number, if any brand has numbers that begin like it: the range with most digits wins, then the order of the rows. */
+  detect(cardNumber: string): CardBrand | undefined
+  /** May this number be a card of the stated brand? */
+  fits(brand: CardBrand, cardNumber: string): boolean
 }
 
-/** May this number be a card of the stated brand? */
-export function brandFits(brand: CardBrand, cardNumber: string): boolean {
-  const detected = detectBrand(cardNumber)
-  return detected === brand.name || (detected !== undefined && brand.also.includes(detected))
+export function makeBrands(rows: readonly CardBrand[]): CardBrands {
+  const byName = new Map(rows.map(brand => [brand.name, brand]))
+  const ranges = rows
+    .flatMap(brand => brand.ranges.map(range => ({ brand, ...endsOf(range) })))
+    .sort((a, b) => b.from.length - a.from.length)
+  const detect = (cardNumber: string) =>
+    ranges.find(({ from, to }) => {
+      const begins = cardNumber.slice(0, from.length)
+      return begins.length === from.length && begins >= from && begins <= to
+    })?.brand
+  return {
+    rows,
+    named: name => byName.get(name),
+    detect,
+    fits(brand, cardNumber) {
+      const detected = detect(cardNumber)
+      return detected !== undefined && (detected.name === brand.name || brand.also.includes(detected.name))
+    },
+  }
 }
+
+/** `51-55` → both ends, `4` → itself twice. */
+export function endsOf(range: string): { readonly from: string; readonly to: string } {
+  const [from, to = from] = range.split('-') as [string, string?]
+  return { from, to }
+}
+
+export const standardBrands: CardBrands = makeBrands(standardRows)
 
 /** The check digit of ISO/IEC 7812 (Luhn). */
 export function hasLuhnDigit(digits: string): boolean {
@@ -116,12 +134,10 @@ export function hasLuhnDigit(digits: string): boolean {
   return sum % 10 === 0
 }
 
-function range(prefix: string): string[] {
-  const [from, to] = prefix.split('-') as [string, string | undefined]
-  if (to === undefined) return [from]
-  return Array.from({ length: Number(to) - Number(from) + 1 }, (_, at) => String(Number(from) + at).padStart(from.length, '0'))
-}
-
+/** `13 16-19` → each length. */
 function span(lengths: string): number[] {
-  return lengths.split(' ').flatMap(part => range(part).map(Number))
+  return lengths.split(' ').flatMap(part => {
+    const { from, to } = endsOf(part)
+    return Array.from({ length: Number(to) - Number(from) + 1 }, (_, at) => Number(from) + at)
+  })
 }

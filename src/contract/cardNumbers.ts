@@ -1,7 +1,7 @@
 // Card numbers where none belongs: runs of digits that pass the check digit and have the range and the length of a card brand.
 // Dots, spaces, hyphens and invisible characters inside a run count as nothing; digits of other scripts count as digits.
 
-import { cardBrand, detectBrand } from './brands.ts'
+import type { CardBrands } from './brands.ts'
 
 /** What becomes of a card number where none belongs. `keep` leaves it there with a warning. */
 export const treatments = ['refuse', 'mask', 'keep'] as const
@@ -20,16 +20,20 @@ const digits = /\p{Nd}/gu
 /** Twelve digits or more stand in it: what a card number may be. The one look at most values. */
 export const hasLongRun = (text: string): boolean => text.length >= shortest && longRun.test(text)
 
-/** Of each card number only the last four digits are left, the others are `x`. */
-export const maskCardNumbers = (text: string): string => replaceNumbers(text, brandLengths, masked)
+/** Of each card number of some brands only the last four digits are left, the others are `x`; without brands of all that could be one. */
+export const maskCardNumbers = (text: string, brands?: CardBrands): string =>
+  replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked)
 
-/** Lengths that numbers of the brands have that begin with these eight digits. */
-function brandLengths(beginning: string): readonly number[] {
-  const brand = cardBrand(detectBrand(beginning) ?? '')
-  return brand ? [brand.name, ...brand.also].flatMap(name => cardBrand(name)!.lengths) : []
+/** Lengths of card numbers, whatever their brand. */
+export const cardLengths: readonly number[] = [12, 13, 14, 15, 16, 17, 18, 19]
+
+/** Lengths that numbers of the brands have that begin with these digits. */
+function lengthsOf(brands: CardBrands, beginning: string): readonly number[] {
+  const brand = brands.detect(beginning)
+  return brand ? [brand.name, ...brand.also].flatMap(name => brands.named(name)?.lengths ?? []) : []
 }
 
-/** Replaces what begins and ends at the edge of a group of digits, has a right check digit and one of the lengths that its first eight digits allow;
+/** Replaces what begins and ends at the edge of a group of digits, has a right check digit and one of the lengths that its first twelve digits allow;
  * of overlapping numbers the first, and of those the longest. */
 export function replaceNumbers(
   text: string,
@@ -100,7 +104,7 @@ function endOfNumber(
     // The last digit is the check digit, the one before it counts twice.
     const sum = sums[last % 2 === 0 ? 0 : 1]
     if (!ends[last] || (sum[last + 1]! - sum[first]!) % 10 !== 0) continue
-    lengths ??= lengthsOf(values.slice(first, first + 8).join(''))
+    lengths ??= lengthsOf(values.slice(first, first + shortest).join(''))
     if (lengths.includes(length)) return last
   }
   return undefined

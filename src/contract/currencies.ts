@@ -4,7 +4,7 @@
 const rows = `
 AED 784 2  AFN 971 2  ALL 008 2  AMD 051 2  AOA 973 2  ARS 032 2  AUD 036 2  AWG 533 2  AZN 944 2  BAM 977 2
 BBD 052 2  BDT 050 2  BHD 048 3  BIF 108 0  BMD 060 2  BND 096 2  BOB 068 2  BRL 986 2  BSD 044 2  BTN 064 2
-BWP 072 2  BYN 933 2  BZD 084 2  CAD 124 2  CDF 976 2  CHF 756 2  CLF 990 4  CLP 152 0  CNY 156 2  COP 170 2
+BWP 072 2  BYN 933 2  BZD 084 2  CAD 124 2  CDF 976 2  CHF 756 2  CLP 152 0  CNY 156 2  COP 170 2
 CRC 188 2  CUP 192 2  CVE 132 2  CZK 203 2  DJF 262 0  DKK 208 2  DOP 214 2  DZD 012 2  EGP 818 2  ERN 232 2
 ETB 230 2  EUR 978 2  FJD 242 2  FKP 238 2  GBP 826 2  GEL 981 2  GHS 936 2  GIP 292 2  GMD 270 2  GNF 324 0
 GTQ 320 2  GYD 328 2  HKD 344 2  HNL 340 2  HTG 332 2  HUF 348 2  IDR 360 2  ILS 376 2  INR 356 2  IQD 368 3
@@ -27,4 +27,16 @@ export const currencies: ReadonlyMap<string, Currency> = new Map(
     .split(/ {2}|\n/)
     .map(row => row.split(' '))
     .map(([code, number, exponent]) => [code!, { code: code!, number: number!, exponent: Number(exponent) }]),
+)
+
+const kinds = {
+  'a fund': 'BOV CHE CHW CLF COU MXV USN UYI',
+  'a metal': 'XAG XAU XPD XPT',
+  'a unit of account': 'XAD XBA XBB XBC XBD XDR XSU XUA',
+  'a code for tests': 'XTS',
+}
+
+/** Active codes of ISO 4217 that nobody pays in, and what they are. */
+export const notMoney: ReadonlyMap<string, string> = new Map(
+  Object.entries(kinds).flatMap(([kind, codes]) => codes.split(' ').map(code => [code, kind] as const)),
 )

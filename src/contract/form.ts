@@ -1,8 +1,10 @@
 // From the bytes of a form to checked parameters. Names stay flat, so that a hostile name is refused or stays data.
 // Two steps, because what is lenient depends on the channel, and the channel stands in the form: `readForm` splits, `checkForm` judges.
 
+import { type CardBrands, standardBrands } from './brands.ts'
 import { type CardNumberRules, hasLongRun, maskCardNumbers } from './cardNumbers.ts'
 import { matches } from './formats.ts'
+import { limits } from './limits.ts'
 import { type Group, type Known, lookup } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
 
@@ -22,14 +24,24 @@ export type Checked = {
   readonly dropped: readonly string[]
   /** Names of parameters with a card number, or what passes for one, that was masked or kept. */
   readonly numbered: readonly string[]
+  /** Names that no row has. */
+  readonly unknown: readonly string[]
 }
+
+/** A judge for one kind of request. With rules for card numbers they are looked for in every value that was accepted. */
+export type Check = (form: Form, lenient: boolean, cardNumbers?: CardNumberRules) => Checked
 
 export const parametersMax = 2000
 
-/** Splits `a=b&c=d`. A stray percent sign stays what it is; bytes that are no UTF-8 mark the name as broken. */
-export function readForm(text: string): Form | 'tooManyParameters' {
+/** In what the bytes of a form may be written. */
+export type Charset = 'utf-8' | 'iso-8859-1' | 'windows-1252'
+
+/** Splits `a=b&c=d`, one character a byte. A stray percent sign stays what it is; bytes that are not of the charset mark the name as broken. */
+export function readForm(bytes: string, charset: Charset = 'utf-8'): Form | 'tooManyParameters' {
   const pairs: [string, string][] = []
   const broken = new Set<string>()
+  // A raw byte and its percent sign are the same.
+  const text = /[\x80-\xff]/.test(bytes) ? bytes.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16)}`) : bytes
   let start = 0
   while (start <= text.length) {
     let end = text.indexOf('&', start)
@@ -37,8 +49,8 @@ export function readForm(text: string): Form | 'tooManyParameters' {
     if (end > start) {
       const equals = text.indexOf('=', start)
       const split = equals < 0 || equals > end ? end : equals
-      const name = decode(text.slice(start, split))
-      const value = decode(split < end ? text.slice(split + 1, end) : '')
+      const name = decode(text.slice(start, split), charset)
+      const value = decode(split < end ? text.slice(split + 1, end) : '', charset)
       if (pairs.length === parametersMax) return 'tooManyParameters'
       pairs.push([name.text, value.text])
       if (name.broken || value.broken) broken.add(name.text)
@@ -55,11 +67,8 @@ export function peek(form: Form, name: string): string | undefined {
   return last
 }
 
-/** Judges a form. With rules for card numbers they are looked for in every value that was accepted. */
-export type CheckForm = (form: Form, lenient: boolean, cardNumbers?: CardNumberRules) => Checked
-
-/** A judge for one kind of request: formats, conditions, required and refused parameters, all wrong ones named at once. */
-export function formChecker(kind: RequestKind): CheckForm {
+/** Formats, conditions, required and refused parameters, all wrong ones named at once. */
+export function formChecker(kind: RequestKind, brands: CardBrands = standardBrands): Check {
   const find = lookup(kind.groups as readonly Group[])
   return (form, lenient, cardNumbers) => {
     const values = new Map<string, string>()
@@ -67,21 +76,39 @@ export function formChecker(kind: RequestKind): CheckForm {
     const errors: ParameterError[] = []
     const dropped: string[] = []
     const numbered: string[] = []
-    const judge = { values, known, errors, dropped, numbered, lenient, cardNumbers, broken: form.broken }
+    const unknown: string[] = []
+    const judge = { values, known, errors, dropped, numbered, lenient, cardNumbers, brands, broken: form.broken }
     for (const [name, value] of form.pairs) {
       const row = find(name)
       if (row) take(judge, row, value)
+      else unknown.push(name)
     }
     for (const [row, message] of Object.entries(kind.refused ?? {})) {
       for (const [name, { row: sent }] of known) if (sent === row) errors.push({ name, message })
     }
-    for (const name of [...kind.required, ...(kind.needed?.(values) ?? [])]) {
+    const needed = isElsewhere(kind, values) ? [] : [...kind.required, ...(kind.needed?.(values, brands) ?? [])]
+    for (const name of needed) {
       if (!values.has(name) && !errors.some(error => error.name === name)) errors.push({ name, message: 'is required' })
     }
     checkIndexes(judge)
     checkConditions(judge)
-    return { values, known, errors, dropped, numbered }
+    if (errors.length > 0) addRefusable(kind, judge)
+    return { values, known, errors: errors.slice(0, limits.errorsMost), dropped, numbered, unknown }
   }
+}
+
+/** What such a request needs is asked for at its own path. */
+const isElsewhere = ({ types }: RequestKind, values: ReadonlyMap<string, string>): boolean =>
+  types?.[values.get('paymentType') ?? ''] === 'elsewhere'
+
+/** What has a refusal of its own when nothing else is wrong is named together with what is. */
+function addRefusable({ types }: RequestKind, { values, errors }: Judge): void {
+  const type = values.get('paymentType')
+  if (types && type !== undefined && types[type] !== 'here') {
+    const here = Object.keys(types).filter(name => types[name] === 'here')
+    errors.push({ name: 'paymentType', value: type, message: `must be one of ${here.join(', ')} here` })
+  }
+  if (types && Number(values.get('amount')) === 0) errors.push({ name: 'amount', message: 'must be above zero' })
 }
 
 type Judge = {
@@ -92,6 +119,7 @@ type Judge = {
   readonly numbered: string[]
   readonly lenient: boolean
   readonly cardNumbers: CardNumberRules | undefined
+  readonly brands: CardBrands
   readonly broken: ReadonlySet<string>
 }
 
@@ -104,10 +132,11 @@ function take(judge: Judge, row: Known, sent: string): void {
     return
   }
   let value = lenient ? mended(row.row, sent) : sent
-  const wrong = row.keyError ?? (judge.broken.has(name) ? 'must be UTF-8' : ruleBroken(row, value, lenient))
+  const broken = judge.broken.has(name)
+  const wrong = row.keyError ?? (broken ? 'must be UTF-8' : ruleBroken(row, value, lenient))
   if (wrong !== undefined) {
     if (lenient && parameter.descriptive) dropped.push(name)
-    else errors.push(parameterError(row, sent, wrong))
+    else errors.push(broken ? { name, message: wrong } : parameterError(row, sent, wrong))
     return
   }
   const kept = withoutCardNumber(judge, row, value)
@@ -121,7 +150,7 @@ function take(judge: Judge, row: Known, sent: string): void {
 
 /** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key. */
 function withoutCardNumber(
-  { cardNumbers, errors, numbered }: Judge,
+  { cardNumbers, brands, errors, numbered }: Judge,
   row: Known,
   value: string,
 ): { readonly row: Known; readonly value: string } | undefined {
@@ -129,7 +158,7 @@ function withoutCardNumber(
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
   if (!hasLongRun(value) && !hasLongRun(name)) return asSent
-  const masked = { name: maskCardNumbers(name), value: maskCardNumbers(value) }
+  const masked = { name: maskCardNumbers(name, brands), value: maskCardNumbers(value, brands) }
   if (masked.name === name && masked.value === value) return asSent
   const treatment = parameter.cardNumbers === 'byChance' ? cardNumbers.inIdentifiers : cardNumbers.inTexts
   if (treatment === 'refuse') {
@@ -138,7 +167,7 @@ function withoutCardNumber(
   }
   numbered.push(masked.name)
   if (treatment === 'keep') return asSent
-  const maskedPath = parameter.key ? path.with(-1, maskCardNumbers(String(path.at(-1)))) : path
+  const maskedPath = parameter.key ? path.with(-1, maskCardNumbers(String(path.at(-1)), brands)) : path
   return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }
 }
 
@@ -146,7 +175,7 @@ function ruleBroken({ row, parameter }: Known, value: string, lenient: boolean):
   if (matches(parameter.format, value)) return undefined
   // A lenient channel keeps a short merchantTransactionId unchanged (decisions, 23).
   if (lenient && row === 'merchantTransactionId' && value.length <= 255 && !/\p{Cc}/u.test(value)) return undefined
-  return parameter.format.rule
+  return parameter.format.why?.(value) ?? parameter.format.rule
 }
 
 // Booleans of other languages, and names of months without their zero, are common in old clients.
@@ -166,38 +195,35 @@ function parameterError({ name, row, parameter }: Known, value: string, message:
   return safe ? { name, value, message } : { name, message }
 }
 
-/** Indexes begin at 0 and leave no gap; a lenient channel keeps the items that came. */
+/** Indexes begin at 0 and leave no gap; a lenient channel counts the items that came anew, outer and inner lists together. */
 function checkIndexes({ known, errors, lenient }: Judge): void {
   const lists = new Map<string, Set<number>>()
   for (const { path, row } of known.values()) {
     if (!row.includes('[n]')) continue
     path.forEach((step, at) => {
       if (typeof step !== 'number') return
-      const list = path.slice(0, at).join('.')
-      const seen = lists.get(list) ?? new Set()
-      lists.set(list, seen.add(step))
+      const list = listAt(path, at)
+      lists.set(list, (lists.get(list) ?? new Set()).add(step))
     })
   }
+  const places = new Map<string, ReadonlyMap<number, number>>()
   for (const [list, indexes] of lists) {
-    if (indexes.size === Math.max(...indexes) + 1) continue
-    if (lenient)
-      compact(
-        known,
-        list,
-        [...indexes].sort((a, b) => a - b),
-      )
+    const sorted = [...indexes].sort((a, b) => a - b)
+    if (sorted.at(-1) === sorted.length - 1) continue
+    if (lenient) places.set(list, new Map(sorted.map((index, place) => [index, place])))
     else errors.push({ name: list.replace(/\.(\d+)(?=\.|$)/g, '[$1]'), message: 'indexes must begin at 0 and leave no gap' })
+  }
+  if (places.size === 0) return
+  for (const [name, row] of known) {
+    const path = row.path.map((step, at) =>
+      typeof step === 'number' ? (places.get(listAt(row.path, at))?.get(step) ?? step) : step,
+    )
+    known.set(name, { ...row, path })
   }
 }
 
-function compact(known: Map<string, Known>, list: string, indexes: readonly number[]): void {
-  const depth = list.split('.').length
-  for (const [name, row] of known) {
-    if (row.path.length > depth && row.path.slice(0, depth).join('.') === list && typeof row.path[depth] === 'number') {
-      known.set(name, { ...row, path: row.path.with(depth, indexes.indexOf(row.path[depth])) })
-    }
-  }
-}
+/** The list, as it was sent, in which the step at a place of a path counts. */
+const listAt = (path: Known['path'], at: number): string => path.slice(0, at).join('.')
 
 // What one parameter asks of another. `waived`: a lenient channel does without.
 type Condition = {
@@ -267,19 +293,36 @@ function checkConditions({ values, known, errors, lenient }: Judge): void {
   }
 }
 
-function decode(raw: string): { text: string; broken: boolean } {
+type Decoded = { readonly text: string; readonly broken: boolean }
+
+function decode(raw: string, charset: Charset): Decoded {
   const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw
   if (!spaced.includes('%')) return { text: spaced, broken: false }
+  if (charset !== 'utf-8') return { text: decoders[charset](bytesOf(spaced)), broken: false }
   try {
     return { text: decodeURIComponent(spaced), broken: false }
   } catch {
-    return decodeBytes(spaced)
+    return decodeBytes(bytesOf(spaced))
   }
 }
 
-// Slow and rare: a stray percent sign, or bytes that are no UTF-8.
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-function decodeBytes(text: string): { text: string; broken: boolean } {
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const windows1252 = new TextDecoder('windows-1252')
+const decoders = {
+  'iso-8859-1': (bytes: Buffer) => bytes.toString('latin1'),
+  'windows-1252': (bytes: Buffer) => windows1252.decode(bytes),
+} as const
+
+/** What is no UTF-8 keeps each byte as half of a surrogate pair: no good text is equal to it, and neither is other broken one. */
+function decodeBytes(bytes: Buffer): Decoded {
+  try {
+    return { text: utf8.decode(bytes), broken: false }
+  } catch {
+    return { text: [...bytes].map(byte => String.fromCharCode(byte < 0x80 ? byte : 0xdc00 + byte)).join(''), broken: true }
+  }
+}
+
+function bytesOf(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
   const decoded: number[] = []
   for (let at = 0; at < bytes.length; at++) {
@@ -289,9 +332,5 @@ function decodeBytes(text: string): { text: string; broken: boolean } {
       at += 2
     } else decoded.push(bytes[at]!)
   }
-  try {
-    return { text: utf8.decode(Uint8Array.from(decoded)), broken: false }
-  } catch {
-    return { text: Buffer.from(decoded).toString('utf8'), broken: true }
-  }
+  return Buffer.from(decoded)
 }

@@ -11,6 +11,8 @@ export type Format = {
   readonly also?: (value: string) => boolean
   /** What an error says, for example `must match ^[0-9]{3,4}$`. */
   readonly rule: string
+  /** What an error says of this very value, where that is more than the rule. */
+  readonly why?: (value: string) => string | undefined
   /** Values that just fit, and values that just don't: the two sides of every limit. */
   readonly fits: readonly string[]
   readonly fails: readonly string[]

@@ -5,6 +5,8 @@ export const limits = {
   bodyMaxBytes: 256 * 1024,
   /** Name-value pairs of one request. */
   parametersMax: 2000,
+  /** Wrong parameters that one answer names. */
+  errorsMost: 100,
   /** Highest index of a list, as in `cart.items[999].name`. */
   indexMax: 999,
   /** After so many hours a reversal sends no message to the issuer any more. */

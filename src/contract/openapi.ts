@@ -52,7 +52,7 @@ function paths(): Schema {
   return made
 }
 
-function operationSchema({ method, id, says, more, form, query, pathId, answers, open }: Operation): Schema {
+function operationSchema({ method, id, says, more, form, fields, query, pathId, answers, open }: Operation): Schema {
   const all = { ...always, ...(open ? {} : authenticated), ...(method === 'post' ? posted : {}), ...answers }
   const parameters = [
     ...(pathId === undefined
@@ -68,7 +68,10 @@ function operationSchema({ method, id, says, more, form, query, pathId, answers,
     security: open ? [] : [{ bearer: [] }, ...(method === 'get' ? [{ userId: [], password: [] }] : [])],
     ...(parameters.length > 0 && { parameters }),
     ...(method === 'post' && {
-      requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: formSchema(form) } } },
+      requestBody: {
+        required: true,
+        content: { 'application/x-www-form-urlencoded': { schema: form ? formSchema(form) : fieldsSchema(fields!) } },
+      },
     }),
     responses: Object.fromEntries(
       Object.entries(all).map(([status, [description, schema]]) => [
@@ -106,14 +109,16 @@ function queryParameter(asked: string): Schema {
   }
 }
 
-function formSchema(form: RequestKind | undefined): Schema {
-  if (!form)
-    return {
-      type: 'object',
-      properties: { entityId: { type: 'string' }, advance: { type: 'string', pattern: '^\\d{1,9}(ms|s|m|h|d)$' } },
-    }
-  return { type: 'object', required: [...form.required], allOf: form.groups.map(group => reference(`parameters.${group}`)) }
-}
+const formSchema = ({ required, groups }: RequestKind): Schema => ({
+  type: 'object',
+  required: [...required],
+  allOf: groups.map(group => reference(`parameters.${group}`)),
+})
+
+const fieldsSchema = (fields: Readonly<Record<string, string>>): Schema => ({
+  type: 'object',
+  properties: Object.fromEntries(Object.entries(fields).map(([name, pattern]) => [name, { type: 'string', pattern }])),
+})
 
 /** Plain names are properties; names with an index or a free key are patterns. */
 function groupSchema(group: Group): Schema {
@@ -171,9 +176,9 @@ const answerOf = (properties: Record<string, Schema>, ...required: string[]): Sc
 function answerSchemas(): Record<string, Schema> {
   const list = (items: Schema): Schema => ({ type: 'array', items })
   return {
-    Payment: paymentSchema(),
+    Payment: paymentSchema('id', 'paymentType'),
     Error: answerOf({ id: text, paymentType: text, paymentBrand: text }),
-    PaymentOrError: { anyOf: [reference('Payment'), reference('Error')] },
+    PaymentOrError: paymentSchema(),
     PaymentList: answerOf({ payments: list(reference('Payment')) }, 'payments'),
     RecordPage: answerOf(
       { records: list(reference('Payment')), pages: { type: 'string', description: 'How many pages there are.' } },
@@ -255,8 +260,8 @@ const added: Readonly<Record<string, Schema>> = {
 }
 
 /** Rows that are echoed as they came, unfolded into structures, and what the gateway adds. */
-function paymentSchema(): Schema {
-  const schema = answerOf({}, 'id', 'paymentType') as { properties: Record<string, Schema> }
+function paymentSchema(...promised: string[]): Schema {
+  const schema = answerOf({}, ...promised) as { properties: Record<string, Schema> }
   for (const [name, one] of Object.entries(added)) place(schema, name, one)
   for (const group of requests.payment.groups) {
     for (const [name, parameter] of Object.entries(groups[group] as Parameters)) {

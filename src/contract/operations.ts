@@ -2,6 +2,7 @@
 // A test compares this table with the route table of `http`.
 
 import { limits } from './limits.ts'
+import { hex32 } from './parameters/common.ts'
 import { type RequestKind, requests } from './requests.ts'
 
 export type Operation = {
@@ -12,6 +13,8 @@ export type Operation = {
   readonly more?: string
   /** The form in the body of a POST. */
   readonly form?: RequestKind
+  /** The fields of a POST that is no request of the interface, as patterns. */
+  readonly fields?: Readonly<Record<string, string>>
   /** Rows of the table that a GET reads from its query, required ones with an exclamation mark. */
   readonly query?: readonly string[]
   readonly pathId?: string
@@ -25,8 +28,10 @@ const who = ['entityId', 'authentication.entityId', 'authentication.userId', 'au
 
 // Every request can end like this; statuses of an operation's own stand in its row.
 export const always: Readonly<Record<number, Answer>> = {
-  404: ['There is nothing at this path.', 'Error'],
-  405: ['The path exists, but not with this method.', 'Error'],
+  404: ['There is nothing at this path, or a part of the interface that is not built yet.', 'Error'],
+  405: ['The path exists, but not with this method; the header Allow names those that it takes.', 'Error'],
+  408: ['The request did not come whole in time.', 'Error'],
+  431: ['The headers or the URL are too large.', 'Error'],
   500: ['The gateway failed; its log names the cause by the number at the end of ndc.', 'Error'],
   503: ['The gateway is shutting down; send the request again.', 'Error'],
 }
@@ -35,13 +40,14 @@ export const authenticated: Readonly<Record<number, Answer>> = {
   403: ['The access token is not valid, or may not act for this entity.', 'Error'],
   429: [
     `Too many failed attempts to authenticate (${limits.failuresPerAddress} a minute from one address, ` +
-      `${limits.failuresPerCredential} with one credential), or too many reads of one payment where the channel limits them.`,
+      `${limits.failuresPerCredential} with one credential), or too many reads of one payment where the channel limits them. ` +
+      'Retry-After says when to come again.',
     'Error',
   ],
 }
 export const posted: Readonly<Record<number, Answer>> = {
   413: [`The body is larger than ${limits.bodyMaxBytes} bytes.`, 'Error'],
-  415: ['The body is not application/x-www-form-urlencoded.', 'Error'],
+  415: ['The body is not application/x-www-form-urlencoded in UTF-8, ISO-8859-1 or windows-1252, or it is encoded.', 'Error'],
 }
 const wrong = 'A parameter is wrong: result.parameterErrors names every wrong one.'
 
@@ -68,7 +74,7 @@ export const operations: readonly Operation[] = [
     path: '/v1/payments',
     id: 'listPayments',
     says: 'Lists payments by merchantTransactionId',
-    query: [...who, 'merchantTransactionId!', 'paymentTypes'],
+    query: [...who, 'merchantTransactionId!', 'paymentTypes', 'paymentMethods'],
     answers: {
       200: ['The payments with this merchantTransactionId.', 'PaymentList'],
       400: [`None has it. Or: ${wrong}`, 'Error'],
@@ -136,7 +142,7 @@ export const operations: readonly Operation[] = [
     path: '/v1/query',
     id: 'queryPayments',
     says: 'Lists payments by merchantTransactionId',
-    query: [...who, 'merchantTransactionId!', 'paymentTypes'],
+    query: [...who, 'merchantTransactionId!', 'paymentTypes', 'paymentMethods'],
     answers: {
       200: ['The payments with this merchantTransactionId.', 'PaymentList'],
       400: [`None has it. Or: ${wrong}`, 'Error'],
@@ -178,11 +184,11 @@ export const operations: readonly Operation[] = [
     path: '/v3/query/{id}',
     id: 'searchPayment',
     says: 'Reads a payment, with all that refers to it when asked',
-    query: [...who, 'paymentTypes', 'includeLinkedTransactions'],
+    query: [...who, 'paymentTypes', 'paymentMethods', 'includeLinkedTransactions'],
     pathId: 'The id of the payment.',
     answers: {
       200: ['The payment and, when asked for, its chain.', 'RecordPage'],
-      400: [`This merchant has no payment with this id. Or: ${wrong}`, 'Error'],
+      400: [`This merchant has no payment with this id, or none of the types and methods asked for. Or: ${wrong}`, 'Error'],
     },
   },
   {
@@ -207,6 +213,7 @@ export const operations: readonly Operation[] = [
     id: 'advanceClock',
     says: "Moves a merchant's clock forward; exists in a sandbox only",
     more: 'Form fields: entityId, and advance, a number and ms, s, m, h or d, for example 29m. Whatever falls due in between is done.',
+    fields: { entityId: hex32.pattern.source, advance: '^\\d{1,9}(ms|s|m|h|d)$' },
     answers: { 200: ['The time of the merchant after the move.', 'ClockMoved'], 400: [wrong, 'Error'] },
   },
   {
@@ -217,6 +224,7 @@ export const operations: readonly Operation[] = [
     more:
       'Form fields: entityId; name, the cursor to read; after, the position of the last notification taken, which acknowledges all up to it; ' +
       'wait, 0 to 5 seconds. Each is given as it would be sent to a webhook, and secret is what decrypts it.',
+    fields: { entityId: hex32.pattern.source, name: '^[A-Za-z0-9._-]{1,64}$', after: '^\\d{1,15}$', wait: '^[0-5]$' },
     answers: { 200: ['What follows, oldest first.', 'NotificationsRead'], 400: [wrong, 'Error'] },
   },
 ]

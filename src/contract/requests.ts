@@ -1,15 +1,17 @@
 // Which parameter groups each request takes, and which parameters it must carry. What a payment method needs beyond that stands with its connector.
 
-import { cardBrand } from './brands.ts'
+import type { CardBrands } from './brands.ts'
 import type { Group } from './parameters/table.ts'
 
 export type RequestKind = {
   readonly groups: readonly Group[]
   readonly required: readonly string[]
   /** Names that the values of others make necessary, so that they are named together with whatever else is wrong. */
-  readonly needed?: (values: ReadonlyMap<string, string>) => readonly string[]
+  readonly needed?: (values: ReadonlyMap<string, string>, brands: CardBrands) => readonly string[]
   /** Known parameters that this request refuses, with the rule that says why. */
   readonly refused?: Readonly<Record<string, string>>
+  /** Payment types that the request takes, and those that belong to another path. */
+  readonly types?: Readonly<Record<string, 'here' | 'elsewhere'>>
 }
 
 const payment: readonly Group[] = [
@@ -49,8 +51,8 @@ const followUp: readonly Group[] = [
 ]
 
 /** A payment by card, as its brand or its number says, needs number and expiry. */
-const cardNeeds: RequestKind['needed'] = values =>
-  values.has('card.number') || cardBrand(values.get('paymentBrand') ?? '')
+const cardNeeds: RequestKind['needed'] = (values, brands) =>
+  values.has('card.number') || brands.named(values.get('paymentBrand') ?? '')
     ? ['card.number', 'card.expiryMonth', 'card.expiryYear']
     : []
 
@@ -60,13 +62,36 @@ const followUpNeeds: RequestKind['needed'] = values =>
 
 const onlyInCheckouts = { 'overridePaymentType[brand]': 'is accepted only when a checkout is created' }
 
+const initialTypes = {
+  PA: 'here',
+  DB: 'here',
+  CD: 'here',
+  'PA.CP': 'here',
+  CP: 'elsewhere',
+  RF: 'elsewhere',
+  RV: 'elsewhere',
+} as const
+const followUpTypes = { CP: 'here', RF: 'here', RV: 'here' } as const
+
 export const requests = {
   /** POST /v1/payments */
-  payment: { groups: payment, required: ['paymentType', 'amount', 'currency'], needed: cardNeeds, refused: onlyInCheckouts },
+  payment: {
+    groups: payment,
+    required: ['paymentType', 'amount', 'currency'],
+    needed: cardNeeds,
+    refused: onlyInCheckouts,
+    types: initialTypes,
+  },
   /** POST /v1/threeDSecure: an authentication without a payment. */
   threeDSecure: { groups: payment, required: ['amount', 'currency'], needed: cardNeeds, refused: onlyInCheckouts },
   /** POST /v1/payments/{id}: amount and currency depend on the type, see `payments/rules`. */
-  backoffice: { groups: followUp, required: ['paymentType'], needed: followUpNeeds, refused: onlyInCheckouts },
+  backoffice: {
+    groups: followUp,
+    required: ['paymentType'],
+    needed: followUpNeeds,
+    refused: onlyInCheckouts,
+    types: followUpTypes,
+  },
   /** GET of one record by its id. */
   read: { groups: ['common', 'authentication'], required: [] },
   /** GET /v1/query, GET /v1/payments and GET /v3/query. */

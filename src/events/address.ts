@@ -83,9 +83,16 @@ export async function findTarget(text: string, egress: Egress, resolve: Resolve)
   return { url, address: first.address, family: first.family === 6 ? 6 : 4 }
 }
 
+// Where clouds give out their machines' credentials: never called, whatever a setting allows.
+const metadata = new BlockList()
+for (const address of ['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192'])
+  metadata.addAddress(address, 'ipv4')
+for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']) metadata.addAddress(address, 'ipv6')
+
 /** Is this literal address public, or allowed by the setting? */
 export function mayCall(address: string, { allow }: Egress): boolean {
   const plain = /^::ffff:\d+\.\d+\.\d+\.\d+$/i.test(address) ? address.slice(7) : address
+  if (isIP(plain) !== 0 && metadata.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')) return false
   if (isIPv4(plain)) return allow.check(plain, 'ipv4') || !special.check(plain, 'ipv4')
   if (!isIPv6(plain)) return false
   return allow.check(plain, 'ipv6') || (publicSix.check(plain, 'ipv6') && !special.check(plain, 'ipv6'))

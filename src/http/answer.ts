@@ -1,6 +1,6 @@
 // What a request function is given and what it returns. Neither knows sockets or a framework.
 
-import type { ParameterError } from '../contract/form.ts'
+import type { Charset, ParameterError } from '../contract/form.ts'
 import type { Nested } from '../contract/nested.ts'
 import { isGood, type ResultName, results } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
@@ -10,10 +10,12 @@ import { plainRecord } from '../payments/record.ts'
 export type Request = {
   readonly method: string
   readonly path: string
-  /** What stands behind the question mark, undecoded. */
+  /** What stands behind the question mark, undecoded, one character a byte. */
   readonly query: string
   readonly headers: Readonly<Record<string, string | undefined>>
+  /** One character a byte; `charset` is what they are written in. */
   readonly body: string
+  readonly charset: Charset
   /** Address of the caller, as far as trusted proxies tell. */
   readonly address: string
   /** 32 hex characters of this request. */
@@ -21,7 +23,13 @@ export type Request = {
 }
 
 /** JSON, unless the headers name another Content-Type. */
-export type Answer = { readonly status: number; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
+export type Answer = {
+  readonly status: number
+  /** Stands before the body: bytes that many answers share. */
+  readonly before?: Buffer
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** A payment's answer: good outcomes are 200, others 400 (decisions, 20). */
 export const saidAnswer = ({ outcome, body }: Said): Answer => ({ status: isGood(outcome) ? 200 : 400, body })
@@ -36,6 +44,7 @@ export type Told = {
   readonly entityId?: string | undefined
   readonly more?: Nested
   readonly parameterErrors?: readonly ParameterError[]
+  readonly headers?: Answer['headers']
 }
 
 /** An answer that is no payment: a result with build number, time and ndc. */
@@ -44,12 +53,24 @@ export function told(
   request: Request,
   status: number,
   name: ResultName,
-  { entityId, more, parameterErrors }: Told = {},
+  { entityId, more, parameterErrors, headers }: Told = {},
 ): Answer {
-  return json(
-    status,
-    plainRecord(results[name], gateway.build, timeOf(gateway, entityId), ndcOf(request, entityId), more, parameterErrors),
+  const record = plainRecord(
+    results[name],
+    gateway.build,
+    timeOf(gateway, entityId),
+    ndcOf(request, entityId),
+    more,
+    parameterErrors,
   )
+  const asked = headers ?? headersOf[status]
+  return { ...json(status, record), ...(asked && { headers: asked }) }
+}
+
+/** What a status asks of its answer: how to say who is calling (RFC 6750), and when to come again, at the latest. */
+const headersOf: Readonly<Record<number, Answer['headers']>> = {
+  401: { 'WWW-Authenticate': 'Bearer realm="Tollgate"' },
+  429: { 'Retry-After': '60' },
 }
 
 /** The business time of the merchant whose entity is named, so that its answers stay in order when its clock is moved. */

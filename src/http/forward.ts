@@ -12,7 +12,7 @@ export const forwardTo =
       method,
       redirect: 'manual',
       headers: Object.fromEntries(passedOn.flatMap(name => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
-      ...(method !== 'GET' && method !== 'HEAD' && { body }),
+      ...(method !== 'GET' && method !== 'HEAD' && { body: Buffer.from(body, 'latin1') }),
     })
     const back = passedBack.flatMap(name => {
       const value = response.headers.get(name)

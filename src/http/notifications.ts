@@ -23,7 +23,7 @@ const waitMost = 5
 export function readNotifications(gateway: Gateway, pendingPayload: PendingPayload): RequestFunction {
   const authenticate = authenticator(gateway, countFailures())
   return async request => {
-    const form = readForm(request.body)
+    const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller

@@ -1,16 +1,22 @@
 // The route table: one line a path.
 
+import { notBuilt } from '../contract/notBuilt.ts'
 import { unreachable } from '../database/connect.ts'
 import type { DueSource } from '../due/advance.ts'
 import type { PendingPayload } from '../events/deliveries/deliver.ts'
 import type { Gateway } from '../gateway.ts'
 import { redirectPages } from '../pages/redirect/redirect.ts'
 import { type Answer, type Request, told } from './answer.ts'
+import { isForeign } from './host.ts'
 import { readNotifications } from './notifications.ts'
 import { sandboxClock } from './sandbox.ts'
 import { type RequestFunction, v1 } from './v1.ts'
 
 type Route = readonly [method: string, path: string, answer: RequestFunction]
+
+/** Where browsers come by themselves, without credentials (decisions, 21). */
+const forBrowsers = (path: string): boolean =>
+  path === '/v1/resultcodes' || (path.startsWith('/r/') && !path.startsWith('/r/notice/'))
 
 export type Router = (request: Request) => Promise<Answer> | Answer
 
@@ -43,8 +49,8 @@ export function routes(gateway: Gateway, sources: readonly DueSource[], pendingP
     ['GET', '/health', health(gateway)],
     ...(gateway.sandbox
       ? ([
-          ['POST', '/sandbox/clock', sandboxClock(gateway, sources)],
-          ['POST', '/sandbox/notifications', readNotifications(gateway, pendingPayload)],
+          ['POST', '/sandbox/clock', ownPages(gateway, sandboxClock(gateway, sources))],
+          ['POST', '/sandbox/notifications', ownPages(gateway, readNotifications(gateway, pendingPayload))],
         ] satisfies Route[])
       : []),
   ]
@@ -52,22 +58,40 @@ export function routes(gateway: Gateway, sources: readonly DueSource[], pendingP
 
 /** `simulators`: what a sandbox serves below /simulators/. */
 export function router(gateway: Gateway, table: readonly Route[], simulators?: Router): Router {
-  const exact = new Map(table.map(([method, path, answer]) => [`${method} ${path}`, answer]))
-  const paths = new Set(table.map(([, path]) => path))
+  const paths = new Map<string, Map<string, RequestFunction>>()
+  for (const [method, path, answer] of table) paths.set(path, (paths.get(path) ?? new Map()).set(method, answer))
   return request => {
-    const path = request.path
+    const { method, path } = request
     if (simulators && path.startsWith('/simulators/')) return simulators(request)
-    const answer = exact.get(`${request.method} ${path}`)
-    if (answer && !path.includes('{')) return answer(request, '')
     const slash = path.lastIndexOf('/')
-    const pattern = `${path.slice(0, slash)}/{id}`
-    const withId = exact.get(`${request.method} ${pattern}`)
-    if (withId && slash < path.length - 1) return withId(request, decodedId(path.slice(slash + 1)))
-    return paths.has(path) || paths.has(pattern)
-      ? told(gateway, request, 405, 'methodNotAllowed')
-      : told(gateway, request, 404, 'pathNotFound')
+    const plain = path.includes('{') ? undefined : paths.get(path)
+    const methods = plain ?? (slash < path.length - 1 ? paths.get(`${path.slice(0, slash)}/{id}`) : undefined)
+    if (!methods) return told(gateway, request, 404, notBuilt(path) ?? 'pathNotFound')
+    // Without its body, which the server leaves out, the answer to a HEAD is that to a GET.
+    const answer = methods.get(method === 'HEAD' ? 'GET' : method)
+    if (answer)
+      return answer(method === 'HEAD' ? { ...request, method: 'GET' } : request, plain ? '' : decodedId(path.slice(slash + 1)))
+    const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), ...(forBrowsers(path) ? ['OPTIONS'] : [])].join(
+      ', ',
+    )
+    if (method === 'OPTIONS' && forBrowsers(path)) return preflight(allow)
+    return told(gateway, request, 405, 'methodNotAllowed', { headers: { Allow: allow } })
   }
 }
+
+/** What a browser asks before a script of another site may send something: no credentials travel. */
+const preflight = (allow: string): Answer => ({
+  status: 200,
+  body: '',
+  headers: {
+    'Content-Type': 'text/plain',
+    Allow: allow,
+    'Access-Control-Allow-Origin': '*',
+    'Access-Control-Allow-Methods': allow,
+    'Access-Control-Allow-Headers': 'Content-Type',
+    'Access-Control-Max-Age': '86400',
+  },
+})
 
 /** An id that is not even a name stays what it is: it will not be found. */
 function decodedId(raw: string): string {
@@ -77,6 +101,14 @@ function decodedId(raw: string): string {
     return raw
   }
 }
+
+/** The sandbox's token is public: a page of another site must not use it from a developer's browser. */
+const ownPages =
+  (gateway: Gateway, answer: RequestFunction): RequestFunction =>
+  (request, id) =>
+    isForeign(request.headers.origin, request.headers.host, gateway.publicUrl())
+      ? told(gateway, request, 403, 'foreignOrigin')
+      : answer(request, id)
 
 const healthMilliseconds = 2000
 

@@ -23,7 +23,7 @@ export function duration(text: string | undefined): number | undefined {
 export function sandboxClock(gateway: Gateway, sources: readonly DueSource[]): RequestFunction {
   const authenticate = authenticator(gateway, countFailures())
   return async request => {
-    const form = readForm(request.body)
+    const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller

@@ -5,10 +5,13 @@ import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
 import { randomHex } from '../clock.ts'
+import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { isUnavailable } from '../database/errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Answer, type Request, told } from './answer.ts'
+import { maxima, type Patience, watchConnections } from './connections.ts'
+import { type HostRules, hostRefusal } from './host.ts'
 import type { Router } from './routes.ts'
 
 export const bodyMax = 256 * 1024
@@ -16,6 +19,9 @@ export const bodyMax = 256 * 1024
 export type ServerOptions = {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
+  readonly hosts: HostRules
+  /** How long is waited for what; the standard when absent. */
+  readonly patience?: Patience
   /** Live mode behind a proxy: a request must have come to the proxy over TLS. */
   readonly requireForwardedTls: boolean
   /** Names why no request is taken at the moment, if so. */
@@ -24,7 +30,7 @@ export type ServerOptions = {
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
 
-const limits = {
+const httpOptions = {
   maxHeaderSize: 16_384,
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -50,17 +56,14 @@ const headers = [
   'Cache-Control',
   'private, no-cache, no-store',
   ...common,
-  'Access-Control-Allow-Origin',
-  '*',
 ] as const
 
 export function makeServer(gateway: Gateway, route: Router, options: ServerOptions): Server {
   let closing = false
-  const inFlight = new Set<ServerResponse>()
+  const connections = watchConnections(options.patience)
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    inFlight.add(outgoing)
-    outgoing.once('close', () => inFlight.delete(outgoing))
+    if (!connections.asked(incoming.socket, outgoing)) return
     const started = performance.now()
     const number = randomHex(gateway.random)
     readBody(incoming, body => {
@@ -69,7 +72,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
         .then(() => answer(request, incoming, body))
         .catch(error => failed(request, error))
         .then(made => {
-          send(outgoing, made, body === undefined || isHostless(incoming))
+          send(outgoing, made)
           gateway.count.request(made.status)
           gateway.log.debug(
             {
@@ -88,11 +91,15 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   function answer(request: Request, incoming: IncomingMessage, body: string | undefined): Answer | Promise<Answer> {
     const refusal = closing ? 'shuttingDown' : options.refusal()
     if (refusal) return told(gateway, request, 503, refusal)
-    if (body === undefined) return told(gateway, request, 413, 'bodyTooLarge')
-    if (isHostless(incoming)) return told(gateway, request, 400, 'malformedRequest')
+    // What may not have been read to its end, or was meant for another, is the last of its connection.
+    const last = (status: number, name: ResultName) => told(gateway, request, status, name, { headers: { Connection: 'close' } })
+    if (body === undefined) return last(413, 'bodyTooLarge')
+    const misdirected = hostRefusal(incoming, options.hosts)
+    if (misdirected) return last(400, misdirected)
+    if (!/^(chunked)?$/i.test(incoming.headers['transfer-encoding'] ?? '')) return last(501, 'transferCodingUnknown')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
       return told(gateway, request, 403, 'tlsRequired')
-    if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming.headers['content-type']))
+    if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming))
       return told(gateway, request, 415, 'wrongContentType')
     return route(request)
   }
@@ -114,7 +121,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       : told(gateway, request, 500, 'internalError')
   }
 
-  function send(outgoing: ServerResponse, { status, body, headers: more }: Answer, close: boolean): void {
+  function send(outgoing: ServerResponse, { status, before, body, headers: more }: Answer): void {
     if (outgoing.destroyed) return
     const extra = more ? Object.entries(more).flat() : []
     outgoing.writeHead(status, [
@@ -122,9 +129,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
       'Content-Length',
-      String(Buffer.byteLength(body)),
-      ...(close || closing ? ['Connection', 'close'] : []),
+      String((before?.length ?? 0) + Buffer.byteLength(body)),
+      ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
+    if (before) outgoing.write(before)
     outgoing.end(body)
   }
 
@@ -138,6 +146,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       query: mark < 0 ? '' : url.slice(mark + 1),
       headers: incoming.headers as Request['headers'],
       body,
+      charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
       address: addressOf(incoming),
       number,
     }
@@ -158,11 +167,14 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 
   const server = options.tls
-    ? https.createServer({ ...limits, ...options.tls, minVersion: 'TLSv1.2' }, listener)
-    : http.createServer(limits, listener)
+    ? https.createServer({ ...httpOptions, ...options.tls, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 }, listener)
+    : http.createServer(httpOptions, listener)
+  Object.assign(server, maxima)
+  server.on(options.tls ? 'secureConnection' : 'connection', connections.opened)
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (!socket.writable) return
+    if (connections.isOwed(socket)) return connections.closeSoon(socket) // this is no answer to what was asked before
     const [status, name]: [number, ResultName] =
       error.code === 'HPE_HEADER_OVERFLOW'
         ? [431, 'headersTooLarge']
@@ -171,7 +183,16 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
           : [400, 'malformedRequest']
     const { body } = told(
       gateway,
-      { method: '', path: '', query: '', headers: {}, body: '', address: '', number: randomHex(gateway.random) },
+      {
+        method: '',
+        path: '',
+        query: '',
+        headers: {},
+        body: '',
+        charset: 'utf-8',
+        address: '',
+        number: randomHex(gateway.random),
+      },
       status,
       name,
     )
@@ -197,13 +218,12 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       const hurry = setTimeout(() => server.closeAllConnections(), 40_000)
       await closed
       clearTimeout(hurry)
+      connections.stop()
     },
   }
 }
 
-const isHostless = ({ httpVersion, headers }: IncomingMessage): boolean => httpVersion === '1.1' && headers.host === undefined
-
-/** Reads the body; undefined when it is too large. */
+/** Reads the body, one character a byte; undefined when it is too large. */
 function readBody(incoming: IncomingMessage, done: (body: string | undefined) => void): void {
   const chunks: Buffer[] = []
   let length = 0
@@ -218,7 +238,7 @@ function readBody(incoming: IncomingMessage, done: (body: string | undefined) =>
     }
   })
   incoming.on('end', () => {
-    if (!over) done(chunks.length === 1 ? chunks[0]!.toString('utf8') : Buffer.concat(chunks).toString('utf8'))
+    if (!over) done(chunks.length === 1 ? chunks[0]!.toString('latin1') : Buffer.concat(chunks).toString('latin1'))
   })
   incoming.on('error', () => {}) // a caller that went away
 }
@@ -229,8 +249,24 @@ const routeText = (path: string): string => (path.startsWith('/r/') ? path.repla
 /** Other servers send notices as their protocols want. */
 const speaksFreely = (path: string): boolean => path.startsWith('/r/notice/') || path.startsWith('/simulators/')
 
-const isForm = (type: string | undefined): boolean =>
-  type === undefined || /^application\/x-www-form-urlencoded\s*(;|$)/i.test(type)
+/** A form as it is, in a charset that we read. */
+const isForm = ({ headers }: IncomingMessage): boolean =>
+  /^(application\/x-www-form-urlencoded\s*(;|$)|$)/i.test(headers['content-type'] ?? '') &&
+  charsetOf(headers['content-type']) !== undefined &&
+  /^(identity)?$/i.test(headers['content-encoding'] ?? '')
+
+const charsets: Readonly<Record<string, Charset>> = {
+  'utf-8': 'utf-8',
+  utf8: 'utf-8',
+  'iso-8859-1': 'iso-8859-1',
+  'windows-1252': 'windows-1252',
+}
+
+/** UTF-8 where none is named; undefined for one that we do not read. */
+function charsetOf(type = ''): Charset | undefined {
+  const named = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1]?.toLowerCase()
+  return named === undefined ? 'utf-8' : Object.hasOwn(charsets, named) ? charsets[named] : undefined
+}
 
 function isListed(list: BlockList, address: string): boolean {
   const plain = address.startsWith('::ffff:') ? address.slice(7) : address

@@ -1,9 +1,11 @@
 // The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
 
 import { brandsOf } from '../connectors/index.ts'
-import { type CheckForm, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
+import { type Check, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
+import { namesNear } from '../contract/nearest.ts'
 import { emptyNested, type Nested } from '../contract/nested.ts'
-import { requests } from '../contract/requests.ts'
+import { pageSize } from '../contract/parameters/query.ts'
+import { type RequestKind, requests } from '../contract/requests.ts'
 import { catalogue } from '../contract/results/catalogue.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
@@ -43,16 +45,29 @@ export function v1(gateway: Gateway): V1 {
   const authenticate = authenticator(gateway, countFailures())
   const reads = limitReads()
   const check = {
-    payment: formChecker(requests.payment),
-    threeDSecure: formChecker(requests.threeDSecure),
-    backoffice: formChecker(requests.backoffice),
-    read: formChecker(requests.read),
-    query: formChecker(requests.query),
+    payment: checker(requests.payment),
+    threeDSecure: checker(requests.threeDSecure),
+    backoffice: checker(requests.backoffice),
+    read: checker(requests.read),
+    query: checker(requests.query),
+  }
+
+  /** In a sandbox the log shows the names that no parameter has: most are typing errors. */
+  function checker(kind: RequestKind): Check {
+    const check = formChecker(kind, gateway.cardBrands)
+    if (!gateway.sandbox) return check
+    const nearest = namesNear(kind)
+    return (...given) => {
+      const checked = check(...given)
+      const names = nearest(checked.unknown)
+      if (names.length > 0) gateway.log.warn({ names }, 'unknown parameters were ignored')
+      return checked
+    }
   }
 
   /** Reads the body of a POST and finds the caller. */
   function identify(request: Request): { form: Form; caller: Caller } | Answer {
-    const form = readForm(request.body)
+    const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
@@ -73,7 +88,7 @@ export function v1(gateway: Gateway): V1 {
     request: Request,
     { form, caller }: { form: Form; caller: Caller },
     channel: Channel | undefined,
-    judge: CheckForm,
+    judge: Check,
   ): PaymentRequest | Answer {
     if (!channel)
       return wrong(request, form, caller, 'entityTooBroad', [
@@ -139,12 +154,12 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the query of a GET and finds the caller. */
-  function admitRead(request: Request, judge: CheckForm): { caller: Caller; values: ReadonlyMap<string, string> } | Answer {
+  function admitRead(request: Request, judge: Check): { caller: Caller; values: ReadonlyMap<string, string> } | Answer {
     const form = readForm(request.query)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
-    const { values, errors } = judge(form, false)
+    const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
     if (errors.length > 0)
       return told(gateway, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })
     return { caller, values }
@@ -165,8 +180,7 @@ export function v1(gateway: Gateway): V1 {
         parameterErrors: [{ name: 'merchantTransactionId', message: 'is required' }],
       })
     }
-    const types = listOf(values.get('paymentTypes'))
-    const { records } = await searchPage(gateway, { merchantId, merchantTransactionId, ...(types && { types }) }, 500, 1, false)
+    const { records } = await searchPage(gateway, { merchantId, merchantTransactionId, ...filterOf(values) }, 500, 1, false)
     if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
     return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { payments: [...records] } })
   }
@@ -203,8 +217,10 @@ export function v1(gateway: Gateway): V1 {
       const admitted = admitRead(request, check.read)
       if (!('caller' in admitted)) return admitted
       const { entityId, merchantId, entity } = admitted.caller
-      if (!reads.allowed(id, limitOf(entity), gateway.clock.real()))
-        return told(gateway, request, 429, 'tooManyReads', { entityId, ...(isId(id) && { more: { id } }) })
+      const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
+      const wait = reads(`${merchantId} ${id}`, perMinute, gateway.clock.real())
+      if (wait > 0)
+        return told(gateway, request, 429, 'tooManyReads', { entityId, more: { id }, headers: { 'Retry-After': String(wait) } })
       const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
       return payment
         ? json(200, currentRecord(gateway, payment))
@@ -250,9 +266,12 @@ export function v1(gateway: Gateway): V1 {
       } = admitted
       const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
       if (!payment) return told(gateway, request, 400, 'transactionNotFound', { entityId })
-      const types = listOf(values.get('paymentTypes'))
+      const { types, brands } = filterOf(values)
       const all = values.get('includeLinkedTransactions') === 'true' ? await withChains(gateway, [payment]) : [payment]
-      const records = all.filter(({ type }) => types === undefined || types.includes(type)).map(one => givenRecord(gateway, one))
+      const records = all
+        .filter(({ type, brand = '' }) => (types?.includes(type) ?? true) && (brands?.includes(brand) ?? true))
+        .map(one => givenRecord(gateway, one))
+      if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
       return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records } })
     },
 
@@ -263,13 +282,11 @@ export function v1(gateway: Gateway): V1 {
       const { entityId } = caller
       const search = searchOf(caller, values)
       if ('errors' in search) return told(gateway, request, 400, 'invalidParameter', { entityId, parameterErrors: search.errors })
-      const methods = listOf(values.get('paymentMethods'))
-      const brands = methods && brandsOf(methods, gateway.methods)
       const linked = values.get('includeLinkedTransactions') === 'true'
       const { records, pages } = await searchPage(
         gateway,
-        { ...search, ...(brands && { brands }) },
-        Number(values.get('limit') ?? 100),
+        { ...search, ...filterOf(values) },
+        Number(values.get('limit') ?? pageSize),
         Number(values.get('pageNo') ?? 1),
         linked,
       )
@@ -277,16 +294,27 @@ export function v1(gateway: Gateway): V1 {
       return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records: [...records], pages: String(pages) } })
     },
 
-    resultCodes: request =>
-      told(gateway, request, 200, 'requestSucceeded', {
-        more: { resultCodes: Object.values(catalogue).map(([code, description]) => ({ code, description })) },
-      }),
+    resultCodes(request) {
+      const footer = told(gateway, request, 200, 'requestSucceeded', { headers: { 'Access-Control-Allow-Origin': '*' } })
+      return { ...footer, before: codes, body: footer.body.slice(1) }
+    },
   }
 
-  function limitOf(entity: Caller['entity']): number {
-    return entity.kind === 'channel' ? (entity as Channel).settings.statusReadsPerMinute : 0
+  /** What a search leaves out: by the types and the methods that it names. */
+  function filterOf(values: ReadonlyMap<string, string>): Pick<Search, 'types' | 'brands'> {
+    const types = listOf(values.get('paymentTypes'))
+    const methods = listOf(values.get('paymentMethods'))
+    return {
+      ...(types && { types: types.flatMap(type => type.split('.')) }), // PA.CP made a PA and a CP
+      ...(methods && { brands: brandsOf(methods, gateway.methods, gateway.cardBrands) }),
+    }
   }
 }
+
+/** The same bytes for all who ask: whoever asks often and reads slowly holds no copies. */
+const codes = Buffer.from(
+  `{"resultCodes":${JSON.stringify(Object.values(catalogue).map(([code, description]) => ({ code, description })))},`,
+)
 
 const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
 
@@ -324,12 +352,10 @@ function searchOf({ merchantId, entity }: Caller, values: ReadonlyMap<string, st
   if (begin !== undefined && end !== undefined && begin >= end)
     errors.push({ name: 'date.from', message: 'must not be after date.to' })
   if (errors.length > 0) return { errors }
-  const types = listOf(values.get('paymentTypes'))
   return {
     merchantId,
     ...(entity.kind === 'channel' && begin !== undefined && { channelId: entity.id }),
     ...(merchantTransactionId !== undefined && { merchantTransactionId }),
-    ...(types && { types }),
     ...(begin !== undefined && { from: begin }),
     ...(end !== undefined && { to: end }),
   }

@@ -2,16 +2,19 @@
 
 import { authenticationConnector, modeOf } from '../connectors/index.ts'
 import { hundredths } from '../contract/amounts.ts'
-import { brandOf, cardOf, isMode, resultUrlWrong } from './choose.ts'
+import { currentName } from '../contract/brands.ts'
+import { brandOf, cardOf, isMode, keep, noRegistration, registers, resultUrlWrong } from './choose.ts'
 import type { Choose } from './pay.ts'
 
-export const chooseAuthentication: Choose = (values, channel, { connectors, sandbox }, now) => {
+export const chooseAuthentication: Choose = (values, channel, { connectors, methods, cardBrands, sandbox }, now) => {
   const mode = modeOf(channel.settings, values.get('testMode'))
   if (channel.settings.disabled) return { refused: 'channelDisabled', kept: true }
   if (!isMode(mode)) return { refused: mode, kept: true }
-  const brand = brandOf(values, channel)
+  if (methods.has(currentName(values.get('paymentBrand') ?? ''))) return keep('typeNotForBrand', 'paymentBrand', 'is no card')
+  const brand = brandOf(values, channel, cardBrands)
   if ('refused' in brand) return brand
-  const card = cardOf(new Map([...values, ['paymentType', 'CD']]), brand, channel, now) // no CVV is needed where nothing is authorized
+  if (registers(values)) return keep(...noRegistration)
+  const card = cardOf(new Map([...values, ['paymentType', 'CD']]), brand, channel, cardBrands, now) // no CVV is needed where nothing is authorized
   if ('refused' in card) return card
   const connector = authenticationConnector(connectors, mode)
   if (typeof connector === 'string') return { refused: connector, kept: true }

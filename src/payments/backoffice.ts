@@ -10,7 +10,7 @@ import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
 import { unseal } from '../vault/seal.ts'
 import { carryOut, isTooLate, operationOf, refuse, type Said, settle, writtenTooLate } from './carryOut.ts'
-import type { Refusal } from './choose.ts'
+import { keep, noRegistration, type Refusal, registers } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 import { awaitTwin } from './idempotency.ts'
 import { reserves } from './journal.ts'
@@ -29,6 +29,7 @@ export type Unknown = { readonly unknown: ResultName }
 export async function followUp(gateway: Gateway, request: FollowUpRequest): Promise<Said | Refusal | Unknown> {
   const type = request.values.get('paymentType')!
   if (!isFollowUpType(type)) return wrongType(type)
+  if (registers(request.values)) return { ...keep(...noRegistration), kept: false }
   const malformed = wrongAmount(type, request.values)
   if (malformed) return malformed
   const began = performance.now()

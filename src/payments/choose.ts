@@ -4,7 +4,7 @@ import type { Card, Connector, Mode, OperationType } from '../connectors/connect
 import { type Connectors, cardConnector, type Method, type Methods, methodConnector, modeOf } from '../connectors/index.ts'
 import { eciKnown, eciTable } from '../connectors/threeDSecure/statuses.ts'
 import { hundredths } from '../contract/amounts.ts'
-import { brandFits, type CardBrand, cardBrand, detectBrand, hasLuhnDigit, otherBrands } from '../contract/brands.ts'
+import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands } from '../contract/brands.ts'
 import type { ParameterError } from '../contract/form.ts'
 import { type ResultName, resultOfCode } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
@@ -34,7 +34,12 @@ export type Refusal = {
 type Values = ReadonlyMap<string, string>
 
 /** What this process offers. */
-export type Offer = { readonly connectors: Connectors; readonly methods: Methods; readonly sandbox: boolean }
+export type Offer = {
+  readonly connectors: Connectors
+  readonly methods: Methods
+  readonly cardBrands: CardBrands
+  readonly sandbox: boolean
+}
 
 export function choose(values: Values, channel: Channel, offer: Offer, now: number): Choice | Refusal {
   const { connectors } = offer
@@ -51,15 +56,15 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   if (currencies.length > 0 && !currencies.includes(currency)) return keep('currencyNotOnChannel')
   const mode = modeOf(settings, values.get('testMode'))
   if (!isMode(mode)) return keep(mode)
-  const method = offer.methods.get(values.get('paymentBrand') ?? '')
+  const method = offer.methods.get(currentName(values.get('paymentBrand') ?? ''))
   if (method) return chooseMethod(values, channel, offer, method, { type, capture: asked === 'PA.CP', amount, currency, mode })
-  const brand = brandOf(values, channel)
+  const brand = brandOf(values, channel, offer.cardBrands)
   if ('refused' in brand) return brand
-  if (values.get('createRegistration') === 'true') return keep('registrationNotBuilt')
+  if (registers(values)) return keep(...noRegistration)
   const forced = values.get('customParameters[forceResultCode]')
   if (mode === 'internal' && forced !== undefined && !resultOfCode.has(forced))
     return keep('noSuchForcedResult', 'customParameters[forceResultCode]', 'must be a code of the interface')
-  const card = cardOf(values, brand, channel, now)
+  const card = cardOf(values, brand, channel, offer.cardBrands, now)
   if ('refused' in card) return card
   const connector = cardConnector(connectors, mode)
   if (typeof connector === 'string') return keep(connector)
@@ -74,12 +79,16 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   return { type, capture: asked === 'PA.CP', amount, currency, mode, brand: brand.name, connector, card, redirects }
 }
 
+/** The request asks for payment details to be stored. */
+export const registers = (values: Values): boolean => values.get('createRegistration') === 'true'
+export const noRegistration = ['registrationNotBuilt', 'createRegistration', 'cannot be done yet'] as const
+
 type Chosen = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
 
 /** A brand that is no card: what it needs must be there before anybody is called. */
 function chooseMethod(values: Values, channel: Channel, offer: Offer, method: Method, chosen: Chosen): Choice | Refusal {
   if (!isOffered(channel.settings.brands, method.brand)) return keep('brandNotOnChannel', 'paymentBrand')
-  if (values.get('createRegistration') === 'true') return keep('registrationNotBuilt')
+  if (registers(values)) return keep(...noRegistration)
   if (!method.types.includes(chosen.type)) return keep('typeNotForBrand', 'paymentType', `is not taken by ${method.brand}`)
   if (method.currencies.length > 0 && !method.currencies.includes(chosen.currency))
     return keep('currencyNotForBrand', 'currency', `is not taken by ${method.brand}`)
@@ -148,26 +157,29 @@ const refusedTypes: Readonly<Record<string, ResultName>> = {
   RC: 'receiptOnlyByPlatform',
 }
 
-export function brandOf(values: Values, { settings }: Channel): CardBrand | Refusal {
+export function brandOf(values: Values, { settings }: Channel, cards: CardBrands): CardBrand | Refusal {
   const stated = values.get('paymentBrand')
   const number = values.get('card.number')
   if (stated === undefined) {
     if (number === undefined) return form('brandMissing', 'paymentBrand')
     if (!settings.brandDetection) return keep('brandDetectionOff', 'paymentBrand')
-    const detected = cardBrand(detectBrand(number) ?? '')
+    const detected = cards.detect(number)
     if (!detected) return keep('brandNotDetected', 'paymentBrand')
     // A number of two brands goes to the one that the channel has.
     const offered = [detected.name, ...detected.also].find(name => isOffered(settings.brands, name))
-    return offered === undefined ? keep('brandNotOnChannel', 'paymentBrand') : cardBrand(offered)!
+    return cards.named(offered ?? '') ?? keep('brandNotOnChannel', 'paymentBrand')
   }
-  const brand = cardBrand(stated)
-  if (!brand) return keep(otherBrands.has(stated) ? 'methodNotBuilt' : 'brandNotKnown', 'paymentBrand')
+  const brand = cards.named(stated)
+  if (!brand)
+    return otherBrands.has(currentName(stated))
+      ? keep('methodNotBuilt', 'paymentBrand', `${currentName(stated)} is not built yet`)
+      : keep('brandNotKnown', 'paymentBrand')
   return isOffered(settings.brands, stated) ? brand : keep('brandNotOnChannel', 'paymentBrand')
 }
 
 const isOffered = (offered: readonly string[], brand: string) => offered.length === 0 || offered.includes(brand)
 
-export function cardOf(values: Values, brand: CardBrand, { settings }: Channel, now: number): Card | Refusal {
+export function cardOf(values: Values, brand: CardBrand, { settings }: Channel, cards: CardBrands, now: number): Card | Refusal {
   // The form has checked that number and expiry are there.
   const number = values.get('card.number')!
   const cvv = values.get('card.cvv')
@@ -177,7 +189,7 @@ export function cardOf(values: Values, brand: CardBrand, { settings }: Channel, 
     values.get('card.holder'),
   ]
   if (!hasLuhnDigit(number)) return keep('cardNumberChecksum', 'card.number', 'has a wrong check digit')
-  if (!brandFits(brand, number)) return keep('brandDoesNotFit', 'card.number', `is not a number of ${brand.name}`)
+  if (!cards.fits(brand, number)) return keep('brandDoesNotFit', 'card.number', `is not a number of ${brand.name}`)
   if (!brand.lengths.includes(number.length))
     return keep('cardNumberLength', 'card.number', `${brand.name} has no numbers of this length`)
   if ((settings.refuseExpiredCards ?? !settings.lenient) && isExpired(expiryMonth, expiryYear, now))
@@ -220,7 +232,7 @@ const formMessages: Readonly<Record<string, string>> = {
   shopperResultUrl: 'is required where the shopper is sent away',
 }
 
-const keep = (refused: ResultName, name?: string, message = 'is not accepted'): Refusal => ({
+export const keep = (refused: ResultName, name?: string, message = 'is not accepted'): Refusal => ({
   refused,
   kept: true,
   ...(name !== undefined && { parameterErrors: [{ name, message }] }),

@@ -32,7 +32,7 @@ import { readRiskRules } from '../risk/rules.ts'
 import type { Keys } from '../vault/keys.ts'
 import { acquirerHostProcess } from './acquirerHost.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
-import { watchClock } from './clockWatch.ts'
+import { unwatched, watchClock } from './clockWatch.ts'
 import { makeConnectors } from './connectors.ts'
 import { startSimulators } from './simulators.ts'
 
@@ -50,6 +50,8 @@ export type Parts = {
   readonly log: Log
   /** No other process can be at work on this database: unanswered payments are orphans at once. */
   readonly alone: boolean
+  /** The clock is none of this world and is not compared with that of the database: for tests. */
+  readonly ownTime?: boolean
   /** A sandbox of several processes shares the simulators of its first one. */
   readonly simulatorsUrl?: string
   /** A host that runs already, shared by the processes of one sandbox. */
@@ -76,7 +78,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
 
 async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<Running> {
   const { config, keys, clock, random, log } = parts
-  const clockWatch = await watchClock(database.work, clock, log)
+  const clockWatch = parts.ownTime ? unwatched : await watchClock(database.work, clock, log)
   const directory = await openDirectory(database, keys, clock, onError)
   const stopping = new AbortController()
   let port = config.port
@@ -110,6 +112,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     payments: paymentLane(database.paymentLane),
     answers: answerLane(database.answerLane),
     methods,
+    cardBrands: config.cardBrands,
     build: buildNumber(),
     publicUrl,
     sandbox,
@@ -123,6 +126,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload), pages), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
+    hosts: sandbox ? { names: config.sandboxHosts } : {},
     requireForwardedTls: config.mode === 'live' && !config.tls,
     refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
   })

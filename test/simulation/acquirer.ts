@@ -8,6 +8,7 @@ import { systemRandom } from '../../src/clock.ts'
 import type { AcquirerOptions } from '../../src/connectors/acquirer.ts'
 import { dialects } from '../../src/connectors/iso8583/dialects.ts'
 import { retrievalReference } from '../../src/connectors/iso8583/versions.ts'
+import { standardBrands } from '../../src/contract/brands.ts'
 import { formChecker, readForm } from '../../src/contract/form.ts'
 import { requests } from '../../src/contract/requests.ts'
 import { connect } from '../../src/database/connect.ts'
@@ -216,6 +217,7 @@ async function makeWorld(luck: Dice): Promise<World> {
     payments: paymentLane(opened.paymentLane),
     answers: answerLane(opened.answerLane),
     methods: new Map(),
+    cardBrands: standardBrands,
     egress: { allow: new BlockList(), httpsOnly: true, standardPortsOnly: true },
     call: () => Promise.reject(new Error('the simulation calls nobody')),
     count: makeCount(),

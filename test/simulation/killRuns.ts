@@ -1,5 +1,5 @@
 // True kills: the whole gateway as a process with its own database, shot with SIGKILL while payments are under way, started again on the same
-// folder. Afterwards no payment may be pending, and the host's books must be what the gateway says.
+// folder. The moment is one of what has happened, not of time: so many of them have reached the host, or so many were answered. Afterwards no payment may be pending, and the host's books must be what the gateway says.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url'
 import { sandbox, visa } from '../support/gateway.ts'
 import { acquirersFile, testHost } from '../support/host.ts'
 import { dice } from './random.ts'
+
+const together = 20
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -25,10 +27,16 @@ export async function killRuns(runs: number, seed: number): Promise<{ payments: 
     for (let run = 0; run < runs; run++) {
       const gateway = await start(folder, file.path)
       running = gateway.child
-      const payments = Array.from({ length: 20 }, (_, at) =>
-        pay(gateway.baseUrl, at % 2 === 0 ? 'PA' : 'DB').catch(() => undefined),
+      const before = host.counters.received
+      let answered = 0
+      const payments = Array.from({ length: together }, (_, at) =>
+        pay(gateway.baseUrl, at % 2 === 0 ? 'PA' : 'DB').then(
+          () => answered++,
+          () => undefined,
+        ),
       )
-      await new Promise(resolve => setTimeout(resolve, 10 + luck.whole(160)))
+      const moment = 1 + luck.whole(2 * together)
+      await moments(() => host.counters.received - before >= Math.min(moment, together) && answered >= moment - together)
       gateway.child.kill('SIGKILL')
       await once(gateway.child, 'exit')
       await Promise.all(payments)
@@ -56,6 +64,12 @@ export async function killRuns(runs: number, seed: number): Promise<{ payments: 
     file.remove()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** Looks again and again, so closely that little more happens. */
+async function moments(reached: () => boolean): Promise<void> {
+  for (const until = Date.now() + 60_000; !reached(); await new Promise(resolve => setTimeout(resolve, 1)))
+    if (Date.now() > until) throw new Error('the moment of the kill never came')
 }
 
 async function start(folder: string, acquirers: string): Promise<{ child: ChildProcess; baseUrl: string }> {

@@ -58,6 +58,8 @@ export type TestGateway = {
 
 export type TestOptions = {
   readonly clock?: Clock
+  /** Set: the clock given is to be compared with that of the database. */
+  readonly watched?: true
   readonly random?: Random
   readonly seed?: Seed
   readonly environment?: Record<string, string>
@@ -68,6 +70,7 @@ export type TestOptions = {
 
 export async function testGateway(options: TestOptions = {}): Promise<TestGateway> {
   const { clock = systemClock, random = systemRandom, alone = true } = options
+  const ownTime = options.clock !== undefined && !options.watched
   const database = await makeDatabase()
   const pool = new pg.Pool({ ...database.connection, max: 4 })
   pool.on('error', () => {})
@@ -80,7 +83,7 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
   const wire = options.wired && (await wireTo(database.connection))
   const connection = wire?.connection ?? database.connection
-  const start = () => startGateway({ config, keys: testKeys, connection, clock, random, log, alone })
+  const start = () => startGateway({ config, keys: testKeys, connection, clock, random, log, alone, ownTime })
   const leave = async () => {
     await wire?.close()
     await pool.end()

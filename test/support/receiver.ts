@@ -15,8 +15,8 @@ export type Received = {
 export type Receiver = {
   readonly url: string
   readonly received: Received[]
-  /** What to answer: a status, or `hang`. */
-  answer: (received: Omit<Received, 'status'>) => number | 'hang'
+  /** What to answer: a status, now or later, or `hang`. */
+  answer: (received: Omit<Received, 'status'>) => number | 'hang' | Promise<number>
   close(): Promise<void>
 }
 
@@ -25,16 +25,17 @@ export async function startReceiver(answer: Receiver['answer'] = () => 200, port
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', chunk => chunks.push(chunk))
-    request.on('end', () => {
+    request.on('end', async () => {
       const one = {
         method: request.method!,
         path: request.url!,
         headers: request.headers as Received['headers'],
         text: Buffer.concat(chunks).toString(),
       }
-      const status = receiver.answer(one)
-      received.push({ ...one, status: status === 'hang' ? 0 : status })
-      if (status === 'hang') return
+      const answer = receiver.answer(one)
+      received.push({ ...one, status: typeof answer === 'number' ? answer : 0 })
+      if (answer === 'hang') return
+      const status = await answer
       response.writeHead(status, status === 302 ? { Location: `${receiver.url}/elsewhere` } : {}).end(`said ${status}`)
     })
   })

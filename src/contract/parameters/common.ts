@@ -1,14 +1,15 @@
 // Parameters that any payment request may carry, and who is calling.
 
-import { currencies } from '../currencies.ts'
+import { currencies, notMoney } from '../currencies.ts'
 import { AN, amount, ascii, dateTime, oneOf, prose, shaped, url } from '../formats.ts'
 import type { Parameters } from './parameter.ts'
 
 export const hex32 = shaped('AN32: 32 lower-case hex characters', '^[0-9a-f]{32}$', ['0'.repeat(32), '8a8294174b7ecb28014b9699220015ca'], ['0'.repeat(31), '0'.repeat(33), 'G'.repeat(32), 'A'.repeat(32)])
 
 export const currency = {
-  ...shaped('A3, upper-case, ISO 4217', '^[A-Z]{3}$', ['EUR', 'JPY', 'BRL'], ['eur', 'EU', 'EURO', 'ZZZ', 'BGN'], value => currencies.has(value)),
+  ...shaped('A3, upper-case, ISO 4217', '^[A-Z]{3}$', ['EUR', 'JPY', 'BRL'], ['eur', 'EU', 'EURO', 'ZZZ', 'BGN', 'XAU', 'CLF'], value => currencies.has(value)),
   rule: 'must be an upper-case ISO 4217 currency code',
+  why: (value: string) => (notMoney.has(value) ? `${value} is ${notMoney.get(value)}, not a currency to pay in` : undefined),
 }
 
 export const paymentTypeFormat = shaped('A2', '^[A-Z]{2}(\\.[A-Z]{2})?$', ['PA', 'DB', 'PA.CP'], ['P', 'pa', 'PAX', '3D', 'PA.'])

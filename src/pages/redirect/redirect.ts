@@ -4,7 +4,7 @@
 import { Buffer } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Arrival, Hop } from '../../connectors/connector.ts'
-import { readForm } from '../../contract/form.ts'
+import { type Charset, readForm } from '../../contract/form.ts'
 import type { Gateway, LogFields } from '../../gateway.ts'
 import type { Answer, Request } from '../../http/answer.ts'
 import type { RequestFunction } from '../../http/v1.ts'
@@ -115,7 +115,7 @@ export function redirectPages(
 
   const page = guarded(async (request, found) => {
     const { merchantId, redirected, token } = found
-    const values = readValues(request.method === 'POST' ? request.body : request.query)
+    const values = sentValues(request)
     let at = await standing(gateway, merchantId, redirected.paymentId)
     if (at.at === 'work') at = await settledStanding(gateway, merchantId, redirected.paymentId, undefined, patienceSeconds)
     const reports = at.at === 'step' && at.held.hop.kind === 'browser' && request.method === 'POST' && values.has('browser')
@@ -151,7 +151,7 @@ export function redirectPages(
   const comeBack = (cancelled: boolean) =>
     guarded(async (request, found) => {
       const { merchantId, redirected, token } = found
-      const values = readValues(request.method === 'POST' ? request.body : request.query)
+      const values = sentValues(request)
       let at = await standing(gateway, merchantId, redirected.paymentId)
       const arrival = (step: Extract<Standing, { at: 'step' }>): Arrival => ({
         step: step.step,
@@ -236,16 +236,17 @@ export function redirectPages(
       }
       const at = await standing(gateway, found.merchantId, found.redirected.paymentId)
       const connector = connectorOf(at.payment)
+      const body = Buffer.from(request.body, 'latin1').toString('utf8')
       if (at.at !== 'step') {
         await takeLateNotice(gateway, at.payment)
         gateway.log.debug(
           { audit: 'returnedAgain', paymentId: at.payment.id },
           'a notice came for a payment that does not wait for one',
         )
-        const stale = connector.staleNotice?.(request.body) ?? { answer: 'not found', contentType: 'text/plain' }
+        const stale = connector.staleNotice?.(body) ?? { answer: 'not found', contentType: 'text/plain' }
         return text(200, stale.answer, stale.contentType)
       }
-      const noticed = connector.readNotice?.({ step: at.step, data: at.held.data, body: request.body })
+      const noticed = connector.readNotice?.({ step: at.step, data: at.held.data, body })
       if (noticed?.kind !== 'resume') {
         audit('forgedNotice', request, { paymentId: at.payment.id, ...(noticed && { why: noticed.why }) }, 'a notice was refused')
         return text(200, noticed?.answer ?? 'not found', noticed?.contentType ?? 'text/plain')
@@ -286,8 +287,11 @@ function seenBy({ headers, address }: Request): (readonly [string, string])[] {
   return Object.entries(seen).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value] as const]))
 }
 
-function readValues(text: string): ReadonlyMap<string, string> {
-  const form = readForm(text)
+const sentValues = ({ method, query, body, charset }: Request): ReadonlyMap<string, string> =>
+  method === 'POST' ? readValues(body, charset) : readValues(query)
+
+function readValues(text: string, charset?: Charset): ReadonlyMap<string, string> {
+  const form = readForm(text, charset)
   return new Map(form === 'tooManyParameters' ? [] : form.pairs)
 }
 

@@ -1,0 +1,161 @@
+// Card brands of an installation's own: what the file may say, what is wrong with it, and what a gateway then takes.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it, test } from 'node:test'
+import { readConfig } from '../src/config.ts'
+import { readCardBrands } from '../src/connectors/cardBrands.ts'
+import { standardBrands } from '../src/contract/brands.ts'
+import { OperatorError } from '../src/errors.ts'
+import { type Fields, type TestGateway, testGateway } from './support/gateway.ts'
+
+const read = (brands: unknown[]) => readCardBrands(JSON.stringify({ brands }), 'brands.json')
+const mada = { name: 'MADA', ranges: ['446404', '968201-968211', '588846-588848'], lengths: [16], also: ['VISA'] }
+
+test('a brand of the file stands in the place of ours, a new one beside them', () => {
+  const brands = read([mada, { name: 'HOUSE', ranges: ['990000-990009'], lengths: [16, 19], cvvRequired: false }])
+  for (const [number, brand] of [
+    ['5888460000000000', 'MADA'],
+    ['5888450000000000', 'MAESTRO'], // ours had it as MADA
+    ['9900090000000000', 'HOUSE'],
+    ['9900100000000000', undefined],
+    ['4200000000000000', 'VISA'],
+    ['99', undefined],
+  ] as const)
+    assert.equal(brands.detect(number)?.name, brand, number)
+  assert.equal(standardBrands.detect('5888450000000000')?.name, 'MADA')
+  assert.deepEqual(brands.named('HOUSE'), {
+    name: 'HOUSE',
+    ranges: ['990000-990009'],
+    lengths: [16, 19],
+    cvvLength: 3,
+    cvvRequired: false,
+    also: [],
+  })
+})
+
+test('among ranges of the same number of digits the file is first', () => {
+  const own = { name: 'OWN', ranges: ['4'], lengths: [16] }
+  assert.equal(read([own]).detect('4200000000000000')?.name, 'OWN')
+  assert.equal(read([{ ...own, ranges: ['42'] }]).detect('4200000000000000')?.name, 'OWN')
+  assert.equal(read([{ ...own, ranges: ['4'] }]).detect('4026000000000000')?.name, 'VISAELECTRON')
+})
+
+test('a range of any size costs nothing to read', () => {
+  const wide = { name: 'WIDE', ranges: ['400000000000-499999999999'], lengths: [16] }
+  assert.equal(read([wide]).detect('4567890123456789')?.name, 'WIDE')
+})
+
+describe('a file that cannot be is refused with all that is wrong', () => {
+  const wrong = (brands: unknown[]): string[] => {
+    try {
+      read(brands)
+    } catch (error) {
+      return (error as Error).message.split('\n').map(line => line.replace('brands.json: ', ''))
+    }
+    return []
+  }
+  for (const [what, row, rule] of [
+    ['a misspelt field', { ...mada, range: ['4'] }, /^brand 1 \(MADA\) has no field range\.$/],
+    ['a name in small letters', { ...mada, name: 'mada' }, /name must be capitals/],
+    ['the name of a method that is no card', { ...mada, name: 'PAYPAL' }, /no brand of another method/],
+    ['ends of different lengths', { ...mada, ranges: ['4-50'] }, /ranges must be/],
+    ['ends the wrong way round', { ...mada, ranges: ['55-51'] }, /ranges must be/],
+    ['a number for a range', { ...mada, ranges: [4] }, /ranges must be/],
+    ['a length that no card has', { ...mada, lengths: [11] }, /lengths must be/],
+    ['no lengths', { ...mada, lengths: [] }, /lengths must be/],
+    ['a length as a text', { ...mada, lengths: ['16'] }, /lengths must be/],
+    ['a CVV of five digits', { ...mada, cvvLength: 5 }, /cvvLength must be 3 or 4/],
+    ['a text for true', { ...mada, cvvRequired: 'false' }, /cvvRequired must be true or false/],
+    ['a family that nobody knows', { ...mada, also: ['VISAA'] }, /also names VISAA/],
+    ['no map', 7, /name must be/],
+  ] as const)
+    test(what, () => {
+      const said = wrong([row])
+      assert.ok(
+        said.some(line => rule.test(line)),
+        said.join('\n'),
+      )
+    })
+  test('twice the same brand', () => assert.deepEqual(wrong([mada, mada]), ['MADA stands there twice.']))
+  test('several mistakes at once', () => {
+    assert.equal(
+      wrong([
+        { ...mada, lengths: 16 },
+        { name: 'HOUSE', ranges: 'x', cvvLength: '3' },
+      ]).length,
+      4,
+    )
+  })
+  test('another shape', () => {
+    for (const text of ['[]', '{}', '{"brands": {}}', '{"brands": [], "more": 1}', '7', 'null'])
+      assert.throws(() => readCardBrands(text, 'brands.json'), /must be \{"brands"/, text)
+    assert.throws(() => readCardBrands('{', 'brands.json'), /brands\.json: is not JSON/)
+  })
+})
+
+describe('a gateway with a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-brands-'))
+  const path = join(folder, 'brands.json')
+  writeFileSync(path, JSON.stringify({ brands: [{ name: 'HOUSE', ranges: ['990000-990009'], lengths: [16], cvvLength: 4 }] }))
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway({ environment: { CARD_BRANDS_FILE: path } })
+  })
+  after(async () => {
+    await gateway.stop()
+    rmSync(folder, { recursive: true })
+  })
+
+  const card = { 'card.number': '9900000000000002', 'card.cvv': '1234', merchantTransactionId: 'house-card-1' }
+  const check = async (fields: Fields, wanted: string) => {
+    const { status, body } = await gateway.pay(fields)
+    assert.equal(`${status} ${body.result.code} ${body.paymentBrand}`, wanted, JSON.stringify(body))
+  }
+  it('takes the brand, stated or detected, by its lengths and CVV, and finds it again', async () => {
+    await check({ ...card, paymentBrand: 'HOUSE' }, '200 000.100.110 HOUSE')
+    await check({ ...card, paymentBrand: '' }, '200 000.100.110 HOUSE')
+    await check({ ...card, paymentBrand: 'HOUSE', 'card.cvv': '123' }, '400 100.100.601 HOUSE')
+    await check({ ...card, paymentBrand: 'VISA' }, '400 100.100.700 VISA')
+    const { body } = await gateway.get('/v3/query', {
+      entityId: '5a11d0000000000000000000000000c1',
+      merchantTransactionId: 'house-card-1',
+      paymentMethods: 'CC',
+    })
+    assert.equal(body.records.length, 4)
+  })
+  it('asks for what cards need', async () => {
+    const { body } = await gateway.pay({ paymentBrand: 'HOUSE', 'card.number': '', 'card.expiryYear': '' })
+    assert.deepEqual(
+      body.result.parameterErrors.map(({ name }: { name: string }) => name),
+      ['card.number', 'card.expiryYear'],
+    )
+  })
+  it('does not start with a bad one', () => {
+    writeFileSync(path, '{"brands": [{"name": "x"}]}')
+    assert.throws(() => readConfig({ CARD_BRANDS_FILE: path }, '/nonexistent'), OperatorError)
+    assert.throws(() => readConfig({ CARD_BRANDS_FILE: join(folder, 'none.json') }, '/nonexistent'), /CARD_BRANDS_FILE names/)
+  })
+})
+
+describe('the log of a sandbox', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+  it('names unknown parameters, of POST and GET, and never a value', async () => {
+    await gateway.pay({ amout: '4711.77', 'card.holdr': 'Secret Person' })
+    await gateway.get('/v1/query', { entityId: '5a11d0000000000000000000000000c1', merchantTransactionIdd: 'hidden-id' })
+    const log = gateway.logged.join('\n')
+    for (const said of [
+      'amout: did you mean amount?',
+      'card.holdr: did you mean card.holder?',
+      'did you mean merchantTransactionId?',
+    ])
+      assert.ok(log.includes(said), said)
+    for (const value of ['4711.77', 'Secret Person', 'hidden-id']) assert.ok(!log.includes(value), value)
+  })
+})

@@ -1,0 +1,79 @@
+// Due work between two processes on one database, seen by whom it calls: what one holds the other leaves alone, for the length of a lease.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { systemRandom } from '../src/clock.ts'
+import { readConfig } from '../src/config.ts'
+import { addDue, leaseSeconds } from '../src/due/store.ts'
+import { startGateway } from '../src/start/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { type Receiver, startReceiver } from './support/receiver.ts'
+
+let ahead = 0
+const clock = { real: () => Date.now() + ahead }
+const log = { debug() {}, info() {}, warn() {}, error() {} }
+let gateway: TestGateway
+let other: { stop(): Promise<void> }
+let shop: Receiver
+
+before(async () => {
+  gateway = await testGateway({ clock, alone: false })
+  const config = readConfig({ PORT: '0', HOST: '127.0.0.1' }, '/nonexistent')
+  const { connection } = gateway
+  other = await startGateway({ config, keys: testKeys, connection, clock, random: systemRandom, log, alone: false })
+  shop = await startReceiver()
+})
+beforeEach(() => {
+  shop.answer = () => 200
+  shop.received.length = 0
+})
+after(async () => {
+  await shop.close()
+  await other.stop()
+  await gateway.stop()
+})
+
+/** A missed return that is due now or in so many milliseconds: its handler calls the shop. */
+async function callsShop(name: string, later = 0): Promise<void> {
+  const details = { id: name, resourcePath: '/', shopperResultUrl: `${shop.url}/${name}` }
+  await addDue(gateway.pool, 'missedReturn', sandbox.merchantId, systemRandom.uuid(), clock.real() + later, details)
+}
+const called = () => shop.received.map(({ path }) => path.slice(1, path.indexOf('?')))
+const isCalled = (name: string) => eventually(async () => called().includes(name), `${name} is called`)
+
+/** Two further things are done, one after the other: whatever else was due has been taken meanwhile. */
+async function roundsGoBy(): Promise<void> {
+  for (const name of ['one', 'two']) {
+    await callsShop(name)
+    await isCalled(name)
+  }
+}
+
+test('what a process holds is left to it until its lease runs out', async () => {
+  let hanging = true
+  shop.answer = ({ path }) => (hanging && path.startsWith('/first') ? 'hang' : 200)
+  await callsShop('first')
+  await isCalled('first')
+  ahead += (leaseSeconds * 1000) / 2
+  await roundsGoBy()
+  assert.deepEqual(called(), ['first', 'one', 'two'])
+  hanging = false
+  ahead += (leaseSeconds * 1000) / 2
+  await eventually(async () => called().filter(name => name === 'first').length === 2, 'the other one takes it')
+})
+
+test('a row that somebody has locked delays no other', async () => {
+  await callsShop('locked', 3_600_000)
+  const holder = await gateway.pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('select 1 from due_work where due_at > $1 for update', [new Date(clock.real() + 3_000_000)])
+    ahead += 3_600_000
+    await roundsGoBy()
+    assert.deepEqual(called(), ['one', 'two'])
+  } finally {
+    await holder.query('rollback')
+    holder.release()
+  }
+  await isCalled('locked')
+})

@@ -1,0 +1,206 @@
+// Attacks on the edge, each bounded and on loopback: what one connection can cost, whom a request is meant for, and whose page sends it.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import http from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { after, before, describe, it } from 'node:test'
+import { unfinishedMost, watchConnections } from '../src/http/connections.ts'
+import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await testGateway({ environment: { SANDBOX_HOSTS: 'gateway.internal, pay.local' } })
+})
+after(() => gateway.stop())
+
+const lines = (...all: string[]) => `${all.join('\r\n')}\r\n\r\n`
+const host = 'Host: localhost'
+const codes = lines('GET /v1/resultcodes HTTP/1.1', host)
+
+async function open(): Promise<Socket> {
+  const socket = connect(Number(new URL(gateway.baseUrl).port), '127.0.0.1')
+  socket.on('error', () => {}) // a reset is what some of these are about
+  await once(socket, 'connect')
+  return socket
+}
+
+/** Sends bytes and reads until the other side closes. */
+async function exchange(text: string): Promise<string> {
+  const socket = await open()
+  let got = ''
+  socket.setEncoding('latin1').on('data', chunk => {
+    got += chunk
+  })
+  socket.write(text)
+  await once(socket, 'close')
+  return got
+}
+
+const check = async (text: string, status: number, code: string): Promise<void> => {
+  const got = await exchange(text)
+  assert.equal(`${got.split(' ')[1]} ${/"code":"([\d.]+)"/.exec(got)?.[1]}`, `${status} ${code}`, `${text}\n${got}`)
+}
+
+describe('what one connection can cost', () => {
+  it('thousands of requests that are sent at once and never read hold no memory', async () => {
+    const used = () => {
+      const { heapUsed, external, arrayBuffers } = process.memoryUsage()
+      return (heapUsed + external + arrayBuffers) / 2 ** 20
+    }
+    const flood = codes.repeat(Math.floor(65_536 / codes.length))
+    const earlier = used()
+    const sockets = await Promise.all([open(), open()])
+    const closed = Promise.all(sockets.map(socket => once(socket.pause(), 'close')))
+    for (const socket of sockets) socket.write(flood)
+    // Whatever the gateway makes of them, it answers others meanwhile.
+    assert.equal((await fetch(`${gateway.baseUrl}/v1/resultcodes`)).status, 200)
+    const held = used() - earlier
+    assert.ok(held < 64, `${Math.round(held)} MiB are held for two connections`)
+    for (const socket of sockets) socket.resume()
+    await closed
+  })
+
+  it('as many requests as may wait are answered in their order', async () => {
+    const got = await exchange(codes.repeat(unfinishedMost - 1) + codes.replace(host, `${host}\r\nConnection: close`))
+    assert.equal(got.split('HTTP/1.1 200 OK').length - 1, unfinishedMost)
+  })
+
+  it('all answers to what is public share their bytes', async () => {
+    const read = async () => (await fetch(`${gateway.baseUrl}/v1/resultcodes`)).json() as Promise<Record<string, unknown>>
+    const [one, other] = [await read(), await read()]
+    assert.deepEqual(one.resultCodes, other.resultCodes)
+    assert.notEqual(one.ndc, other.ndc)
+    assert.deepEqual(Object.keys(one), ['resultCodes', 'result', 'buildNumber', 'timestamp', 'ndc'])
+  })
+
+  it('what is no HTTP behind a request is no answer to that request', async () => {
+    const body = `entityId=${sandbox.entityId}&paymentType=DB&amount=1.00&currency=EUR&paymentBrand=VISA&card.number=4200000000000000&card.expiryMonth=05&card.expiryYear=2034&card.cvv=123&customParameters[simulateDelay]=100`
+    const payment = lines(
+      'POST /v1/payments HTTP/1.1',
+      host,
+      `Authorization: Bearer ${sandbox.accessToken}`,
+      `Content-Length: ${body.length}`,
+    )
+    const got = await exchange(`${payment}${body}\x00nonsense\r\n\r\n`)
+    assert.match(got, /^HTTP\/1\.1 200 OK/)
+    assert.match(got, /"code":"000\.100\.110"/)
+  })
+})
+
+describe('connections that are kept busy with nothing', () => {
+  // The rules by a short patience, on a server of nothing else.
+  const patience = { answerSeconds: 0.3, idleSeconds: 0.3, lookEverySeconds: 0.05 }
+
+  /** Gives the client's side and resolves when the server's side is closed. */
+  async function outlived(work: (socket: Socket) => void): Promise<void> {
+    const connections = watchConnections(patience)
+    const server = http.createServer((incoming, outgoing) => {
+      if (connections.asked(incoming.socket, outgoing)) outgoing.end(Buffer.alloc(16 * 2 ** 20))
+    })
+    server.on('connection', connections.opened)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const accepted = once(server, 'connection')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {})
+    const [served] = (await accepted) as [Socket]
+    const asked = once(server, 'request')
+    const closed = once(served, 'close')
+    socket.write(lines('GET / HTTP/1.1', host))
+    await asked
+    const dripping = setInterval(() => work(socket), 20)
+    await closed
+    clearInterval(dripping)
+    socket.destroy()
+    connections.stop()
+    server.close()
+  }
+
+  it('an answer that is not taken ends with its connection, also when a byte is taken now and then', { timeout: 20_000 }, () =>
+    outlived(socket => void socket.pause().read(1)),
+  )
+
+  it('an empty line now and then keeps no connection open', { timeout: 20_000 }, () =>
+    outlived(socket => void socket.resume().write('\r\n')),
+  )
+})
+
+describe('whom a request is meant for', () => {
+  const get = (...headers: string[]) => lines('GET /v1/resultcodes HTTP/1.1', ...headers, 'Connection: close')
+  it('two Hosts, and what is no Host, are refused', async () => {
+    for (const headers of [
+      [host, host],
+      [host, 'Host: shop.example'],
+      ['Host:'],
+      ['Host: local host'],
+      ['Host: localhost/'],
+      ['Host: user@localhost'],
+      ['Host: localhost:80:80'],
+      ['Host: localhost, shop.example'],
+      ['Host: [::1'],
+    ])
+      await check(get(...headers), 400, '200.100.101')
+  })
+  it('a sandbox answers to localhost, to addresses of its machine and to names that the setting lists', async () => {
+    const own = Object.values(networkInterfaces())
+      .flat()
+      .map(one => (one!.family === 'IPv6' ? `[${one!.address}]` : one!.address))
+    for (const name of [
+      'localhost',
+      'LOCALHOST:8080',
+      '127.0.0.1',
+      '127.9.9.9:1',
+      '[::1]:80',
+      'gateway.internal',
+      'Pay.Local:8080',
+      ...own,
+    ])
+      await check(get(`Host: ${name}`), 200, '000.000.000')
+    for (const name of [
+      'evil.example',
+      'localhost.evil.example',
+      'gateway.internal.evil.example',
+      '192.0.2.7',
+      '[2001:db8::7]',
+      '0x7f.1',
+    ])
+      await check(get(`Host: ${name}`), 400, '200.100.101')
+  })
+  it('a target that is a whole address is the Host', async () => {
+    const target = (name: string) => get(host).replace('/v1/resultcodes', `http://${name}/v1/resultcodes`)
+    await check(target('localhost:80'), 200, '000.000.000')
+    for (const name of ['evil.example', 'user@localhost', '']) await check(target(name), 400, '200.100.101')
+  })
+  it('another transfer coding than chunked is not understood', async () => {
+    const post = (coding: string) =>
+      `${lines('POST /v1/payments HTTP/1.1', host, `Transfer-Encoding: ${coding}`, 'Connection: close')}3\r\na=b\r\n0\r\n\r\n`
+    await check(post('gzip, chunked'), 501, '200.100.103')
+    await check(post('chunked'), 401, '800.900.300')
+    await check(post('Chunked'), 401, '800.900.300')
+  })
+})
+
+describe('whose page sends it', () => {
+  const clock = (headers: Record<string, string>) =>
+    fetch(`${gateway.baseUrl}/sandbox/clock`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${sandbox.accessToken}`,
+        'Content-Type': 'application/x-www-form-urlencoded',
+        ...headers,
+      },
+      body: `entityId=${sandbox.entityId}`,
+    })
+  it("the sandbox's own endpoints take nothing from pages of other sites", async () => {
+    for (const Origin of ['https://evil.example', 'null', 'http://localhost:1'])
+      assert.equal((await clock({ Origin })).status, 403, Origin)
+    assert.equal((await clock({})).status, 200)
+    assert.equal((await clock({ Origin: gateway.baseUrl })).status, 200)
+  })
+  it('answers to credentials are for no script of another site', async () => {
+    const reply = await gateway.pay()
+    assert.equal(reply.headers.get('access-control-allow-origin'), null)
+    assert.equal((await fetch(`${gateway.baseUrl}/v1/resultcodes`)).headers.get('access-control-allow-origin'), '*')
+  })
+})

@@ -1,0 +1,178 @@
+// Recovery as the acquirer sees it: which messages reach it when an approval comes after everything was decided, when a payment is still waited
+// for, and when its process died.
+
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { systemClock } from '../src/clock.ts'
+import type { Connector, Operation, Reply } from '../src/connectors/connector.ts'
+import type { Message } from '../src/connectors/iso8583/codec.ts'
+import type { Gateway } from '../src/gateway.ts'
+import { carryOut } from '../src/payments/carryOut.ts'
+import { examine } from '../src/payments/doctor.ts'
+import { findPayment } from '../src/payments/store/read.ts'
+import { answerLane } from '../src/payments/store/write.ts'
+import { eventually, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { type AcquirersFile, acquirersFile } from './support/host.ts'
+import { answerAll, type Peer, startPeer } from './support/peer.ts'
+
+let ahead = 0
+let gateway: TestGateway
+let peer: Peer
+let file: AcquirersFile
+/** What has reached the acquirer, oldest first. */
+let received: { readonly type: string; answer(): void }[] = []
+/** Answered by themselves; all others when the test wants it, on the line that stands then. */
+let answered: (message: Message) => boolean
+
+before(async () => {
+  let line: Socket
+  peer = await startPeer((socket, message) => {
+    line = socket
+    received.push({ type: message.type, answer: () => answerAll(line, message) })
+    if (answered(message)) answerAll(line, message)
+  })
+  file = acquirersFile({ north: [peer.port] }, { answerWithinSeconds: 60, recoverAfterSeconds: 0.1 })
+  gateway = await testGateway({ clock: { real: () => Date.now() + ahead }, environment: { ACQUIRERS_FILE: file.path } })
+})
+beforeEach(() => {
+  received = []
+  answered = () => true
+})
+after(async () => {
+  await gateway.stop()
+  peer.stop()
+  file.remove()
+})
+
+const pay = (fields: Fields = {}) => gateway.pay({ testMode: 'EXTERNAL', ...fields })
+const codeOf = async (id: string): Promise<string> =>
+  (await gateway.get(`/v1/payments/${id}`, { entityId: sandbox.entityId })).body.result.code
+const reached = (count: number) => eventually(async () => received.length >= count, `${count} messages reach the acquirer`)
+const isReversal = ({ type }: { readonly type: string }) => /^042[01]$/.test(type)
+const nothingDue = (id: string) =>
+  eventually(
+    async () => (await gateway.pool.query('select 1 from due_work where subject_id = $1', [id])).rows.length === 0,
+    'nothing is left to do',
+  )
+const booksAgree = async () => assert.deepEqual((await examine(gateway.pool)).findings, [])
+
+/** As if the process had died after its first write: recovery is due. */
+async function diedBeforeItsAnswer(id: string): Promise<void> {
+  for (const statement of [
+    'delete from answers where payment_id = $1',
+    'delete from events where payment_id = $1',
+    `delete from journal where payment_id = $1 and state <> 'pending'`,
+  ])
+    await gateway.pool.query(statement, [id])
+  assert.equal(await codeOf(id), pending)
+  await gateway.pool.query(
+    `insert into due_work (kind, merchant_id, subject_id, due_at) select 'recover', merchant_id, id, recorded_at from payments where id = $1`,
+    [id],
+  )
+}
+
+const success = '000.100.112'
+const pending = '000.200.000'
+const timedOut = '900.100.301'
+
+describe('an approval that comes after recovery has decided', () => {
+  /** A debit that the acquirer keeps to itself while the line is cut. */
+  async function unknown(): Promise<string> {
+    const asked = pay()
+    await reached(1)
+    peer.cut()
+    const { body } = await asked
+    assert.equal(body.result.code, pending)
+    return body.id
+  }
+
+  it('is reversed again when its reversal was acknowledged already', async () => {
+    answered = isReversal
+    const id = await unknown()
+    await reached(2)
+    await nothingDue(id)
+    assert.equal(await codeOf(id), timedOut)
+    received[0]!.answer()
+    await reached(3)
+    assert.ok(isReversal(received[2]!))
+    await nothingDue(id)
+    assert.equal(await codeOf(id), timedOut)
+    await booksAgree()
+  })
+})
+
+describe('an operation without an answer', () => {
+  it('takes the answer of a connector that brings it after its time', async () => {
+    const { body } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
+    const payment = (await findPayment(gateway.pool, sandbox.merchantId, body.id))!
+    const { amount, currency } = payment
+    const parts = {
+      clock: systemClock,
+      build: 'test',
+      log: { warn() {}, info() {} },
+      directory: { businessTime: systemClock.real },
+      database: { work: gateway.pool },
+      answers: answerLane(gateway.pool),
+    } as unknown as Gateway
+    const reply: Reply = { kind: 'answer', result: 'succeeded', amount, currency, details: {}, kept: {} }
+    let bring = (_: Reply) => {}
+    const connector: Connector = {
+      name: 'patient',
+      answerWithinSeconds: 0.05,
+      operations: { DB: { how: 'reverse', afterSeconds: 60 } },
+      partialReversal: false,
+      perform: () => new Promise(resolve => (bring = resolve)),
+    }
+    const said = await carryOut(parts, { payment, rootType: 'DB', connector, operation: { type: 'DB' } as Operation })
+    assert.equal(said.outcome, 'pending')
+    bring(reply)
+    await eventually(async () => (await codeOf(body.id)) === '000.100.110', 'the late answer is stored')
+  })
+
+  it('is nobody’s orphan while it is waited for: its process may yet bring the answer', async () => {
+    // One whose process died long ago shows when the search has passed.
+    const { body: orphan } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
+    await gateway.pool.query('delete from due_work where subject_id = $1', [orphan.id])
+    ahead += 40_000
+    answered = isReversal
+    const asked = pay()
+    await reached(1)
+    ahead += 55_000
+    await eventually(async () => (await codeOf(orphan.id)) === timedOut, 'the search has passed')
+    await eventually(
+      async () => (await gateway.pool.query(`select 1 from due_work where kind = 'recover'`)).rows.length === 0,
+      'all that it found is settled',
+    )
+    received[0]!.answer()
+    assert.equal((await asked).body.result.code, success)
+    assert.equal(received.length, 1)
+  })
+
+  for (const testMode of ['EXTERNAL', 'INTERNAL'])
+    it(`that was refused here is not carried out by recovery (${testMode})`, async () => {
+      const { body: debit } = await pay({ testMode })
+      const before = received.length
+      const { body: refused } = await gateway.refer(debit.id, { paymentType: 'RF', amount: '92.01', currency: 'EUR' })
+      assert.equal(refused.result.code, '700.400.200')
+      await diedBeforeItsAnswer(refused.id)
+      await eventually(async () => (await codeOf(refused.id)) !== pending, 'recovery settles it')
+      assert.equal(await codeOf(refused.id), '900.100.310')
+      assert.equal(received.length, before)
+      await booksAgree()
+    })
+
+  it('is closed here by recovery too, when its hold is older than 72 hours: the acquirer hears nothing', async () => {
+    const { body: hold } = await pay({ paymentType: 'PA' })
+    await gateway.advance('73h')
+    const { body: closed } = await gateway.refer(hold.id, { paymentType: 'RV' })
+    assert.equal(closed.result.code, success)
+    await diedBeforeItsAnswer(closed.id)
+    await eventually(async () => (await codeOf(closed.id)) === success, 'recovery closes it')
+    assert.deepEqual(
+      received.map(({ type }) => type),
+      ['0100'],
+    )
+    await booksAgree()
+  })
+})

@@ -1,0 +1,80 @@
+// Sealed card data: what stands in it, and that it opens nowhere but at its own payment, with its own key, and unchanged; and the file of that key.
+
+import assert from 'node:assert/strict'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { systemRandom } from '../src/clock.ts'
+import { OperatorError } from '../src/errors.ts'
+import { sealPlace } from '../src/payments/pay.ts'
+import { makeKeys, readKeyFile } from '../src/vault/keys.ts'
+import { SealError, seal, unseal } from '../src/vault/seal.ts'
+import { type Body, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { acquirersFile, testHost } from './support/host.ts'
+
+describe('a sealed record', () => {
+  const sealed = seal(testKeys, systemRandom, 'here', 'what is secret')
+  it('opens at its place, with any key that the installation still has', () => {
+    assert.equal(unseal(testKeys, 'here', sealed), 'what is secret')
+    const rotated = makeKeys([Buffer.alloc(32, 7), Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
+    assert.equal(unseal(rotated, 'here', sealed), 'what is secret')
+  })
+  it('does not open at another place, with another key, or when any byte was changed', () => {
+    assert.throws(() => unseal(testKeys, 'there', sealed), SealError)
+    assert.throws(() => unseal(makeKeys([Buffer.alloc(32, 7)], Buffer.alloc(32, 2)), 'here', sealed), SealError)
+    for (let at = 0; at < sealed.length; at++) {
+      const changed = Buffer.from(sealed)
+      changed[at]! ^= 1
+      assert.throws(() => unseal(testKeys, 'here', changed), SealError, `byte ${at}`)
+    }
+  })
+})
+
+it('a key file that others may read is refused', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-keys-'))
+  const path = join(folder, 'seal.key')
+  writeFileSync(path, 'ab'.repeat(32))
+  for (const mode of [0o640, 0o620, 0o610, 0o604, 0o602, 0o601]) {
+    chmodSync(path, mode)
+    assert.throws(() => readKeyFile(path, 'SEAL_KEY_FILE'), OperatorError, mode.toString(8))
+  }
+  chmodSync(path, 0o600)
+  assert.equal(readKeyFile(path, 'SEAL_KEY_FILE'), 'ab'.repeat(32))
+  rmSync(folder, { recursive: true })
+})
+
+describe('the card beside a payment', () => {
+  let gateway: TestGateway
+  let host: Awaited<ReturnType<typeof testHost>>
+  let file: ReturnType<typeof acquirersFile>
+  before(async () => {
+    host = await testHost()
+    file = acquirersFile({ north: [host.port] })
+    gateway = await testGateway({ environment: { ACQUIRERS_FILE: file.path } })
+  })
+  after(async () => {
+    await gateway.stop()
+    await host.stop()
+    file.remove()
+  })
+  const pay = async (number: string): Promise<Body> =>
+    (await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA', 'card.number': number })).body
+  const sealedOf = async (id: string): Promise<Buffer> =>
+    (await gateway.pool.query('select sealed from sealed_cards where payment_id = $1', [id])).rows[0].sealed
+
+  it('is sealed without its CVV', async () => {
+    const { id } = await pay('4200000000000000')
+    const card = JSON.parse(unseal(testKeys, sealPlace(sandbox.merchantId, id), await sealedOf(id)))
+    assert.deepEqual(Object.keys(card).sort(), ['expiryMonth', 'expiryYear', 'holder', 'number'])
+  })
+
+  it('put beside another payment opens no more: nothing goes out under that number', async () => {
+    const [mine, other] = [await pay('4200000000000000'), await pay('4242424242424242')]
+    await gateway.pool.query('update sealed_cards set sealed = $2 where payment_id = $1', [mine.id, await sealedOf(other.id)])
+    const before = host.counters.received
+    const { status } = await gateway.refer(mine.id, { paymentType: 'CP', amount: '92.00', currency: 'EUR' })
+    assert.equal(status, 500)
+    assert.equal(host.counters.received, before)
+  })
+})
