@@ -1,4 +1,5 @@
-// Errors of two kinds: what an operator can mend is told in sentences, everything else is a defect and is told with its stack.
+// Errors of two kinds: what an operator can mend is told in sentences, everything else is a defect. And what becomes of a process when nothing
+// has caught one.
 
 /** The message says, in sentences for the operator, what is wrong and what to do. It holds no secret. */
 export class OperatorError extends Error {}
@@ -17,4 +18,17 @@ export function errorText(error: unknown): string {
       return `HOST ${address} is not an address of this machine.`
   }
   return error.stack ?? error.message
+}
+
+/** Output that nobody reads any more (`npm start | head`, a closed terminal) ends nothing: the work does not depend on its readers. */
+export function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+}
+
+/**
+ * After an error or a rejection that nothing has caught the process may be in any state: `end` is told each of them, and should stop in order.
+ * Nothing that was answered is lost thereby, and no database or child is left behind.
+ */
+export function onDefect(end: (error: unknown) => void): void {
+  process.on('uncaughtException', end) // rejections come here too
 }

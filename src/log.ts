@@ -27,7 +27,9 @@ const allowed: ReadonlySet<string> = new Set([
 const free: ReadonlySet<string> = new Set(['why', 'route'])
 
 export function makeLog(level: LogLevel): Log {
-  const out = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, pino.destination({ dest: 2, sync: false }))
+  const destination = pino.destination({ dest: 2, sync: false })
+  destination.on('error', () => {}) // a log that nobody reads ends nothing
+  const out = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination)
   const write = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: LogFields, message: string) => {
     if (out.isLevelEnabled(level)) out[level](clean(fields), scrub(message))
   }

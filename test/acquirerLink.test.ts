@@ -55,15 +55,16 @@ describe('a line', () => {
     const line = lineTo(peer)
     await line.ready(2000)
     const terminals = ['TERM0001', 'TERM0002']
-    const sent: Record<string, string | undefined> = {}
-    for (const terminal of terminals) {
-      const { type, fields } = request(1)
-      void line.send({ type, fields: new Map([...fields, [41, terminal]]) }, soon(), none).then(one => {
-        sent[terminal] = one.kind === 'answer' ? one.message.fields.get(41) : one.kind
-      })
-    }
-    await eventually(async () => Object.keys(sent).length === 2, 'both have an answer', 5)
-    for (const terminal of terminals) assert.equal(sent[terminal], terminal)
+    const sent = await Promise.all(
+      terminals.map(terminal => {
+        const { type, fields } = request(1)
+        return line.send({ type, fields: new Map([...fields, [41, terminal]]) }, soon(), none)
+      }),
+    )
+    assert.deepEqual(
+      sent.map(one => (one.kind === 'answer' ? one.message.fields.get(41) : one.kind)),
+      terminals,
+    )
   })
 
   it('takes no more than its limit, and says that nothing was sent', async () => {

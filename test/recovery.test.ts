@@ -100,6 +100,20 @@ describe('an approval that comes after recovery has decided', () => {
     assert.equal(await codeOf(id), timedOut)
     await booksAgree()
   })
+
+  it('is reversed again when its reversal is under way: that one may have been there before it', async () => {
+    answered = () => false
+    const id = await unknown()
+    await reached(2)
+    received[0]!.answer()
+    await eventually(async () => gateway.logged.some(line => line.includes('is reversed') && line.includes(id)), 'it was taken')
+    answered = isReversal
+    received[1]!.answer()
+    await reached(3)
+    assert.ok(isReversal(received[2]!))
+    await nothingDue(id)
+    assert.equal(await codeOf(id), timedOut)
+  })
 })
 
 describe('an operation without an answer', () => {
@@ -134,11 +148,14 @@ describe('an operation without an answer', () => {
     // One whose process died long ago shows when the search has passed.
     const { body: orphan } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
     await gateway.pool.query('delete from due_work where subject_id = $1', [orphan.id])
-    ahead += 40_000
+    await gateway.pool.query('insert into unanswered select merchant_id, id, recorded_at from payments where id = $1', [
+      orphan.id,
+    ])
+    ahead += 50_000
     answered = isReversal
     const asked = pay()
     await reached(1)
-    ahead += 55_000
+    ahead += 60_000 // as long as the acquirer may take
     await eventually(async () => (await codeOf(orphan.id)) === timedOut, 'the search has passed')
     await eventually(
       async () => (await gateway.pool.query(`select 1 from due_work where kind = 'recover'`)).rows.length === 0,

@@ -6,6 +6,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import { readConfig } from '../src/config.ts'
 import type { Operation } from '../src/connectors/connector.ts'
@@ -207,12 +208,14 @@ describe('a redirect method that is only configured', () => {
     // Somebody else's API: other field names, other words, an API key.
     const asked: { url: string; key: string | undefined; body: string }[] = []
     let [said, sum, cur] = ['WAITING', '92.00', 'EUR']
-    const bank = http.createServer(async (incoming, outgoing) => {
-      let body = ''
-      for await (const chunk of incoming) body += chunk
-      asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
+    const bank = http.createServer((incoming, outgoing) => {
       const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper` }
-      outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur }))
+      text(incoming)
+        .then(body => {
+          asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
+          outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur }))
+        })
+        .catch(() => outgoing.destroy())
     })
     await new Promise<void>(resolve => bank.listen(0, '127.0.0.1', resolve))
     const base = `http://127.0.0.1:${(bank.address() as AddressInfo).port}`

@@ -160,6 +160,7 @@ describe('a process that dies', () => {
     const body = await pay('always', '4200000000000018')
     await gateway.pool.query('delete from continuations where payment_id = $1', [body.id])
     await gateway.pool.query(`delete from due_work where subject_id = $1`, [body.id])
+    await gateway.pool.query('insert into unanswered select merchant_id, id, recorded_at from payments where id = $1', [body.id])
     await gateway.restart()
     await eventually(async () => (await read(body.id, 'always')) === '900.100.301', 'the orphan is found')
   })

@@ -2,9 +2,12 @@
 // when the gateway stops. Every answer is JSON with result, buildNumber, timestamp and ndc, whatever came in.
 
 import assert from 'node:assert/strict'
-import { connect, type Socket } from 'node:net'
+import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { bodyMax } from '../src/http/server.ts'
+import { systemRandom } from '../src/clock.ts'
+import type { Gateway } from '../src/gateway.ts'
+import { bodyMax, makeServer } from '../src/http/server.ts'
+import { makeCount } from '../src/metrics.ts'
 import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -277,4 +280,31 @@ describe('stopping', () => {
     const { body: found } = await gateway.get(`/v1/payments/${answered.body.id}`, { entityId: sandbox.entityId })
     assert.deepEqual([found.id, found.result.code], [answered.body.id, '000.100.110'])
   })
+})
+
+it('an answer that cannot be written is one 500, and the next request is answered', async () => {
+  const quiet = () => {}
+  const parts = { random: systemRandom, clock: { real: () => 0 }, build: 'test', count: makeCount() }
+  const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
+  const bad = { Location: 'https://shop.example/#\u4e2d' }
+  const server = makeServer(
+    { ...parts, log } as unknown as Gateway,
+    ({ path }) => ({ status: 200, body: '{"result":{}}', ...(path === '/bad' && { headers: bad }) }),
+    { trustedProxies: new BlockList(), requireForwardedTls: false, hosts: {}, refusal: () => undefined },
+  )
+  const port = await server.listen(0, '127.0.0.1')
+  const line = open(port)
+  const get = (path: string) => line.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  get('/good')
+  assert.equal((await line.next()).status, 200)
+  get('/bad')
+  const { status, body } = await line.next()
+  assert.equal(status, 500)
+  assert.match(body.ndc, /[0-9a-f]{32}$/)
+  await line.closed
+  const next = open(port)
+  next.write('GET /good HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.equal((await next.next()).status, 200)
+  next.socket.destroy()
+  await server.close()
 })

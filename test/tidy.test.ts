@@ -52,7 +52,7 @@ const mayImport: Readonly<Record<string, string>> = {
   start:
     'clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics errors',
   cli: 'clock config connectors contract database merchants vault gateway due payments events simulators start errors',
-  main: 'clock config database errors log start',
+  main: 'clock config database errors gateway log start',
 }
 
 // Where SQL may stand: the stores, the runner of migrations and what opens the database.

@@ -8,7 +8,8 @@ import { startEmbedded } from '../../src/database/embedded.ts'
 import { claimFolder } from '../../src/database/folder.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import type { Payment } from '../../src/payments/payment.ts'
-import { findChain, findPayment, searchPayments } from '../../src/payments/store/read.ts'
+import { findChain, findPayment } from '../../src/payments/store/read.ts'
+import { findPage, findPayments, type Search } from '../../src/payments/store/search.ts'
 import { answerLane, paymentLane } from '../../src/payments/store/write.ts'
 import { makeDataFolder } from './gateway.ts'
 import { spread } from './measures.ts'
@@ -158,12 +159,12 @@ const measures: readonly Measure[] = [
   insert,
   lookUp('look-up by id', ({ work }, size) => findPayment(work, merchantId, idOf(some(size)))),
   lookUp('look-up by merchantTransactionId', ({ work }, size) =>
-    searchPayments(work, { merchantId, merchantTransactionId: `growth-${some(size)}` }, 1, 0),
+    page(work, { merchantId, merchantTransactionId: `growth-${some(size)}` }, 1),
   ),
   lookUp('look-up of a chain', ({ work }, size) => findChain(work, merchantId, idOf(some(size)))),
   lookUp('page of 100', ({ work }, size) => {
     const from = begin + Math.floor(some(size) / perDay) * 86_400_000
-    return searchPayments(work, { merchantId, channelId, from, to: from + 86_400_000 }, 100, 0)
+    return page(work, { merchantId, channelId, from, to: from + 86_400_000 }, 100)
   }),
 ]
 
@@ -234,4 +235,13 @@ async function inDatabase(
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`)
+}
+
+async function page(db: pg.Pool, search: Search, limit: number): Promise<unknown> {
+  const found = await findPage(db, search, limit, 0)
+  return findPayments(
+    db,
+    search.merchantId,
+    found.map(({ id }) => id),
+  )
 }

@@ -56,8 +56,13 @@ export const orderOf = <Order>(): Order => JSON.parse(process.argv[2]!)
 
 /** Inside a part: says that it is ready, then answers jobs one by one until the bench lets go of it. */
 export function takeJobs<Job, Result>(ready: object, run: (job: Job) => Promise<Result>): void {
-  process.on('message', async (job: Job) => {
-    process.send!((await run(job)) as object)
+  process.on('message', (job: Job) => {
+    run(job)
+      .then(result => process.send!(result as object))
+      .catch(error => {
+        process.stderr.write(`${(error as Error).stack}\n`)
+        process.exit(1)
+      })
   })
   process.once('disconnect', () => process.exit(0))
   process.send!(ready)

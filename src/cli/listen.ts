@@ -29,6 +29,7 @@ export default (program: Command): void => {
 }
 
 async function listen(sandbox: Sandbox, { name, forwardTo, json, once }: ListenOptions): Promise<void> {
+  process.stdout.on('error', () => process.exit()) // nobody reads any more
   if (!json) process.stderr.write(`Listening as ${name}${forwardTo ? `, handing on to ${forwardTo}` : ''}. Ctrl-C ends it.\n`)
   for (let after = '0'; ; ) {
     let read: Json

@@ -44,12 +44,14 @@ type Options = {
   dataDir: string
   /** Is told in one sentence what takes long or is unusual. */
   say(text: string): void
+  /** Gives a start up: what it had begun is ended before it throws. */
+  signal?: AbortSignal
   /** For tests only: nothing is forced to the disk. */
   fast?: boolean
 }
 
 /** Starts the server, making its files and the database when they are missing. Throws FolderError for what people can mend. */
-export async function startEmbedded({ dataDir, say, fast = false }: Options): Promise<EmbeddedDatabase> {
+export async function startEmbedded({ dataDir, say, signal, fast = false }: Options): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
   if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
   const cluster = join(folder, 'postgres')
@@ -59,13 +61,14 @@ export async function startEmbedded({ dataDir, say, fast = false }: Options): Pr
   const place = { folder, cluster, binaries, account, socketFolder: await freshSocketFolder(folder, account) }
   if (!existsSync(join(cluster, 'PG_VERSION'))) {
     say(`Making a database in ${folder} ...`)
-    await initialise(place, fast)
+    await initialise(place, fast, signal)
   }
   const settings = serverSettings(place, fast)
   // Sessions of a postmaster that died alone need a moment to notice; until then PostgreSQL refuses to start beside them.
   for (const until = Date.now() + patienceMs; ; await sleep(250)) {
     try {
-      return await serve(place, settings, say)
+      signal?.throwIfAborted()
+      return await serve(place, settings, say, signal)
     } catch (error) {
       if (Date.now() > until || !String(error).includes('pre-existing shared memory block')) throw error
     }
@@ -93,7 +96,12 @@ function serverSettings({ cluster, socketFolder, binaries }: Place, fast: boolea
   return settings
 }
 
-async function serve(place: Place, settings: string[], say: (text: string) => void): Promise<EmbeddedDatabase> {
+async function serve(
+  place: Place,
+  settings: string[],
+  say: (text: string) => void,
+  signal: AbortSignal | undefined,
+): Promise<EmbeddedDatabase> {
   const { folder, cluster, socketFolder, binaries, account } = place
   const log = openLog(join(folder, 'postgres.log'), account)
   // In a process group of its own, so that Ctrl-C reaches only the gateway, which then stops the server last.
@@ -122,7 +130,7 @@ async function serve(place: Place, settings: string[], say: (text: string) => vo
     rmSync(socketFolder, { recursive: true, force: true })
   }
   try {
-    const created = await untilReady(socketFolder, server, log.tail, say)
+    const created = await untilReady(socketFolder, server, log.tail, say, signal)
     const exited = ended.then(() => (server.stopping ? new Promise<never>(() => {}) : log.tail()))
     return { host: socketFolder, port, user, database, created, exited, stop }
   } catch (error) {
@@ -139,10 +147,12 @@ async function untilReady(
   server: { running: boolean },
   tail: () => string,
   say: (text: string) => void,
+  signal: AbortSignal | undefined,
 ): Promise<boolean> {
   let recovering = false
   let until = Date.now() + patienceMs
   for (; ; await sleep(25)) {
+    signal?.throwIfAborted()
     if (!server.running) throw new FolderError(`The database server ended at its start. Its last lines were:\n${tail()}`)
     if (Date.now() > until) throw new FolderError(`The database server does not answer. Its last lines were:\n${tail()}`)
     const answer = await ask(host, database, 'select 1')

@@ -27,14 +27,20 @@ export type Answer = {
   readonly status: number
   /** Stands before the body: bytes that many answers share. */
   readonly before?: Buffer
-  readonly body: string
+  /** Texts one after the other are sent as they come, without a length. */
+  readonly body: string | AsyncIterable<string>
   readonly headers?: Readonly<Record<string, string>>
 }
+
+/** Can this be an id of ours? */
+export const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
 
 /** A payment's answer: good outcomes are 200, others 400 (decisions, 20). */
 export const saidAnswer = ({ outcome, body }: Said): Answer => ({ status: isGood(outcome) ? 200 : 400, body })
 
-export const json = (status: number, record: Nested): Answer => ({ status, body: JSON.stringify(record) })
+export type TextAnswer = Answer & { readonly body: string }
+
+export const json = (status: number, record: Nested): TextAnswer => ({ status, body: JSON.stringify(record) })
 
 /** Every request has its own ndc; an entity that is named in a well-formed way stands in front. */
 export const ndcOf = (request: Request, entityId: string | undefined): string =>
@@ -54,7 +60,7 @@ export function told(
   status: number,
   name: ResultName,
   { entityId, more, parameterErrors, headers }: Told = {},
-): Answer {
+): TextAnswer {
   const record = plainRecord(
     results[name],
     gateway.build,

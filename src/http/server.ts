@@ -4,6 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
 import { isIPv6 } from 'node:net'
+import { pipeline } from 'node:stream/promises'
 import { randomHex } from '../clock.ts'
 import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -71,8 +72,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       Promise.resolve()
         .then(() => answer(request, incoming, body))
         .catch(error => failed(request, error))
+        .then(made => send(outgoing, made))
+        // What cannot be written, for a character that no header may have, is a failure like any other.
+        .catch(error => send(outgoing, failed(request, error)))
         .then(made => {
-          send(outgoing, made)
           gateway.count.request(made.status)
           gateway.log.debug(
             {
@@ -84,6 +87,10 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
             },
             'answered',
           )
+        })
+        .catch(error => {
+          failed(request, error)
+          outgoing.destroy()
         })
     })
   }
@@ -121,19 +128,26 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       : told(gateway, request, 500, 'internalError')
   }
 
-  function send(outgoing: ServerResponse, { status, before, body, headers: more }: Answer): void {
-    if (outgoing.destroyed) return
+  function send(outgoing: ServerResponse, made: Answer): Answer {
+    const { status, before, body, headers: more } = made
+    if (outgoing.destroyed) return made
     const extra = more ? Object.entries(more).flat() : []
+    const whole = typeof body === 'string'
     outgoing.writeHead(status, [
       // A page brings its own type and caching, and is not for other sites' scripts.
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
-      'Content-Length',
-      String((before?.length ?? 0) + Buffer.byteLength(body)),
+      ...(whole ? ['Content-Length', String((before?.length ?? 0) + Buffer.byteLength(body))] : []),
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
     if (before) outgoing.write(before)
-    outgoing.end(body)
+    if (whole) outgoing.end(body)
+    // What breaks on the way breaks the connection: half an answer must not look whole.
+    else
+      pipeline(body, outgoing).catch((error: Error) =>
+        gateway.log.warn({ why: error.message }, 'an answer was broken off on its way'),
+      )
+    return made
   }
 
   function requestOf(incoming: IncomingMessage, body: string, number: string): Request {

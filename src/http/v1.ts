@@ -1,10 +1,8 @@
 // The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
 
-import { brandsOf } from '../connectors/index.ts'
 import { type Check, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
 import { namesNear } from '../contract/nearest.ts'
 import { emptyNested, type Nested } from '../contract/nested.ts'
-import { pageSize } from '../contract/parameters/query.ts'
 import { type RequestKind, requests } from '../contract/requests.ts'
 import { catalogue } from '../contract/results/catalogue.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -17,12 +15,13 @@ import type { Said } from '../payments/carryOut.ts'
 import type { Refusal } from '../payments/choose.ts'
 import { requestKey } from '../payments/idempotency.ts'
 import { type PaymentRequest, pay } from '../payments/pay.ts'
-import { currentRecord, givenRecord, readPayment, searchPage, withChains } from '../payments/status.ts'
-import type { Search } from '../payments/store/read.ts'
-import { type Answer, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
+import { currentRecord, readPayment } from '../payments/status.ts'
+import { type Answer, isId, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
 import { authenticator, type Caller, channelOf, isCaller } from './authenticate.ts'
 import { countFailures } from './failures.ts'
+import { withinRate } from './rates.ts'
 import { limitReads } from './reads.ts'
+import { searches } from './searches.ts'
 
 export type RequestFunction = (request: Request, id: string) => Answer | Promise<Answer>
 export type V1 = Readonly<
@@ -41,8 +40,11 @@ export type V1 = Readonly<
   >
 >
 
+/** A GET whose caller and query are known. */
+export type AdmittedRead = { readonly caller: Caller; readonly values: ReadonlyMap<string, string> }
+
 export function v1(gateway: Gateway): V1 {
-  const authenticate = authenticator(gateway, countFailures())
+  const authenticate = withinRate(gateway, authenticator(gateway, countFailures()))
   const reads = limitReads()
   const check = {
     payment: checker(requests.payment),
@@ -154,7 +156,7 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the query of a GET and finds the caller. */
-  function admitRead(request: Request, judge: Check): { caller: Caller; values: ReadonlyMap<string, string> } | Answer {
+  function admitRead(request: Request, judge: Check): AdmittedRead | Answer {
     const form = readForm(request.query)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
@@ -163,26 +165,6 @@ export function v1(gateway: Gateway): V1 {
     if (errors.length > 0)
       return told(gateway, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })
     return { caller, values }
-  }
-
-  /** A list as /v1/query answers it. */
-  async function listByTransaction(request: Request): Promise<Answer> {
-    const admitted = admitRead(request, check.query)
-    if (!('caller' in admitted)) return admitted
-    const {
-      caller: { entityId, merchantId },
-      values,
-    } = admitted
-    const merchantTransactionId = values.get('merchantTransactionId')
-    if (merchantTransactionId === undefined) {
-      return told(gateway, request, 400, 'invalidParameter', {
-        entityId,
-        parameterErrors: [{ name: 'merchantTransactionId', message: 'is required' }],
-      })
-    }
-    const { records } = await searchPage(gateway, { merchantId, merchantTransactionId, ...filterOf(values) }, 500, 1, false)
-    if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
-    return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { payments: [...records] } })
   }
 
   return {
@@ -255,59 +237,12 @@ export function v1(gateway: Gateway): V1 {
         : told(gateway, request, 400, 'transactionNotFound', { entityId })
     },
 
-    queryList: listByTransaction,
-
-    async v3One(request, id) {
-      const admitted = admitRead(request, check.query)
-      if (!('caller' in admitted)) return admitted
-      const {
-        caller: { entityId, merchantId },
-        values,
-      } = admitted
-      const payment = isId(id) ? await readPayment(gateway, merchantId, id) : undefined
-      if (!payment) return told(gateway, request, 400, 'transactionNotFound', { entityId })
-      const { types, brands } = filterOf(values)
-      const all = values.get('includeLinkedTransactions') === 'true' ? await withChains(gateway, [payment]) : [payment]
-      const records = all
-        .filter(({ type, brand = '' }) => (types?.includes(type) ?? true) && (brands?.includes(brand) ?? true))
-        .map(one => givenRecord(gateway, one))
-      if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
-      return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records } })
-    },
-
-    async v3List(request) {
-      const admitted = admitRead(request, check.query)
-      if (!('caller' in admitted)) return admitted
-      const { caller, values } = admitted
-      const { entityId } = caller
-      const search = searchOf(caller, values)
-      if ('errors' in search) return told(gateway, request, 400, 'invalidParameter', { entityId, parameterErrors: search.errors })
-      const linked = values.get('includeLinkedTransactions') === 'true'
-      const { records, pages } = await searchPage(
-        gateway,
-        { ...search, ...filterOf(values) },
-        Number(values.get('limit') ?? pageSize),
-        Number(values.get('pageNo') ?? 1),
-        linked,
-      )
-      if (records.length === 0) return told(gateway, request, 400, 'transactionNotFound', { entityId })
-      return told(gateway, request, 200, 'requestSucceeded', { entityId, more: { records: [...records], pages: String(pages) } })
-    },
+    ...searches(gateway, request => admitRead(request, check.query)),
 
     resultCodes(request) {
       const footer = told(gateway, request, 200, 'requestSucceeded', { headers: { 'Access-Control-Allow-Origin': '*' } })
       return { ...footer, before: codes, body: footer.body.slice(1) }
     },
-  }
-
-  /** What a search leaves out: by the types and the methods that it names. */
-  function filterOf(values: ReadonlyMap<string, string>): Pick<Search, 'types' | 'brands'> {
-    const types = listOf(values.get('paymentTypes'))
-    const methods = listOf(values.get('paymentMethods'))
-    return {
-      ...(types && { types: types.flatMap(type => type.split('.')) }), // PA.CP made a PA and a CP
-      ...(methods && { brands: brandsOf(methods, gateway.methods, gateway.cardBrands) }),
-    }
   }
 }
 
@@ -315,10 +250,6 @@ export function v1(gateway: Gateway): V1 {
 const codes = Buffer.from(
   `{"resultCodes":${JSON.stringify(Object.values(catalogue).map(([code, description]) => ({ code, description })))},`,
 )
-
-const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
-
-const listOf = (value: string | undefined): string[] | undefined => value?.split(',')
 
 /** Names in the URL of a POST, each once. */
 function namesInQuery({ query }: Request): string[] {
@@ -333,30 +264,4 @@ function asked(paymentType: string | undefined, paymentBrand: string | undefined
   if (paymentBrand !== undefined && /^[A-Z0-9_]{1,32}$/i.test(paymentBrand) && !/\d{8}/.test(paymentBrand))
     more.paymentBrand = paymentBrand
   return more
-}
-
-/** A search by merchantTransactionId, by time, or both. Bare days are whole days in UTC (decisions, 31). */
-function searchOf({ merchantId, entity }: Caller, values: ReadonlyMap<string, string>): Search | { errors: ParameterError[] } {
-  const [from, to, merchantTransactionId] = [values.get('date.from'), values.get('date.to'), values.get('merchantTransactionId')]
-  const errors: ParameterError[] = []
-  if (from === undefined && to !== undefined) errors.push({ name: 'date.from', message: 'is required together with date.to' })
-  if (to === undefined && from !== undefined) errors.push({ name: 'date.to', message: 'is required together with date.from' })
-  if (from === undefined && to === undefined && merchantTransactionId === undefined) {
-    errors.push(
-      { name: 'date.from', message: 'is required without merchantTransactionId' },
-      { name: 'date.to', message: 'is required without merchantTransactionId' },
-    )
-  }
-  const begin = from === undefined ? undefined : Date.parse(`${from.length === 10 ? `${from} 00:00:00` : from}Z`)
-  const end = to === undefined ? undefined : Date.parse(`${to.length === 10 ? `${to} 23:59:59` : to}Z`) + 1000
-  if (begin !== undefined && end !== undefined && begin >= end)
-    errors.push({ name: 'date.from', message: 'must not be after date.to' })
-  if (errors.length > 0) return { errors }
-  return {
-    merchantId,
-    ...(entity.kind === 'channel' && begin !== undefined && { channelId: entity.id }),
-    ...(merchantTransactionId !== undefined && { merchantTransactionId }),
-    ...(begin !== undefined && { from: begin }),
-    ...(end !== undefined && { to: end }),
-  }
 }

@@ -88,6 +88,8 @@ export type ChannelSettings = {
 export type MerchantSettings = {
   /** User id and password in the request instead of a bearer token. */
   readonly legacyCredentials: boolean
+  /** Requests that one token may send in a minute; 0 = no limit. */
+  readonly requestsPerMinute: number
   /** With rules here a request may name the merchant: the first rule that fits chooses the channel. */
   readonly channelDispatching: readonly Dispatching[]
 }
@@ -227,6 +229,11 @@ export const channelSettings: Rows = {
 
 export const merchantSettings: Rows = {
   legacyCredentials: { default: false, check: isBoolean, rule: 'must be true or false' },
+  requestsPerMinute: {
+    default: 0,
+    check: value => Number.isInteger(value) && (value as number) >= 0,
+    rule: 'must be a whole number, 0 for no limit',
+  },
   channelDispatching: { default: [], check: isDispatching, rule: 'must be a list of {channel, brands, currencies}' },
 }
 

@@ -1,50 +1,22 @@
-// Reading payments: one by its id, lists by merchantTransactionId or time.
+// Reading one payment by its id.
 
 import { wireTime } from '../clock.ts'
 import type { Nested } from '../contract/nested.ts'
 import type { Gateway } from '../gateway.ts'
 import { pendingRecord } from './carryOut.ts'
 import type { Answered } from './payment.ts'
-import { countPayments, findChain, findPayment, type Search, searchPayments } from './store/read.ts'
+import { findPayment } from './store/read.ts'
 
 /** The payment as it reads now: its answer with the time of this reading, or pending. */
 export function currentRecord(gateway: Gateway, payment: Answered): Nested {
-  const record = JSON.parse(payment.answer?.body ?? pendingRecord(gateway, payment).body) as Nested
+  const record = JSON.parse(givenText(gateway, payment)) as Nested
   record.timestamp = wireTime(gateway.directory.businessTime(payment.merchantId))
   return record
 }
 
-/** The payment as it was answered: what lists show. */
-export const givenRecord = (gateway: Gateway, payment: Answered): Nested =>
-  JSON.parse(payment.answer?.body ?? pendingRecord(gateway, payment).body)
+/** The payment as it was answered, as text: what lists show. */
+export const givenText = (gateway: Gateway, payment: Answered): string =>
+  payment.answer?.body ?? pendingRecord(gateway, payment).body
 
 export const readPayment = (gateway: Gateway, merchantId: string, id: string): Promise<Answered | undefined> =>
   findPayment(gateway.database.work, merchantId, id)
-
-export type Page = { readonly records: readonly Nested[]; readonly pages: number }
-
-/** One page of a search, oldest first. With linked transactions each payment brings the rest of its chain. */
-export async function searchPage(
-  gateway: Gateway,
-  search: Search,
-  limit: number,
-  pageNo: number,
-  linked: boolean,
-): Promise<Page> {
-  const db = gateway.database.work
-  const found = await searchPayments(db, search, limit, (pageNo - 1) * limit)
-  const payments = linked ? await withChains(gateway, found) : found
-  const pages = Math.max(1, Math.ceil((await countPayments(db, search)) / limit))
-  return { records: payments.map(payment => givenRecord(gateway, payment)), pages }
-}
-
-/** A payment and, when asked for, all of its chain. */
-export async function withChains(gateway: Gateway, payments: readonly Answered[]): Promise<Answered[]> {
-  const seen = new Map<string, Answered>()
-  for (const payment of payments) {
-    if (seen.has(payment.id)) continue
-    for (const one of await findChain(gateway.database.work, payment.merchantId, payment.rootId ?? payment.id))
-      seen.set(one.id, one)
-  }
-  return [...seen.values()]
-}

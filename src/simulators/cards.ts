@@ -60,14 +60,17 @@ export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal)
       if (how === 'none') return { kind: 'unknown', why: 'the simulator was told to stay silent' }
       const again = () => late?.(operation.merchantId, operation.paymentId, answer)
       if (how === 'late') {
-        void wait(1000).then(again)
+        wait(1000).then(again).catch(lost)
         return { kind: 'unknown', why: 'the simulator was told to answer late' }
       }
-      if (how === 'twice') void wait(50).then(again)
+      if (how === 'twice') wait(50).then(again).catch(lost)
       return answer
     },
   }
 }
+
+/** What comes late may never arrive, for example when the gateway ends: recovery asks again. */
+const lost = () => {}
 
 /** Repeated and recovering operations are always answered: the other side came back. */
 function behaviourOf({ fields, attempt, recovering }: Operation): string | undefined {

@@ -20,11 +20,13 @@ export function acquirerHostProcess(dataDir: string | undefined): HostProcess {
     const ledger = dataDir === undefined || !existsSync(dataDir) ? [] : [`ledger=${join(dataDir, 'acquirer-host.jsonl')}`]
     const child = spawn(process.execPath, [program, 'child', ...ledger], { stdio: ['pipe', 'pipe', 'inherit'] })
     child.stdin!.on('error', () => {})
-    child.unref()
-    ;(child.stdin as unknown as { unref(): void }).unref()
-    ;(child.stdout as unknown as { unref(): void }).unref()
     const address = portOf(child)
-    address.catch(() => {})
+    // Not before it listens: until then it may be all that this process waits for.
+    address
+      .catch(() => {})
+      .finally(() => {
+        for (const one of [child, child.stdin, child.stdout] as unknown as { unref(): void }[]) one.unref()
+      })
     const started = { child, address }
     child.once('exit', () => {
       if (running === started) running = undefined

@@ -21,12 +21,13 @@ export const sandboxSeed = fileURLToPath(new URL('../../seeds/sandbox.json', imp
 /** The lowest PostgreSQL that the schema and the statements are written for. */
 const oldestServer = 150_000
 
-export async function openDatabase(config: Config, say: (text: string) => void): Promise<Opened> {
+/** Who gives up waiting aborts: nothing is left running then. */
+export async function openDatabase(config: Config, say: (text: string) => void, signal: AbortSignal): Promise<Opened> {
   // A live gateway with a database of its own needs no folder to itself: several may share the machine.
   if (config.databaseUrl !== undefined) return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
   const claim = claimFolder(config.dataDir)
   try {
-    const embedded = await startEmbedded({ dataDir: config.dataDir, say })
+    const embedded = await startEmbedded({ dataDir: config.dataDir, say, signal })
     const { host, port, user, database } = embedded
     return {
       connection: { host, port, user, database, ssl: false },
@@ -50,6 +51,7 @@ export async function prepareDatabase(
 ): Promise<{ keys: Keys }> {
   const pool = new pg.Pool({ ...connection, max: 2, connectionTimeoutMillis: 10_000 })
   pool.on('error', () => {}) // the next statement says what is wrong
+  pool.on('connect', client => client.on('error', () => {}))
   try {
     const { rows } = await pool.query<{ server_version_num: string }>('show server_version_num').catch(error => {
       throw new OperatorError(`The database cannot be reached: ${error.message}.`)

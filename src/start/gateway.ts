@@ -39,7 +39,15 @@ import { startSimulators } from './simulators.ts'
 /** Rules to begin with; no channel uses them unless its settings say so. */
 const standardRiskRules = fileURLToPath(new URL('../../seeds/risk-rules.json', import.meta.url))
 
-export type Running = { readonly port: number; stop(): Promise<void> }
+/** How long a stop is waited for: longer than the requests that run may take. */
+export const stopSeconds = 60
+
+export type Running = {
+  readonly port: number
+  /** Resolves with a sentence when it cannot go on. */
+  readonly failed: Promise<string>
+  stop(): Promise<void>
+}
 
 export type Parts = {
   readonly config: Config
@@ -56,6 +64,8 @@ export type Parts = {
   readonly simulatorsUrl?: string
   /** A host that runs already, shared by the processes of one sandbox. */
   readonly sandboxHost?: Address
+  /** The port that the system chose for the first worker, which the others share. */
+  readonly port?: number
 }
 
 export const dueHandlers: DueHandlers = new Map([
@@ -139,7 +149,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await database.close()
   }
   try {
-    port = await server.listen(config.port, config.host)
+    port = await server.listen(parts.port ?? config.port, config.host)
     const background = [
       startWorker(gateway, dueHandlers, clockWatch.isTrusted),
       clockWatch,
@@ -152,6 +162,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     ]
     return {
       port,
+      failed: new Promise(() => {}),
       async stop() {
         await server.close()
         stopping.abort()

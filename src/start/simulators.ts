@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock, Random } from '../clock.ts'
 import { bank } from '../simulators/bank/bank.ts'
-import { readerOf, type Simulator, text, type World } from '../simulators/exchange.ts'
+import { readerOf, type Simulator, type Told, text, type World } from '../simulators/exchange.ts'
 import { issuer } from '../simulators/threeDSecure/issuer.ts'
 import { walletSimulator } from '../simulators/wallet/wallet.ts'
 
@@ -31,13 +31,16 @@ export async function startSimulators(
     bytes: random.bytes,
     wait: milliseconds => wait(milliseconds, undefined, { ref: false }).then(() => undefined),
     publicUrl: simulatorPages,
-    post: (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
+    post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }
   const simulators: readonly Simulator[] = [issuer(world), walletSimulator(world), bank(world)]
-  const server = http.createServer(async (incoming, outgoing) => {
-    const told = await answer(simulators, incoming).catch(error => text(500, String((error as Error).message)))
-    outgoing.writeHead(told.status, { ...told.headers, 'Content-Length': Buffer.byteLength(told.body) })
-    outgoing.end(told.body)
+  const server = http.createServer((incoming, outgoing) => {
+    const send = ({ status, body, headers }: Told) =>
+      outgoing.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body)
+    answer(simulators, incoming)
+      .then(send)
+      .catch(error => send(text(500, String((error as Error).message))))
+      .catch(() => outgoing.destroy())
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

@@ -1,21 +1,30 @@
 // WORKERS above 1: one primary process holds DATA_DIR and the database, so many gateway processes share its port.
 
 import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock, systemRandom } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
-import type { Address } from '../connectors/acquirer.ts'
+import { errorText, onDefect } from '../errors.ts'
+import type { Log } from '../gateway.ts'
 import { makeLog } from '../log.ts'
 import { acquirerHostProcess } from './acquirerHost.ts'
 import type { Opened } from './database.ts'
-import { publicUrlOf, type Running, startGateway } from './gateway.ts'
+import { type Parts, publicUrlOf, type Running, startGateway, stopSeconds } from './gateway.ts'
 import { startSimulators } from './simulators.ts'
 
 /** What a worker cannot find out by itself. */
-type Order = { readonly connection: Opened['connection']; readonly simulatorsUrl?: string; readonly sandboxHost?: Address }
+type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'>
+
+// A worker that dies is replaced after 1, 2, 4 … quarters of a second. So many deaths within a minute, and all of them end: what
+// starts them again may see more than we do.
+const deathsMax = 6
+const deathsWithinMilliseconds = 60_000
+const firstPauseMilliseconds = 250
 
 export const startWorkers = {
   /** Starts the workers and replaces one that dies. */
-  async primary(config: Config, { connection }: Opened): Promise<Running> {
+  async primary(config: Config, { connection }: Opened, log: Log): Promise<Running> {
     let stopping = false
     // One set of simulators for all, because a shopper's requests reach any of the workers.
     let port = config.port
@@ -29,28 +38,36 @@ export const startWorkers = {
       ...(simulators && { simulatorsUrl: simulators.url }),
       ...(host && { sandboxHost: await host.address() }),
     }
-    const fork = () =>
-      new Promise<{ worker: Worker; port: number }>((resolve, reject) => {
-        const worker = cluster.fork()
-        worker.once('online', () => worker.send(order))
-        worker.once('message', ({ port }: { port: number }) => resolve({ worker, port }))
-        worker.once('exit', code => reject(new Error(`a worker ended with code ${code}`)))
-      })
-    const first = await Promise.all(Array.from({ length: config.workers }, fork))
-    cluster.on('exit', () => {
-      if (!stopping) void fork().catch(() => {})
+    const first = await Promise.all(Array.from({ length: config.workers }, () => fork(order)))
+    const failed = new Promise<string>(resolve => {
+      let deaths: number[] = []
+      const replace = async (why: string): Promise<void> => {
+        if (stopping) return
+        const now = systemClock.real()
+        deaths = [...deaths.filter(at => now - at < deathsWithinMilliseconds), now]
+        log.error({ why, attempt: deaths.length }, 'a worker died')
+        if (deaths.length >= deathsMax)
+          return resolve(`${deathsMax} workers died within a minute, the last one with ${why}: the log says more.`)
+        await wait(firstPauseMilliseconds * 2 ** (deaths.length - 1))
+        if (!stopping) await fork({ ...order, port }).then(watch)
+      }
+      const watch = ({ worker }: Forked) => worker.once('exit', (code, signal) => replace(signal ?? `code ${code}`).catch(again))
+      // One that died before it was ready has said so itself, and counts like any other.
+      const again = (error: Error): Promise<void> => replace(error.message).catch(again)
+      for (const one of first) watch(one)
     })
     port = first[0]!.port
     return {
       port,
+      failed,
       async stop() {
         stopping = true
         await simulators?.stop()
         const workers = Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
         await Promise.all(
           workers.map(worker => {
-            const gone = new Promise<void>(resolve => worker.once('exit', () => resolve()))
-            worker.send('stop')
+            const gone = once(worker, 'exit')
+            if (worker.isConnected()) worker.send('stop')
             return gone
           }),
         )
@@ -61,23 +78,47 @@ export const startWorkers = {
 
   async worker(projectFolder: string): Promise<void> {
     const config = readConfig(process.env, projectFolder)
-    const order = await new Promise<Order>(resolve => process.once('message', resolve as (message: unknown) => void))
+    const log = makeLog(config.logLevel)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {}) // the primary tells when to stop
-    const keys = config.keys()
-    const running = await startGateway({
-      config,
-      keys,
-      connection: order.connection,
-      clock: systemClock,
-      random: systemRandom,
-      log: makeLog(config.logLevel),
-      alone: false,
-      ...(order.simulatorsUrl !== undefined && { simulatorsUrl: order.simulatorsUrl }),
-      ...(order.sandboxHost && { sandboxHost: order.sandboxHost }),
+    const ended = new Promise<void>(resolve => {
+      process.on('message', message => message === 'stop' && resolve())
+      process.once('disconnect', resolve) // the primary died
+      onDefect(error => {
+        log.error({ why: errorText(error) }, 'a defect: the worker stops')
+        process.exitCode = 1
+        resolve()
+      })
     })
-    const stop = () => running.stop().then(() => process.exit(0))
-    process.once('message', stop)
-    process.once('disconnect', stop) // the primary died
+    const ordered = await Promise.race([ended, once(process, 'message') as Promise<[Order]>])
+    if (!ordered) return
+    const [order] = ordered
+    const running = await Promise.race([
+      ended,
+      startGateway({
+        config,
+        keys: config.keys(),
+        clock: systemClock,
+        random: systemRandom,
+        log,
+        alone: false,
+        ...order,
+      }),
+    ])
+    if (!running) return
     process.send!({ port: running.port })
+    await ended
+    await Promise.race([running.stop(), wait(stopSeconds * 1000)])
   },
+}
+
+type Forked = { readonly worker: Worker; readonly port: number }
+
+/** A worker that is ready, or an error when it ended before. */
+function fork(order: Order): Promise<Forked> {
+  return new Promise((resolve, reject) => {
+    const worker = cluster.fork()
+    worker.once('online', () => worker.send(order))
+    worker.once('message', ({ port }: { port: number }) => resolve({ worker, port }))
+    worker.once('exit', (code, signal) => reject(new Error(signal ?? `code ${code}`)))
+  })
 }

@@ -1,6 +1,6 @@
 // The gateway as people start it: a process of its own with a data folder of its own.
 
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,10 +24,18 @@ export type Started = {
   readonly child: ChildProcess
   /** What it left in sandbox.json. */
   readonly sandbox: { readonly baseUrl: string; readonly entityId: string; readonly accessToken: string }
+  /** Its exit code, when it has ended. */
+  readonly ended: Promise<number | null>
   /** All that it has printed so far. */
   printed(): string
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
+
+/** Processes with a text among their arguments; a data folder finds the database server, initdb and the sandbox's acquirer host. */
+export const runningOn = (text: string, columns = 'args'): string[] =>
+  execFileSync('ps', ['-ww', '-eo', columns], { encoding: 'utf8' })
+    .split('\n')
+    .filter(line => line.includes(text))
 
 /** Starts `src/main.ts` and waits until it is ready; rejects with what it printed when it ends before. */
 export async function startProcess(environment: Readonly<Record<string, string>>): Promise<Started> {
@@ -45,12 +53,13 @@ export async function startProcess(environment: Readonly<Record<string, string>>
     }
     child.stdout!.on('data', more)
     child.stderr!.on('data', more)
-    void ended.then(code => failed(new Error(`it ended with ${code}:\n${text}`)))
+    ended.then(code => failed(new Error(`it ended with ${code}:\n${text}`))).catch(failed)
   })
   return {
     child,
     sandbox:
       environment.MODE === 'live' ? undefined! : JSON.parse(readFileSync(join(environment.DATA_DIR!, 'sandbox.json'), 'utf8')),
+    ended,
     printed: () => text,
     async stop(signal = 'SIGINT') {
       child.kill(signal)

@@ -8,7 +8,12 @@ import { start } from './account.ts'
 import { type Place, user } from './place.ts'
 
 /** Makes them beside their place and moves them there in one step: what was interrupted is never taken for a database. */
-export async function initialise({ folder, cluster, binaries, account }: Place, fast: boolean): Promise<void> {
+export async function initialise(
+  { folder, cluster, binaries, account }: Place,
+  fast: boolean,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  signal?.throwIfAborted()
   if (existsSync(cluster)) throw new FolderError(`${cluster} exists but holds no database. Move it away, then start again.`)
   for (const name of readdirSync(folder)) {
     if (name.startsWith('postgres.new-')) rmSync(join(folder, name), { recursive: true, force: true })
@@ -32,6 +37,8 @@ export async function initialise({ folder, cluster, binaries, account }: Place, 
     account,
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
+  const giveUp = () => initdb.kill()
+  signal?.addEventListener('abort', giveUp)
   let complaint = ''
   initdb.stderr?.on('data', chunk => {
     complaint += chunk
@@ -40,8 +47,10 @@ export async function initialise({ folder, cluster, binaries, account }: Place, 
     initdb.once('error', error => resolve(error.message))
     initdb.once('close', (code, signal) => resolve(code ?? signal))
   })
+  signal?.removeEventListener('abort', giveUp)
   if (status !== 0) {
     rmSync(draft, { recursive: true, force: true })
+    signal?.throwIfAborted()
     throw new FolderError(
       `PostgreSQL could not make its files in ${folder} as user ${account.name} (${status}). ${complaint.trim()}`,
     )

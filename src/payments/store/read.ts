@@ -1,8 +1,8 @@
-// What is read: a payment with its answer, a chain under its lock, searches.
+// What is read: a payment with its answer, a chain under its lock.
 
 import type { Mode, OperationType } from '../../connectors/connector.ts'
 import type { ResultName } from '../../contract/results/results.ts'
-import { type Connection, timeParameter } from '../../database/connect.ts'
+import type { Connection } from '../../database/connect.ts'
 import type { Answered } from '../payment.ts'
 
 export type Row = {
@@ -95,45 +95,6 @@ export async function findChain(db: Connection, merchantId: string, rootId: stri
     values: [merchantId, rootId],
   })
   return rows.map(answeredOf)
-}
-
-export type Search = {
-  readonly merchantId: string
-  readonly channelId?: string
-  readonly merchantTransactionId?: string
-  readonly types?: readonly string[]
-  readonly brands?: readonly string[]
-  /** Business time, milliseconds: from inclusive, to exclusive. */
-  readonly from?: number
-  readonly to?: number
-}
-
-const searched = `
-  p.merchant_id = $1 and ($2::uuid is null or p.channel_id = $2) and ($3::text is null or p.merchant_transaction_id = $3)
-  and ($4::text[] is null or p.payment_type = any ($4)) and ($5::timestamptz is null or p.received_at >= $5) and ($6::timestamptz is null or p.received_at < $6)
-  and ($7::text[] is null or p.brand = any ($7))`
-
-const searchValues = ({ merchantId, channelId, merchantTransactionId, types, brands, from, to }: Search) => [
-  merchantId,
-  channelId ?? null,
-  merchantTransactionId ?? null,
-  types ?? null,
-  from === undefined ? null : timeParameter(from),
-  to === undefined ? null : timeParameter(to),
-  brands ?? null,
-]
-
-export async function searchPayments(db: Connection, search: Search, limit: number, skip: number): Promise<Answered[]> {
-  const { rows } = await db.query<Row>(
-    `select ${answeredColumns} from ${answeredTables} where ${searched} order by p.received_at, p.id limit $8 offset $9`,
-    [...searchValues(search), limit, skip],
-  )
-  return rows.map(answeredOf)
-}
-
-export async function countPayments(db: Connection, search: Search): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(`select count(*) from payments p where ${searched}`, searchValues(search))
-  return rows[0]!.count
 }
 
 export async function findSealedCard(db: Connection, merchantId: string, paymentId: string): Promise<Buffer | undefined> {

@@ -16,6 +16,7 @@ export type HostArguments = {
 }
 
 export async function runHost({ port, host, dialect, ledger, delay, child, faults }: HostArguments): Promise<void> {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {}) // nobody need read what it says
   const chosen = dialects[dialect]
   if (!chosen) throw new Error(`There is no dialect ${dialect}: choose one of ${Object.keys(dialects).join(', ')}.`)
   const running = await startHost({

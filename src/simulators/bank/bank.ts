@@ -76,10 +76,13 @@ ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bd
         return seeOther(success)
       case 'later':
         transfer.status = 'pending'
-        void world.wait(laterMilliseconds).then(() => {
-          transfer.status = 'received'
-          notify(id, transfer)
-        })
+        world
+          .wait(laterMilliseconds)
+          .then(() => {
+            transfer.status = 'received'
+            notify(id, transfer)
+          })
+          .catch(lost)
         return seeOther(success)
       case 'refuse':
         transfer.status = 'declined'
@@ -105,8 +108,11 @@ ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bd
   function notify(id: string, { fields, status }: Transfer): void {
     if (!fields.notification_url) return
     const body = new URLSearchParams({ transaction_id: id, status }).toString()
-    void world.post(fields.notification_url, 'application/x-www-form-urlencoded', body).catch(() => undefined)
+    world.post(fields.notification_url, 'application/x-www-form-urlencoded', body).catch(lost)
   }
+
+  /** Notices are lost now and then: who waits for one asks. */
+  const lost = () => {}
 
   const ended = (asked: Asked): Told =>
     page(

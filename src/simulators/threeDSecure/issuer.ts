@@ -95,9 +95,10 @@ export function issuer(world: World): Simulator {
         return { ...answer, transStatus: 'R', transStatusReason: '11' }
       // The cardholder is asked elsewhere, for example by the bank's app, and takes a while.
       case 'decoupled':
-        void world
+        world
           .wait(decoupledMilliseconds)
           .then(() => report({ request, acsTransId: ids.acsTransID, dsTransId: ids.dsTransID, attempts: 0 }, 'approve'))
+          .catch(() => {}) // a lost result is asked for
         return { ...answer, transStatus: 'D', authenticationType: '04' }
       case 'challenge':
         challenges.set(ids.acsTransID, { request, acsTransId: ids.acsTransID, dsTransId: ids.dsTransID, attempts: 0 })
