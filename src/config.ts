@@ -12,7 +12,7 @@ import { type CardBrands, standardBrands } from './contract/brands.ts'
 import { OperatorError } from './errors.ts'
 import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
-import { type Keys, lookupKeysMax, makeKeys, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
+import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
 
 export type Config = {
   readonly mode: 'sandbox' | 'live'
@@ -201,8 +201,7 @@ function readKeys(
   const sealKeys = parseKeys(seal.text, seal.source)
   if (sealKeys.length === 0) throw new OperatorError(`${seal.source} is empty.`)
   const lookupKeys = parseKeys(lookup.text, lookup.source)
-  if (lookupKeys.length === 0 || lookupKeys.length > lookupKeysMax)
-    throw new OperatorError(`${lookup.source} must hold one key, or two while it is changed: the new one first.`)
+  if (lookupKeys.length === 0) throw new OperatorError(`${lookup.source} is empty.`)
   return makeKeys(sealKeys, ...lookupKeys)
 }
 

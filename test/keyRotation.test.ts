@@ -85,7 +85,7 @@ const keyOf = (column: string) => `encode(substring(${column} from 2 for 4), 'he
 
 // Columns of bytes that are hashes, or proofs of keys. All others hold sealed records.
 const hashes = [
-  'access_tokens.token_hash', 'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'redirects.notice_hash',
+  'access_tokens.token_hash', 'audit.hash', 'audit_head.proof', 'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'redirects.notice_hash',
   'redirects.page_hash', 'redirects.session_hash', 'risk_attempts.subject',
 ] // biome-ignore format: one list
 
@@ -127,8 +127,8 @@ describe('a change of both keys', () => {
     const { code, out } = await commandLine(environment(`${newSeal},${oldSeal}`, oldLookup), 'keys', 'rewrap')
     assert.equal(code, 1)
     assert.match(out, /No gateway has written with the key seal [0-9a-f]{8} yet/)
-    const many = await commandLine(environment(oldSeal, `${strange},${newLookup},${oldLookup}`), 'keys', 'list')
-    assert.match(many.out, /must hold one key, or two while it is changed/)
+    const many = environment(oldSeal, `${strange},${newLookup},${oldLookup}`)
+    await assert.rejects(startProcess(many), /A gateway takes one lookup key, or two while it is changed/)
   })
 
   it('finds tokens, idempotency keys, shoppers and cards of before', async () => {
@@ -227,6 +227,11 @@ describe('a change of both keys', () => {
     assert.equal((await capture(gateway, made.late)).status, 200)
     assert.equal((await pay(gateway, {}, { token: used })).status, 200)
     assert.equal((await pay(gateway, {}, { token: unused })).status, 403)
+    const told = await commandLine(afterwards(), 'audit', '--json')
+    for (const action of ['sealedAnew', 'keyRetired', 'tokenRevoked']) assert.match(told.out, new RegExp(`"${action}"`))
+    // The record of before is whole under the keys of before, which a command may still be given.
+    const verified = await commandLine(environment(newSeal, `${newLookup},${oldLookup}`), 'audit', 'verify')
+    assert.equal(verified.code, 0, verified.out)
     await stopAll()
     await assert.rejects(startProcess(before_()), /key/)
   })

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
+import { failuresMax } from '../src/audit/failures.ts'
 import { amountMax, amountText, hundredths } from '../src/contract/amounts.ts'
 import { currencies, notMoney } from '../src/contract/currencies.ts'
 import { type Checked, type Form, formChecker, parametersMax, readForm } from '../src/contract/form.ts'
@@ -14,7 +15,6 @@ import { openApi } from '../src/contract/openapi.ts'
 import type { Parameter, Parameters } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, indexMax } from '../src/contract/parameters/table.ts'
 import { type RequestKind, requests } from '../src/contract/requests.ts'
-import { failuresPerAddress, failuresPerCredential } from '../src/http/failures.ts'
 import { bodyMax } from '../src/http/server.ts'
 import { keyHours } from '../src/payments/idempotency.ts'
 import { releaseHours } from '../src/payments/rules.ts'
@@ -421,8 +421,9 @@ test('the limits that documents state are those that the code keeps', () => {
     indexMax,
     releaseHours,
     idempotencyKeyHours: keyHours,
-    failuresPerAddress,
-    failuresPerCredential,
+    failuresPerAddress: failuresMax.address,
+    failuresPerUser: failuresMax.user,
+    failuresPerCredential: failuresMax.credential,
   })
 })
 

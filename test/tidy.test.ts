@@ -33,25 +33,26 @@ const mayImport: Readonly<Record<string, string>> = {
   contract: '',
   clock: '',
   errors: '',
-  log: 'contract gateway',
+  log: 'clock contract gateway',
   database: 'errors',
   vault: 'clock database errors',
+  audit: 'clock database vault',
   config: 'contract log vault events connectors errors',
   metrics: 'events gateway',
-  merchants: 'clock contract database vault errors',
+  merchants: 'audit clock contract database vault errors',
   connectors: 'clock contract merchants errors', // of clock types only
   simulators: 'contract merchants connectors pages', // of pages the frame and the languages
-  gateway: 'clock contract connectors database merchants payments risk vault events metrics', // types only
-  due: 'clock contract database merchants gateway',
+  gateway: 'audit clock contract connectors database merchants payments risk vault events metrics', // types only
+  due: 'audit clock contract database merchants gateway',
   risk: 'contract database merchants vault gateway errors',
   terminals: 'clock connectors database',
-  events: 'clock contract database merchants vault gateway due payments log',
-  payments: 'clock contract database merchants vault gateway due connectors events risk',
+  events: 'audit clock contract database merchants vault gateway due payments log',
+  payments: 'audit clock contract database merchants vault gateway due connectors events risk',
   pages: 'clock contract merchants vault gateway connectors payments http', // of http types only
-  http: 'clock connectors contract database merchants vault gateway due events payments pages',
+  http: 'audit clock connectors contract database merchants vault gateway due events payments pages',
   start:
-    'clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics errors',
-  cli: 'clock config connectors contract database merchants vault gateway due payments events simulators start errors',
+    'audit clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics errors',
+  cli: 'audit clock config connectors contract database merchants vault gateway due payments events simulators start errors',
   main: 'clock config database errors gateway log start',
 }
 
@@ -60,7 +61,17 @@ const sqlPlaces = /\/store(\.ts$|\/)|^src\/(database|due|start)\//
 const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
 
 // Tables of the whole platform; all others belong to a merchant.
-const platformTables = ['access_tokens', 'due_work', 'entities', 'key_checks', 'migrations', 'terminals']
+const platformTables = [
+  'access_tokens',
+  'audit',
+  'audit_head',
+  'due_work',
+  'entities',
+  'key_checks',
+  'log_in_failures',
+  'migrations',
+  'terminals',
+]
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 

@@ -1,6 +1,7 @@
 // tollgate keys: which keys the database needs, sealing anew under the newest one, and retiring what nothing needs any more.
 
 import type { Command } from 'commander'
+import { record } from '../audit/chain.ts'
 import { inTransaction } from '../database/connect.ts'
 import { announceChange, readTokens, revokeToken } from '../merchants/store.ts'
 import { keyHours } from '../payments/idempotency.ts'
@@ -31,18 +32,22 @@ export default (program: Command): void => {
     .command('rewrap')
     .description('seal every record anew under the newest seal key; may be stopped and begun again while gateways run')
     .action(() =>
-      withOpened(async ({ database, keys, random }) => {
+      withOpened(async opened => {
+        const { database, keys, random } = opened
         const newest = `seal ${keys.seal[0]!.id}`
         if (!(await readProofs(database.work)).some(({ name }) => name === newest))
           refuse(
             `No gateway has written with the key ${newest} yet: start all of them with it first, or they cannot open what is sealed anew.`,
           )
+        const done: Record<string, number> = {}
         for (const place of sealedPlaces) {
           const { renewed, broken } = await rewrap(database.work, keys, random, place)
           process.stdout.write(`${place.what}: ${renewed} sealed anew.\n`)
           for (const row of broken) process.stdout.write(`${place.what}: the record of ${row} does not open and was left.\n`)
           if (broken.length > 0) process.exitCode = 1
+          done[place.what] = renewed
         }
+        await inTransaction(database.work, db => record(db, opened, [{ action: 'sealedAnew', subject: newest, details: done }]))
       }),
     )
 
@@ -100,9 +105,14 @@ async function retire(opened: Opened, revokeTokens: boolean): Promise<void> {
     const older = (await readTokens(database.work)).filter(
       ({ lookupKey, revokedAt }) => revokedAt === null && lookupKey !== keys.lookup[0]!.id,
     )
-    for (const { id, label } of older)
-      if (await revokeToken(database.work, id, clock.real())) say(`Token ${id} (${label}) is revoked.`)
-    await announceChange(database.work)
+    await inTransaction(database.work, async db => {
+      for (const { id, label } of older) {
+        if (!(await revokeToken(db, id, clock.real()))) continue
+        await record(db, opened, [{ action: 'tokenRevoked', subject: id }])
+        say(`Token ${id} (${label}) is revoked.`)
+      }
+      await announceChange(db)
+    })
   }
   await inTransaction(database.work, async db => {
     await lockProofs(db)
@@ -112,6 +122,7 @@ async function retire(opened: Opened, revokeTokens: boolean): Promise<void> {
       if (needs.length > 0) say(`${name} is needed by ${needs.join(', ')}.`)
       else {
         await dropProof(db, name)
+        await record(db, opened, [{ action: 'keyRetired', subject: name }])
         say(`${name} is retired: take it away from the gateways, and keep it as long as a backup may need it.`)
       }
     }

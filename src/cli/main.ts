@@ -3,6 +3,7 @@
 import { Command } from 'commander'
 import { outliveReaders } from '../errors.ts'
 import acquirerHost from './acquirerHost.ts'
+import audit from './audit.ts'
 import chargebacks from './chargebacks.ts'
 import clock from './clock.ts'
 import doctor from './doctor.ts'
@@ -15,6 +16,6 @@ import trigger from './trigger.ts'
 
 outliveReaders()
 const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
-for (const add of [merchants, clock, endpoints, notifications, listen, trigger, chargebacks, acquirerHost, keys, doctor])
+for (const add of [merchants, clock, endpoints, notifications, listen, trigger, chargebacks, acquirerHost, keys, doctor, audit])
   add(program)
 await program.parseAsync()

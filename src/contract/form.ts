@@ -22,7 +22,7 @@ export type Checked = {
   readonly errors: readonly ParameterError[]
   /** Names of malformed descriptive parameters that a lenient channel did without. */
   readonly dropped: readonly string[]
-  /** Names of parameters with a card number, or what passes for one, that was masked or kept. */
+  /** Rows of parameters with a card number, or what passes for one, that was masked or kept. */
   readonly numbered: readonly string[]
   /** Names that no row has. */
   readonly unknown: readonly string[]
@@ -165,7 +165,7 @@ function withoutCardNumber(
     errors.push({ name: masked.name, message: 'must not hold a card number' })
     return undefined
   }
-  numbered.push(masked.name)
+  numbered.push(row.row)
   if (treatment === 'keep') return asSent
   const maskedPath = parameter.key ? path.with(-1, maskCardNumbers(String(path.at(-1)), brands)) : path
   return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }

@@ -40,7 +40,7 @@ export const authenticated: Readonly<Record<number, Answer>> = {
   403: ['The access token is not valid, or may not act for this entity.', 'Error'],
   429: [
     `Too many failed attempts to authenticate (${limits.failuresPerAddress} a minute from one address, ` +
-      `${limits.failuresPerCredential} with one credential), or too many reads of one payment where the channel limits them. ` +
+      `${limits.failuresPerUser} for one user id, ${limits.failuresPerCredential} with one credential), or too many reads of one payment where the channel limits them. ` +
       'Retry-After says when to come again.',
     'Error',
   ],

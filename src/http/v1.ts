@@ -18,7 +18,6 @@ import { type PaymentRequest, pay } from '../payments/pay.ts'
 import { currentRecord, readPayment } from '../payments/status.ts'
 import { type Answer, isId, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
 import { authenticator, type Caller, channelOf, isCaller } from './authenticate.ts'
-import { countFailures } from './failures.ts'
 import { withinRate } from './rates.ts'
 import { limitReads } from './reads.ts'
 import { searches } from './searches.ts'
@@ -44,7 +43,7 @@ export type V1 = Readonly<
 export type AdmittedRead = { readonly caller: Caller; readonly values: ReadonlyMap<string, string> }
 
 export function v1(gateway: Gateway): V1 {
-  const authenticate = withinRate(gateway, authenticator(gateway, countFailures()))
+  const authenticate = withinRate(gateway, authenticator(gateway))
   const reads = limitReads()
   const check = {
     payment: checker(requests.payment),
@@ -68,7 +67,7 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the body of a POST and finds the caller. */
-  function identify(request: Request): { form: Form; caller: Caller } | Answer {
+  function identify(request: Request): { form: Form; caller: Caller } | Answer | Promise<Answer> {
     const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
@@ -114,7 +113,8 @@ export function v1(gateway: Gateway): V1 {
       values,
       known,
       ndc: ndcOf(request, caller.entityId),
-      ...(key !== undefined && { key: requestKey(gateway, request.path, key, form) }),
+      tokenId: caller.token.id,
+      ...(key !== undefined && { key: requestKey(gateway, channel, request.path, key, form) }),
     }
   }
 
@@ -156,7 +156,7 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the query of a GET and finds the caller. */
-  function admitRead(request: Request, judge: Check): AdmittedRead | Answer {
+  function admitRead(request: Request, judge: Check): AdmittedRead | Answer | Promise<Answer> {
     const form = readForm(request.query)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)

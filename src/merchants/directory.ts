@@ -31,6 +31,7 @@ type Contents = {
   /** Each entity's parents, nearest first. */
   readonly parents: ReadonlyMap<string, readonly string[]>
   readonly tokens: ReadonlyMap<string, Token>
+  readonly revoked: ReadonlyMap<string, string>
   /** Valid tokens that were sent since this was read, by a plain hash. A keyed one for each request costs five times as much. */
   readonly seen: Map<string, Token>
   readonly offsets: ReadonlyMap<string, number>
@@ -40,6 +41,8 @@ export type Directory = {
   entity(id: string): Entity | undefined
   /** Finds a valid token by what the caller sent. */
   token(sent: string): Token | undefined
+  /** The id of a token that was valid once, for whoever reads the traces. */
+  revokedToken(sent: string): string | undefined
   mayActFor(token: Token, entityId: string): boolean
   /** The channels that a token reaches. */
   channelsOf(token: Token): readonly Channel[]
@@ -89,6 +92,10 @@ export async function openDirectory(
       if (token) contents.seen.set(plain, token)
       return token
     },
+    revokedToken: sent =>
+      tokenHashes(keys, sent)
+        .map(one => contents.revoked.get(one))
+        .find(found => found !== undefined),
     mayActFor,
     channelsOf: token =>
       [...contents.entities.values()].filter(entity => entity.kind === 'channel').filter(({ id }) => mayActFor(token, id)),
@@ -105,15 +112,19 @@ export async function openDirectory(
   }
 }
 
+const tokenHashes = (keys: Keys, sent: string): string[] => keyedHashes(keys, 'token', sent).map(one => one.toString('hex'))
+
 async function read(database: Database): Promise<Contents> {
   const rows = await readEntities(database.work)
   const byId = new Map(rows.map(row => [row.id, row]))
-  const tokens = (await readTokens(database.work)).filter(token => token.revokedAt === null)
+  const all = await readTokens(database.work)
+  const tokens = all.filter(token => token.revokedAt === null)
   return {
     entities: new Map(rows.map(row => [row.id, entityOf(row)])),
     parents: new Map(rows.map(row => [row.id, parentsOf(row, byId)])),
     seen: new Map(),
     tokens: new Map(tokens.map(({ hash, id, entities, legacy }) => [hash.toString('hex'), { id, entities, legacy }])),
+    revoked: new Map(all.filter(token => token.revokedAt !== null).map(({ hash, id }) => [hash.toString('hex'), id])),
     offsets: new Map(rows.filter(row => row.kind === 'merchant').map(row => [row.id, row.clockOffset])),
   }
 }

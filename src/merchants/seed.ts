@@ -2,14 +2,26 @@
 // Upsert by id: it never deletes, and never revives a revoked token. docs/operating.md describes the format.
 
 import { readFileSync } from 'node:fs'
+import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
+import { record } from '../audit/chain.ts'
+import type { Actor, Entry } from '../audit/entry.ts'
 import { type Clock, type Random, timeOrderedId } from '../clock.ts'
 import { inTransaction } from '../database/connect.ts'
 import { OperatorError } from '../errors.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
 import { channelSettings, merchantSettings, readSettings } from './settings.ts'
-import { announceChange, type EntityRow, readEntities, rehashToken, saveEntity, saveToken } from './store.ts'
+import {
+  announceChange,
+  type EntityRow,
+  readEntities,
+  readTokens,
+  rehashToken,
+  saveEntity,
+  saveToken,
+  type TokenRow,
+} from './store.ts'
 
 type SeedChannel = { id: string; name: string; settings?: Record<string, unknown> }
 type SeedMerchant = { id: string; name: string; settings?: Record<string, unknown>; channels?: SeedChannel[] }
@@ -31,18 +43,21 @@ export function readSeed(path: string): Seed {
   }
 }
 
-/** Applies a seed in one transaction and says what it holds. */
+/** Applies a seed in one transaction and says what it holds. What it made or changed is told of; a seed that changes nothing leaves no trace. */
 export async function applySeed(
   pool: pg.Pool,
   keys: Keys,
   clock: Clock,
   random: Random,
   seed: Seed,
+  by?: Actor,
 ): Promise<{ entities: number; tokens: number }> {
   const entities = entitiesOf(seed)
   const tokens = tokensOf(seed)
   return inTransaction(pool, async db => {
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
+    const tokensThere = new Map((await readTokens(db)).map(row => [row.hash.toString('hex'), row]))
+    const told: Entry[] = []
     for (const entity of entities) {
       const before = there.get(entity.id)
       if (before && (before.kind !== entity.kind || before.parentId !== entity.parentId)) {
@@ -51,6 +66,7 @@ export async function applySeed(
         )
       }
       await saveEntity(db, entity, clock.real())
+      told.push(...toldOfEntity(before, entity))
     }
     const known = new Map([...there.values(), ...entities].map(entity => [entity.id, entity]))
     for (const { sent, legacy, label, entities: ids } of tokens) {
@@ -61,15 +77,50 @@ export async function applySeed(
       const lookupKey = keys.lookup[0]!.id
       // A token under an older hash is the same token, and stays revoked if it was.
       if (older.length > 0) await rehashToken(db, older, hash, lookupKey)
-      await saveToken(
-        db,
-        { hash, lookupKey, id: timeOrderedId(clock.real(), random), merchantId, label, entities: ids, legacy },
-        clock.real(),
-      )
+      const before = [hash, ...older].map(one => tokensThere.get(one.toString('hex'))).find(found => found !== undefined)
+      const token = {
+        hash,
+        lookupKey,
+        id: before?.id ?? timeOrderedId(clock.real(), random),
+        merchantId,
+        label,
+        entities: ids,
+        legacy,
+      }
+      await saveToken(db, token, clock.real())
+      told.push(...toldOfToken(before, token))
     }
+    await record(db, { keys, clock, ...(by && { by }) }, told)
     await announceChange(db)
     return { entities: entities.length, tokens: tokens.length }
   })
+}
+
+/** Names of what differs, with the values before and after. */
+function differences(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>) {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return Object.fromEntries(
+    names
+      .filter(name => !isDeepStrictEqual(before[name], after[name]))
+      .map(name => [name, [before[name] ?? null, after[name] ?? null]]),
+  )
+}
+
+function toldOfEntity(before: EntityRow | undefined, { id, kind, name, settings }: Omit<EntityRow, 'clockOffset'>): Entry[] {
+  if (!before) return [{ action: 'entityMade', entityId: id, subject: id, details: { kind, name, settings } }]
+  const details = differences({ name: before.name, ...before.settings }, { name, ...settings })
+  return Object.keys(details).length === 0 ? [] : [{ action: 'entityChanged', entityId: id, subject: id, details }]
+}
+
+function toldOfToken(
+  before: TokenRow | undefined,
+  { id, label, entities, legacy }: Omit<TokenRow, 'createdAt' | 'revokedAt'>,
+): Entry[] {
+  const entityId = entities[0]
+  if (!before) return [{ action: 'tokenMade', entityId, subject: id, details: { label, entities, legacy } }]
+  const details =
+    before.revokedAt === null ? differences({ label: before.label, entities: before.entities }, { label, entities }) : {}
+  return Object.keys(details).length === 0 ? [] : [{ action: 'tokenChanged', entityId, subject: id, details }]
 }
 
 function entitiesOf(seed: Seed): Omit<EntityRow, 'clockOffset'>[] {

@@ -7,6 +7,7 @@ import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
 import { hasDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
+import type { Channel } from '../merchants/directory.ts'
 import { keyedHashes } from '../vault/keys.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
@@ -21,14 +22,14 @@ export const keyHours = 72
 /** How long a twin waits beyond the time that the first request may wait for its connector. */
 const twinSlackSeconds = 5
 
-/** The key of a request, bound to its path, and a fingerprint of its body without the CVV. */
-export function requestKey(gateway: Gateway, path: string, key: string, form: Form): RequestKey {
+/** The key of a request, bound to its channel and its path, and a fingerprint of its body without the CVV. */
+export function requestKey(gateway: Gateway, { id }: Channel, path: string, key: string, form: Form): RequestKey {
   const body = form.pairs
     .filter(([name]) => name !== 'card.cvv')
     .map(pair => JSON.stringify(pair))
     .sort()
     .join('\n')
-  const hashes = keyedHashes(gateway.keys, 'idempotency key', `${path}\n${key}`)
+  const hashes = keyedHashes(gateway.keys, 'idempotency key', `${id}\n${path}\n${key}`)
   const fingerprints = keyedHashes(gateway.keys, 'request body', body)
   const [newest, older] = hashes.map((hash, at) => ({ hash, fingerprint: fingerprints[at]! }))
   return { ...newest!, ...(older && { older }) }

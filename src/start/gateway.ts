@@ -5,6 +5,7 @@ import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
+import { limitFailures, startTelling } from '../audit/failures.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { AcquirerOptions, Address } from '../connectors/acquirer.ts'
@@ -18,7 +19,7 @@ import { attemptLane } from '../events/deliveries/store.ts'
 import { missedReturn } from '../events/missedReturn.ts'
 import type { Gateway, Log } from '../gateway.ts'
 import { forwardTo } from '../http/forward.ts'
-import { router, routes } from '../http/routes.ts'
+import { routeNames, router, routes } from '../http/routes.ts'
 import { makeServer } from '../http/server.ts'
 import { openDirectory } from '../merchants/directory.ts'
 import { makeCount, serveMetrics } from '../metrics.ts'
@@ -113,6 +114,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     keys,
     directory,
     database,
+    failures: limitFailures(database.work, onError),
     connectors,
     egress: config.egress,
     call: caller(config.egress, name => lookup(name, { all: true }), stopping.signal),
@@ -133,7 +135,9 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const deliver = deliverer(gateway, attemptLane(database.work), pendingPayload)
   const timers = [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)]
   const pages = simulatorsUrl === undefined ? undefined : forwardTo(simulatorsUrl)
-  const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload), pages), {
+  const table = routes(gateway, timers, pendingPayload)
+  const server = makeServer(gateway, router(gateway, table, pages), {
+    routeName: routeNames(table),
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     hosts: sandbox ? { names: config.sandboxHosts } : {},
@@ -155,6 +159,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       clockWatch,
       startSweeping(gateway, parts.alone),
       startErasing(gateway),
+      startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startDelivering(gateway, deliver, parts.alone),
       ...(config.metricsPort === undefined
         ? []

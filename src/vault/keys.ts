@@ -13,11 +13,11 @@ export type Key = { readonly id: string; readonly key: KeyObject }
 export type Keys = {
   /** Newest first: the first seals, all of them open. */
   readonly seal: readonly Key[]
-  /** Newest first, at most two: the first makes what is stored, both find it. */
+  /** Newest first: the first makes what is stored, all find it. A gateway has two at most, a command may read an old audit with more. */
   readonly lookup: readonly Key[]
 }
 
-export const lookupKeysMax = 2
+const lookupKeysMax = 2
 
 /** One key: 64 hex characters. */
 export function parseKey(text: string, source: string): Buffer {
@@ -94,6 +94,8 @@ export function compareKeys(known: readonly Proof[], keys: Keys): void {
 /** Compares, then keeps the proofs of the keys that are written with from now on. Inside a transaction: of two processes that begin at
  *  once with different keys, one is refused and leaves nothing. */
 export async function keepKeys(db: Connection, keys: Keys, now: number): Promise<void> {
+  if (keys.lookup.length > lookupKeysMax)
+    throw new OperatorError('A gateway takes one lookup key, or two while it is changed: the new one first.')
   await lockProofs(db)
   const known = await readProofs(db)
   compareKeys(known, keys)

@@ -45,12 +45,14 @@ export type TestGateway = {
   readonly logged: readonly string[]
   readonly wire?: Wire
   post(path: string, fields: Fields, headers?: Record<string, string>): Promise<Reply>
-  get(path: string, query?: Fields, headers?: Record<string, string>): Promise<Reply>
+  get(path: string, query?: Fields, headers?: Record<string, string>, baseUrl?: string): Promise<Reply>
   /** A payment on the strict channel with a good card. */
   pay(fields?: Fields): Promise<Reply>
   /** A capture, refund or reversal on the strict channel. */
   refer(id: string, fields: Fields, headers?: Record<string, string>): Promise<Reply>
   advance(by: string): Promise<Reply>
+  /** A second gateway on the same database. */
+  beside(): Promise<{ readonly baseUrl: string; stop(): Promise<void> }>
   /** Stops this process's gateway and starts another on the same database. */
   restart(): Promise<void>
   stop(): Promise<void>
@@ -112,8 +114,8 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
         },
         body: new URLSearchParams(fields).toString(),
       }),
-    get: (path, query = {}, headers = {}) =>
-      exchange(`${test.baseUrl}${path}?${new URLSearchParams(query)}`, {
+    get: (path, query = {}, headers = {}, baseUrl = test.baseUrl) =>
+      exchange(`${baseUrl}${path}?${new URLSearchParams(query)}`, {
         headers: { Authorization: `Bearer ${sandbox.accessToken}`, ...headers },
       }),
     pay: (fields = {}) =>
@@ -127,6 +129,10 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
       }),
     refer: (id, fields, headers) => test.post(`/v1/payments/${id}`, { entityId: sandbox.entityId, ...fields }, headers),
     advance: by => test.post('/sandbox/clock', { entityId: sandbox.entityId, advance: by }),
+    async beside() {
+      const other = await start()
+      return { baseUrl: `http://127.0.0.1:${other.port}`, stop: other.stop }
+    },
     async restart() {
       await running.stop()
       running = await start()

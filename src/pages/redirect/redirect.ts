@@ -160,12 +160,7 @@ export function redirectPages(
         ...(cancelled && { cancelled: true }),
       })
       const forged = (payment: Answered, why: string) => {
-        audit(
-          'forgedReturn',
-          request,
-          { paymentId: payment.id, names: [...values.keys()].slice(0, 20), why },
-          'a return was refused',
-        )
+        audit('forgedReturn', request, { paymentId: payment.id, why }, 'a return was refused')
         return render(400, views.refusedPage(about(request, found, payment), 'forged'))
       }
       if (request.method === 'POST') {

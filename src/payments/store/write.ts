@@ -66,6 +66,7 @@ const paymentColumns = [
   'bytea',
   'bytea',
   'bytea',
+  'uuid',
 ]
 
 function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
@@ -105,13 +106,14 @@ function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
     key?.fingerprint ?? null,
     key?.older?.hash ?? null,
     key?.older?.fingerprint ?? null,
+    payment.tokenId ?? null,
   ]
 }
 
 const insertPayments = perSize(
   size => `
   with given (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector, merchant_transaction_id,
-              received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint, older_hash, older_fingerprint) as (values ${valuesList(paymentColumns, size)}),
+              received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint, older_hash, older_fingerprint, token_id) as (values ${valuesList(paymentColumns, size)}),
   claimed as (
     insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
     select given.merchant_id, claim.hash, claim.fingerprint, given.id, given.recorded_at
@@ -125,9 +127,9 @@ const insertPayments = perSize(
      where coalesce(mine.rows, 0) = (given.key_hash is not null)::int + (given.older_hash is not null)::int),
   stored as (
     insert into payments (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
-                          merchant_transaction_id, received_at, recorded_at, record)
+                          merchant_transaction_id, received_at, recorded_at, record, token_id)
     select merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
-           merchant_transaction_id, received_at, recorded_at, record
+           merchant_transaction_id, received_at, recorded_at, record, token_id
       from given where id in (select id from owned)
     on conflict do nothing returning id),
   sealed as (
