@@ -242,6 +242,15 @@ create table key_checks (
   constraint key_checks_pkey PRIMARY KEY (name)
 );
 
+create table late_approvals (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  reply text not null,
+  heard_at timestamp with time zone not null,
+  acknowledged_at timestamp with time zone,
+  constraint late_approvals_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
 create table log_in_failures (
   minute timestamp with time zone not null,
   kind text not null,
@@ -283,6 +292,13 @@ create table payments (
 CREATE INDEX payments_by_root ON payments USING btree (merchant_id, root_id) WHERE (root_id IS NOT NULL);
 CREATE INDEX payments_by_time ON payments USING btree (merchant_id, received_at);
 CREATE INDEX payments_by_transaction ON payments USING btree (merchant_id, merchant_transaction_id) WHERE (merchant_transaction_id IS NOT NULL);
+
+create table pending_answers (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  sealed bytea not null,
+  constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
+);
 
 create table redirects (
   merchant_id uuid not null,

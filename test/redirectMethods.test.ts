@@ -89,6 +89,11 @@ describe('what the wallet is sent', () => {
     assert.equal(followUp(operation({}, { type: 'RV', reference })).method, 'DoVoid')
     assert.equal(followUp(operation({}, { type: 'RV', reference: { ...reference, type: 'DB' } })).pairs.REFUNDTYPE, 'Full')
   })
+  it('takes a capture back under the capture’s transaction, and never under the message id of the capture itself', () => {
+    const reference = { paymentId: 'p', type: 'CP' as const, amount: 9200, receivedAt: 0, kept: { TRANSACTIONID: 'CAP' } }
+    const { method, pairs } = followUp(operation({}, { type: 'RV', recovering: true, reference }))
+    assert.deepEqual([method, pairs.TRANSACTIONID, pairs.MSGSUBID], ['RefundTransaction', 'CAP', `${operation({}).paymentId}-RV`])
+  })
 })
 
 describe('how the wallet’s answers are read', () => {
@@ -102,19 +107,49 @@ describe('how the wallet’s answers are read', () => {
   const details = 'ACK=Success&PAYERID=B1&EMAIL=jane@buyer.example&FIRSTNAME=Jane'
   const asked: string[] = []
   /** The connector with an other side that gives these answers one after the other. */
-  const play = async (...answers: readonly (string | Error)[]) => {
+  const answering = (answers: readonly (string | Error)[]) => {
     const left = [...answers]
     asked.length = 0
     const transport: Transport = async ({ body }) => {
-      asked.push(new URLSearchParams(body).get('METHOD')!)
+      asked.push(readPairs(body!).METHOD!)
       const next = left.shift()!
       if (typeof next !== 'string') throw next
       return { status: 200, body: next }
     }
-    const connector = wallet('external', () => settings, transport)
-    const data = { token: 'EC-1' }
-    return connector.resume!(operation({}), { step: 'wallet', data, event: { payerId: 'B1' } }, new AbortController().signal)
+    return wallet('external', () => settings, transport)
   }
+  const data = { token: 'EC-1' }
+  const forever = new AbortController().signal
+  const play = async (...answers: readonly (string | Error)[]) =>
+    answering(answers).resume!(operation({}), { step: 'wallet', data, event: { payerId: 'B1' } }, forever)
+  const recover = (...answers: readonly (string | Error)[]) =>
+    answering(answers).perform(operation({}, { attempt: 2, continued: data }), forever)
+  const takeBack = (reference: Partial<NonNullable<Operation['reference']>>, ...answers: readonly string[]) => {
+    const whole = { paymentId: 'p', type: 'DB' as const, amount: 9200, receivedAt: 0, kept: {}, ...reference }
+    return answering(answers).perform(operation({}, { type: 'RV', recovering: true, reference: whole }), forever)
+  }
+  const failure = (code: string) => `ACK=Failure&L_ERRORCODE0=${code}`
+  it('a reading that fails is no decline: the money may have moved', async () => {
+    for (const code of ['10001', '10002', '10007', '10411', '81100'])
+      assert.equal((await recover(failure(code))).kind, 'unknown', code)
+    assert.equal((await play(failure('10001'))).kind, 'unknown')
+    assert.equal((await play(details, failure('10001'))).kind, 'unknown')
+    const paid = await recover(details, done)
+    assert.ok(paid.kind === 'answer' && paid.result === 'succeeded')
+  })
+  it('an approval without a transaction is none', async () =>
+    assert.equal((await play(details, done.replace('TRANSACTIONID=T1', 'TRANSACTIONID='))).kind, 'unknown'))
+  it('nothing is called taken back without a message, and a refund is never refunded', async () => {
+    for (const reference of [{}, { type: 'RF' as const, kept: { TRANSACTIONID: 'R1' } }]) {
+      assert.equal((await takeBack(reference)).kind, 'unknown')
+      assert.deepEqual(asked, [])
+    }
+    const voided = await takeBack({ type: 'PA', kept: { TRANSACTIONID: 'T1' } }, 'ACK=Success')
+    assert.ok(voided.kind === 'answer' && voided.result === 'succeeded')
+    assert.deepEqual(asked, ['DoVoid'])
+    assert.equal((await takeBack({ kept: { TRANSACTIONID: 'T1' } }, failure('10009'))).kind, 'unknown')
+    assert.deepEqual(asked, ['RefundTransaction'])
+  })
   it('10415 after a lost answer: done, under the transaction that the wallet names', async () => {
     const again = `${details}&PAYMENTREQUEST_0_TRANSACTIONID=T1&PAYMENTREQUEST_0_AMT=92.00&PAYMENTREQUEST_0_CURRENCYCODE=EUR`
     const reply = await play(details, 'ACK=Failure&L_ERRORCODE0=10415', again)
@@ -168,6 +203,16 @@ describe('the files of redirect methods and partners', () => {
       [{ internal: { start: 'ftp://x', status: 'https://x' } }, 'internal'],
       [{ answer: { status: 's' } }, 'answer'],
       [{ colour: 'red' }, 'colour'],
+      [{ types: ['PA', 'DB'] }, 'types'],
+      [{ fields: { total: '{amont}' } }, 'unknown placeholder {amont} in fields.total'],
+      [{ fields: { card: '{card.number}' } }, '{card.number} in fields.card'],
+      [{ fields: { bill: '{merchantInvoiceId}' } }, '{merchantInvoiceId} in fields.bill'],
+      [{ live: { start: 'https://b.example/{simulator}', status: 'https://b.example/' } }, '{simulator} in live.start'],
+      [{ live: { start: 'https://b.example/', status: 'https://b.example/{id}' } }, '{id} in live.status'],
+      [
+        { live: { start: 'https://b.example/', status: 'https://b.example/', refund: 'https://b.example/{x}' } },
+        '{x} in live.refund',
+      ],
     ] as const)
       assert.throws(
         () => readRedirectMethods(changed(change), 'file'),
@@ -209,7 +254,7 @@ describe('a redirect method that is only configured', () => {
     const asked: { url: string; key: string | undefined; body: string }[] = []
     let [said, sum, cur] = ['WAITING', '92.00', 'EUR']
     const bank = http.createServer((incoming, outgoing) => {
-      const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper` }
+      const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper/中` }
       text(incoming)
         .then(body => {
           asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
@@ -222,7 +267,6 @@ describe('a redirect method that is only configured', () => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-methods-'))
     const path = join(folder, 'methods.json')
     const method = {
-      types: ['PA', 'DB'],
       needs: ['shopperResultUrl', 'virtualAccount.accountId'],
       external: { start: `${base}/begin`, status: `${base}/look/{transactionId}`, headers: { 'X-Api-Key': 'k1' } },
       fields: {
@@ -230,7 +274,7 @@ describe('a redirect method that is only configured', () => {
         return: '{back}',
         hook: '{notice}',
         who: '{virtualAccount.accountId}',
-        invoice: '{merchantInvoiceId}',
+        item: '{cart.items[0].name}',
       },
       answer: { transactionId: 'ref', redirect: 'go', status: 'state', amount: 'sum', currency: 'cur' },
       statuses: { PAID: '000.000.000', WAITING: '000.200.000', NO: '800.100.100' },
@@ -274,7 +318,7 @@ describe('a redirect method that is only configured', () => {
       assert.match(asked[0]!.body, /total=92\.00.*who=jane/)
       assert.doesNotMatch(asked[0]!.body, /invoice/)
       const shopper = makeShopper()
-      assert.equal((await shopper.open(body.redirect.url)).location, `${base}/shopper`)
+      assert.equal((await shopper.open(body.redirect.url)).location, `${base}/shopper/%E4%B8%AD`)
       const back = body.redirect.url.replace('/r/', '/r/return/')
       // Not decided yet: the shopper goes to the shop, the payment stays open.
       assert.match((await shopper.open(back)).location!, /^https:\/\/shop\.example\/\?id=/)
@@ -297,7 +341,12 @@ describe('a redirect method that is only configured', () => {
       }
       // In the sandbox's own mode nobody answers for it.
       const internal = await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane', testMode: 'INTERNAL' })
-      assert.deepEqual([internal.status, internal.body.result.code], [400, '900.100.600'])
+      assert.deepEqual([internal.status, internal.body.result.code], [400, '600.200.201'])
+      // It can take no preauthorization: nothing could capture it or give it back.
+      for (const paymentType of ['PA', 'PA.CP']) {
+        const refused = await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane', paymentType })
+        assert.equal(refused.body.result.code, '600.200.310')
+      }
     } finally {
       await gateway.stop()
       bank.close()
@@ -315,6 +364,8 @@ describe('small parts', () => {
     assert.equal(of('https://shop.example/a?'), `https://shop.example/a?${tail}`)
     assert.equal(of('https://shop.example/a?b=c#d?e'), `https://shop.example/a?b=c&${tail}#d?e`)
     assert.equal(of('https://shop.example/ü'), `https://shop.example/%C3%BC?${tail}`)
+    assert.equal(of('https://shop.example/#中'), `https://shop.example/?${tail}#%E4%B8%AD`)
+    assert.equal(of('myapp://back/ü#中'), `myapp://back/%C3%BC?${tail}#%E4%B8%AD`)
   })
   it('a merchant’s tail leads back to it, and nothing else does', () => {
     for (const id of [sandbox.merchantId, '0'.repeat(32), 'f'.repeat(32), `${'0'.repeat(31)}1`])

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { OperatorError } from '../src/errors.ts'
+import { channelSettings, readSettings } from '../src/merchants/settings.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -10,12 +12,16 @@ const channels = {
   strictest: '5a11d0000000000000000000000000c4',
   off: '5a11d0000000000000000000000000c5',
   live: '5a11d0000000000000000000000000c6',
+  enrols: '5a11d0000000000000000000000000c7',
+  app: '5a11d0000000000000000000000000c8',
 }
 const settings = {
   always: { threeDSecure: 'always' },
   strictest: { threeDSecure: 'always', withoutAuthentication: 'refuse' },
   off: { threeDSecure: 'off' },
   live: { mode: 'live' },
+  enrols: { simulatorEnrols: true },
+  app: { mode: 'live', appSchemes: ['com.example.shop'] },
 }
 
 let gateway: TestGateway
@@ -118,6 +124,94 @@ describe('the channel decides', () => {
     const wished = (flow: string) => ({ 'customParameters[3DS2_enrolled]': 'true', 'customParameters[3DS2_flow]': flow })
     assert.equal(await finish(await pay('always', '4200000000000000', wished('fraud')), 'always', 'approve'), '100.390.118')
     assert.equal(await finish(await pay('always', '4200000000000000', wished('inform')), 'always', 'approve'), '000.100.110')
+  })
+})
+
+describe('a channel that enrols the cards of the simulator', () => {
+  it('does as the request says, where it says something', async () => {
+    const off = await pay('enrols', '4200000000000000', { 'customParameters[3DS2_enrolled]': 'false' })
+    assert.deepEqual([off.result.code, off.threeDSecure], ['000.100.110', undefined])
+  })
+  it('has every card authenticated without a word in the request', async () => {
+    const started = await pay('enrols', '4200000000000000')
+    await finish(started, 'enrols', 'approve')
+    const { body } = await gateway.get(`/v1/payments/${started.id}`, { entityId: channels.enrols })
+    assert.deepEqual([body.threeDSecure.eci, body.threeDSecure.authenticationStatus], ['05', 'Y'])
+  })
+})
+
+describe('testMode=EXTERNAL', () => {
+  it('obeys 3DS2_enrolled like INTERNAL: asked for, an authentication is tried, and not otherwise', async () => {
+    const asked = { testMode: 'EXTERNAL', 'customParameters[3DS2_enrolled]': 'true' }
+    const tried = await pay('always', '4200000000000018', asked)
+    assert.equal(tried.threeDSecure.errorCode, '405', JSON.stringify(tried))
+    const spared = await pay('always', '4200000000000018', { ...asked, 'customParameters[3DS2_enrolled]': 'false' })
+    assert.deepEqual([spared.result.code, spared.threeDSecure], ['000.100.112', undefined])
+  })
+})
+
+describe('the way back', () => {
+  it('leads into an app where the channel lists its scheme, and nowhere else', async () => {
+    const asked = { testMode: 'INTERNAL', 'customParameters[3DS2_enrolled]': 'true' }
+    const back = (shopperResultUrl: string) => pay('app', '4200000000000018', { ...asked, shopperResultUrl })
+    const started = await back('com.example.shop://paid/中?order=7#there')
+    const seen = await makeShopper().walk(`${started.redirect.url}?auto=approve`, gateway.baseUrl)
+    const tail = `id=${started.id}&resourcePath=%2Fv1%2Fpayments%2F${started.id}`
+    assert.deepEqual([seen.status, seen.location], [303, `com.example.shop://paid/%E4%B8%AD?order=7&${tail}#there`])
+    assert.match((await makeShopper().open(started.redirect.url)).location!, /^com\.example\.shop:/)
+    assert.equal((await back('https://shop.example/')).result.code, '000.200.000')
+    for (const url of ['com.example.other://paid', 'http://shop.example/', 'javascript://%0aalert(1)', 'data://text/html,x']) {
+      const { result } = await back(url)
+      assert.deepEqual([result.code, result.parameterErrors[0].name], ['200.300.404', 'shopperResultUrl'], url)
+    }
+  })
+  it('the pages let forms through to the app', async () => {
+    const started = await pay('app', '4200000000000018', {
+      testMode: 'INTERNAL',
+      'customParameters[3DS2_enrolled]': 'true',
+      shopperResultUrl: 'com.example.shop://paid',
+    })
+    const { headers } = await makeShopper().open(started.redirect.url)
+    assert.match(headers.get('content-security-policy')!, /form-action [^;]*com\.example\.shop:/)
+  })
+  it('what browsers run or fetch themselves is no app, and can be listed nowhere', () => {
+    for (const scheme of ['javascript', 'data', 'vbscript', 'blob', 'file', 'about', 'http', 'https', 'JAVASCRIPT', 'a b', ''])
+      assert.throws(() => readSettings(channelSettings, { appSchemes: [scheme] }, 'channel'), OperatorError, scheme)
+    assert.ok(readSettings(channelSettings, { appSchemes: ['myapp', 'com.example.shop'] }, 'channel'))
+  })
+})
+
+describe('an amount that its currency cannot express', () => {
+  const yen = { amount: '12.34', currency: 'JPY' }
+  const refused = (body: Body, name = 'amount') =>
+    assert.deepEqual([body.result.code, body.result.parameterErrors?.[0].name], ['100.550.303', name], JSON.stringify(body))
+  it('is refused on every way out, and nothing is rounded', async () => {
+    const card = '4200000000000000'
+    refused(await pay('off', card, yen))
+    refused(await pay('off', card, { ...yen, paymentType: 'PA' }))
+    refused(await pay('off', card, { ...yen, paymentType: 'CD' }))
+    refused(await pay('off', card, { ...yen, testMode: 'EXTERNAL' }))
+    refused(await pay('always', card, yen))
+    refused(await pay('off', card, { ...yen, paymentBrand: 'PAYPAL' }))
+    refused(await pay('off', card, { amount: '12.34', currency: 'HUF', paymentBrand: 'PAYPAL' }))
+    assert.equal((await pay('off', card, { amount: '12.34', currency: 'HUF' })).result.code, '000.100.110')
+  })
+  it('nor asked of the shopper', async () => {
+    const card = '4200000000000018'
+    refused(await pay('always', card, { amount: '12', currency: 'JPY', 'risk.amount': '12.34' }), 'risk.amount')
+    refused(await pay('always', card, { 'threeDSecure.amount': '12.34', 'threeDSecure.currency': 'JPY' }), 'threeDSecure.amount')
+    const alone = { entityId: channels.always, ...visa, ...yen, shopperResultUrl: 'https://shop.example/' }
+    refused((await gateway.post('/v1/threeDSecure', alone)).body)
+  })
+  it('nor captured or refunded', async () => {
+    const pa = await pay('off', '4200000000000000', { amount: '100', currency: 'JPY', paymentType: 'PA' })
+    const refer = async (paymentType: string, amount: string) =>
+      (await gateway.post(`/v1/payments/${pa.id}`, { entityId: channels.off, paymentType, amount, currency: 'JPY' })).body.result
+        .code
+    assert.equal(await refer('CP', '92.50'), '100.550.303')
+    assert.equal(await refer('CP', '92'), '000.100.110')
+    assert.equal(await refer('RF', '0.50'), '100.550.303')
+    assert.equal(await refer('RF', '92.00'), '000.100.110')
   })
 })
 

@@ -2,10 +2,13 @@
 // wallet and at the bank, forged and repeated returns, races and the ends of time.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { type ResultName, results } from '../src/contract/results/results.ts'
+import { decrypt } from '../src/events/cipher.ts'
+import { decode } from './support/entities.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { makeShopper, type Seen, type Shopper } from './support/shopper.ts'
 
@@ -66,6 +69,48 @@ describe('the pending answer', () => {
     const body = await begin(secure('4200000000000018'))
     assert.match(body.redirect.url, new RegExp(`^${gateway.baseUrl}/r/[A-Za-z0-9_-]{22}\\.[0-9a-z]{1,25}$`))
     assert.deepEqual(body.redirect.parameters, [])
+  })
+  it('stays readable as it was given while the shopper is away, and a twin gets its very bytes', async () => {
+    const fields = {
+      entityId: sandbox.entityId,
+      paymentType: 'DB',
+      amount: '92.00',
+      currency: 'EUR',
+      shopperResultUrl: shop,
+      ...paypal(),
+    }
+    const key = { 'Idempotency-Key': 'away' }
+    const { body: started, text } = await gateway.post('/v1/payments', fields, key)
+    assert.ok(started.redirect.url && started.resultDetails.CORRELATIONID)
+    const asGiven = ({ timestamp: _now, ...rest }: Body) => rest
+    assert.deepEqual(asGiven(await read(started.id)), asGiven(started))
+    for (const path of [`/v1/query/${started.id}`, `/v3/query/${started.id}`]) {
+      const { body } = await gateway.get(path, { entityId: sandbox.entityId })
+      const [found] = (body.payments ?? body.records ?? [body]) as Body[]
+      assert.deepEqual(found.redirect, started.redirect, path)
+    }
+    const shopper = makeShopper()
+    const seen = await shopper.walk(started.redirect.url, gateway.baseUrl)
+    await shopper.press(seen, 'agree', gateway.baseUrl, { buyer: 'insufficient' }) // sent back: another step of the same payment
+    assert.equal((await gateway.post('/v1/payments', fields, key)).text, text)
+    is(await finish(started, 'cancel'), 'cancelledByShopper')
+  })
+  it('is what the notification of the pending state says, word for word', async () => {
+    const listen = async (after: string) =>
+      (await gateway.post('/sandbox/notifications', { entityId: sandbox.entityId, name: 'word-for-word', after })).body
+    await listen('0')
+    const started = await begin(paypal())
+    const told = await eventually(async () => {
+      const { secret, notifications } = await listen('0')
+      for (const { headers, body } of notifications) {
+        const sealed = { iv: headers['X-Initialization-Vector'], tag: headers['X-Authentication-Tag'], body }
+        const { payload } = JSON.parse(decrypt(Buffer.from(secret, 'hex'), sealed)!)
+        if (payload.id === started.id) return payload
+      }
+      return undefined
+    }, 'the pending payment is announced')
+    const { presentationAmount: _amount, presentationCurrency: _currency, ...payload } = told
+    assert.deepEqual(payload, started)
   })
 })
 
@@ -253,6 +298,13 @@ describe('the policy', () => {
     assert.deepEqual(body.result.parameterErrors, [
       { name: 'shopperResultUrl', message: 'is required where the shopper is sent away' },
     ])
+  })
+  it('waits for a payment without authentication no longer than the other side may take', async () => {
+    const { status, body } = await gateway.pay({ 'customParameters[simulateDelay]': '15000' })
+    assert.deepEqual([status, body.result.code], [200, '000.200.000'])
+    // Recovery does not wait again: its reversal is answered at once.
+    await gateway.advance('1m')
+    assert.equal((await read(body.id)).result.code, '900.100.301')
   })
   it('leaves merchant-initiated payments alone', async () => {
     const { body } = await gateway.pay(
@@ -450,7 +502,7 @@ describe('the online transfer', () => {
     const started = await begin(sofort())
     const pending = await finish(started, 'later')
     assert.equal(pending.result.code, '000.200.000')
-    assert.equal(pending.redirect, undefined)
+    assert.deepEqual(pending.redirect, started.redirect)
     await eventually(async () => (await read(started.id)).result.code === '000.100.110', 'the notice comes')
   })
   it('is paid though the shopper never returns', async () => {
@@ -616,6 +668,34 @@ describe('who comes back wrongly', () => {
       assert.equal(seen.status, 404)
       assert.match(seen.headers.get('content-type')!, /^text\/html/)
     }
+  })
+  it('says nothing about money that it cannot know, and leads back to the shop where it is known', async () => {
+    const paid = await begin(paypal())
+    is(await finish(paid, 'approve'), 'succeededInTestMode')
+    const open = await begin(paypal())
+    for (const language of ['en', 'de', 'fr', 'es', 'pt', 'ar']) {
+      const texts = JSON.parse(readFileSync(new URL(`../src/pages/redirect/languages/${language}.json`, import.meta.url), 'utf8'))
+      const shopper = makeShopper(language)
+      const mistyped = await shopper.open(paid.redirect.url.replace(/.$/, (last: string) => (last === '0' ? '1' : '0')))
+      await shopper.open(open.redirect.url)
+      const forged = await shopper.open(`${gateway.baseUrl}/r/return/${tokenOf(open)}?token=EC-00000000000000000`)
+      const stranger = await makeShopper(language).open(`${gateway.baseUrl}/r/return/${tokenOf(open)}`)
+      assert.deepEqual([mistyped.status, forged.status, stranger.status], [404, 400, 403])
+      const back = `${shop}&id=${open.id}&resourcePath=%2Fv1%2Fpayments%2F${open.id}`
+      for (const seen of [forged, stranger]) {
+        const [, href, text] = /<a class="button[^"]*" href="([^"]*)">([^<]*)<\/a>\s*<\/main>/.exec(seen.text)!
+        assert.deepEqual([decode(href!), text], [back, texts.shopButton], language)
+      }
+      for (const seen of [mistyped, forged, stranger])
+        assert.doesNotMatch(seen.text, /charged|belastet|débit|cobrad|يُخصم|خُصم/i, seen.text)
+    }
+  })
+  it('an address beyond ASCII is written whole, and ends nothing', async () => {
+    const far = 'https://shop.example/ü?a=é#中'
+    const { body } = await gateway.pay({ shopperResultUrl: far, ...paypal() })
+    const seen = await makeShopper().walk(`${body.redirect.url}?auto=cancel`, gateway.baseUrl)
+    const tail = `id=${body.id}&resourcePath=%2Fv1%2Fpayments%2F${body.id}`
+    assert.deepEqual([seen.status, seen.location], [303, `https://shop.example/%C3%BC?a=%C3%A9&${tail}#%E4%B8%AD`])
   })
   it('nothing in a request changes where the shopper ends', async () => {
     const started = await begin(paypal())

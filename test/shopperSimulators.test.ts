@@ -1,11 +1,12 @@
 // The other side on its own: the wallet's endpoint as a client without our code would meet it, and an issuer that takes nothing for granted.
 
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { encodeMessage, wrongFields } from '../src/connectors/threeDSecure/messages.ts'
 import { type Asked, readerOf, type Told, type World } from '../src/simulators/exchange.ts'
 import { issuer } from '../src/simulators/threeDSecure/issuer.ts'
 import { simulatorCredentials, walletSimulator } from '../src/simulators/wallet/wallet.ts'
+import { type TestGateway, testGateway } from './support/gateway.ts'
 
 let time = 0
 let drawn = 0
@@ -57,12 +58,60 @@ async function agreed(buyer = 'verified') {
   return { TOKEN: TOKEN!, PAYERID: new URL(headers.Location!).searchParams.get('PayerID')! }
 }
 
+describe('the door of the bank', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+  const transfer = (more: Record<string, string>) => {
+    const ours = `${gateway.baseUrl}/r/return/a.b`
+    const fields = { reference: 'r', amount: '92.00', currency: 'EUR', success_url: ours, abort_url: ours, ...more }
+    return fetch(`${gateway.baseUrl}/simulators/bank/transfers`, { method: 'POST', body: new URLSearchParams(fields) })
+  }
+  it('sends shoppers and notices only to addresses of the gateway, and outlives what is none', async () => {
+    for (const more of [
+      { notification_url: 'nonsense' },
+      { notification_url: 'https://evil.example/' },
+      { success_url: 'https://evil.example/' },
+      { success_url: 'javascript:alert(1)' },
+      { abort_url: '//evil.example' },
+      { amount: '1' },
+      { currency: 'euro' },
+    ]) {
+      const response = await transfer(more)
+      assert.equal(response.status, 400, JSON.stringify(more))
+      assert.match(((await response.json()) as { reason: string }).reason, new RegExp(Object.keys(more)[0]!))
+    }
+    const split = await transfer({ success_url: `${gateway.baseUrl}/r/return/a.b\r\nX-Injected: 1` })
+    const { payment_url } = (await split.json()) as { payment_url: string }
+    const gone = await fetch(`${payment_url}&auto=approve`, { redirect: 'manual' })
+    assert.equal(gone.headers.get('x-injected'), null)
+    assert.ok(gone.headers.get('location')!.startsWith(`${gateway.baseUrl}/r/return/`))
+    assert.equal((await transfer({ notification_url: `${gateway.baseUrl}/r/notice/a.b` })).status, 201)
+    assert.equal((await gateway.pay()).status, 200)
+  })
+  it('makes a refund that is asked for twice once', async () => {
+    const { transaction_id: id, payment_url } = (await (await transfer({})).json()) as Record<string, string>
+    await fetch(`${payment_url}&auto=approve`, { redirect: 'manual' })
+    const refund = async (reference: string) => {
+      const body = new URLSearchParams({ reference, amount: '60.00', currency: 'EUR' })
+      const response = await fetch(`${gateway.baseUrl}/simulators/bank/transfers/${id}/refunds`, { method: 'POST', body })
+      return (await response.json()) as Record<string, string>
+    }
+    const [first, again, other] = [await refund('one'), await refund('one'), await refund('two')]
+    assert.deepEqual([first.status, again, other.status], ['received', first, 'declined'])
+  })
+})
+
 describe('the wallet', () => {
   it('checks credentials, methods and addresses', async () => {
     for (const wrong of [{ USER: 'x' }, { PWD: 'x' }, { SIGNATURE: '' }])
       assert.equal((await call('SetExpressCheckout', order(), wrong)).L_ERRORCODE0, '10002')
     assert.equal((await call('toString', order())).L_ERRORCODE0, '81002')
-    assert.equal((await call('SetExpressCheckout', order({ RETURNURL: 'nowhere' }))).L_ERRORCODE0, '10471')
+    for (const elsewhere of ['nowhere', 'https://evil.example/', 'javascript:alert(1)'])
+      for (const name of ['RETURNURL', 'CANCELURL'])
+        assert.equal((await call('SetExpressCheckout', order({ [name]: elsewhere }))).L_ERRORCODE0, '10471')
   })
   it('wants sums that add up, to the hundredth', async () => {
     const cart = (item: string, total: string) =>

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import type { Operation } from '../src/connectors/connector.ts'
 import { authenticationAlone } from '../src/connectors/threeDSecure/alone.ts'
 import { withThreeDSecure } from '../src/connectors/threeDSecure/authenticate.ts'
-import { browserGiven, buildAReq, buildCReq, challengeInd, methodData, minorUnits } from '../src/connectors/threeDSecure/build.ts'
+import { browserGiven, buildAReq, buildCReq, challengeInd, methodData } from '../src/connectors/threeDSecure/build.ts'
 import type { Directory } from '../src/connectors/threeDSecure/directory.ts'
 import {
   decodeMessage,
@@ -189,20 +189,19 @@ describe('the authentication request', () => {
     assert.doesNotMatch(text, /never-onward|"123"/)
     assert.equal(message.messageExtension, undefined)
   })
-  it('names threeDSecure.amount, else risk.amount, else the amount, in the currency’s own unit', () => {
-    const amountWith = (more: readonly [string, string][]) => areq({ fields: new Map([...fields, ...more]) }).purchaseAmount
-    assert.equal(amountWith([['risk.amount', '10.00']]), '1000')
-    assert.equal(
-      amountWith([
-        ['risk.amount', '10.00'],
-        ['threeDSecure.amount', '11'],
-      ]),
-      '1100',
-    )
-    assert.equal(minorUnits(9200, 0), '92')
-    assert.equal(minorUnits(9200, 2), '9200')
-    assert.equal(minorUnits(9200, 3), '92000')
-    assert.equal(minorUnits(9200, 4), '920000')
+  it('names risk.amount, else threeDSecure.amount, else the amount, in the currency’s own unit', () => {
+    const amountWith = (more: Record<string, string>, currency = 'EUR', amount = 9200) =>
+      areq({ amount, currency, fields: new Map([...fields, ...Object.entries(more)]) }).purchaseAmount
+    assert.equal(amountWith({}), '9200')
+    assert.equal(amountWith({ 'threeDSecure.amount': '11' }), '1100')
+    assert.equal(amountWith({ 'risk.amount': '10.00' }), '1000')
+    assert.equal(amountWith({ 'risk.amount': '10.00', 'threeDSecure.amount': '11' }), '1000')
+    assert.equal(amountWith({}, 'JPY'), '92')
+    assert.equal(amountWith({}, 'KWD'), '92000')
+    assert.equal(amountWith({ 'threeDSecure.currency': 'JPY' }), '92')
+  })
+  it('never rounds: an amount that its currency cannot express does not leave', () => {
+    assert.throws(() => areq({ amount: 9250, currency: 'JPY' }), /amountFinerThanCurrency/)
   })
   it('asks for a challenge as the merchant, the exemption or a new agreement wants', () => {
     const indicator = (...pairs: readonly [string, string][]) => challengeInd(new Map(pairs))
@@ -291,6 +290,24 @@ describe('without a directory server', () => {
         reply.structures?.threeDSecure?.errorCode === '405' &&
         reply.structures.threeDSecure.eci === undefined,
     )
+  })
+})
+
+describe('how long an answer is waited for', () => {
+  const inner = authenticationAlone('external')
+  const connector = withThreeDSecure(inner, undefined)
+  const { addresses: _none, ...direct } = operation()
+  it('as long as the connector inside declares, and longer only where an authentication goes before', () => {
+    assert.equal(connector.answerWithinSeconds, inner.answerWithinSeconds)
+    for (const [one, step, seconds] of [
+      [direct, undefined, 0],
+      [operation({ recovering: true }), undefined, 0],
+      [operation({ attempt: 2 }), undefined, 0],
+      [operation(), undefined, 12],
+      [operation(), 'browser', 12],
+      [operation(), 'challenge', 0],
+    ] as const)
+      assert.equal(connector.secondsBefore!(one, step), seconds)
   })
 })
 

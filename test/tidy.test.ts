@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { generated, stale } from '../scripts/generate/generated.ts'
 import { schemaText } from '../scripts/generate/schema.ts'
+import { mayImport } from '../scripts/rooms.ts'
 import { refusalNames } from '../src/contract/results/results.ts'
 import { makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 
@@ -27,34 +28,6 @@ const sourcesIn = (folder: string, ends = /\.(ts|mjs)$/): Source[] =>
 
 const sources = sourcesIn('src')
 const everything = [...sources, ...sourcesIn('test'), ...sourcesIn('scripts')]
-
-// Who may import whom. A folder of src, or a file that stands alone in it; what only names a type counts too.
-const mayImport: Readonly<Record<string, string>> = {
-  contract: '',
-  clock: '',
-  errors: '',
-  log: 'clock contract gateway',
-  database: 'errors',
-  vault: 'clock database errors',
-  audit: 'clock database vault',
-  config: 'contract log vault events connectors errors',
-  metrics: 'events gateway',
-  merchants: 'audit clock contract database vault errors',
-  connectors: 'clock contract merchants errors', // of clock types only
-  simulators: 'contract merchants connectors pages', // of pages the frame and the languages
-  gateway: 'audit clock contract connectors database merchants payments risk vault events metrics', // types only
-  due: 'audit clock contract database merchants gateway',
-  risk: 'contract database merchants vault gateway errors',
-  terminals: 'clock connectors database',
-  events: 'audit clock contract database merchants vault gateway due payments log',
-  payments: 'audit clock contract database merchants vault gateway due connectors events risk',
-  pages: 'clock contract merchants vault gateway connectors payments http', // of http types only
-  http: 'audit clock connectors contract database merchants vault gateway due events payments pages',
-  start:
-    'audit clock config contract database merchants vault gateway due connectors events payments risk terminals simulators http log metrics errors',
-  cli: 'audit clock config connectors contract database merchants vault gateway due payments events simulators start errors',
-  main: 'clock config database errors gateway log start',
-}
 
 // Where SQL may stand: the stores, the runner of migrations and what opens the database.
 const sqlPlaces = /\/store(\.ts$|\/)|^src\/(database|due|start)\//
@@ -85,7 +58,7 @@ describe('imports', () => {
   for (const source of sources) {
     const from = place(source.path)
     test(source.path, () => {
-      assert.ok(from in mayImport, `who may ${from} import? Write its row in this test.`)
+      assert.ok(from in mayImport, `who may ${from} import? Write its row in scripts/rooms.ts.`)
       const allowed = new Set([from, ...mayImport[from]!.split(' ')])
       for (const to of importsOf(source)) {
         assert.ok(to.startsWith('src/'), `${to} is no part of the product`)

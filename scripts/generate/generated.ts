@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { openApi } from '../../src/contract/openapi.ts'
+import { architecturePage } from '../rooms.ts'
 import { parametersPage } from './parameters.ts'
 import { resultCodesPage } from './resultCodes.ts'
 import { schemaText } from './schema.ts'
@@ -15,6 +16,7 @@ export const baselinePath = 'test/baseline/openapi.json'
 export async function generated(database: pg.Pool): Promise<ReadonlyMap<string, string>> {
   const openApiText = `${JSON.stringify(openApi(), null, 2)}\n`
   return new Map([
+    ['ARCHITECTURE.md', architecturePage()],
     ['docs/reference/openapi.json', openApiText],
     ['docs/reference/parameters.md', parametersPage()],
     ['docs/reference/result-codes.md', resultCodesPage()],

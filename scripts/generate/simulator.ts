@@ -71,7 +71,7 @@ The acquirer stays silent. The request is answered at once with \`${results.pend
 
     customParameters[simulateAnswer]=none
 
-The acquirer takes three seconds (above ten the request stops waiting and the payment is pending):
+The acquirer takes three seconds. Above ten the request stops waiting: the payment is pending, and recovery settles it as if no answer had come:
 
     customParameters[simulateDelay]=3000
 `

@@ -1,7 +1,6 @@
 // What the commands work with: the database of the gateway that runs (or the one that DATABASE_URL names) and its keys.
 // Several processes may work on one database, so nothing needs to be stopped.
 
-import { lookup } from 'node:dns/promises'
 import { fileURLToPath } from 'node:url'
 import { type Actor, thisProcess } from '../audit/entry.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../clock.ts'
@@ -11,6 +10,7 @@ import { runningEmbedded } from '../database/find.ts'
 import { errorText, OperatorError } from '../errors.ts'
 import type { Egress } from '../events/address.ts'
 import { type Caller, caller } from '../events/call.ts'
+import { resolver } from '../events/resolve.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
@@ -55,7 +55,7 @@ export async function open(): Promise<Opened> {
       clock: systemClock,
       random: systemRandom,
       egress: config.egress,
-      call: caller(config.egress, name => lookup(name, { all: true })),
+      call: caller(config.egress, resolver()),
       async close() {
         await directory.close()
         await database.close()

@@ -1,9 +1,7 @@
 // CARD_BRANDS_FILE: card brands of an installation's own, beside ours or in their place. docs/operating.md describes the file.
 
 import { type CardBrand, type CardBrands, endsOf, makeBrands, otherBrands, standardRows } from '../contract/brands.ts'
-
-/** A file that cannot be: every mistake in a line of its own. */
-export class CardBrandsError extends Error {}
+import { OperatorError } from '../errors.ts'
 
 type Given = Readonly<Record<string, unknown>>
 
@@ -34,10 +32,10 @@ const fields: Readonly<Record<keyof CardBrand, { readonly fits: (value: unknown)
 }
 const defaults = { cvvLength: 3, cvvRequired: true, also: [] }
 
-/** Reads `{"brands": [{name, ranges, lengths, cvvLength, cvvRequired, also}]}`; throws CardBrandsError naming all that is wrong. */
+/** Reads `{"brands": [{name, ranges, lengths, cvvLength, cvvRequired, also}]}`; throws OperatorError naming all that is wrong. */
 export function readCardBrands(text: string, source: string): CardBrands {
   const fail = (...mistakes: string[]): never => {
-    throw new CardBrandsError(mistakes.map(mistake => `${source}: ${mistake}.`).join('\n'))
+    throw new OperatorError(mistakes.map(mistake => `${source}: ${mistake}.`).join('\n'))
   }
   const file = parsed(text, fail)
   const list = isMap(file) && Object.keys(file).join() === 'brands' && Array.isArray(file.brands) ? file.brands : undefined

@@ -181,6 +181,8 @@ export type Connector = {
   readonly name: string
   /** The request waits so long for an answer; then the payment is pending. */
   readonly answerWithinSeconds: number
+  /** So much longer, where something goes before: an authentication. `step`: the one that a resumption goes on from. */
+  secondsBefore?(operation: Operation, step?: string): number
   /** The operations that are implemented, each with its rule for unknown outcomes. */
   readonly operations: Readonly<Partial<Record<OperationType, Settlement>>>
   readonly partialReversal: boolean

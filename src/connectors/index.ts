@@ -32,6 +32,8 @@ export type Method = {
   readonly code: 'VA' | 'OT'
   /** The connector's name without its mode. */
   readonly connector: string
+  /** Absent = every mode that has the connector. */
+  readonly modes?: readonly Mode[]
   readonly types: readonly OperationType[]
   /** Empty = every currency. */
   readonly currencies: readonly string[]
@@ -41,9 +43,10 @@ export type Method = {
 
 export const methodConnector = (
   connectors: Connectors,
-  { connector }: Method,
+  { connector, modes }: Method,
   mode: Mode,
-): Connector | 'processorNotConfigured' => connectors.get(`${connector} ${mode}`) ?? 'processorNotConfigured'
+): Connector | 'processorNotConfigured' =>
+  (modes?.includes(mode) === false ? undefined : connectors.get(`${connector} ${mode}`)) ?? 'processorNotConfigured'
 
 /** The methods of this process by brand, cards apart. */
 export type Methods = ReadonlyMap<string, Method>

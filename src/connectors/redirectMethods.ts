@@ -1,6 +1,8 @@
 // Redirect methods that are defined by configuration alone: a brand, what it needs, where a payment is begun and asked after, and what the other
 // side's words mean. docs/reference/redirects.md describes the file; connectors/redirectMethods.json is the one that comes with the gateway.
 
+import { lookup } from '../contract/parameters/table.ts'
+import { requests } from '../contract/requests.ts'
 import { resultOfCode } from '../contract/results/results.ts'
 import { OperatorError } from '../errors.ts'
 import type { Mode, OperationType } from './connector.ts'
@@ -42,6 +44,8 @@ export function readRedirectMethods(text: string, source: string): RedirectMetho
       if (!fits(name === 'brand' ? brand : row[name])) throw new OperatorError(`${source}: ${brand}.${name} ${rule}.`)
     const unknown = Object.keys(row).filter(name => !(name in rules))
     if (unknown.length > 0) throw new OperatorError(`${source}: ${brand} has no setting ${unknown.join(', ')}.`)
+    const stray = strayWords(row)
+    if (stray.length > 0) throw new OperatorError(`${source}: ${brand} has ${stray.join(', ')}.`)
     const { internal, external, live, ...rest } = row
     const endpoints = { ...(internal ? { internal } : {}), ...(external ? { external } : {}), ...(live ? { live } : {}) }
     return {
@@ -55,6 +59,50 @@ export function readRedirectMethods(text: string, source: string): RedirectMetho
       endpoints,
     } as unknown as RedirectMethod
   })
+}
+
+const findParameter = lookup(requests.payment.groups)
+
+/** Words of the gateway itself that the start form may use; beside them every parameter that stays with a payment. */
+export const startWords: ReadonlySet<string> = new Set([
+  'paymentId',
+  'amount',
+  'currency',
+  'back',
+  'cancel',
+  'notice',
+  'merchantAccount.holder',
+  'merchantAccount.number',
+])
+
+/** Nothing is put where such a word stands: secrets, and merchantInvoiceId, which is never passed onward (decisions, 46). */
+function isStartWord(word: string): boolean {
+  const parameter = findParameter(word)?.parameter
+  const stays = parameter !== undefined && !parameter.secret && (parameter.echo === true || parameter.keep === true)
+  return startWords.has(word) || (stays && word !== 'merchantInvoiceId')
+}
+
+/** The placeholders for which there is no word, each with its place. */
+function strayWords(row: Readonly<Record<string, unknown>>): string[] {
+  const wordsIn = (text: unknown) => [...String(text ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, word]) => word!)
+  const modes = (['internal', 'external', 'live'] as const).flatMap(mode =>
+    row[mode] ? [[mode, row[mode] as Endpoints] as const] : [],
+  )
+  const fields = Object.entries(row.fields as Record<string, string>)
+  const places: (readonly [place: string, text: unknown, fits: (word: string) => boolean])[] = [
+    ...fields.map(([name, template]) => [`fields.${name}`, template, isStartWord] as const),
+    ...modes.flatMap(([mode, { start, status, refund }]) => [
+      [`${mode}.start`, start, (word: string) => word === 'simulators' || isStartWord(word)] as const,
+      ...Object.entries({ status, refund }).map(
+        ([name, text]) => [`${mode}.${name}`, text, (word: string) => word === 'simulators' || word === 'transactionId'] as const,
+      ),
+    ]),
+  ]
+  return places.flatMap(([place, text, fits]) =>
+    wordsIn(text)
+      .filter(word => !fits(word))
+      .map(word => `the unknown placeholder {${word}} in ${place}`),
+  )
 }
 
 type Rule = { readonly fits: (value: unknown) => boolean; readonly rule: string }
@@ -77,7 +125,8 @@ const isEndpoints = (value: unknown) => {
 const rules: Readonly<Record<string, Rule>> = {
   brand: { fits: brand => /^[A-Z][A-Z0-9_]{1,31}$/.test(String(brand)), rule: 'must be capitals, digits and underscores' },
   title: { fits: optional(isText), rule: 'must be a text' },
-  types: { fits: optional(listOf(/^(PA|DB)$/)), rule: 'must be a list of PA and DB' },
+  // A preauthorization that can neither be captured nor given back would be held for ever.
+  types: { fits: optional(listOf(/^DB$/)), rule: 'must be a list of DB: there are no addresses for captures and reversals' },
   currencies: { fits: optional(listOf(/^[A-Z]{3}$/)), rule: 'must be a list of currency codes; empty for all' },
   needs: { fits: optional(listOf(/^[A-Za-z0-9_.[\]]+$/)), rule: 'must be a list of parameter names' },
   endsAfterSeconds: {

@@ -5,7 +5,6 @@ import type { Route } from '../merchants/settings.ts'
 import { type Acquirer, refused } from './acquirer.ts'
 import type { Asked, Connector, LateReply, Mode, Operation, Prepared, Reply } from './connector.ts'
 import type { Trace } from './iso8583/messages.ts'
-import { minorUnits } from './iso8583/minorUnits.ts'
 
 /** For metrics: which acquirer carried what, and how often the next one had to. */
 export type RouteCounters = Record<
@@ -70,10 +69,6 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
       RV: { how: 'repeat', afterSeconds },
     },
     partialReversal: acquirers.every(({ options }) => options.partialReversal),
-    refuses({ amount, currency }) {
-      const fits = minorUnits(amount, currency)
-      return typeof fits === 'string' ? fits : undefined
-    },
     prepare(asked) {
       const names = asked.reference
         ? [asked.reference.kept.acquirer ?? '']

@@ -8,10 +8,11 @@ import type { Method } from './index.ts'
 import type { Endpoints, RedirectMethod } from './redirectMethods.ts'
 import { NotSent, type Transport } from './transport.ts'
 
-export const transferMethod = ({ brand, types, currencies, needs }: RedirectMethod): Method => ({
+export const transferMethod = ({ brand, types, currencies, needs, endpoints }: RedirectMethod): Method => ({
   brand,
   code: 'OT',
   connector: 'transfer',
+  modes: Object.keys(endpoints) as Mode[],
   types,
   currencies,
   needs,
@@ -78,7 +79,7 @@ export function transfer(
       kind: 'redirect',
       step: 'transfer',
       data: { transactionId: answer.transactionId },
-      hop: { kind: 'go', url: answer.redirect },
+      hop: { kind: 'go', url: new URL(answer.redirect).href },
       endsAfterSeconds: method.endsAfterSeconds,
       endsAs: 'onlineTransferTimedOut',
       asksAtEnd: true,
@@ -115,7 +116,6 @@ export function transfer(
     name: `transfer ${mode}`,
     answerWithinSeconds: 15,
     operations: {
-      PA: { how: 'repeat', afterSeconds: 15 },
       DB: { how: 'repeat', afterSeconds: 15 },
       RF: { how: 'repeat', afterSeconds: 15 },
     },
@@ -154,10 +154,14 @@ export function transfer(
     return replyOf(operation, results[result].outcome === 'pending' ? 'succeeded' : result, answer)
   }
 
-  /** Another amount came in than was asked for: it goes back as a refund. */
+  /** Money that came too late, or another amount than was asked for: what came goes back as a refund. Of a refund nothing can be taken back. */
   async function giveBack(operation: Operation, signal: AbortSignal): Promise<Reply> {
-    if (operation.reference?.kept.transactionId === undefined) return replyOf(operation, 'succeeded', { status: '' })
-    return refund(operation, signal)
+    const { type, kept } = operation.reference!
+    if (type === 'RF' || kept.transactionId === undefined) return { kind: 'unknown', why: 'there is no transfer to give back' }
+    return refund(
+      { ...operation, amount: Number(kept.amount ?? operation.amount), currency: kept.currency ?? operation.currency },
+      signal,
+    )
   }
 }
 
@@ -196,19 +200,25 @@ const resultOf = ({ statuses }: RedirectMethod, status: string): ResultName | un
 function replyOf(operation: Operation, result: ResultName, answer: Answer): Reply {
   const { amount, currency, channel } = operation
   const account = channel.settings.bankAccount
-  const confirmed = /^\d{1,10}\.\d{2}$/.test(answer.amount ?? '') ? Number(answer.amount!.replace('.', '')) : amount
+  const came = {
+    amount: /^\d{1,10}\.\d{2}$/.test(answer.amount ?? '') ? Number(answer.amount!.replace('.', '')) : amount,
+    currency: answer.currency ?? currency,
+  }
+  const differs = came.amount !== amount || came.currency !== currency
   const structures: Structures | undefined = account && { 'merchant.bankAccount': account as unknown as Kept }
   return {
     kind: 'answer',
     result,
-    amount: confirmed,
-    currency: answer.currency ?? currency,
+    ...came,
     details: {
       ExtendedDescription: answer.reason ?? (result === 'succeeded' ? 'Approved' : 'The transfer was not made'),
       ...(answer.transactionId !== undefined && { ConnectorTxID1: answer.transactionId }),
       ...(answer.status !== '' && { AcquirerResponse: answer.status }),
     },
-    kept: answer.transactionId === undefined ? {} : { transactionId: answer.transactionId },
+    kept: {
+      ...optional('transactionId', answer.transactionId),
+      ...(differs && { amount: String(came.amount), currency: came.currency }),
+    },
     ...(structures && { structures }),
   }
 }
@@ -230,6 +240,7 @@ function readJson(text: string): Readonly<Record<string, unknown>> {
   throw new Error('answered with something that is no JSON object')
 }
 
-const isAddress = (text: string | undefined): text is string => text !== undefined && URL.canParse(text) && /^https?:/.test(text)
+const isAddress = (text: string | undefined): text is string =>
+  text !== undefined && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 const optional = <Name extends string>(name: Name, value: string | undefined) =>
   (value === undefined ? {} : { [name]: value }) as { readonly [key in Name]?: string }

@@ -165,6 +165,39 @@ export const url: Format = {
   ],
 }
 
+/** What a browser runs, shows or fetches itself is no app. */
+const browserSchemes: ReadonlySet<string> = new Set(
+  'http https javascript data vbscript blob file filesystem about view-source ws wss ftp mailto tel sms intent'.split(' '),
+)
+export const isAppScheme = (scheme: string): boolean => !browserSchemes.has(scheme)
+
+const isAppAddress = (value: string): boolean => {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value)) return false
+  const { protocol, username, password } = new URL(value)
+  return isAppScheme(protocol.slice(0, -1)) && username === '' && password === ''
+}
+
+/** Where a shopper is sent back: a web address, or an address of an app; which schemes, the channel says. */
+export const returnUrl: Format = {
+  ...url,
+  ...build(
+    'AN2048, 6 to 2048',
+    '^[^\\u0000-\\u0020\\u007f-\\u009f]{6,2048}$',
+    value => isWebAddress(value) || isAppAddress(value),
+  ),
+  rule: 'must be an absolute https address, or one of an app (scheme://), without user name and white space, of 6 to 2048 characters',
+  fits: [...url.fits, 'myapp://back', 'com.example.shop://paid?order=1'],
+  fails: [
+    ...url.fails,
+    'myapp:back',
+    'JavaScript://%0aalert(1)',
+    'data://text/html,x',
+    'file:///etc/passwd',
+    'intent://x#Intent;end',
+    'myapp://user:pw@back',
+  ],
+}
+
 /** One of a closed list of words. */
 export const oneOf = (...words: readonly string[]): Format => ({
   ...build(`one of ${words.join(', ')}`, `^(${words.join('|')})$`),

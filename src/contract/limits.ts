@@ -5,6 +5,9 @@ export const limits = {
   bodyMaxBytes: 256 * 1024,
   /** Name-value pairs of one request. */
   parametersMax: 2000,
+  /** Records that a search reaches, page by page, and bytes of the records of one page. */
+  searchReach: 100_000,
+  pageMaxBytes: 8 * 1024 * 1024,
   /** Wrong parameters that one answer names. */
   errorsMost: 100,
   /** Highest index of a list, as in `cart.items[999].name`. */

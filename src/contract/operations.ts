@@ -40,8 +40,8 @@ export const authenticated: Readonly<Record<number, Answer>> = {
   403: ['The access token is not valid, or may not act for this entity.', 'Error'],
   429: [
     `Too many failed attempts to authenticate (${limits.failuresPerAddress} a minute from one address, ` +
-      `${limits.failuresPerUser} for one user id, ${limits.failuresPerCredential} with one credential), or too many reads of one payment where the channel limits them. ` +
-      'Retry-After says when to come again.',
+      `${limits.failuresPerUser} for one user id, ${limits.failuresPerCredential} with one credential), too many reads of one payment where the channel ` +
+      'limits them, too many requests of a token where the merchant limits them, or too many searches at a time. Retry-After says when to come again.',
     'Error',
   ],
 }
@@ -165,7 +165,9 @@ export const operations: readonly Operation[] = [
     path: '/v3/query',
     id: 'searchPayments',
     says: 'Searches payments by time, type or merchantTransactionId, page by page',
-    more: 'Bare days are whole days in UTC. Both dates, or merchantTransactionId, are required.',
+    more:
+      'Bare days are whole days in UTC. Both dates, or merchantTransactionId, are required. A page whose records have more than ' +
+      `${limits.pageMaxBytes} bytes together is refused; ask for fewer at a time. Searches of one token come one after the other.`,
     query: [
       ...who,
       'date.from',

@@ -12,9 +12,10 @@ export function limitRates(): Rates {
   return (key, perMinute, now) => {
     if (perMinute === 0) return 0
     const last = left.get(key) ?? { requests: perMinute, at: now }
-    const requests = Math.min(perMinute, last.requests + (Math.max(0, now - last.at) / 60_000) * perMinute)
-    left.set(key, { requests: requests < 1 ? requests : requests - 1, at: now })
-    return requests < 1 ? Math.ceil(((1 - requests) * 60) / perMinute) : 0
+    const requests = Math.min(perMinute, last.requests + (Math.max(0, now - last.at) * perMinute) / 60_000)
+    if (requests < 1) return Math.ceil(((1 - requests) * 60) / perMinute)
+    left.set(key, { requests: requests - 1, at: now })
+    return 0
   }
 }
 

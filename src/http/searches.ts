@@ -2,9 +2,10 @@
 
 import { brandsOf } from '../connectors/index.ts'
 import type { ParameterError } from '../contract/form.ts'
+import { limits } from '../contract/limits.ts'
 import { pageSize } from '../contract/parameters/query.ts'
 import type { Gateway } from '../gateway.ts'
-import { makeSearches, type Page, reachMost, type SearchRefusal } from '../payments/search.ts'
+import { makeSearches, type Page, type SearchRefusal } from '../payments/search.ts'
 import { givenText, readPayment } from '../payments/status.ts'
 import type { Search } from '../payments/store/search.ts'
 import { type Answer, isId, type Request, told } from './answer.ts'
@@ -98,10 +99,10 @@ export function searches(
       const asked = searchOf(caller, values)
       if ('errors' in asked) return wrong(request, entityId, ...asked.errors)
       const [limit, pageNo] = [Number(values.get('limit') ?? pageSize), Number(values.get('pageNo') ?? 1)]
-      if ((pageNo - 1) * limit >= reachMost)
+      if ((pageNo - 1) * limit >= limits.searchReach)
         return wrong(request, entityId, {
           name: 'pageNo',
-          message: `leads beyond the first ${reachMost} records of a search: narrow date.from and date.to`,
+          message: `leads beyond the first ${limits.searchReach} records of a search: narrow date.from and date.to`,
         })
       const search = { ...asked, ...filterOf(values) }
       const page = await find.page(token.id, search, limit, pageNo, values.get('includeLinkedTransactions') === 'true')

@@ -1,6 +1,7 @@
 // What can be set for a merchant and for a channel, with defaults. Settings come from seed files and later from people: each bad one is named.
 
 import { type CardNumberRules, type Treatment, treatments } from '../contract/cardNumbers.ts'
+import { isAppScheme } from '../contract/formats.ts'
 import { OperatorError } from '../errors.ts'
 
 export type OutcomeRule = {
@@ -73,6 +74,10 @@ export type ChannelSettings = {
   readonly notificationUrlForm: 'post' | 'get'
   /** 3-D Secure for cards: never, when the request asks (sandbox), or always. */
   readonly threeDSecure: 'off' | 'asked' | 'always'
+  /** Every card takes part in 3-D Secure at the simulator, as with customParameters[3DS2_enrolled]=true. */
+  readonly simulatorEnrols: boolean
+  /** Schemes of apps that shopperResultUrl may have beside https. */
+  readonly appSchemes: readonly string[]
   /** When authentication cannot be had: authorize without a liability shift, or refuse. */
   readonly withoutAuthentication: 'authorize' | 'refuse'
   /** Returned as merchant.bankAccount for methods that are paid into an account. */
@@ -116,6 +121,10 @@ const isDispatching: Check = value =>
   value.every(
     rule => /^[0-9a-f]{32}$/.test(String(rule?.channel)) && [rule.brands ?? [], rule.currencies ?? []].every(isWordList),
   )
+
+const isSchemeList: Check = value =>
+  Array.isArray(value) &&
+  value.every(scheme => typeof scheme === 'string' && /^[a-z][a-z0-9+.-]*$/.test(scheme) && isAppScheme(scheme))
 
 const isBankAccount: Check = value => {
   const account = value as Record<string, unknown> | null
@@ -207,6 +216,12 @@ export const channelSettings: Rows = {
     default: 'asked',
     check: value => ['off', 'asked', 'always'].includes(String(value)),
     rule: 'must be off, asked or always',
+  },
+  simulatorEnrols: { default: false, check: isBoolean, rule: 'must be true or false' },
+  appSchemes: {
+    default: [],
+    check: isSchemeList,
+    rule: 'must be a list of the schemes of apps, for example com.example.shop; http and what browsers run or read themselves are none',
   },
   withoutAuthentication: {
     default: 'authorize',

@@ -85,8 +85,12 @@ function policies({ formsTo = [], framesFrom = [], framable, formsAnywhere }: Pa
   }
 }
 
-/** The origin of an address, for a policy; nothing of an address that is none. */
-export const originOf = (url: string): string[] => (URL.canParse(url) ? [new URL(url).origin] : [])
+/** The origin of an address, for a policy; of an app its scheme, which has no origins; nothing of an address that is none. */
+export function originOf(url: string): string[] {
+  if (!URL.canParse(url)) return []
+  const { origin, protocol } = new URL(url)
+  return [origin === 'null' ? protocol : origin]
+}
 
 const style = `
 :root { --ink: #1b2430; --soft: #5b6877; --paper: #fff; --ground: #eef1f5; --line: #d5dce5; --accent: #1d5fd1; --on-accent: #fff; --warn: #8a4b00; --warn-ground: #fff3dc; }
@@ -108,7 +112,7 @@ label { display: block; margin: 0 0 .3rem; font-weight: 600; font-size: .92rem; 
 input[type=text] { width: 100%; min-height: 2.9rem; margin: 0 0 1rem; padding: .5rem .75rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--soft); border-radius: 9px; }
 button, a.button { position: relative; display: block; width: 100%; min-height: 2.9rem; padding: .65rem 2rem; font: inherit; font-weight: 600; text-align: center; text-decoration: none; cursor: pointer; color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: 9px; }
 button.plain, a.plain { color: var(--ink); background: transparent; border-color: var(--soft); }
-button + button { margin-top: .6rem; }
+button + button, a.button + a.button { margin-top: .6rem; }
 button:focus-visible, a:focus-visible, input:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .code { position: absolute; inset-inline-end: 1rem; top: 50%; translate: 0 -50%; font-weight: 400; font-size: .8rem; opacity: .8; }
 fieldset { margin: 0 0 1rem; padding: 0; border: 0; }

@@ -1,9 +1,10 @@
 // 3-D Secure without a payment: what a request to /v1/threeDSecure is to be.
 
 import { authenticationConnector, modeOf } from '../connectors/index.ts'
+import { authenticationAmount } from '../connectors/threeDSecure/build.ts'
 import { hundredths } from '../contract/amounts.ts'
 import { currentName } from '../contract/brands.ts'
-import { brandOf, cardOf, isMode, keep, noRegistration, registers, resultUrlWrong } from './choose.ts'
+import { brandOf, cardOf, inexpressible, isMode, keep, noRegistration, registers, resultUrlWrong } from './choose.ts'
 import type { Choose } from './pay.ts'
 
 export const chooseAuthentication: Choose = (values, channel, { connectors, methods, cardBrands, sandbox }, now) => {
@@ -18,9 +19,9 @@ export const chooseAuthentication: Choose = (values, channel, { connectors, meth
   if ('refused' in card) return card
   const connector = authenticationConnector(connectors, mode)
   if (typeof connector === 'string') return { refused: connector, kept: true }
-  const wrong = resultUrlWrong(values, channel, sandbox)
-  if (wrong) return wrong
   const amount = hundredths(values.get('amount')!)
   const currency = values.get('currency')!
+  const wrong = inexpressible(authenticationAmount(values, amount, currency)) ?? resultUrlWrong(values, channel, sandbox)
+  if (wrong) return wrong
   return { type: '3D', capture: false, amount, currency, mode, brand: brand.name, connector, card, redirects: true }
 }

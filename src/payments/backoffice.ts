@@ -3,6 +3,7 @@
 import { timeOrderedId } from '../clock.ts'
 import type { Asked, Operation } from '../connectors/connector.ts'
 import { modeOf } from '../connectors/index.ts'
+import { minorUnits } from '../connectors/minorUnits.ts'
 import { amountText, hundredths } from '../contract/amounts.ts'
 import { isApproved, isGood, type ResultName } from '../contract/results/results.ts'
 import type { Connection } from '../database/connect.ts'
@@ -155,7 +156,9 @@ function decide(
           { offered: connector?.operations[type] !== undefined, partialReversal: connector?.partialReversal === true },
         )
   const id = timeOrderedId(gateway.clock.real(), gateway.random)
-  const refused = forbidden ?? connector?.refuses?.(asked)
+  // What is left of an older payment goes back as it stands.
+  const units = amount === undefined ? undefined : minorUnits(amount, asked.currency)
+  const refused = forbidden ?? (typeof units === 'string' ? units : connector?.refuses?.(asked))
   const payment: Payment = {
     merchantId: channel.merchantId,
     id,

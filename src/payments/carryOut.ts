@@ -6,12 +6,13 @@ import { successOf } from '../connectors/index.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { ParameterError } from '../contract/form.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
-import { addDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
+import { sealPending } from './announced.ts'
 import { books } from './journal.ts'
 import type { Answer, Payment } from './payment.ts'
 import { paymentRecord } from './record.ts'
 import { hold } from './redirects/hold.ts'
+import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
 import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending, writePatienceSeconds } from './store/write.ts'
 
@@ -54,11 +55,14 @@ async function ask(gateway: Gateway, carried: Carried): Promise<Reply> {
   ).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<Reply>(resolve => {
-    timer = setTimeout(() => {
-      gaveUp = true
-      resolve({ kind: 'unknown', why: 'no answer in time' })
-      waiting.abort()
-    }, connector.answerWithinSeconds * 1000)
+    timer = setTimeout(
+      () => {
+        gaveUp = true
+        resolve({ kind: 'unknown', why: 'no answer in time' })
+        waiting.abort()
+      },
+      patienceSeconds(connector, operation, resumed?.step) * 1000,
+    )
   })
   // An answer that comes after all is a late reply like any other.
   performed
@@ -68,6 +72,9 @@ async function ask(gateway: Gateway, carried: Carried): Promise<Reply> {
   clearTimeout(timer)
   return reply
 }
+
+const patienceSeconds = (connector: Connector, operation: Operation, step?: string): number =>
+  connector.answerWithinSeconds + (connector.secondsBefore?.(operation, step) ?? 0)
 
 /** After 72 hours a reversal releases nothing at the issuer any more: the hold is closed here, and no message is sent (decisions, 8). */
 export function closedHere({ record, amount, currency }: Payment): Reply | undefined {
@@ -113,7 +120,7 @@ export async function settle(
   if (await gateway.answers({ ...stored, updates, ...(followUp && { followUp }) })) {
     return { outcome: results[result].outcome, body: stored.answer.body }
   }
-  return yieldTo(gateway, payment, stored.answer)
+  return yieldTo(gateway, payment, stored.answer, stored.answer.approved || leaves === 'reverse')
 }
 
 /** A refusal of our own, stored with the payment's id. */
@@ -168,13 +175,15 @@ export function answerRow(
   }
 }
 
-/** Another answer was first. If ours was an approval and the other is none, the money must go back. */
-async function yieldTo(gateway: Gateway, payment: Payment, ours: Answer): Promise<Said> {
-  const { answer: theirs } = (await findPayment(gateway.database.work, payment.merchantId, payment.id))!
-  if (ours.approved && !theirs!.approved) {
-    gateway.log.warn({ paymentId: payment.id, result: theirs!.result }, 'an approval came too late and is reversed')
-    await addDue(gateway.database.work, 'reverse', payment.merchantId, payment.id, gateway.clock.real())
-  }
+/** Another answer was first. If ours moved money and the other did not, the money must go back, once, whoever hears of it how often. */
+async function yieldTo(gateway: Gateway, payment: Payment, ours: Answer, moved: boolean): Promise<Said> {
+  const db = gateway.database.work
+  const { merchantId, id } = payment
+  const { answer: theirs } = (await findPayment(db, merchantId, id))!
+  // The same answer twice has left its reversal behind at the first time.
+  const goesBack = moved && !theirs!.approved && theirs!.result !== ours.result
+  if (goesBack && (await addLateApproval(db, merchantId, id, ours.kept, gateway.clock.real())))
+    gateway.log.warn({ paymentId: id, result: theirs!.result }, 'an approval came too late and is reversed')
   return { outcome: results[theirs!.result].outcome, body: theirs!.body }
 }
 
@@ -183,11 +192,13 @@ async function leavePending(gateway: Gateway, { payment, connector, operation }:
   gateway.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
   const after = connector.operations[operation.type]?.afterSeconds ?? 60
   const now = gateway.clock.real()
+  const said = pendingRecord(gateway, payment)
+  const sealed = sealPending(gateway, payment, said.body)
   // What cannot be stored is true all the same: the payment is on disk without an answer, and the search for such payments finds it.
-  await insertPending(gateway.database.work, payment, now + after * 1000, now).catch((error: Error) =>
+  await insertPending(gateway.database.work, payment, sealed, now + after * 1000, now).catch((error: Error) =>
     gateway.log.error({ paymentId: payment.id, why: error.message }, 'the pending state could not be stored'),
   )
-  return pendingRecord(gateway, payment)
+  return said
 }
 
 export function pendingRecord(gateway: Gateway, payment: Payment): Said {

@@ -2,6 +2,8 @@
 
 import type { Card, Connector, Mode, OperationType } from '../connectors/connector.ts'
 import { type Connectors, cardConnector, type Method, type Methods, methodConnector, modeOf } from '../connectors/index.ts'
+import { minorUnits } from '../connectors/minorUnits.ts'
+import { authenticationAmount, enrolmentAsked } from '../connectors/threeDSecure/build.ts'
 import { eciKnown, eciTable } from '../connectors/threeDSecure/statuses.ts'
 import { hundredths } from '../contract/amounts.ts'
 import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands } from '../contract/brands.ts'
@@ -54,10 +56,13 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   if (settings.disabled) return keep('channelDisabled')
   if (paymentTypes.length > 0 && !paymentTypes.includes(type)) return keep('channelLacksType')
   if (currencies.length > 0 && !currencies.includes(currency)) return keep('currencyNotOnChannel')
+  const tooFine = inexpressible({ name: 'amount', amount, currency })
+  if (tooFine) return tooFine
   const mode = modeOf(settings, values.get('testMode'))
   if (!isMode(mode)) return keep(mode)
   const method = offer.methods.get(currentName(values.get('paymentBrand') ?? ''))
-  if (method) return chooseMethod(values, channel, offer, method, { type, capture: asked === 'PA.CP', amount, currency, mode })
+  if (method)
+    return chooseMethod(values, channel, offer, method, { type, capture: asked === 'PA.CP', amount, currency, mode }, now)
   const brand = brandOf(values, channel, offer.cardBrands)
   if ('refused' in brand) return brand
   if (registers(values)) return keep(...noRegistration)
@@ -69,12 +74,12 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   const connector = cardConnector(connectors, mode)
   if (typeof connector === 'string') return keep(connector)
   if (connector.operations[type] === undefined) return keep('channelLacksType')
-  const unsendable = connector.refuses?.({ type, channel, mode, brand: brand.name, amount, currency, now })
-  if (unsendable) return keep(unsendable, 'amount', 'cannot be sent to the acquirer in this currency')
   const given = authenticationGiven(values, brand.name)
   if (given) return given
   const redirects = wantsThreeDSecure(values, settings, type, mode)
-  const wrong = redirects ? resultUrlWrong(values, channel, offer.sandbox) : undefined
+  const wrong = redirects
+    ? (inexpressible(authenticationAmount(values, amount, currency)) ?? resultUrlWrong(values, channel, offer.sandbox))
+    : undefined
   if (wrong) return wrong
   return { type, capture: asked === 'PA.CP', amount, currency, mode, brand: brand.name, connector, card, redirects }
 }
@@ -86,7 +91,14 @@ export const noRegistration = ['registrationNotBuilt', 'createRegistration', 'ca
 type Chosen = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
 
 /** A brand that is no card: what it needs must be there before anybody is called. */
-function chooseMethod(values: Values, channel: Channel, offer: Offer, method: Method, chosen: Chosen): Choice | Refusal {
+function chooseMethod(
+  values: Values,
+  channel: Channel,
+  offer: Offer,
+  method: Method,
+  chosen: Chosen,
+  now: number,
+): Choice | Refusal {
   if (!isOffered(channel.settings.brands, method.brand)) return keep('brandNotOnChannel', 'paymentBrand')
   if (registers(values)) return keep(...noRegistration)
   if (!method.types.includes(chosen.type)) return keep('typeNotForBrand', 'paymentType', `is not taken by ${method.brand}`)
@@ -97,39 +109,49 @@ function chooseMethod(values: Values, channel: Channel, offer: Offer, method: Me
     const parameterErrors = missing.map(name => ({ name, message: `is required for ${method.brand}` }))
     return { refused: 'methodNeedsMore', kept: false, parameterErrors }
   }
-  const wrong = method.needs.includes('shopperResultUrl') ? resultUrlWrong(values, channel, offer.sandbox) : undefined
+  const wrong = resultUrlWrong(values, channel, offer.sandbox)
   if (wrong) return wrong
   const connector = methodConnector(offer.connectors, method, chosen.mode)
   if (typeof connector === 'string') return keep(connector)
+  const { capture: _later, ...asked } = chosen
+  const unsendable = connector.refuses?.({ ...asked, channel, brand: method.brand, now })
+  if (unsendable) return keep(unsendable, 'amount', `is not taken by ${method.brand}`)
   return { ...chosen, brand: method.brand, connector, redirects: true }
 }
 
-/** The shopper is sent back only to where the authenticated merchant said; in live over https alone (decisions, 43). */
+/** The shopper is sent back only to where the authenticated merchant said: over https, in a sandbox over http too, or to an app whose scheme the
+ * channel lists (decisions, 43). */
 export function resultUrlWrong(values: Values, { settings }: Channel, sandbox: boolean): Refusal | undefined {
   const url = values.get('shopperResultUrl')
   if (url === undefined) return form('resultUrlMissing', 'shopperResultUrl')
-  if (url.startsWith('https://') || (sandbox && settings.mode === 'test')) return undefined
-  return {
-    refused: 'resultUrlPlain',
-    kept: false,
-    parameterErrors: [{ name: 'shopperResultUrl', message: 'must begin with https://' }],
-  }
+  const plain = sandbox && settings.mode === 'test' ? ['http'] : []
+  const schemes = ['https', ...plain, ...settings.appSchemes]
+  if (schemes.includes(new URL(url).protocol.slice(0, -1))) return undefined
+  const message = `must begin with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`
+  return { refused: 'resultUrlPlain', kept: false, parameterErrors: [{ name: 'shopperResultUrl', message }] }
+}
+
+/** An amount that its currency cannot express never leaves, whatever the way: nothing is rounded. */
+export function inexpressible({
+  name,
+  amount,
+  currency,
+}: {
+  name: string
+  amount: number
+  currency: string
+}): Refusal | undefined {
+  const units = minorUnits(amount, currency)
+  return typeof units === 'string' ? keep(units, name, `cannot be expressed in ${currency}`) : undefined
 }
 
 /** Only where the channel's policy or the request asks (decisions, 45); never when the shopper is not there, or was authenticated already. */
-export function wantsThreeDSecure(
-  values: Values,
-  { threeDSecure }: Channel['settings'],
-  type: OperationType,
-  mode: Mode,
-): boolean {
+export function wantsThreeDSecure(values: Values, settings: Channel['settings'], type: OperationType, mode: Mode): boolean {
   if (type !== 'PA' && type !== 'DB') return false
   if (repeatsAgreedPayment(values) || values.has('threeDSecure.eci') || values.has('threeDSecure.authenticationStatus'))
     return false
-  if (values.get('threeDSecure.disable') === 'true' || threeDSecure === 'off') return false
-  const asked = values.get('customParameters[3DS2_enrolled]')
-  if (mode === 'internal' && asked !== undefined) return asked === 'true'
-  return threeDSecure === 'always'
+  if (values.get('threeDSecure.disable') === 'true' || settings.threeDSecure === 'off') return false
+  return enrolmentAsked(mode, values, settings) ?? settings.threeDSecure === 'always'
 }
 
 /** Results of an authentication made elsewhere must fit together, and must be a pass. */

@@ -9,10 +9,10 @@ import { hasDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
 import { keyedHashes } from '../vault/keys.ts'
+import { pendingAnswers } from './announced.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
 import type { Answered, Payment } from './payment.ts'
-import { heldAnswer } from './redirects/hold.ts'
 import { findChain, findKeyOwner, findPayment } from './store/read.ts'
 import { type RequestKey, wasAnnouncedPending } from './store/write.ts'
 
@@ -61,8 +61,8 @@ export async function awaitTwin(
       if (told !== 'capturing') return told
       if (late) return said(first)
     } else {
-      const held = first && (await heldAnswer(gateway, first))
-      if (held) return held
+      const given = first && (await pendingAnswers(gateway, [first])).get(first.id)
+      if (given !== undefined) return { outcome: 'pending', body: given }
       if (first && (late || (await isWaiting(gateway, first)))) return pendingRecord(gateway, first)
     }
     await wait(pause)

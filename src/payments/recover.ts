@@ -4,6 +4,7 @@
 //   reverse  the payment ends as timed out and reversed, and the reversal is sent until it is acknowledged
 
 import type { Connector, Operation, Reply } from '../connectors/connector.ts'
+import { isApproved, results } from '../contract/results/results.ts'
 import type { DueItem } from '../due/store.ts'
 import { backOff, type DueHandler } from '../due/worker.ts'
 import type { Gateway } from '../gateway.ts'
@@ -11,6 +12,7 @@ import { completeCapture, openCard, referenceOf } from './backoffice.ts'
 import { answerRow, closedHere, operationOf, settle } from './carryOut.ts'
 import type { Answered } from './payment.ts'
 import { openHeld } from './redirects/hold.ts'
+import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals.ts'
 import { findChain, findPayment } from './store/read.ts'
 import { sweepUnanswered } from './store/sweep.ts'
 import { wasAnnouncedPending } from './store/write.ts'
@@ -63,12 +65,14 @@ export const reverse: DueHandler = async (gateway, item) => {
   const found = await findCarried(gateway, item.merchantId, item.subjectId)
   if (!found?.connector) return 'done'
   const { payment, root, connector } = found
+  const late = await findLateApproval(gateway.database.work, item.merchantId, item.subjectId)
+  if (late?.acknowledged) return 'done'
   const reference = {
     paymentId: payment.id,
     type: payment.type,
     amount: payment.amount,
     receivedAt: payment.receivedAt,
-    kept: payment.answer?.kept ?? {},
+    kept: late?.kept ?? payment.answer?.kept ?? {},
   }
   const operation = operationOf(
     gateway,
@@ -77,7 +81,8 @@ export const reverse: DueHandler = async (gateway, item) => {
     await openCard(gateway, root),
   )
   const reply = await askAgain(connector, operation, 'repeat')
-  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
+  if (!isTakenBack(reply)) return againLater(gateway, item, reply)
+  if (late) await acknowledgeLateApproval(gateway.database.work, item.merchantId, item.subjectId, gateway.clock.real())
   gateway.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
   return 'done'
 }
@@ -104,8 +109,16 @@ export const release: DueHandler = async (gateway, item) => {
     await openCard(gateway, root),
   )
   const reply = await askAgain(connector, operation, 'repeat')
-  if (reply.kind !== 'answer') return { again: gateway.clock.real() + backOff(item.attempts) }
-  return 'done'
+  return isTakenBack(reply) ? 'done' : againLater(gateway, item, reply)
+}
+
+/** An answer that refuses gives nothing back. */
+const isTakenBack = (reply: Reply): boolean => reply.kind === 'answer' && isApproved(results[reply.result].outcome)
+
+function againLater(gateway: Gateway, { subjectId, kind, attempts }: DueItem, reply: Reply): { readonly again: number } {
+  const why = reply.kind === 'answer' ? `refused: ${reply.result}` : reply.kind === 'redirect' ? 'redirected' : reply.why
+  gateway.log.warn({ paymentId: subjectId, kind, attempt: attempts, why }, 'money could not be given back yet')
+  return { again: gateway.clock.real() + backOff(attempts) }
 }
 
 async function findCarried(
@@ -130,8 +143,8 @@ async function askAgain(connector: Connector, operation: Operation, how: 'ask' |
   return Promise.race([asked, tooLate]).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
 }
 
-/** Beyond what a request waits for its connector: two writes, each with the patience for a slow database, and some slack. */
-const orphanSlackSeconds = 30
+/** Beyond what a request waits for its connector: an authentication before it, two writes, each with the patience for a slow database, and some slack. */
+const orphanSlackSeconds = 45
 const sweepSeconds = 5
 
 /** A payment is an orphan when nobody can be waiting for its connector any more. */

@@ -2,6 +2,7 @@
 
 import { secretPlace as endpointPlace } from '../events/endpoints/endpoint.ts'
 import type { SealedPlace } from '../vault/store.ts'
+import { pendingPlace } from './announced.ts'
 import { sealPlace } from './pay.ts'
 import { place as continuationPlace, secretPlace } from './redirects/hold.ts'
 
@@ -10,6 +11,7 @@ const column = (name: string) => ({ sealed: name, replace: (value: string) => `$
 export const sealedPlaces: readonly SealedPlace[] = [
   { what: 'card numbers', table: 'sealed_cards', id: 'payment_id', bound: sealPlace, ...column('sealed') },
   { what: 'shoppers away', table: 'continuations', id: 'payment_id', bound: continuationPlace, ...column('sealed') },
+  { what: 'pending answers', table: 'pending_answers', id: 'payment_id', bound: pendingPlace, ...column('sealed') },
   { what: 'CVVs of challenges', table: 'challenge_secrets', id: 'payment_id', bound: secretPlace, ...column('sealed') },
   { what: 'secrets of endpoints', table: 'endpoints', id: 'id', bound: endpointPlace, ...column('sealed_secrets') },
   {

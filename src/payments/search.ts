@@ -1,17 +1,14 @@
 // Searches: a page of records, oldest first. What one can cost is bounded (decisions, 67): how deep it reaches, how many bytes a page has, how
-// many of one token run at a time. A page is found by its keys first; its records are then read some at a time, as the caller takes them.
+// many of one token run at a time. The wire counts pages, so that a deep page has to count all before it. A page is found by its keys first; its records are then read some at a time, as the caller takes them.
 
+import { limits } from '../contract/limits.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { WriteTimeout } from '../database/errors.ts'
 import { takeTurns } from '../database/turns.ts'
 import type { Gateway } from '../gateway.ts'
-import { givenText } from './status.ts'
+import { givenText, readable } from './status.ts'
 import { countUpTo, type Found, findChains, findPage, findPayments, type Search } from './store/search.ts'
 
-/** Records that a search reaches, page by page. The wire counts pages, so that a deep page has to count all before it. */
-export const reachMost = 100_000
-/** Bytes of the records of one page. */
-export const pageBytesMost = 8 * 2 ** 20
 const atOnceBytes = 256 * 1024
 const linkedMost = 10_000
 const turnSeconds = 10
@@ -47,16 +44,16 @@ export function makeSearches(gateway: Gateway): Searches {
 
   function pageOf(tokenId: string, merchantId: string, found: readonly Found[]): Page | 'pageTooLarge' {
     const bytes = found.reduce((sum, one) => sum + one.bytes, 0)
-    if (found.length > linkedMost || (bytes > pageBytesMost && found.length > 1)) return 'pageTooLarge'
+    if (found.length > linkedMost || (bytes > limits.pageMaxBytes && found.length > 1)) return 'pageTooLarge'
     return {
       count: found.length,
       bytes,
       async *texts() {
         let comma = ''
         for (const ids of portions(found)) {
-          const payments = await inTurn(tokenId, () => findPayments(db(), merchantId, ids))
+          const payments = await inTurn(tokenId, async () => readable(gateway, await findPayments(db(), merchantId, ids), db()))
           if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
-          const texts = new Map(payments.map(payment => [payment.id, givenText(gateway, payment)]))
+          const texts = new Map((await readable(gateway, payments)).map(payment => [payment.id, givenText(gateway, payment)]))
           yield comma + ids.map(id => texts.get(id)).join(',')
           comma = ','
         }
@@ -79,7 +76,7 @@ export function makeSearches(gateway: Gateway): Searches {
       return found === 'tooManySearches' ? found : pageOf(tokenId, search.merchantId, found)
     },
     async pages(tokenId, search, limit) {
-      const count = await inTurn(tokenId, () => countUpTo(db(), search, reachMost + 1))
+      const count = await inTurn(tokenId, () => countUpTo(db(), search, limits.searchReach + 1))
       return count === 'tooManySearches' ? count : Math.max(1, Math.ceil(count / limit))
     },
     async chain(tokenId, search, rootId) {

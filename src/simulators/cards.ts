@@ -8,8 +8,10 @@ import type { OutcomeRule } from '../merchants/settings.ts'
 
 /** Custom parameters that steer the simulator. */
 export const switches = {
-  forceResultCode: 'answers this result code; a pending code means that no answer comes',
-  simulateDelay: 'answers after so many milliseconds, at most 60000',
+  forceResultCode:
+    'answers this result code; any of the plain success codes is answered as the one of the mode, and a pending code means that no answer comes',
+  simulateDelay:
+    'answers after so many milliseconds, at most 60000; after 10000 the request has stopped waiting, and no answer comes',
   simulateAnswer:
     'none: no answer ever · late: the answer comes after the request has stopped waiting · twice: the answer comes a second time · unreachable: nothing can be sent · other: the answer names another amount',
   simulateAvs: 'the letter of result.avsResponse: A, Z, N, U or F',
@@ -55,7 +57,9 @@ export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal)
       const answer = answerOf(operation)
       const how = behaviourOf(operation)
       if (how === 'unreachable') return { kind: 'notSent', why: 'the simulator was told to be unreachable' }
-      const delay = Math.min(Number(operation.fields.get('customParameters[simulateDelay]') ?? 0) || 0, 60_000)
+      const delay = isFirst(operation)
+        ? Math.min(Number(operation.fields.get('customParameters[simulateDelay]') ?? 0) || 0, 60_000)
+        : 0
       if (delay > 0) await wait(delay, signal)
       if (how === 'none') return { kind: 'unknown', why: 'the simulator was told to stay silent' }
       const again = () => late?.(operation.merchantId, operation.paymentId, answer)
@@ -72,9 +76,12 @@ export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal)
 /** What comes late may never arrive, for example when the gateway ends: recovery asks again. */
 const lost = () => {}
 
-/** Repeated and recovering operations are always answered: the other side came back. */
-function behaviourOf({ fields, attempt, recovering }: Operation): string | undefined {
-  if (attempt > 1 || recovering) return undefined
+/** Repeated and recovering operations are always answered, and at once: the other side came back. */
+const isFirst = ({ attempt, recovering }: Operation): boolean => attempt === 1 && !recovering
+
+function behaviourOf(operation: Operation): string | undefined {
+  if (!isFirst(operation)) return undefined
+  const { fields } = operation
   const forced = resultOfCode.get(fields.get('customParameters[forceResultCode]') ?? '')
   return forced?.outcome === 'pending' ? 'none' : fields.get('customParameters[simulateAnswer]')
 }

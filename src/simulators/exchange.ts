@@ -30,6 +30,11 @@ export type World = {
   readonly publicUrl: () => string
 }
 
+/** Whether an address lies at the gateway: simulators send shoppers and notices nowhere else. */
+export function isHome({ publicUrl }: World, address: string | undefined): address is string {
+  return URL.canParse(address ?? '') && new URL(address!).origin === new URL(publicUrl()).origin
+}
+
 const languages = readLanguages(new URL('./languages/', import.meta.url))
 
 export const readerOf = (accepted: string | undefined) => chooseLanguage(languages, accepted)
@@ -60,7 +65,7 @@ export const text = (status: number, body: string, contentType = 'text/plain'): 
 export const seeOther = (url: string): Told => ({
   status: 303,
   body: '',
-  headers: { Location: url, 'Content-Type': 'text/plain' },
+  headers: { Location: new URL(url).href, 'Content-Type': 'text/plain' },
 })
 
 /** Things that end by themselves, so that a sandbox of weeks does not fill up. */

@@ -1,7 +1,6 @@
 // One gateway process: its parts, its due work and its server.
 
 import { createHash } from 'node:crypto'
-import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
@@ -17,6 +16,7 @@ import { deliverer, startDelivering } from '../events/deliveries/deliver.ts'
 import { dueDeliveries } from '../events/deliveries/due.ts'
 import { attemptLane } from '../events/deliveries/store.ts'
 import { missedReturn } from '../events/missedReturn.ts'
+import { resolver } from '../events/resolve.ts'
 import type { Gateway, Log } from '../gateway.ts'
 import { forwardTo } from '../http/forward.ts'
 import { routeNames, router, routes } from '../http/routes.ts'
@@ -117,7 +117,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     failures: limitFailures(database.work, onError),
     connectors,
     egress: config.egress,
-    call: caller(config.egress, name => lookup(name, { all: true }), stopping.signal),
+    call: caller(config.egress, resolver(), stopping.signal),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     log,
     count: makeCount(),

@@ -56,7 +56,7 @@ export async function startSimulators(
   }
 }
 
-async function answer(simulators: readonly Simulator[], incoming: IncomingMessage) {
+async function answer(simulators: readonly Simulator[], incoming: IncomingMessage): Promise<Told> {
   const url = new URL(incoming.url ?? '/', 'http://simulators')
   const chunks: Buffer[] = []
   let length = 0

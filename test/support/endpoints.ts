@@ -1,12 +1,12 @@
 // Endpoints of a test gateway: made and activated by the functions that the command line uses, on the gateway's database.
 
-import { lookup } from 'node:dns/promises'
 import type pg from 'pg'
 import { systemClock, systemRandom } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Database } from '../../src/database/connect.ts'
 import { caller } from '../../src/events/call.ts'
 import { activateEndpoint, createEndpoint, type EndpointParts, type NewEndpoint } from '../../src/events/endpoints/endpoint.ts'
+import { resolver } from '../../src/events/resolve.ts'
 import { sandbox, testKeys } from './gateway.ts'
 
 export function endpointParts(pool: pg.Pool): EndpointParts {
@@ -17,7 +17,7 @@ export function endpointParts(pool: pg.Pool): EndpointParts {
     keys: testKeys,
     database: { work: pool } as unknown as Database,
     egress,
-    call: caller(egress, name => lookup(name, { all: true })),
+    call: caller(egress, resolver()),
   }
 }
 

@@ -2,10 +2,10 @@
 
 import { currencies } from '../../contract/currencies.ts'
 import type { Kept, Operation, OperationType, Reply } from '../connector.ts'
+import { amountDigits, currencyOfNumber, hundredthsOf } from '../minorUnits.ts'
 import type { Message } from './codec.ts'
 import type { Dialect } from './dialects.ts'
 import { type Account, categoryOf, isOnFile, nameAndPlace, privateValues } from './forwarding.ts'
-import { amountDigits, currencyOfNumber, hundredthsOf } from './minorUnits.ts'
 import { readPrivateData, tags, writePrivateData } from './privateData.ts'
 import { avsLetter, cvvLetter, responseOf, resultOfResponse } from './responseCodes.ts'
 import { type Original, retrievalReference, transmitted, versionOf } from './versions.ts'

@@ -3,7 +3,7 @@
 
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Connector, Kept, Noticed, Operation, Redirect, Reply, Returned, Structure } from '../connector.ts'
-import { browserGiven, browserNames, buildAReq, buildCReq, buildRRes, methodData } from './build.ts'
+import { browserGiven, browserNames, buildAReq, buildCReq, buildRRes, enrolmentAsked, methodData } from './build.ts'
 import { type Directory, type Failure, isFailure, type Range } from './directory.ts'
 import { decodeMessage, encodeMessage, errorMessage, type Message, readMessage } from './messages.ts'
 import { type Action, actionOf, eciOf, type Status } from './statuses.ts'
@@ -11,16 +11,16 @@ import { type Action, actionOf, eciOf, type Status } from './statuses.ts'
 /** A challenge that is not finished in ten minutes is abandoned. */
 const challengeSeconds = 600
 
+/** Card ranges and the issuer's answer. */
+const authenticationSeconds = 12
+
 /** Without a directory server authentication is never to be had: the channel's setting decides, like anywhere else. */
 export function withThreeDSecure(inner: Connector, directory: Directory | undefined): Connector {
   const flow = authentication(inner, directory)
   return {
     ...inner,
-    answerWithinSeconds: inner.answerWithinSeconds + 12,
-    perform: (operation, signal) =>
-      operation.addresses === undefined || operation.attempt > 1 || operation.recovering
-        ? inner.perform(operation, signal)
-        : flow.begin(operation, signal),
+    secondsBefore: (operation, step) => (authenticates(operation) && step !== 'challenge' ? authenticationSeconds : 0),
+    perform: (operation, signal) => (authenticates(operation) ? flow.begin(operation, signal) : inner.perform(operation, signal)),
     resume: (operation, { step, data, event }, signal) =>
       step === 'browser' ? flow.ask(operation, data, event, signal) : flow.conclude(operation, data, event, signal),
     readReturn,
@@ -28,6 +28,9 @@ export function withThreeDSecure(inner: Connector, directory: Directory | undefi
     staleNotice: () => noticeError('301', 'The transaction id is not one that waits for a result'),
   }
 }
+
+const authenticates = ({ addresses, attempt, recovering }: Operation): boolean =>
+  addresses !== undefined && attempt === 1 && !recovering
 
 function authentication(inner: Connector, directory: Directory | undefined) {
   async function begin(operation: Operation, signal: AbortSignal): Promise<Reply> {
@@ -42,7 +45,8 @@ function authentication(inner: Connector, directory: Directory | undefined) {
       const failure = { errorCode: '405', errorDescription: (error as Error).message, errorSource: 'D' }
       return without(operation, failure, 'threeDSecureRejectedByDirectoryError', signal)
     }
-    const forced = operation.mode === 'internal' && operation.fields.get('customParameters[3DS2_enrolled]') === 'true'
+    const { mode, fields, channel } = operation
+    const forced = mode === 'internal' && enrolmentAsked(mode, fields, channel.settings) === true
     if (!range && !forced) return notEnrolled(operation, signal)
     const { version, methodUrl } = range ?? { version: '2.2.0' }
     const data: Kept = { transId: directory.random.uuid(), version }

@@ -2,7 +2,9 @@
 
 import { hundredths } from '../../contract/amounts.ts'
 import { currencies } from '../../contract/currencies.ts'
-import type { Kept, Operation } from '../connector.ts'
+import type { ChannelSettings } from '../../merchants/settings.ts'
+import type { Kept, Mode, Operation } from '../connector.ts'
+import { unitsText } from '../minorUnits.ts'
 import { encodeMessage, type Message } from './messages.ts'
 
 /** Who asks, as the scheme has registered it. */
@@ -42,9 +44,30 @@ export function browserGiven(fields: ReadonlyMap<string, string>): Kept | undefi
   return given.userAgent !== undefined && given.acceptHeader !== undefined && given.language !== undefined ? given : undefined
 }
 
-/** Hundredths → the currency's own smallest unit. */
-export function minorUnits(amount: number, exponent: number): string {
-  return exponent >= 2 ? String(amount * 10 ** (exponent - 2)) : String(Math.trunc(amount / 10 ** (2 - exponent)))
+/** What the shopper is asked to confirm, and the parameter that says so (decisions, 45). */
+export function authenticationAmount(
+  fields: ReadonlyMap<string, string>,
+  amount: number,
+  currency: string,
+): { readonly name: string; readonly amount: number; readonly currency: string } {
+  const name = ['risk.amount', 'threeDSecure.amount'].find(name => fields.has(name))
+  return {
+    name: name ?? 'amount',
+    amount: name === undefined ? amount : hundredths(fields.get(name)!),
+    currency: fields.get('threeDSecure.currency') ?? currency,
+  }
+}
+
+/** Whether the card is wanted to take part: the request says, at the simulator else the channel. Undefined when nobody does; in live nobody is asked. */
+export function enrolmentAsked(
+  mode: Mode,
+  fields: ReadonlyMap<string, string>,
+  { simulatorEnrols }: Pick<ChannelSettings, 'simulatorEnrols'>,
+): boolean | undefined {
+  if (mode === 'live') return undefined
+  const asked = fields.get('customParameters[3DS2_enrolled]')
+  if (asked !== undefined) return asked === 'true'
+  return mode === 'internal' && simulatorEnrols ? true : undefined
 }
 
 export function buildAReq(
@@ -55,9 +78,8 @@ export function buildAReq(
   browser: Kept,
 ): Message {
   const { fields, card, addresses, channel } = operation
-  const currency = currencies.get(fields.get('threeDSecure.currency') ?? operation.currency)!
-  const amountText = fields.get('threeDSecure.amount') ?? fields.get('risk.amount')
-  const amount = amountText === undefined ? operation.amount : hundredths(amountText)
+  const confirmed = authenticationAmount(fields, operation.amount, operation.currency)
+  const currency = currencies.get(confirmed.currency)!
   const at = new Date(operation.receivedAt).toISOString().replace(/\D/g, '').slice(0, 14)
   const scripted = browser.javascriptEnabled !== 'false' && browser.screenHeight !== undefined
   const given = (name: string, field: string, max: number, min = 1) => {
@@ -90,7 +112,7 @@ export function buildAReq(
     ...given('billAddrLine1', 'billing.street1', 50),
     ...given('billAddrCity', 'billing.city', 50),
     ...given('billAddrPostCode', 'billing.postcode', 16),
-    purchaseAmount: minorUnits(amount, currency.exponent),
+    purchaseAmount: unitsText(confirmed.amount, currency.code),
     purchaseCurrency: currency.number,
     purchaseExponent: String(currency.exponent),
     purchaseDate: at,
@@ -110,7 +132,7 @@ export function buildAReq(
       browserScreenWidth: browser.screenWidth ?? '1',
       browserTZ: String(Number(browser.timezone ?? 0)),
     }),
-    ...(operation.mode === 'internal' && { messageExtension: [simulatorExtension(fields)] }),
+    ...(operation.mode === 'internal' && { messageExtension: [simulatorExtension(operation)] }),
   }
 }
 
@@ -143,9 +165,9 @@ const authenticationInd = (fields: ReadonlyMap<string, string>): string =>
 const twoDigits = (value: string | undefined): string | undefined => value?.padStart(2, '0')
 
 /** Wishes for the simulator travel as an extension that nobody else must understand. */
-function simulatorExtension(fields: ReadonlyMap<string, string>) {
+function simulatorExtension({ mode, fields, channel }: Operation) {
   const flow = fields.get('customParameters[3DS2_flow]')
-  const enrolled = fields.get('customParameters[3DS2_enrolled]') === 'true'
+  const enrolled = enrolmentAsked(mode, fields, channel.settings) === true
   return {
     name: 'simulator',
     id: 'tollgate-simulator',

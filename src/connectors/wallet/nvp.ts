@@ -28,8 +28,9 @@ export const signed = ({ user, password, signature }: Credentials, method: strin
 /** The wallet wants no decimals of these currencies. */
 const wholeOnly: ReadonlySet<string> = new Set(['HUF', 'JPY', 'TWD'])
 
-const money = (amount: number, currency: string): string =>
-  wholeOnly.has(currency) && amount % 100 === 0 ? String(amount / 100) : amountText(amount)
+export const isTooFine = (amount: number, currency: string): boolean => wholeOnly.has(currency) && amount % 100 !== 0
+
+const money = (amount: number, currency: string): string => (wholeOnly.has(currency) ? String(amount / 100) : amountText(amount))
 
 const actions: Readonly<Record<string, string>> = { PA: 'Authorization', DB: 'Sale' }
 
@@ -122,16 +123,17 @@ export const doCheckout = (operation: Operation, token: string, payerId: string)
 
 /** Capture, refund and reversal, by the transaction that the wallet gave the payment. */
 export function followUp(operation: Operation): { readonly method: string; readonly pairs: Pairs } {
-  const { type, amount, currency, reference, paymentId } = operation
+  const { type, amount, currency, reference, paymentId, recovering } = operation
+  // What is taken back is another message than the one that recovery takes back, which has the payment's id.
+  const MSGSUBID = recovering ? `${paymentId}-RV` : paymentId
   const transaction = reference?.kept.TRANSACTIONID ?? ''
   const sum = { AMT: money(amount, currency), CURRENCYCODE: currency }
   if (type === 'CP')
     return {
       method: 'DoCapture',
-      pairs: { AUTHORIZATIONID: transaction, ...sum, COMPLETETYPE: 'Complete', MSGSUBID: paymentId },
+      pairs: { AUTHORIZATIONID: transaction, ...sum, COMPLETETYPE: 'Complete', MSGSUBID },
     }
-  if (type === 'RV' && reference?.type === 'PA')
-    return { method: 'DoVoid', pairs: { AUTHORIZATIONID: transaction, MSGSUBID: paymentId } }
+  if (type === 'RV' && reference?.type === 'PA') return { method: 'DoVoid', pairs: { AUTHORIZATIONID: transaction, MSGSUBID } }
   const full = amount === reference?.amount
   return {
     method: 'RefundTransaction',
@@ -140,7 +142,7 @@ export function followUp(operation: Operation): { readonly method: string; reado
       REFUNDTYPE: full ? 'Full' : 'Partial',
       ...(!full && sum),
       ...(full && { CURRENCYCODE: currency }),
-      MSGSUBID: paymentId,
+      MSGSUBID,
     },
   }
 }

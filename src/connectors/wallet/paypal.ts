@@ -4,7 +4,18 @@ import type { ResultName } from '../../contract/results/results.ts'
 import type { Connector, Mode, Operation, Redirect, Reply } from '../connector.ts'
 import type { Method } from '../index.ts'
 import { NotSent, type Transport } from '../transport.ts'
-import { buyerOf, type Credentials, doCheckout, followUp, type Pairs, readPairs, setCheckout, signed, writePairs } from './nvp.ts'
+import {
+  buyerOf,
+  type Credentials,
+  doCheckout,
+  followUp,
+  isTooFine,
+  type Pairs,
+  readPairs,
+  setCheckout,
+  signed,
+  writePairs,
+} from './nvp.ts'
 
 export type WalletSettings = {
   readonly endpoint: string
@@ -26,10 +37,14 @@ export const walletMethod: Method = {
 /** A buyer who does not come back within half an hour has given up; the wallet's own token lives three hours. */
 const endsAfterSeconds = 1800
 
+const alreadyDone = '10415'
+const expired = '10411'
+/** An internal error: it may have been carried out. */
+const unclear = '10001'
 /** The wallet's error numbers that mean something of their own; every other one is a decline. */
 const errors: Readonly<Record<string, ResultName>> = {
   '10002': 'configuredMethodInvalid', // the credentials are wrong
-  '10411': 'pendingTimedOut', // the token has expired
+  [expired]: 'pendingTimedOut',
   '10412': 'duplicateAtWallet',
   '10413': 'walletAmountsDiffer',
   '10417': 'declinedByWallet',
@@ -38,7 +53,6 @@ const errors: Readonly<Record<string, ResultName>> = {
 }
 /** The buyer is sent back to the wallet to choose another funding source. */
 const sendBack: ReadonlySet<string> = new Set(['10486', '10422'])
-const alreadyDone = '10415'
 
 export function wallet(mode: Mode, settings: () => WalletSettings, transport: Transport): Connector {
   async function call(operation: Operation, method: string, pairs: Pairs, signal: AbortSignal): Promise<Pairs> {
@@ -80,26 +94,35 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
     }
   }
 
-  /** The buyer agreed: whoever he is goes into the answer, and the money moves once. */
+  const look = (operation: Operation, token: string, signal: AbortSignal): Promise<Pairs> =>
+    call(operation, 'GetExpressCheckoutDetails', { TOKEN: token }, signal)
+
+  /** The buyer is back, and nothing was paid yet: only an expired token ends it, any other failed reading says nothing. */
   async function conclude(operation: Operation, token: string, payerId: string, signal: AbortSignal): Promise<Reply> {
-    const details = await call(operation, 'GetExpressCheckoutDetails', { TOKEN: token }, signal)
-    if (!isGood(details)) return declined(operation, details)
+    const details = await look(operation, token, signal)
+    if (details.L_ERRORCODE0 === expired) return declined(operation, details)
+    if (!isGood(details)) return unread(details)
     if (details.PAYERID !== payerId) return declined(operation, { ...details, L_ERRORCODE0: '10419' })
+    return payWith(operation, token, details, signal)
+  }
+
+  /** The buyer agreed: whoever he is goes into the answer, and the money moves once. */
+  async function payWith(operation: Operation, token: string, details: Pairs, signal: AbortSignal): Promise<Reply> {
+    const payerId = details.PAYERID!
     const done = await call(operation, 'DoExpressCheckoutPayment', doCheckout(operation, token, payerId), signal)
     const code = done.L_ERRORCODE0 ?? ''
     if (!isGood(done) && sendBack.has(code)) return away(operation, token, done)
     if (!isGood(done) && code === alreadyDone) {
       // Done before under this token: the wallet tells under which transaction.
-      const again = await call(operation, 'GetExpressCheckoutDetails', { TOKEN: token }, signal)
-      const transaction = again.PAYMENTREQUEST_0_TRANSACTIONID
-      if (!transaction) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
+      const again = await look(operation, token, signal)
       return approved(operation, again, {
         ...again,
-        PAYMENTINFO_0_TRANSACTIONID: transaction,
+        PAYMENTINFO_0_TRANSACTIONID: again.PAYMENTREQUEST_0_TRANSACTIONID ?? '',
         PAYMENTINFO_0_AMT: again.PAYMENTREQUEST_0_AMT ?? '',
         PAYMENTINFO_0_CURRENCYCODE: again.PAYMENTREQUEST_0_CURRENCYCODE ?? '',
       })
     }
+    if (code === unclear) return { kind: 'unknown', why: 'the wallet had an error of its own' }
     return isGood(done) ? approved(operation, details, done) : declined(operation, done)
   }
 
@@ -114,6 +137,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
       RV: { how: 'repeat', afterSeconds: 15 },
     },
     partialReversal: false,
+    refuses: ({ amount, currency }) => (isTooFine(amount, currency) ? 'amountFinerThanCurrency' : undefined),
     perform: (operation, signal) =>
       guarded(async () => {
         const { type, continued, recovering, attempt } = operation
@@ -142,18 +166,20 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
     },
   }
 
-  /** After a crash in the middle: ask who the buyer is, and do it again under the same MSGSUBID, which never pays twice. */
+  /** After a crash in the middle: ask who the buyer is, and do it again under the same MSGSUBID, which never pays twice. It may have been
+   * paid before, so that no failed reading is an end, not even that the token has expired. */
   async function settleAgain(operation: Operation, token: string, signal: AbortSignal): Promise<Reply> {
-    const details = await call(operation, 'GetExpressCheckoutDetails', { TOKEN: token }, signal)
-    if (!isGood(details)) return declined(operation, details)
+    const details = await look(operation, token, signal)
+    if (!isGood(details)) return unread(details)
     if (!details.PAYERID) return ended(operation, 'pendingTimedOut', correlation(details))
-    const reply = await conclude(operation, token, details.PAYERID, signal)
+    const reply = await payWith(operation, token, details, signal)
     return reply.kind === 'redirect' ? ended(operation, 'declinedByWallet', reply.details ?? {}) : reply
   }
 
-  /** Money that must go back: an authorization is voided, a sale refunded. */
+  /** Money that must go back: an authorization is voided, a sale or capture refunded. A refund cannot be taken back. */
   async function reverse(operation: Operation, signal: AbortSignal): Promise<Reply> {
-    if (!operation.reference?.kept.TRANSACTIONID) return ended(operation, 'succeeded', {})
+    const { type, kept } = operation.reference!
+    if (type === 'RF' || !kept.TRANSACTIONID) return { kind: 'unknown', why: 'there is no transaction to take back' }
     const { method, pairs } = followUp(operation)
     const answer = await call(operation, method, pairs, signal)
     return isGood(answer)
@@ -161,6 +187,8 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
       : { kind: 'unknown', why: `the wallet refuses the reversal: ${answer.L_ERRORCODE0}` }
   }
 }
+
+const unread = ({ L_ERRORCODE0: code }: Pairs): Reply => ({ kind: 'unknown', why: `the checkout could not be read: ${code}` })
 
 async function guarded(work: () => Promise<Reply>): Promise<Reply> {
   try {
@@ -172,7 +200,8 @@ async function guarded(work: () => Promise<Reply>): Promise<Reply> {
 
 function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
   const buyer = buyerOf(details)
-  const transaction = done.PAYMENTINFO_0_TRANSACTIONID ?? ''
+  const transaction = done.PAYMENTINFO_0_TRANSACTIONID
+  if (!transaction) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
   const status = done.PAYMENTINFO_0_PAYMENTSTATUS ?? 'Completed'
   const waits = status === 'Pending' && done.PAYMENTINFO_0_PENDINGREASON !== 'authorization'
   return {

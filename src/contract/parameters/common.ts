@@ -1,7 +1,7 @@
 // Parameters that any payment request may carry, and who is calling.
 
 import { currencies, notMoney } from '../currencies.ts'
-import { AN, amount, ascii, dateTime, oneOf, prose, shaped, url } from '../formats.ts'
+import { AN, amount, ascii, dateTime, oneOf, prose, returnUrl, shaped, url } from '../formats.ts'
 import type { Parameters } from './parameter.ts'
 
 export const hex32 = shaped('AN32: 32 lower-case hex characters', '^[0-9a-f]{32}$', ['0'.repeat(32), '8a8294174b7ecb28014b9699220015ca'], ['0'.repeat(31), '0'.repeat(33), 'G'.repeat(32), 'A'.repeat(32)])
@@ -47,7 +47,7 @@ export const virtualAccount: Parameters = {
 }
 
 export const asynchronous: Parameters = {
-  'shopperResultUrl': { format: url, keep: true, needed: 'for methods that redirect the shopper', note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
+  'shopperResultUrl': { format: returnUrl, keep: true, needed: 'for methods that redirect the shopper', note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
   'notificationUrl':  { format: url, keep: true, note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
 }
 

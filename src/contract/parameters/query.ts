@@ -1,6 +1,7 @@
 // What reads and reports take in the query string.
 
 import { AN, oneOf, reportDate, reportTime, shaped } from '../formats.ts'
+import { limits } from '../limits.ts'
 import type { Parameters } from './parameter.ts'
 
 const listOf = (label: string, word: string, ...more: string[]) =>
@@ -23,5 +24,5 @@ export const query: Parameters = {
   'paymentMethods':            { format: listOf('payment methods (CC cards, VA accounts, PP slips, OT transfers)', '[A-Z]{2}') },
   'includeLinkedTransactions': { format: oneOf('true', 'false') },
   'limit':                     { format: shaped('1 to 500', '^([1-9][0-9]?|[1-4][0-9]{2}|500)$', ['1', '500'], ['0', '501', '-1', 'x']), note: `Records on a page; ${pageSize} when absent.` },
-  'pageNo':                    { format: shaped('1 to 999999', '^[1-9][0-9]{0,5}$', ['1', '999999'], ['0', '1000000', 'x']), note: 'Begins at 1.' },
+  'pageNo':                    { format: shaped('1 to 999999', '^[1-9][0-9]{0,5}$', ['1', '999999'], ['0', '1000000', 'x']), note: `Begins at 1. A search reaches its first ${limits.searchReach} records.` },
 }

@@ -10,7 +10,7 @@ const uuid = shaped('UUID', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}
 
 export const threeDSecure: Parameters = {
   // How to authenticate.
-  'threeDSecure.amount':             { format: amount, keep: true, default: 'risk.amount, then amount' },
+  'threeDSecure.amount':             { format: amount, keep: true, default: 'amount', note: 'risk.amount counts before it.' },
   'threeDSecure.currency':           { format: currency, keep: true, default: 'currency' },
   'threeDSecure.challengeIndicator': { format: two('01 to 09', 1, 9), echo: true, note: '01 no preference, 02 no challenge, 03 challenge wanted, 04 challenge mandated.' },
   'threeDSecure.exemptionFlag':      { format: two('01 to 04', 1, 4), echo: true, note: '01 low value, 02 transaction risk analysis, 03 trusted merchant, 04 corporate.' },

@@ -13,6 +13,7 @@ import { takeLateNotice } from '../../payments/redirects/late.ts'
 import { resume, type Standing, settledStanding, standing } from '../../payments/redirects/resume.ts'
 import { bindSession, findRedirect, markContinuation, type Redirected } from '../../payments/redirects/store.ts'
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
+import { findPayment } from '../../payments/store/read.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, readLanguages } from '../languages.ts'
 import * as views from './views.ts'
@@ -35,9 +36,9 @@ export function redirectPages(
     return { status, body: rendered.body, headers: { ...rendered.headers, ...headers } }
   }
   const language = (request: Request) => chooseLanguage(languages, request.headers['accept-language'])
-  const plain = (request: Request, status: number, kind: 'unknown' | 'error'): Answer => {
+  const plain = (request: Request, status: number, kind: 'unknown' | 'error', shop?: string): Answer => {
     const { language: name, texts } = language(request)
-    return render(status, views.plainPage(name, texts, kind))
+    return render(status, views.plainPage(name, texts, kind, shop))
   }
   const audit = (line: NonNullable<LogFields['audit']>, request: Request, more: LogFields, why: string) =>
     gateway.log.warn({ audit: line, ndc: request.number, ...more }, why)
@@ -52,16 +53,23 @@ export function redirectPages(
   const guarded =
     (work: (request: Request, found: Found) => Promise<Answer>): RequestFunction =>
     async (request, token) => {
+      let found: Found | undefined
       try {
-        const found = await find('page', token)
+        found = await find('page', token)
         if (found) return await work(request, found)
         audit('unknownToken', request, {}, 'a redirect address that does not exist was asked for')
         return plain(request, 404, 'unknown')
       } catch (error) {
         gateway.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
-        return plain(request, 500, 'error')
+        return plain(request, 500, 'error', found && (await shopOf(found)))
       }
     }
+
+  /** The way back to the shop, where even that can be read. */
+  const shopOf = async ({ merchantId, redirected }: Found): Promise<string | undefined> => {
+    const payment = await findPayment(gateway.database.work, merchantId, redirected.paymentId).catch(() => undefined)
+    return payment && shopAddressOf(payment)
+  }
 
   function about(request: Request, { token }: Found, payment: Answered): views.About {
     const { language: name, texts } = language(request)
@@ -73,7 +81,7 @@ export function redirectPages(
       shop: fields.get('merchant.name') ?? channel?.name ?? '',
       amount: payment.amount,
       currency: payment.currency,
-      shopUrl: fields.get('shopperResultUrl') ?? '',
+      shopUrl: shopAddressOf(payment),
       page: `${gateway.publicUrl()}/r/${token}`,
     }
   }
@@ -92,11 +100,7 @@ export function redirectPages(
   }
 
   /** Only to the address that the authenticated merchant stored with the payment: there is no open redirect. */
-  function toShop(payment: Answered): Answer {
-    const url = new Map(payment.record.fields).get('shopperResultUrl')!
-    const path = `/v1/${payment.type === '3D' ? 'threeDSecure' : 'payments'}/${payment.id}`
-    return seeOther(shopAddress(url, payment.id, path))
-  }
+  const toShop = (payment: Answered): Answer => seeOther(shopAddressOf(payment))
 
   /** What somebody who looks at the payment gets to see. */
   async function goOn(request: Request, found: Found, at: Standing, headers: Record<string, string>): Promise<Answer> {
@@ -107,7 +111,7 @@ export function redirectPages(
     if (hop.kind === 'shop') return toShop(at.payment)
     const auto = at.payment.mode === 'internal' ? readValues(request.query).get('auto') : undefined
     const switched = (url: string) => withAuto(url, auto)
-    if (hop.kind === 'go') return { ...seeOther(switched(hop.url)), headers: { ...headers, Location: switched(hop.url) } }
+    if (hop.kind === 'go') return seeOther(switched(hop.url), headers)
     if (hop.kind === 'post') return render(200, views.postPage(here, hop, switched(hop.url)), headers)
     const frame = hop.method && at.mark !== 'methodDone' ? `${gateway.publicUrl()}/r/method/${found.token}` : undefined
     return render(200, views.browserPage(here, hop as Extract<Hop, { kind: 'browser' }>, frame, switched(here.page)), headers)
@@ -256,18 +260,24 @@ export function redirectPages(
   }
 }
 
+function shopAddressOf({ id, type, record }: Answered): string {
+  const url = new Map(record.fields).get('shopperResultUrl')!
+  return shopAddress(url, id, `/v1/${type === '3D' ? 'threeDSecure' : 'payments'}/${id}`)
+}
+
 /** The shop's address with `id` and `resourcePath` behind what it has already. */
 export function shopAddress(url: string, id: string, path: string): string {
   const hash = url.indexOf('#')
   const [base, fragment] = hash < 0 ? [url, ''] : [url.slice(0, hash), url.slice(hash)]
   const join = !base.includes('?') ? '?' : /[?&]$/.test(base) ? '' : '&'
-  return `${new URL(`${base}${join}id=${id}&resourcePath=${encodeURIComponent(path)}`).href}${fragment}`
+  return new URL(`${base}${join}id=${id}&resourcePath=${encodeURIComponent(path)}${fragment}`).href
 }
 
-const seeOther = (url: string): Answer => ({
+/** Addresses come from merchants and from the other side: a header takes them only as URL writes them. */
+const seeOther = (url: string, headers: Readonly<Record<string, string>> = {}): Answer => ({
   status: 303,
   body: '',
-  headers: { Location: url, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
+  headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
 })
 
 /** A switch of the simulators: who shops without hands says on redirect.url what the shopper does. */

@@ -11,7 +11,7 @@ export type About = {
   readonly shop: string
   readonly amount: number
   readonly currency: string
-  /** Where the shop wants the shopper back. */
+  /** Where the shopper goes back to, with the payment's id. */
   readonly shopUrl: string
   /** Our own page of this payment. */
   readonly page: string
@@ -21,6 +21,9 @@ const summary = ({ texts, language, shop, amount, currency }: About): Html => ht
 <dt>${texts.shop}</dt><dd><bdi>${shop}</bdi></dd>
 <dt>${texts.amount}</dt><dd><bdi>${moneyText(language, amount, currency)}</bdi></dd>
 </dl>`
+
+const backToShop = (texts: Texts, url: string, kind = ''): Html =>
+  html`<a class="button ${kind}" href="${url}">${texts.shopButton}</a>`
 
 /** Posts what the other side wants, by itself where scripts run. */
 export function postPage(about: About, hop: Extract<Hop, { kind: 'post' }>, url: string): Page {
@@ -119,33 +122,36 @@ ${summary(about)}
 
 /** The browser is back, but the result that counts has not come. */
 export function unconfirmedPage(about: About): Page {
-  const { texts, language, page } = about
+  const { texts, language, page, shopUrl } = about
   return {
     language,
     title: texts.unconfirmedTitle!,
     body: html`<h1>${texts.unconfirmedTitle}</h1>
 <p>${texts.unconfirmedText}</p>
 ${summary(about)}
-<a class="button" href="${page}">${texts.againButton}</a>`,
+<a class="button" href="${page}">${texts.againButton}</a>
+${backToShop(texts, shopUrl, 'plain')}`,
   }
 }
 
 /** A return that is not what was waited for. */
 export function refusedPage(about: About, kind: 'forged' | 'session'): Page {
-  const { texts, language, page } = about
+  const { texts, language, page, shopUrl } = about
   return {
     language,
     title: texts[`${kind}Title`]!,
     body: html`<h1>${texts[`${kind}Title`]}</h1>
 <p>${texts[`${kind}Text`]}</p>
-${kind === 'forged' && html`<a class="button" href="${page}">${texts.againButton}</a>`}`,
+${kind === 'forged' && html`<a class="button" href="${page}">${texts.againButton}</a>`}
+${backToShop(texts, shopUrl, kind === 'forged' ? 'plain' : '')}`,
   }
 }
 
-/** Nothing is known of a payment here. */
-export const plainPage = (language: string, texts: Texts, kind: 'unknown' | 'error'): Page => ({
+/** Nothing is known of a payment here, at most its shop: what became of money this page must not say. */
+export const plainPage = (language: string, texts: Texts, kind: 'unknown' | 'error', shop?: string): Page => ({
   language,
   title: texts[`${kind}Title`]!,
   body: html`<h1>${texts[`${kind}Title`]}</h1>
-<p>${texts[`${kind}Text`]}</p>`,
+<p>${texts[`${kind}Text`]}</p>
+${shop !== undefined && backToShop(texts, shop)}`,
 })

@@ -5,10 +5,11 @@ import type { Nested } from '../../contract/nested.ts'
 import { type ResultName, results } from '../../contract/results/results.ts'
 import type { Gateway } from '../../gateway.ts'
 import { seal, unseal } from '../../vault/seal.ts'
+import { sealPending } from '../announced.ts'
 import type { Said } from '../carryOut.ts'
 import type { Payment } from '../payment.ts'
 import { paymentRecord } from '../record.ts'
-import { findContinuation, insertContinuation } from './store.ts'
+import { insertContinuation } from './store.ts'
 import { hashOf, tokenOf } from './tokens.ts'
 
 /** What is sealed in a continuation. */
@@ -20,8 +21,6 @@ export type Held = {
   /** The tokens of the addresses, because later steps hand out the same ones. */
   readonly page: string
   readonly notice: string
-  /** The pending answer, for a twin request with the same idempotency key. */
-  readonly body: string
   /** The CVV waits beside it, where a crash of the server erases it. */
   readonly cvv?: true
 }
@@ -50,7 +49,6 @@ export async function hold(gateway: Gateway, payment: Payment, operation: Operat
     endsAs: redirect.endsAs,
     page: tokenOf(addresses.page),
     notice: tokenOf(addresses.notice),
-    body,
     ...(redirect.asksAtEnd && { asksAtEnd: true }),
     ...(cvv !== undefined && { cvv: true }),
   }
@@ -63,6 +61,7 @@ export async function hold(gateway: Gateway, payment: Payment, operation: Operat
       step: redirect.step,
       sealed: seal(gateway.keys, gateway.random, place(merchantId, id), JSON.stringify(held)),
       ...(cvv !== undefined && { secret: seal(gateway.keys, gateway.random, secretPlace(merchantId, id), cvv) }),
+      answer: sealPending(gateway, payment, body),
       deadline: now + redirect.endsAfterSeconds * 1000,
       endsAt: real + redirect.endsAfterSeconds * 1000,
       pageHash: hashOf(gateway, 'page', held.page),
@@ -93,12 +92,6 @@ function redirectOf(redirect: Redirect, addresses: NonNullable<Operation['addres
       ],
     }),
   }
-}
-
-/** What a waiting payment was answered, if its shopper is still away. */
-export async function heldAnswer(gateway: Gateway, { merchantId, id }: Payment): Promise<Said | undefined> {
-  const row = await findContinuation(gateway.database.work, merchantId, id)
-  return row && { outcome: 'pending', body: openHeld(gateway, merchantId, id, row.sealed).body }
 }
 
 export const openHeld = (gateway: Gateway, merchantId: string, paymentId: string, sealed: Buffer): Held =>

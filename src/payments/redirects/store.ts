@@ -8,6 +8,8 @@ export type NewContinuation = {
   readonly step: string
   readonly sealed: Buffer
   readonly secret?: Buffer
+  /** What the merchant is answered, sealed. */
+  readonly answer: Buffer
   /** Business time, milliseconds; `endsAt` is the same moment in real time. */
   readonly deadline: number
   readonly endsAt: number
@@ -25,7 +27,7 @@ export type Continuation = {
 /** What was taken away, and its CVV: absent when none was kept, or when the server crashed in between. */
 export type Taken = Continuation & { readonly secret: Buffer | null }
 
-/** Stores the next step with its end, and announces the pending payment. Recovery, if it had been called, stands back. */
+/** Stores the next step with its end, and announces the pending payment in the words of its first answer. Recovery, if it had been called, stands back. */
 export async function insertContinuation(db: Connection, payment: Payment, row: NewContinuation, now: number): Promise<void> {
   await db.query(
     `with addressed as (
@@ -41,6 +43,8 @@ export async function insertContinuation(db: Connection, payment: Payment, row: 
          set due_at = excluded.due_at, leased_until = null, generation = due_work.generation + 1),
      passed_on as (
        delete from unanswered where merchant_id = $1 and payment_id = $2),
+     given as (
+       insert into pending_answers (merchant_id, payment_id, sealed) values ($1, $2, $14) on conflict do nothing),
      stands_back as (
        delete from due_work where kind = 'recover' and merchant_id = $1 and subject_id = $2)
      insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
@@ -59,6 +63,7 @@ export async function insertContinuation(db: Connection, payment: Payment, row: 
       payment.channelId,
       payment.rootId ?? payment.id,
       timeParameter(payment.receivedAt),
+      row.answer,
     ],
   )
 }

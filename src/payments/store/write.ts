@@ -305,14 +305,22 @@ export async function insertChargeback(db: Connection, row: NewAnswer, { report,
   await db.query({ name: 'answers 1', text: insertAnswers(1), values: answerValues(row) })
 }
 
-/** The pending state was answered: recovery is due, and the merchant hears of it. */
-export async function insertPending(db: Connection, payment: Payment, recoverAt: number, now: number): Promise<void> {
+/** The pending state was answered: recovery is due, and the merchant hears of it in the words of the answer, which comes sealed. */
+export async function insertPending(
+  db: Connection,
+  payment: Payment,
+  answer: Buffer,
+  recoverAt: number,
+  now: number,
+): Promise<void> {
   await db.query(
     `with waiting as (
        insert into due_work (kind, merchant_id, subject_id, due_at) values ('recover', $1, $2, $5)
        on conflict (kind, merchant_id, subject_id) do update set due_at = least(due_work.due_at, excluded.due_at)),
      passed_on as (
-       delete from unanswered where merchant_id = $1 and payment_id = $2)
+       delete from unanswered where merchant_id = $1 and payment_id = $2),
+     given as (
+       insert into pending_answers (merchant_id, payment_id, sealed) values ($1, $2, $8) on conflict do nothing)
      insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
      values ($1, $2, 1, 'PAYMENT', $3, $4, $6, $7) on conflict do nothing`,
     [
@@ -323,6 +331,7 @@ export async function insertPending(db: Connection, payment: Payment, recoverAt:
       timeParameter(recoverAt),
       timeParameter(payment.receivedAt),
       timeParameter(now),
+      answer,
     ],
   )
 }

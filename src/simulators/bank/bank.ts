@@ -3,7 +3,7 @@
 
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages.ts'
-import { type Asked, expiring, json, page, type Simulator, seeOther, type Told, type World } from '../exchange.ts'
+import { type Asked, expiring, isHome, json, page, type Simulator, seeOther, type Told, type World } from '../exchange.ts'
 
 const transferMilliseconds = 7 * 86_400_000
 /** `Make the transfer later`: it is pending so long, then received. */
@@ -12,7 +12,8 @@ const laterMilliseconds = 1000
 type Transfer = {
   readonly fields: Readonly<Record<string, string>>
   status: 'opened' | 'pending' | 'received' | 'aborted' | 'declined'
-  refunded: number
+  /** By reference: a refund that is asked for twice is made once. */
+  readonly refunds: Map<string, { readonly id: string; readonly amount: number }>
 }
 
 export function bank(world: World): Simulator {
@@ -20,11 +21,12 @@ export function bank(world: World): Simulator {
 
   function begin(asked: Asked): Told {
     const fields = Object.fromEntries(new URLSearchParams(asked.body))
-    const wrong = ['reference', 'amount', 'currency', 'success_url', 'abort_url'].filter(name => !fields[name])
-    if (wrong.length > 0 || !/^\d{1,10}\.\d{2}$/.test(fields.amount!))
-      return json(400, { status: 'declined', reason: `missing or wrong: ${wrong.join(', ') || 'amount'}` })
+    const wrong = Object.entries(needed(world))
+      .filter(([name, fits]) => !fits(fields[name]))
+      .map(([name]) => name)
+    if (wrong.length > 0) return json(400, { status: 'declined', reason: `missing or wrong: ${wrong.join(', ')}` })
     const id = world.uuid()
-    transfers.set(id, { fields, status: 'opened', refunded: 0 })
+    transfers.set(id, { fields, status: 'opened', refunds: new Map() })
     return json(201, { transaction_id: id, status: 'opened', payment_url: `${world.publicUrl()}/bank/pay?transaction=${id}` })
   }
 
@@ -32,12 +34,18 @@ export function bank(world: World): Simulator {
     json(200, { transaction_id: id, status, amount: fields.amount, currency: fields.currency, reference: fields.reference })
 
   function refund(asked: Asked, id: string, transfer: Transfer): Told {
-    const amount = Number((new URLSearchParams(asked.body).get('amount') ?? '').replace('.', ''))
+    const form = new URLSearchParams(asked.body)
+    const reference = form.get('reference') ?? ''
+    const amount = Number((form.get('amount') ?? '').replace('.', ''))
     const paid = Number(transfer.fields.amount!.replace('.', ''))
-    if (transfer.status !== 'received' || !(amount > 0) || transfer.refunded + amount > paid)
+    const refunded = [...transfer.refunds.values()].reduce((sum, refund) => sum + refund.amount, 0)
+    const before = transfer.refunds.get(reference)
+    if (before) return json(200, { transaction_id: before.id, status: 'received' })
+    if (transfer.status !== 'received' || reference === '' || !(amount > 0) || refunded + amount > paid)
       return json(400, { transaction_id: id, status: 'declined', reason: 'nothing to refund' })
-    transfer.refunded += amount
-    return json(200, { transaction_id: world.uuid(), status: 'received' })
+    const refundId = world.uuid()
+    transfer.refunds.set(reference, { id: refundId, amount })
+    return json(200, { transaction_id: refundId, status: 'received' })
   }
 
   function show(asked: Asked): Told {
@@ -139,6 +147,16 @@ ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bd
     return refunds && method === 'POST' ? refund(asked, id, transfer) : state(id, transfer)
   }
 }
+
+/** The shopper and the notice go only where the gateway itself is. */
+const needed = (world: World): Readonly<Record<string, (value: string | undefined) => boolean>> => ({
+  reference: value => !!value,
+  amount: value => /^\d{1,10}\.\d{2}$/.test(value ?? ''),
+  currency: value => /^[A-Z]{3}$/.test(value ?? ''),
+  success_url: value => isHome(world, value),
+  abort_url: value => isHome(world, value),
+  notification_url: value => value === undefined || isHome(world, value),
+})
 
 /** Words of `?auto=` that are not the names of buttons. */
 const actions: Readonly<Record<string, string>> = { approve: 'pay', decline: 'refuse' }

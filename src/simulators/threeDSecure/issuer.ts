@@ -4,7 +4,7 @@
 import { decodeMessage, encodeMessage, type Message, wrongFields } from '../../connectors/threeDSecure/messages.ts'
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages.ts'
-import { type Asked, expiring, json, page, type Simulator, type Told, type World } from '../exchange.ts'
+import { type Asked, expiring, isHome, json, page, type Simulator, type Told, type World } from '../exchange.ts'
 import { type Behaviour, notParticipating, testCards } from './cards.ts'
 
 const challengeMilliseconds = 660_000
@@ -43,7 +43,12 @@ export function issuer(world: World): Simulator {
     }
     if (message.messageType !== 'PReq' && message.messageType !== 'AReq')
       return json(200, errorOf('101', 'PReq or AReq is expected', message))
-    const wrong = wrongFields(message.messageType, message)
+    const wrong = [
+      ...wrongFields(message.messageType, message),
+      ...['notificationURL', 'threeDSServerURL'].filter(
+        name => message[name] !== undefined && !isHome(world, String(message[name])),
+      ),
+    ]
     if (wrong.length > 0) return json(200, errorOf('203', wrong.join(','), message))
     return json(200, message.messageType === 'PReq' ? ranges(message) : authenticate(message))
   }
@@ -115,15 +120,15 @@ export function issuer(world: World): Simulator {
   /** The hidden frame: the issuer has seen the browser and says so to the address that the method data names. */
   function method(asked: Asked): Told {
     const sent = new URLSearchParams(asked.body).get('threeDSMethodData') ?? ''
-    let data: { threeDSServerTransID?: string; threeDSMethodNotificationURL?: string }
+    let data: { threeDSServerTransID?: string; threeDSMethodNotificationURL?: string } | null
     try {
       data = JSON.parse(Buffer.from(sent, 'base64url').toString('utf8'))
     } catch {
       return ended(asked)
     }
-    const url = String(data.threeDSMethodNotificationURL)
-    if (!/^https?:\/\//.test(url)) return ended(asked)
-    const back = encodeMessage({ threeDSServerTransID: data.threeDSServerTransID })
+    const url = data?.threeDSMethodNotificationURL
+    if (!isHome(world, url)) return ended(asked)
+    const back = encodeMessage({ threeDSServerTransID: data!.threeDSServerTransID })
     return page(asked, world, {
       title: '3-D Secure',
       body: html`<form id="go" method="post" action="${url}"><input type="hidden" name="threeDSMethodData" value="${back}"><button>3-D Secure</button></form>`,

@@ -3,7 +3,7 @@
 import { readPairs, writePairs } from '../../connectors/wallet/nvp.ts'
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages.ts'
-import { type Asked, expiring, page, type Simulator, seeOther, type Told, text, type World } from '../exchange.ts'
+import { type Asked, expiring, isHome, page, type Simulator, seeOther, type Told, text, type World } from '../exchange.ts'
 
 export const simulatorCredentials = { user: 'tollgate_simulator', password: 'simulator-only', signature: 'SIMULATOR' }
 
@@ -66,8 +66,7 @@ export function walletSimulator(world: World): Simulator {
     SetExpressCheckout(pairs) {
       if (!isMoney(pairs.PAYMENTREQUEST_0_AMT)) return no('10004', 'The amount is not valid')
       if (!addsUp(pairs)) return no('10413', 'The totals of the cart item amounts do not match order amounts')
-      for (const name of ['RETURNURL', 'CANCELURL'])
-        if (!URL.canParse(pairs[name] ?? '')) return no('10471', `${name} is not valid`)
+      for (const name of ['RETURNURL', 'CANCELURL']) if (!isHome(world, pairs[name])) return no('10471', `${name} is not valid`)
       const token = `EC-${id(17)}`
       checkouts.set(token, { pairs, messages: new Map() })
       return ok({ TOKEN: token })
@@ -282,5 +281,7 @@ const cents = (value: string): number =>
 const money = (value: number): string => `${Math.trunc(value / 100)}.${String(value % 100).padStart(2, '0')}`
 
 function withQuery(url: string, values: Readonly<Record<string, string>>): string {
-  return `${url}${url.includes('?') ? '&' : '?'}${new URLSearchParams({ ...values })}`
+  const to = new URL(url)
+  for (const [name, value] of Object.entries(values)) to.searchParams.append(name, value)
+  return to.href
 }

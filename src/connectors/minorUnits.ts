@@ -1,7 +1,7 @@
-// Hundredths, as amounts travel on our wire, to the minor units of a currency, as they travel to an acquirer, and back.
+// Hundredths, as amounts travel on our wire, to the minor units of a currency, as they travel to the other side, and back.
 
-import { currencies } from '../../contract/currencies.ts'
-import type { ResultName } from '../../contract/results/results.ts'
+import { currencies } from '../contract/currencies.ts'
+import type { ResultName } from '../contract/results/results.ts'
 
 const digits = 12
 
@@ -25,12 +25,16 @@ export function hundredthsOf(units: bigint, currency: string): number | undefine
   return units % divisor === 0n ? Number(units / divisor) : undefined
 }
 
-/** The twelve digits of DE4; only for amounts that minorUnits accepts. */
-export function amountDigits(hundredths: number, currency: string): string {
+/** Minor units as they leave; only for amounts that minorUnits accepts. */
+export function unitsText(hundredths: number, currency: string): string {
   const units = minorUnits(hundredths, currency)
   if (typeof units === 'string') throw new Error(`an amount went out that does not fit: ${units}`)
-  return String(units).padStart(digits, '0')
+  return String(units)
 }
+
+/** The twelve digits of DE4. */
+export const amountDigits = (hundredths: number, currency: string): string =>
+  unitsText(hundredths, currency).padStart(digits, '0')
 
 const currencyByNumber: ReadonlyMap<string, string> = new Map([...currencies.values()].map(({ code, number }) => [number, code]))
 export const currencyOfNumber = (number: string): string | undefined => currencyByNumber.get(number)

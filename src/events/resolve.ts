@@ -1,0 +1,68 @@
+// Finds the addresses of a name for calls to merchants' servers. The system's own way holds one of the few threads of the process for as long as
+// a name server is silent, and the same threads read files and derive keys. So name servers are asked directly, which holds none; the system is
+// asked only for names that these do not know (search domains, names of the local network), and for one at a time.
+
+import type { LookupAddress } from 'node:dns'
+import { lookup, Resolver } from 'node:dns/promises'
+import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import type { Resolve } from './address.ts'
+
+export type Sources = {
+  /** Name servers as `address:port`; those of the system when absent. */
+  readonly servers?: readonly string[]
+  readonly hostsFile?: string
+  readonly system?: Resolve
+}
+
+const timeoutMilliseconds = 3000
+/** Answers that leave it open whether the system knows the name. */
+const unknownThere: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'])
+
+export function resolver({ servers, hostsFile = '/etc/hosts', system = ask }: Sources = {}): Resolve {
+  const names = new Resolver({ timeout: timeoutMilliseconds, tries: 2 })
+  if (servers) names.setServers(servers)
+  const running = new Map<string, Promise<readonly LookupAddress[]>>()
+  let lastOfSystem: Promise<unknown> = Promise.resolve()
+
+  async function find(name: string): Promise<readonly LookupAddress[]> {
+    const listed = inHostsFile(hostsFile, name)
+    if (listed.length > 0) return listed
+    const answers = await Promise.allSettled([names.resolve4(name), names.resolve6(name)])
+    const found = answers.flatMap(answer => (answer.status === 'fulfilled' ? answer.value : [])).map(asAddress)
+    if (found.length > 0) return found
+    const failure = answers.map(answer => (answer as PromiseRejectedResult).reason).find(({ code }) => !unknownThere.has(code))
+    if (failure) throw failure
+    const mine = lastOfSystem.then(() => system(name))
+    lastOfSystem = mine.catch(() => {})
+    return mine
+  }
+
+  // Many deliveries to one name ask for it once.
+  return name => {
+    const asked = running.get(name)
+    if (asked) return asked
+    const asking = find(name).finally(() => running.delete(name))
+    running.set(name, asking)
+    return asking
+  }
+}
+
+const ask: Resolve = name => lookup(name, { all: true })
+
+const asAddress = (address: string): LookupAddress => ({ address, family: isIP(address) })
+
+/** `127.0.0.1 localhost receiver # ours`, a line each. */
+function inHostsFile(path: string, name: string): LookupAddress[] {
+  let text = ''
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    // Not every system has one.
+  }
+  return text
+    .split('\n')
+    .map(line => line.replace(/#.*/, '').trim().split(/\s+/))
+    .filter(([address, ...aliases]) => isIP(address!) !== 0 && aliases.some(alias => alias.toLowerCase() === name.toLowerCase()))
+    .map(([address]) => asAddress(address!))
+}

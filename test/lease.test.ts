@@ -1,0 +1,42 @@
+// Due work that takes longer than a lease: the lease is renewed for as long as its handler works.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { addDue, leaseSeconds, takeDue } from '../src/due/store.ts'
+import { runItem } from '../src/due/worker.ts'
+import type { Gateway } from '../src/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await testGateway()
+})
+after(() => gateway.stop())
+
+test('it is not taken by another while it runs, and is gone when it has ended', async t => {
+  const subject = '01a1fcaebec47bdc9003acd45c0c06f4'
+  let now = Date.now() + 24 * 3_600_000 // later than the gateway's own worker looks
+  await addDue(gateway.pool, 'reverse', sandbox.merchantId, subject, now)
+  const take = async () => (await takeDue(gateway.pool, now, 10))[0]
+  const item = (await take())!
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  let finish = () => {}
+  const handlers = new Map([['reverse', () => new Promise<'done'>(resolve => (finish = () => resolve('done')))]])
+  const { pool } = gateway
+  const running = runItem({ database: { work: pool }, clock: { real: () => now } } as unknown as Gateway, handlers, item)
+  const leasedUntil = async () =>
+    new Date(
+      (await pool.query('select leased_until as at from due_work where subject_id = $1', [subject])).rows[0]?.at ?? 0,
+    ).getTime()
+  for (let renewals = 0; renewals < 5; renewals++) {
+    const before = await leasedUntil()
+    const step = (leaseSeconds * 1000) / 3
+    now += step
+    t.mock.timers.tick(step)
+    await eventually(async () => (await leasedUntil()) > before, 'the lease is renewed')
+    assert.equal(await take(), undefined)
+  }
+  finish()
+  await running
+  assert.equal(await leasedUntil(), 0)
+})

@@ -1,0 +1,143 @@
+// What searches can cost: how deep they reach, how much they bring, and that whoever searches keeps nobody else waiting.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { limits } from '../src/contract/limits.ts'
+import { type Body, eventually, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+
+let now = Date.UTC(2030, 0, 31, 12)
+const merchantId = 'c0ffee000000000000000000000000e1'
+const channelId = 'c0ffee000000000000000000000000c1'
+const tokens = ['first-token-of-the-limited-merchant', 'second-token-of-the-limited-merchant'] as const
+let gateway: TestGateway
+before(async () => {
+  gateway = await testGateway({
+    clock: { real: () => now },
+    seed: {
+      psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+      divisions: [
+        {
+          id: 'c0ffee000000000000000000000000d1',
+          name: 'Limited',
+          merchants: [
+            {
+              id: merchantId,
+              name: 'Limited',
+              settings: { requestsPerMinute: 3 },
+              channels: [{ id: channelId, name: 'Limited' }],
+            },
+          ],
+        },
+      ],
+      tokens: tokens.map(token => ({ label: token, token, entities: [merchantId] })),
+    },
+  })
+})
+after(() => gateway.stop())
+
+const search = (fields: Fields = {}) =>
+  gateway.get('/v3/query', { entityId: sandbox.entityId, 'date.from': '2030-01-01', 'date.to': '2030-12-31', ...fields })
+const told = ({ status, body }: Reply) => `${status} ${body.result.code}`
+const wrong = ({ body }: Reply) => (body.result.parameterErrors ?? []).map(({ name }: Body) => name)
+
+describe('a page', () => {
+  const count = 80
+  const large = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`customParameters[key${at}]`, 'x'.repeat(2000)]))
+  const ids: string[] = []
+  before(async () => {
+    for (let at = 0; at < count; at++, now += 1000)
+      ids.push((await gateway.pay({ ...large, merchantTransactionId: 'large-ones' })).body.id)
+  })
+
+  it('above its bytes is refused by name, and brings nothing', async () => {
+    for (const reply of [
+      await search({ limit: '500' }),
+      await search({ limit: '500', includeLinkedTransactions: 'true' }),
+      await gateway.get('/v1/query', { entityId: sandbox.entityId, merchantTransactionId: 'large-ones' }),
+    ]) {
+      assert.equal(told(reply), '400 200.300.404')
+      assert.deepEqual(wrong(reply), ['limit'])
+      assert.ok(reply.text.length < 1000)
+    }
+  })
+  it('of fewer records comes piece by piece, and all of them are there', async () => {
+    const pages = [await search({ limit: '40' }), await search({ limit: '40', pageNo: '2' })]
+    for (const page of pages) {
+      assert.equal(told(page), '200 000.000.100')
+      assert.equal(page.body.pages, '2')
+      assert.equal(page.headers.get('content-length'), null)
+    }
+    assert.deepEqual(
+      pages.flatMap(({ body }) => body.records.map(({ id }: Body) => id)),
+      ids,
+    )
+  })
+  it('of one record comes however large it is', async () => {
+    const page = await search({ limit: '1', pageNo: String(count) })
+    assert.deepEqual([told(page), page.body.records[0].id], ['200 000.000.100', ids.at(-1)])
+    assert.equal(page.headers.get('content-length'), String(page.text.length))
+  })
+  it('that nobody can need is not counted to', async () => {
+    const deepest = { limit: '500', pageNo: String(limits.searchReach / 500) }
+    assert.deepEqual(told(await search(deepest)), '400 700.400.580')
+    for (const fields of [{ limit: '500', pageNo: String(limits.searchReach / 500 + 1) }, { pageNo: '999999' }]) {
+      const reply = await search(fields)
+      assert.deepEqual([told(reply), wrong(reply)], ['400 200.300.404', ['pageNo']])
+    }
+  })
+})
+
+describe('searches of a token that the database does not answer', () => {
+  const waiting = async (): Promise<string[]> =>
+    (
+      await gateway.pool.query<{ name: string }>(
+        `select application_name as name from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+    ).rows.map(({ name }) => name)
+
+  it('hold one connection of their own, end in time, and the rest are told to come again', async () => {
+    const locked = await gateway.pool.connect()
+    try {
+      await locked.query('begin; lock table payments in access exclusive mode')
+      const asked = Array.from({ length: 40 }, () => search({ limit: '1' }))
+      const early = eventually(async () => {
+        const some = await Promise.race([Promise.all(asked.slice(-5)), new Promise<void>(resolve => setTimeout(resolve, 10))])
+        return some ?? undefined
+      }, 'the last of them are refused')
+      for (const reply of await early) {
+        assert.equal(told(reply), '429 800.120.100')
+        assert.ok(Number(reply.headers.get('retry-after')) > 0)
+      }
+      await eventually(async () => (await waiting()).length > 0, 'a search waits for its lock')
+      assert.deepEqual(await waiting(), ['tollgate searches'])
+      assert.equal((await fetch(`${gateway.baseUrl}/health`)).status, 200)
+      assert.equal(told(await asked[0]!), '503 800.800.801')
+      await locked.query('rollback')
+      for (const reply of await Promise.all(asked.slice(1))) assert.match(told(reply), /^(200|429|503) /)
+    } finally {
+      await locked.query('rollback')
+      locked.release()
+    }
+  })
+})
+
+describe('requests of a token in a minute', () => {
+  const read = (token: string) =>
+    gateway.get(`/v1/payments/${'0'.repeat(32)}`, { entityId: channelId }, { Authorization: `Bearer ${token}` })
+  it('are limited where the merchant says so, each token for itself', async () => {
+    const [first, second] = tokens
+    for (let at = 0; at < 3; at++) assert.equal((await read(first)).status, 404)
+    const refused = await read(first)
+    assert.equal(told(refused), '429 800.120.100')
+    assert.equal(refused.headers.get('retry-after'), '20')
+    assert.equal((await read(second)).status, 404)
+    now += 19_999
+    assert.equal((await read(first)).headers.get('retry-after'), '1')
+    now += 1
+    assert.equal((await read(first)).status, 404)
+    assert.equal((await read(first)).status, 429)
+    now += 3_600_000
+    for (let at = 0; at < 3; at++) assert.equal((await read(first)).status, 404)
+    assert.equal((await read(first)).status, 429)
+  })
+})
