@@ -41,7 +41,7 @@ export default (program: Command): void => {
           )
         const done: Record<string, number> = {}
         for (const place of sealedPlaces) {
-          const { renewed, broken } = await rewrap(database.work, keys, random, place)
+          const { renewed, broken } = await rewrap(database.reports, keys, random, place)
           process.stdout.write(`${place.what}: ${renewed} sealed anew.\n`)
           for (const row of broken) process.stdout.write(`${place.what}: the record of ${row} does not open and was left.\n`)
           if (broken.length > 0) process.exitCode = 1
@@ -73,7 +73,7 @@ async function standing({ database, keys, clock }: Opened): Promise<KeyStanding[
   const needs = new Map<string, string[]>()
   const need = (name: string, what: string) => needs.set(name, [...(needs.get(name) ?? []), what])
   for (const place of sealedPlaces)
-    for (const [id, count] of await countSealed(db, place)) need(`seal ${id}`, `${count} ${place.what}`)
+    for (const [id, count] of await countSealed(database.reports, place)) need(`seal ${id}`, `${count} ${place.what}`)
   const tokens = Map.groupBy(
     (await readTokens(db)).filter(({ revokedAt }) => revokedAt === null),
     ({ lookupKey }) => `lookup ${lookupKey}`,
