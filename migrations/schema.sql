@@ -18,6 +18,7 @@ create table access_tokens (
   legacy boolean not null,
   created_at timestamp with time zone not null,
   revoked_at timestamp with time zone,
+  lookup_key text,
   constraint access_tokens_pkey PRIMARY KEY (token_hash),
   constraint access_tokens_id_key UNIQUE (id)
 );
@@ -67,6 +68,14 @@ create table captures (
   constraint captures_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create unlogged table challenge_secrets (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  sealed bytea not null,
+  erase_after timestamp with time zone not null,
+  constraint challenge_secrets_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
 create table chargeback_lines (
   merchant_id uuid not null,
   report text not null,
@@ -81,7 +90,6 @@ create table continuations (
   payment_id uuid not null,
   step text not null,
   sealed bytea not null,
-  secret bytea,
   mark text,
   deadline timestamp with time zone not null,
   constraint continuations_pkey PRIMARY KEY (merchant_id, payment_id)
@@ -230,6 +238,7 @@ create table journal (
 create table key_checks (
   name text not null,
   proof bytea not null,
+  made_at timestamp with time zone,
   constraint key_checks_pkey PRIMARY KEY (name)
 );
 

@@ -14,7 +14,7 @@ const rooms: readonly Room[] = [
   ['schema',     'what operators write, checked: all mistakes at once with their places', 'contract errors'],
   ['config',     'the environment, checked', 'contract log vault events connectors errors'],
   ['database',   "the embedded server, the folder's lock, migrations, connections, group commit", 'errors'],
-  ['vault',      'the keys of an installation and the seal of card data', 'clock database errors'],
+  ['vault',      'the keys of an installation, the seal of card data, sealing anew', 'clock database errors'],
   ['audit',      'who did what: sealed rows that only grow; failed attempts to authenticate, limited for all processes together', 'clock database vault'],
   ['merchants',  'PSP, divisions, merchants, channels, tokens, settings, seed files; held in memory by `directory`', 'audit clock contract database vault errors schema'],
   ['connectors', 'what every payment method gives (`connector.ts`) and which one carries a payment (`index.ts`); cards to an acquirer over ISO 8583, 3-D Secure around them, the wallet, redirect methods of a JSON file', 'clock contract merchants errors schema'],

@@ -3,7 +3,7 @@
 
 import pino from 'pino'
 import { type Clock, systemClock } from './clock.ts'
-import { hasLuhnDigit } from './contract/brands.ts'
+import { cardLengths, replaceNumbers } from './contract/cardNumbers.ts'
 import type { Log, LogFields } from './gateway.ts'
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -75,10 +75,10 @@ function clean(fields: LogFields): Record<string, unknown> {
   return cleaned
 }
 
-/** Masks runs of 12 to 19 digits that pass the card check digit, with or without spaces, dots and hyphens. */
-export function scrub(text: string): string {
-  return text.replace(/\d(?:[ .-]?\d){11,18}/g, run => {
-    const digits = run.replace(/\D/g, '')
-    return hasLuhnDigit(digits) ? '[card number]' : run
-  })
-}
+/** Masks 12 to 19 digits that pass the card check digit, whatever stands between them and whatever their brand. */
+export const scrub = (text: string): string =>
+  replaceNumbers(
+    text,
+    () => cardLengths,
+    () => '[card number]',
+  )

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../clock.ts'
 import type { Connection } from '../database/connect.ts'
-import { type Keys, keyedHash } from '../vault/keys.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Actor, type Entry, type Row, thisProcess } from './entry.ts'
 import { insertRow, lockHead, moveHead, readHead, readRowsAfter } from './store.ts'
 
@@ -37,10 +37,10 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
       result,
       details: text.length > detailsMax ? JSON.stringify({ names: Object.keys(details), tooLong: text.length }) : text,
     }
-    before = hashOf(keys, before, row)
+    ;[before] = hashesOf(keys, before, row)
     await insertRow(db, { ...row, hash: before })
   }
-  await moveHead(db, sequence, proofOf(keys, sequence, before))
+  await moveHead(db, sequence, proofsOf(keys, sequence, before)[0])
 }
 
 export type Verified = {
@@ -69,7 +69,7 @@ export async function verify(db: Connection, keys: Keys, expected?: string): Pro
     for (const row of some) {
       if (row.sequence > end) break
       if (row.sequence !== last + 1) findings.push(`Rows ${last + 1} to ${row.sequence - 1} are missing.`)
-      if (!row.hash.equals(hashOf(keys, before, row)))
+      if (!hashesOf(keys, before, row).some(hash => row.hash.equals(hash)))
         findings.push(`Row ${row.sequence} is not as it was written, or not where.`)
       seen ||= expected === nameOf(row.sequence, row.hash)
       before = row.hash
@@ -78,7 +78,7 @@ export async function verify(db: Connection, keys: Keys, expected?: string): Pro
     }
   }
   if (head && head.sequence > last) findings.push(`Rows ${last + 1} to ${head.sequence} are missing at the end.`)
-  else if (head && head.sequence > 0 && !head.proof?.equals(proofOf(keys, head.sequence, before)))
+  else if (head && head.sequence > 0 && !proofsOf(keys, head.sequence, before).some(proof => head.proof?.equals(proof)))
     findings.push('The head of the chain was not written by this installation.')
   if (!seen) findings.push(`The chain does not hold ${expected}.`)
   return { rows, head: nameOf(last, before), findings }
@@ -86,11 +86,12 @@ export async function verify(db: Connection, keys: Keys, expected?: string): Pro
 
 const nameOf = (sequence: number, hash: Buffer) => `${sequence}:${hash.toString('hex')}`
 
-function hashOf(keys: Keys, before: Buffer, row: Omit<Row, 'hash'>): Buffer {
+/** Under every lookup key: rows from before a change of the key stay under the one that they were written with. */
+function hashesOf(keys: Keys, before: Buffer, row: Omit<Row, 'hash'>) {
   const { sequence, recordedAt, actorKind, actor, address, action, entityId, subject, result, details } = row
   const content = [sequence, recordedAt, actorKind, actor, address, action, entityId, subject, result, details]
-  return keyedHash(keys, 'audit row', `${before.toString('hex')}\n${JSON.stringify(content)}`)
+  return keyedHashes(keys, 'audit row', `${before.toString('hex')}\n${JSON.stringify(content)}`)
 }
 
-const proofOf = (keys: Keys, sequence: number, hash: Buffer): Buffer =>
-  keyedHash(keys, 'audit head', `${sequence}\n${hash.toString('hex')}`)
+const proofsOf = (keys: Keys, sequence: number, hash: Buffer) =>
+  keyedHashes(keys, 'audit head', `${sequence}\n${hash.toString('hex')}`)

@@ -16,6 +16,8 @@ export const actions = {
   tokenMade: 'an access token was made by a seed',
   tokenChanged: 'the label or the entities of a token were changed by a seed',
   tokenRevoked: 'an access token was revoked',
+  sealedAnew: 'what older keys had sealed was sealed under the newest',
+  keyRetired: 'a key that nothing needed was given up',
   endpointMade: 'an endpoint was made, and its secret shown',
   endpointActivated: 'a webhook was tested, and activated when it answered',
   endpointClosed: 'an endpoint was disabled or deleted',

@@ -8,6 +8,7 @@ import { catalogue } from '../contract/results/catalogue.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { cardNumberRules } from '../merchants/settings.ts'
 import { chooseAuthentication } from '../payments/authenticate.ts'
 import { followUp } from '../payments/backoffice.ts'
 import type { Said } from '../payments/carryOut.ts'
@@ -57,8 +58,8 @@ export function v1(gateway: Gateway): V1 {
     const check = formChecker(kind, gateway.cardBrands)
     if (!gateway.sandbox) return check
     const nearest = namesNear(kind)
-    return (form, lenient) => {
-      const checked = check(form, lenient)
+    return (...given) => {
+      const checked = check(...given)
       const names = nearest(checked.unknown)
       if (names.length > 0) gateway.log.warn({ names }, 'unknown parameters were ignored')
       return checked
@@ -94,10 +95,12 @@ export function v1(gateway: Gateway): V1 {
       return wrong(request, form, caller, 'entityTooBroad', [
         { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
       ])
-    const checked = judge(form, channel.settings.lenient)
+    const checked = judge(form, channel.settings.lenient, cardNumberRules(channel.settings))
     if (checked.errors.length > 0) return wrong(request, form, caller, 'invalidParameter', checked.errors)
     if (checked.dropped.length > 0)
       gateway.log.info({ entityId: channel.id, names: checked.dropped }, 'malformed descriptive parameters were dropped')
+    if (checked.numbered.length > 0)
+      gateway.log.warn({ entityId: channel.id, names: checked.numbered }, 'card numbers, or what passes for them, stood in texts')
     const key = request.headers['idempotency-key']
     if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
       return wrong(request, form, caller, 'invalidParameter', [

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
 import { OperatorError } from '../errors.ts'
 import { read as readBy } from '../schema.ts'
-import { type Keys, keyedHash } from '../vault/keys.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
 import {
   type ChannelSettings,
   channelSettings,
@@ -14,7 +14,7 @@ import {
   merchantSettings,
   withInherited,
 } from './settings.ts'
-import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens } from './store.ts'
+import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens, rehashToken } from './store.ts'
 
 export type Channel = {
   readonly kind: 'channel'
@@ -84,15 +84,27 @@ export async function openDirectory(
   const listening = await database.listen(changesChannel, safely)
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
+  // What is found under an older key is found under the newest from then on, so that the older one can retire.
+  const find = (sent: string): Token | undefined => {
+    const [hash, ...older] = keyedHashes(keys, 'token', sent)
+    const known = contents.tokens.get(hash.toString('hex'))
+    if (known) return known
+    const token = older.map(one => contents.tokens.get(one.toString('hex'))).find(found => found !== undefined)
+    if (token) rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
+    return token
+  }
   return {
     entity: id => contents.entities.get(id),
     token(sent) {
       const plain = hash('sha256', sent)
-      const token = contents.seen.get(plain) ?? contents.tokens.get(tokenHash(keys, sent))
+      const token = contents.seen.get(plain) ?? find(sent)
       if (token) contents.seen.set(plain, token)
       return token
     },
-    revokedToken: sent => contents.revoked.get(tokenHash(keys, sent)),
+    revokedToken: sent =>
+      tokenHashes(keys, sent)
+        .map(one => contents.revoked.get(one))
+        .find(found => found !== undefined),
     mayActFor,
     channelsOf: token =>
       [...contents.entities.values()].filter(entity => entity.kind === 'channel').filter(({ id }) => mayActFor(token, id)),
@@ -109,7 +121,7 @@ export async function openDirectory(
   }
 }
 
-const tokenHash = (keys: Keys, sent: string): string => keyedHash(keys, 'token', sent).toString('hex')
+const tokenHashes = (keys: Keys, sent: string): string[] => keyedHashes(keys, 'token', sent).map(one => one.toString('hex'))
 
 /** An entity whose settings cannot be, its own or those it inherits, is left out and told of: whoever calls for it is refused, all others go on. */
 async function read(database: Database, onError: (error: Error) => void): Promise<Contents> {

@@ -22,10 +22,19 @@ import {
   where,
   written,
 } from '../schema.ts'
-import { type Keys, keyedHash } from '../vault/keys.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
-import { announceChange, type EntityRow, readEntities, readTokens, saveEntity, saveToken, type TokenRow } from './store.ts'
+import {
+  announceChange,
+  type EntityRow,
+  readEntities,
+  readTokens,
+  rehashToken,
+  saveEntity,
+  saveToken,
+  type TokenRow,
+} from './store.ts'
 
 const token = where(
   object({
@@ -87,16 +96,19 @@ export async function applySeed(
   by?: Actor,
 ): Promise<Applied> {
   const entities = entitiesOf(seed)
-  const tokens = (seed.tokens ?? []).map((token, at) => ({
-    label: token.label ?? `token ${at + 1}`,
-    hash: keyedHash(keys, 'token', sentFor(token)),
-    legacy: token.token === undefined,
-    entities: token.entities,
-  }))
+  const lookupKey = keys.lookup[0]!.id
+  const tokens = (seed.tokens ?? []).map((token, at) => {
+    const [hash, ...older] = keyedHashes(keys, 'token', sentFor(token))
+    const label = token.label ?? `token ${at + 1}`
+    return { label, hash, older, lookupKey, legacy: token.token === undefined, entities: token.entities }
+  })
   return inTransaction(pool, async db => {
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
     const known = new Map([...there, ...entities.map(entity => [entity.id, entity] as const)])
     const tokensThere = new Map((await readTokens(db)).map(token => [token.hash.toString('hex'), token]))
+    // A token under an older hash is the same token, and stays revoked if it was.
+    const standing = ({ hash, older }: (typeof tokens)[number]): TokenRow | undefined =>
+      [hash, ...older].map(one => tokensThere.get(one.toString('hex'))).find(found => found !== undefined)
     const wrong = [
       ...twice(entities.map(({ id }) => id)).map(id => `${known.get(id)!.kind} ${id}: the id stands twice in the file.`),
       ...twice(tokens.map(({ hash }) => hash.toString('hex'))).map(
@@ -107,9 +119,10 @@ export async function applySeed(
         if (!before || (before.kind === kind && before.parentId === parentId)) return []
         return [`${kind} ${id}: the id is taken by another ${before.kind}; an entity does not move.`]
       }),
-      ...tokens.flatMap(({ label, hash, entities }) => {
+      ...tokens.flatMap(token => {
+        const { label, entities } = token
         const strangers = entities.filter(id => !known.has(id)).map(id => `token ${label}: there is no entity ${id}.`)
-        const before = tokensThere.get(hash.toString('hex'))?.entities ?? entities
+        const before = standing(token)?.entities ?? entities
         if (strangers.length > 0 || entities.some(id => before.some(other => isRelated(id, other, known)))) return strangers
         return [`token ${label}: it acts for ${before.join(', ')}; a token does not move to another merchant.`]
       }),
@@ -123,14 +136,15 @@ export async function applySeed(
     for (const token of tokens) {
       const merchants = new Set(token.entities.map(id => known.get(id)!.merchantId))
       const merchantId = merchants.size === 1 ? [...merchants][0]! : null
-      const before = tokensThere.get(token.hash.toString('hex'))
+      const before = standing(token)
+      if (token.older.length > 0) await rehashToken(db, token.older, token.hash, lookupKey)
       const row = { ...token, id: before?.id ?? timeOrderedId(clock.real(), random), merchantId }
       await saveToken(db, row, clock.real())
       told.push(...toldOfToken(before, row))
     }
     await record(db, { keys, clock, ...(by && { by }) }, told)
     await announceChange(db)
-    const revoked = tokens.filter(({ hash }) => (tokensThere.get(hash.toString('hex'))?.revokedAt ?? null) !== null)
+    const revoked = tokens.filter(token => (standing(token)?.revokedAt ?? null) !== null)
     return { entities: entities.length, tokens: tokens.length - revoked.length, revoked: revoked.map(({ label }) => label) }
   })
 }

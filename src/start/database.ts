@@ -10,7 +10,7 @@ import { claimFolder } from '../database/folder.ts'
 import { migrate } from '../database/migrate.ts'
 import { OperatorError } from '../errors.ts'
 import { applySeed, readSeed, sentFor } from '../merchants/seed.ts'
-import { compareKeys, type Keys, keepKeys, keyedHash } from '../vault/keys.ts'
+import { compareKeys, type Keys, keepKeys, keyedHashes } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 
 export type Opened = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
@@ -63,7 +63,7 @@ export async function prepareDatabase(
     const keys = config.keys(known.length === 0 ? () => random.bytes(32) : undefined)
     compareKeys(known, keys)
     await migrate(pool, new Date(clock.real()).toISOString())
-    await inTransaction(pool, db => keepKeys(db, keys))
+    await inTransaction(pool, db => keepKeys(db, keys, clock.real()))
     if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
     else await refuseSandboxToken(pool, keys)
     if (config.seedFile !== undefined) {
@@ -79,10 +79,10 @@ export async function prepareDatabase(
 /** The sandbox's token is printed in the documentation: a live gateway must not know it. */
 async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
   for (const token of readSeed(sandboxSeed).tokens ?? []) {
-    const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = $1 and revoked_at is null', [
-      keyedHash(keys, 'token', sentFor(token)),
+    const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = any ($1) and revoked_at is null', [
+      keyedHashes(keys, 'token', sentFor(token)),
     ])
-    if (rowCount === 1)
+    if (rowCount !== 0)
       throw new OperatorError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
   }
 }

@@ -112,7 +112,8 @@ export async function showSecrets(parts: EndpointParts, endpoint: Endpoint): Pro
   return secretsOf(parts.keys, endpoint)
 }
 
-const secretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
+/** What binds secrets to their endpoint. */
+export const secretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
 
 /** Sends the test notification, outside any transaction. */
 export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Promise<Called> {
