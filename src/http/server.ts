@@ -10,6 +10,7 @@ import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { isUnavailable } from '../database/errors.ts'
 import type { Gateway } from '../gateway.ts'
+import { spokenTls } from '../tls.ts'
 import { type Answer, type Request, told } from './answer.ts'
 import { maxima, type Patience, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal } from './host.ts'
@@ -181,7 +182,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 
   const server = options.tls
-    ? https.createServer({ ...httpOptions, ...options.tls, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 }, listener)
+    ? https.createServer({ ...httpOptions, ...options.tls, ...spokenTls, handshakeTimeout: 10_000 }, listener)
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
   server.on(options.tls ? 'secureConnection' : 'connection', connections.opened)

@@ -50,6 +50,7 @@ export type Directory = {
   /** Finds a valid token by what the caller sent. */
   token(sent: string): Token | undefined
   mayActFor(token: Token, entityId: string): boolean
+  channels(): readonly Channel[]
   /** The channels that a token reaches. */
   channelsOf(token: Token): readonly Channel[]
   merchant(id: string): Merchant | undefined
@@ -81,6 +82,7 @@ export async function openDirectory(
   const listening = await database.listen(changesChannel, safely)
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
+  const channels = () => [...contents.entities.values()].filter(entity => entity.kind === 'channel')
   return {
     entity: id => contents.entities.get(id),
     token(sent) {
@@ -90,8 +92,8 @@ export async function openDirectory(
       return token
     },
     mayActFor,
-    channelsOf: token =>
-      [...contents.entities.values()].filter(entity => entity.kind === 'channel').filter(({ id }) => mayActFor(token, id)),
+    channels,
+    channelsOf: token => channels().filter(({ id }) => mayActFor(token, id)),
     merchant(id) {
       const entity = contents.entities.get(id)
       return entity?.kind === 'merchant' ? entity : undefined
