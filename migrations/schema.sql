@@ -217,6 +217,15 @@ create table idempotency_keys (
 );
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys USING brin (recorded_at);
 
+create table installation (
+  mode text not null,
+  made_at timestamp with time zone not null,
+  single boolean not null default true,
+  constraint installation_pkey PRIMARY KEY (single),
+  constraint installation_mode CHECK ((mode = ANY (ARRAY['sandbox'::text, 'live'::text]))),
+  constraint installation_single CHECK (single)
+);
+
 create table journal (
   merchant_id uuid not null,
   payment_id uuid not null,

@@ -10,6 +10,7 @@ import { type RedirectMethod, readRedirectMethods } from './connectors/redirectM
 import { type CardBrands, otherBrands, standardBrands } from './contract/brands.ts'
 import { OperatorError } from './errors.ts'
 import type { Egress } from './events/address.ts'
+import { liveRefusals } from './liveMode.ts'
 import { type LogLevel, logLevels } from './log.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
 
@@ -32,6 +33,8 @@ export type Config = {
   readonly egress: Egress
   /** Absent = no metrics are served. */
   readonly metricsPort?: number
+  /** Who reads metrics sends it as a bearer token; absent = nobody is asked. */
+  readonly metricsToken?: string
   readonly seedFile?: string
   /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
   readonly redirectMethods: readonly RedirectMethod[]
@@ -117,18 +120,9 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     standardPortsOnly: mode === 'live',
   }
   const metricsPort = setting('METRICS_PORT') === undefined ? undefined : whole('METRICS_PORT', 0, 65_535, 0)
-  if (mode === 'live') {
-    if (!tls && proxies === undefined)
-      fail(
-        'MODE=live',
-        'refuses plain HTTP: give TLS_CERT and TLS_KEY, or name the proxy that ends TLS in TRUSTED_PROXY',
-        undefined,
-      )
-    for (const name of ['SEAL_KEY', 'LOOKUP_KEY']) {
-      if (setting(name) === undefined && setting(`${name}_FILE`) === undefined)
-        fail(`MODE=live: ${name}_FILE`, `(or ${name}) is required`, undefined)
-    }
-  }
+  const metricsToken = file('METRICS_TOKEN_FILE')?.toString('utf8').trim()
+  if (metricsToken !== undefined && metricsToken.length < 16)
+    fail('METRICS_TOKEN_FILE', 'must hold a token of at least 16 characters', undefined)
   const seedFile = setting('SEED_FILE')
   if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
   const acquirersFile = setting('ACQUIRERS_FILE')
@@ -154,6 +148,10 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const cardBrands = parsed('CARD_BRANDS_FILE', readCardBrands, standardBrands)
   const wallets = parsed('WALLET_FILE', readWalletFile, {})
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
+  if (mode === 'live')
+    wrong.push(
+      ...liveRefusals({ setting, host, tls: tls !== undefined, partners: partnersOf(wallets, directories, givenMethods) }),
+    )
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
   const redirectMethods = [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()]
   const brandsOf = [...cardBrands.rows.map(({ name }) => name), ...otherBrands, ...redirectMethods.map(({ brand }) => brand)]
@@ -178,11 +176,37 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
+    ...(metricsToken !== undefined && { metricsToken }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
     ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),
     keys: random => readKeys(setting, mode, dataDir, random),
   }
+}
+
+/** The addresses of those whom we call, with the place where each stands. */
+function partnersOf(
+  wallets: Wallets,
+  directories: Directories,
+  methods: readonly RedirectMethod[],
+): [place: string, url: string][] {
+  const given = { WALLET_FILE: wallets, THREE_D_SECURE_FILE: directories }
+  return [
+    ...Object.entries(given).flatMap(([name, file]) =>
+      Object.entries(file).flatMap(([mode, parts]) =>
+        Object.entries(parts).flatMap(([part, url]): [string, string][] =>
+          typeof url === 'string' ? [[`${name}: ${mode}.${part}`, url]] : [],
+        ),
+      ),
+    ),
+    ...methods.flatMap(({ brand, endpoints }) =>
+      (['external', 'live'] as const).flatMap(mode =>
+        Object.entries(endpoints[mode] ?? {}).flatMap(([part, url]): [string, string][] =>
+          typeof url === 'string' ? [[`REDIRECT_METHODS_FILE: ${brand}.${mode}.${part}`, url]] : [],
+        ),
+      ),
+    ),
+  ]
 }
 
 /** Each key from its file, from the environment, or, in a sandbox, made once in DATA_DIR. */

@@ -25,6 +25,11 @@ export function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 }
 
+/** Node opens an inspector when it is sent SIGUSR1: a door to every secret in memory. Who listens to the signal keeps it shut. */
+export function refuseInspector(): void {
+  process.on('SIGUSR1', () => {})
+}
+
 /**
  * After an error or a rejection that nothing has caught the process may be in any state: `end` is told each of them, and should stop in order.
  * Nothing that was answered is lost thereby, and no database or child is left behind.

@@ -40,6 +40,7 @@ const platformTables = [
   'audit_head',
   'due_work',
   'entities',
+  'installation',
   'key_checks',
   'log_in_failures',
   'migrations',

@@ -10,7 +10,7 @@ export default (program: Command): void => {
     command
       .option('--base-url <url>', 'another gateway than the one of DATA_DIR')
       .option('--entity <id>', 'an entity of the merchant whose clock is meant')
-      .option('--token <token>', 'its access token')
+      .option('--token-file <path>', 'its access token: a file that holds it, or - for standard input')
   options(clock.command('show').description('show the business time of the merchant')).action((given: SandboxOptions) =>
     told(() => move(given, undefined)),
   )

@@ -1,6 +1,5 @@
 // tollgate endpoints: who is told of what. Secrets are printed only when they are made, or when they are asked for by `secret`.
 
-import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Called, isAcknowledged } from '../events/call.ts'
 import {
@@ -16,7 +15,7 @@ import { findEndpoint, listEndpoints } from '../events/endpoints/store.ts'
 import type { Fields, Wrapper } from '../events/notification.ts'
 import { signingSecret } from '../events/signature.ts'
 import type { Directory } from '../merchants/directory.ts'
-import { type Opened, refuse, table, timeText, withOpened } from './open.ts'
+import { type Opened, readSecret, refuse, table, timeText, withOpened } from './open.ts'
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
@@ -46,7 +45,7 @@ export default (program: Command): void => {
     .option('--fields <which>', 'all or withoutCustomerData', 'all')
     .option('--wrapper <kind>', 'none (hex), json ({"encryptedBody"}) or plain (signed JSON)', 'none')
     .option('--alert <address>', 'whom to write to when it stops answering; shown to operators')
-    .option('--secret-file <path>', 'a file with the 64 hex characters that receivers know already')
+    .option('--secret-file <path>', 'a file with the 64 hex characters that receivers know already, or - for standard input')
     .action((options: CreateOptions) =>
       withOpened(async opened => {
         if (!['all', 'withoutCustomerData'].includes(options.fields)) refuse('--fields must be all or withoutCustomerData.')
@@ -60,7 +59,7 @@ export default (program: Command): void => {
           ...(options.name !== undefined && { name: options.name }),
           ...(options.types !== undefined && { types: options.types.split(',').map(type => type.trim()) }),
           ...(options.alert !== undefined && { alertAddress: options.alert }),
-          ...(options.secretFile !== undefined && { secret: readFileSync(options.secretFile, 'utf8').trim() }),
+          ...(options.secretFile !== undefined && { secret: readSecret(options.secretFile, '--secret-file') }),
         })
         if ('refused' in made) return refuse(made.refused)
         print(`endpoint  ${made.endpoint.id} (${made.endpoint.state})`)

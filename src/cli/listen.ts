@@ -24,7 +24,7 @@ export default (program: Command): void => {
     .option('--once', 'end when nothing is left to read')
     .option('--base-url <url>', 'the gateway, if not the one of DATA_DIR')
     .option('--entity <id>', 'merchant or channel')
-    .option('--token <token>', 'access token')
+    .option('--token-file <path>', 'access token: a file that holds it, or - for standard input')
     .action((options: ListenOptions) => told(() => listen(openSandbox(options), options)))
 }
 

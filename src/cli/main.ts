@@ -1,7 +1,7 @@
 // The command line: each file beside this one adds its commands.
 
 import { Command } from 'commander'
-import { outliveReaders } from '../errors.ts'
+import { outliveReaders, refuseInspector } from '../errors.ts'
 import acquirerHost from './acquirerHost.ts'
 import audit from './audit.ts'
 import chargebacks from './chargebacks.ts'
@@ -15,6 +15,7 @@ import notifications from './notifications.ts'
 import trigger from './trigger.ts'
 
 outliveReaders()
+refuseInspector()
 const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
 for (const add of [merchants, clock, endpoints, notifications, listen, trigger, chargebacks, acquirerHost, keys, doctor, audit])
   add(program)

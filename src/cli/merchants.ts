@@ -13,7 +13,7 @@ export default (program: Command): void => {
     .description('apply a seed file: merchants, channels, tokens; running gateways know it at once')
     .action((file: string) =>
       withOpened(async ({ config, database, keys, clock, random, by }) => {
-        const applied = await applySeed(database.work, keys, clock, random, readSeed(file, config.brandNames), by)
+        const applied = await applySeed(database.work, keys, clock, random, readSeed(file, config.brandNames, config.mode), by)
         process.stdout.write(`${appliedText(applied)}\n`)
       }),
     )

@@ -1,12 +1,14 @@
 // What the commands work with: the database of the gateway that runs (or the one that DATABASE_URL names) and its keys.
 // Several processes may work on one database, so nothing needs to be stopped.
 
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Actor, thisProcess } from '../audit/entry.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { connect, type Database } from '../database/connect.ts'
 import { runningEmbedded } from '../database/find.ts'
+import { compareModes, readMode } from '../database/installation.ts'
 import { errorText, OperatorError } from '../errors.ts'
 import type { Egress } from '../events/address.ts'
 import { type Caller, caller } from '../events/call.ts'
@@ -42,6 +44,7 @@ export async function open(): Promise<Opened> {
     const proofs = await readProofs(database.work).catch((error: Error) =>
       refuse(`The database cannot be reached: ${error.message}.`),
     )
+    compareModes(await readMode(database.work), config.mode)
     if (proofs.length === 0) refuse('No gateway has used this database yet: start one on it first.')
     const keys = config.keys()
     compareKeys(proofs, keys)
@@ -85,6 +88,15 @@ export async function told(work: () => Promise<void>): Promise<void> {
   } catch (error) {
     process.stderr.write(`${errorText(error)}\n`)
     process.exitCode = 1
+  }
+}
+
+/** A secret never stands in the arguments, which everybody on the machine sees: it is a file's content, or comes by standard input (`-`). */
+export function readSecret(path: string, option: string): string {
+  try {
+    return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
+  } catch {
+    return refuse(`${option} names ${path}, which cannot be read.`)
   }
 }
 

@@ -4,14 +4,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readConfig } from '../config.ts'
-import { refuse } from './open.ts'
+import { readSecret, refuse } from './open.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of the interface, looked at field by field
 export type Json = any
-export type SandboxOptions = { readonly baseUrl?: string; readonly entity?: string; readonly token?: string }
+export type SandboxOptions = { readonly baseUrl?: string; readonly entity?: string; readonly tokenFile?: string }
 export type Sandbox = { readonly entityId: string; post(path: string, fields: Readonly<Record<string, string>>): Promise<Json> }
 
-export function openSandbox({ baseUrl, entity, token }: SandboxOptions): Sandbox {
+export function openSandbox({ baseUrl, entity, tokenFile }: SandboxOptions): Sandbox {
+  const token = tokenFile === undefined ? undefined : readSecret(tokenFile, '--token-file')
   const found = baseUrl !== undefined && entity !== undefined && token !== undefined ? {} : readSandbox()
   const address = baseUrl ?? found.baseUrl
   const entityId = entity ?? found.entityId
@@ -36,6 +37,6 @@ function readSandbox(): Json {
   try {
     return JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'))
   } catch {
-    return refuse(`There is no sandbox.json in ${dataDir}: start the gateway, or give --base-url, --entity and --token.`)
+    return refuse(`There is no sandbox.json in ${dataDir}: start the gateway, or give --base-url, --entity and --token-file.`)
   }
 }

@@ -70,7 +70,7 @@ export default (program: Command): void => {
     .description('makes an event happen in a running sandbox')
     .option('--base-url <url>', 'the gateway, if not the one of DATA_DIR')
     .option('--entity <id>', 'channel')
-    .option('--token <token>', 'access token')
+    .option('--token-file <path>', 'access token: a file that holds it, or - for standard input')
     .addHelpText('after', `\nEvents:\n${list.join('\n')}\n`)
     .action((name: string, options: SandboxOptions) =>
       told(async () => {

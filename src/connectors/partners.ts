@@ -1,7 +1,10 @@
 // Who stands on the other side outside the sandbox: the wallet's endpoints and credentials, and the directory server of 3-D Secure, from files that
 // only the gateway's user may read.
 
+import { dirname, resolve } from 'node:path'
+import { OperatorError } from '../errors.ts'
 import { file, filled, mapOf, object, optional, parseJson, type Read, read, text, where } from '../schema.ts'
+import { type ClientTls, readTlsFiles, tlsFiles } from '../tls.ts'
 
 const address = where(
   text(/^https:\/\/|^http:\/\/(127\.0\.0\.1|localhost)[:/]/, 'must be an address with https'),
@@ -13,6 +16,7 @@ const wallet = object({
   endpoint: address,
   /** Where the buyer goes, without the query. */
   checkout: address,
+  tls: optional(tlsFiles),
   credentials: mapOf(
     text(/^([0-9a-f]{32}|default)$/, 'must be named by the id of a channel, or default'),
     object({ user: filled, password: filled, signature: filled }),
@@ -20,6 +24,7 @@ const wallet = object({
 })
 const directory = object({
   url: address,
+  tls: optional(tlsFiles),
   /** As the scheme has registered us. */
   requestor: object({
     id: filled,
@@ -37,9 +42,31 @@ const directory = object({
 export const walletSchema = file({ external: optional(wallet), live: optional(wallet) })
 export const directorySchema = file({ external: optional(directory), live: optional(directory) })
 
-export type Wallets = Omit<Read<typeof walletSchema>, '$schema'>
-export type Directories = Omit<Read<typeof directorySchema>, '$schema'>
+type Partner<Settings> = Omit<Settings, 'tls'> & { readonly tls?: ClientTls }
+type Partners<Settings> = { readonly external?: Partner<Settings>; readonly live?: Partner<Settings> }
+export type Wallets = Partners<Read<typeof wallet>>
+export type Directories = Partners<Read<typeof directory>>
 
-export const readWalletFile = (text: string, source: string): Wallets => read(walletSchema, parseJson(text, source), source)
+/** `source` names the file: the names of TLS files in it are relative to its folder. */
+export const readWalletFile = (text: string, source: string): Wallets =>
+  withTls(read(walletSchema, parseJson(text, source), source), source)
 export const readDirectoryFile = (text: string, source: string): Directories =>
-  read(directorySchema, parseJson(text, source), source)
+  withTls(read(directorySchema, parseJson(text, source), source), source)
+
+type Written<Settings> = { readonly external?: Settings; readonly live?: Settings }
+
+function withTls<Settings extends { readonly tls?: Read<typeof tlsFiles> }>(
+  file: Written<Settings>,
+  source: string,
+): Partners<Settings> {
+  const wrong: string[] = []
+  const partners = (['external', 'live'] as const).flatMap(mode => {
+    const settings = file[mode]
+    if (!settings) return []
+    const { tls, ...rest } = settings
+    const own = tls && readTlsFiles(tls, dirname(resolve(source)), mistake => wrong.push(`${source}: ${mode}.${mistake}.`))
+    return [[mode, { ...rest, ...(own && { tls: own }) }] as const]
+  })
+  if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
+  return Object.fromEntries(partners)
+}

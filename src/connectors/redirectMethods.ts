@@ -1,9 +1,11 @@
 // Redirect methods that are defined by configuration alone: a brand, what it needs, where a payment is begun and asked after, and what the other
 // side's words mean. docs/reference/redirects.md describes the file; connectors/redirectMethods.json is the one that comes with the gateway.
 
+import { dirname, resolve } from 'node:path'
 import { lookup } from '../contract/parameters/table.ts'
 import { requests } from '../contract/requests.ts'
 import { resultOfCode } from '../contract/results/results.ts'
+import { OperatorError } from '../errors.ts'
 import {
   filled,
   filledListOf,
@@ -20,6 +22,7 @@ import {
   where,
   whole,
 } from '../schema.ts'
+import { type ClientTls, readTlsFiles, tlsFiles } from '../tls.ts'
 import type { Mode } from './connector.ts'
 
 const findParameter = lookup(requests.payment.groups)
@@ -69,6 +72,7 @@ const endpoints = object({
   refund: optional(addressOfOne),
   /** Sent with every call, for example an API key. */
   headers: optional(mapOf(name, filled)),
+  tls: optional(tlsFiles),
 })
 
 const method = object({
@@ -106,7 +110,7 @@ export const redirectMethodsSchema = mapOf(
   method,
 )
 
-export type Endpoints = Read<typeof endpoints>
+export type Endpoints = Omit<Read<typeof endpoints>, 'tls'> & { readonly tls?: ClientTls }
 export type RedirectMethod = Omit<Read<typeof method>, 'title' | Mode> & {
   readonly brand: string
   readonly title: string
@@ -116,9 +120,18 @@ export type RedirectMethod = Omit<Read<typeof method>, 'title' | Mode> & {
 /** Reads the file's text; throws an OperatorError naming each brand and what is wrong with it. */
 export function readRedirectMethods(text: string, source: string): RedirectMethod[] {
   const { $schema: _, ...methods } = Object(parseJson(text, source)) as Record<string, unknown>
-  return Object.entries(read(redirectMethodsSchema, methods, source)).map(([brand, row]) => {
+  const wrong: string[] = []
+  const made = Object.entries(read(redirectMethodsSchema, methods, source)).map(([brand, row]) => {
     const { internal, external, live, ...rest } = row
-    const endpoints = { ...(internal && { internal }), ...(external && { external }), ...(live && { live }) }
-    return { title: brand, ...rest, brand, endpoints }
+    const endpoints = Object.entries({ internal, external, live }).flatMap(([mode, given]) => {
+      if (!given) return []
+      const { tls, ...addresses } = given
+      const own =
+        tls && readTlsFiles(tls, dirname(resolve(source)), mistake => wrong.push(`${source}: ${brand}.${mode}.${mistake}.`))
+      return [[mode, { ...addresses, ...(own && { tls: own }) }] as const]
+    })
+    return { title: brand, ...rest, brand, endpoints: Object.fromEntries(endpoints) }
   })
+  if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
+  return made
 }

@@ -28,7 +28,7 @@ export function transfer(
 
   async function ask(
     { brand }: Operation,
-    which: keyof Omit<Endpoints, 'headers'>,
+    which: keyof Omit<Endpoints, 'headers' | 'tls'>,
     words: Kept,
     form: Readonly<Record<string, string>> | undefined,
     signal: AbortSignal,
@@ -44,6 +44,7 @@ export function transfer(
         url,
         headers: { ...endpoints.headers, ...(form && { 'Content-Type': 'application/x-www-form-urlencoded' }) },
         ...(form && { body: new URLSearchParams({ ...form }).toString() }),
+        ...(endpoints.tls && { tls: endpoints.tls }),
       },
       signal,
     )

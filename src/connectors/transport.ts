@@ -1,5 +1,10 @@
 // Asking another server over HTTP. What certainly was not sent is told apart from what may have arrived.
 
+import http from 'node:http'
+import https from 'node:https'
+import type { TLSSocket } from 'node:tls'
+import { type ClientTls, spokenTls } from '../tls.ts'
+
 export type Sent = { readonly status: number; readonly body: string }
 
 export type Transport = (
@@ -8,6 +13,8 @@ export type Transport = (
     readonly url: string
     readonly headers?: Readonly<Record<string, string>>
     readonly body?: string
+    /** Whom to trust, and our own certificate, when the other side asks for one. */
+    readonly tls?: ClientTls
   },
   signal: AbortSignal,
 ) => Promise<Sent>
@@ -15,31 +22,46 @@ export type Transport = (
 /** The connection was never made: nothing can have been carried out. */
 export class NotSent extends Error {}
 
-const neverConnected = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-])
 const bodyMax = 1_000_000
 
-export const httpTransport: Transport = async ({ method, url, headers, body }, signal) => {
-  try {
-    const response = await fetch(url, {
+/** A connection for each call: one that is used again may be closed by the other side just then, and nobody would know what has arrived. */
+export const httpTransport: Transport = ({ method, url, headers, body, tls }, signal) =>
+  new Promise((resolve, reject) => {
+    let connected = false
+    const failed = (error: Error & { code?: string }) => {
+      const why = error.code ?? error.name
+      reject(connected ? new Error(`no answer (${why})`) : new NotSent(why))
+    }
+    const options = {
       method,
-      redirect: 'error',
       signal,
-      ...(headers && { headers: { ...headers } }),
-      ...(body !== undefined && { body }),
+      agent: false,
+      headers: { ...headers, ...(body !== undefined && { 'Content-Length': Buffer.byteLength(body) }) },
+    }
+    const request = url.startsWith('https:')
+      ? https.request(url, { ...options, ...spokenTls, ...tls })
+      : http.request(url, options)
+    request.once('error', failed)
+    request.once('socket', socket => {
+      // What is written before the other side has proved who it is stays here.
+      socket.once((socket as TLSSocket).encrypted ? 'secureConnect' : 'connect', () => {
+        connected = true
+      })
     })
-    const text = await response.text()
-    if (text.length > bodyMax) throw new Error('the answer is too long')
-    return { status: response.status, body: text }
-  } catch (error) {
-    const { code } = ((error as Error).cause ?? error) as { code?: string }
-    if (code !== undefined && neverConnected.has(code)) throw new NotSent(code)
-    throw new Error(`no answer (${code ?? (error as Error).name})`)
-  }
-}
+    request.once('response', response => {
+      const status = response.statusCode ?? 0
+      const chunks: Buffer[] = []
+      let length = 0
+      response.on('data', (chunk: Buffer) => {
+        length += chunk.length
+        if (length > bodyMax) response.destroy(new Error('the answer is too long'))
+        chunks.push(chunk)
+      })
+      response.once('error', failed)
+      response.once('end', () => {
+        if (status >= 300 && status < 400) reject(new Error('no answer (it leads elsewhere)'))
+        else resolve({ status, body: Buffer.concat(chunks).toString('utf8') })
+      })
+    })
+    request.end(body)
+  })

@@ -9,6 +9,7 @@ import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { isUnavailable } from '../database/errors.ts'
 import type { Gateway } from '../gateway.ts'
+import { spokenTls } from '../tls.ts'
 import { addressOf, isListed } from './address.ts'
 import { type Answer, type Request, told } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
@@ -178,7 +179,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
 
   const server = options.tls
-    ? https.createServer({ ...httpOptions, ...options.tls, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 }, listener)
+    ? https.createServer({ ...httpOptions, ...options.tls, ...spokenTls, handshakeTimeout: 10_000 }, listener)
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
   server.on(options.tls ? 'secureConnection' : 'connection', connections.opened)

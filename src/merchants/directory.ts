@@ -53,6 +53,7 @@ export type Directory = {
   /** The id of a token that was valid once, for whoever reads the traces. */
   revokedToken(sent: string): string | undefined
   mayActFor(token: Token, entityId: string): boolean
+  channels(): readonly Channel[]
   /** The channels that a token reaches. */
   channelsOf(token: Token): readonly Channel[]
   merchant(id: string): Merchant | undefined
@@ -84,6 +85,7 @@ export async function openDirectory(
   const listening = await database.listen(changesChannel, safely)
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
+  const channels = () => [...contents.entities.values()].filter(entity => entity.kind === 'channel')
   // What is found under an older key is found under the newest from then on, so that the older one can retire.
   const find = (sent: string): Token | undefined => {
     const [hash, ...older] = keyedHashes(keys, 'token', sent)
@@ -106,8 +108,8 @@ export async function openDirectory(
         .map(one => contents.revoked.get(one))
         .find(found => found !== undefined),
     mayActFor,
-    channelsOf: token =>
-      [...contents.entities.values()].filter(entity => entity.kind === 'channel').filter(({ id }) => mayActFor(token, id)),
+    channels,
+    channelsOf: token => channels().filter(({ id }) => mayActFor(token, id)),
     merchant(id) {
       const entity = contents.entities.get(id)
       return entity?.kind === 'merchant' ? entity : undefined

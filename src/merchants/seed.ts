@@ -7,6 +7,7 @@ import { record } from '../audit/chain.ts'
 import type { Actor, Entry } from '../audit/entry.ts'
 import { type Clock, type Random, timeOrderedId } from '../clock.ts'
 import { inTransaction } from '../database/connect.ts'
+import type { InstallationMode } from '../database/installation.ts'
 import { OperatorError } from '../errors.ts'
 import {
   file,
@@ -35,24 +36,36 @@ import {
   saveToken,
   type TokenRow,
 } from './store.ts'
+import { bitsOfChance } from './strength.ts'
 
-const token = where(
-  object({
-    label: optional(filled),
-    entities: filledListOf(id),
-    token: optional(text(/^.{16,}$/su, 'must have at least 16 characters')),
-    userId: optional(filled),
-    password: optional(text(/^.{8,}$/su, 'must have at least 8 characters')),
-  }),
-  ({ token, userId, password }) => {
-    const legacy = [userId, password].filter(part => part !== undefined).length
-    return token === undefined ? legacy === 2 : legacy === 0
-  },
-  'needs either token, or userId and password',
-)
+/** A token that nobody limits in guessing; a password, of which a few guesses a minute are taken (docs/operating.md). */
+const bitsInLive = { token: 128, password: 64 } as const
 
-/** For an installation that knows these brands. */
-export function seedSchema(brands: ReadonlySet<string> = standardBrandNames) {
+function tokenSchema(live: boolean) {
+  const secret = (name: keyof typeof bitsInLive, least: number) =>
+    where(
+      text(new RegExp(`^.{${least},}$`, 'su'), `must have at least ${least} characters`),
+      secret => !live || bitsOfChance(secret) >= bitsInLive[name],
+      `is too weak for live mode: it must hold ${bitsInLive[name]} bits of chance (openssl rand -hex 16)`,
+    )
+  return where(
+    object({
+      label: optional(filled),
+      entities: filledListOf(id),
+      token: optional(secret('token', 16)),
+      userId: optional(filled),
+      password: optional(secret('password', 8)),
+    }),
+    ({ token, userId, password }) => {
+      const legacy = [userId, password].filter(part => part !== undefined).length
+      return token === undefined ? legacy === 2 : legacy === 0
+    },
+    'needs either token, or userId and password',
+  )
+}
+
+/** For an installation that knows these brands. Live mode takes no weak secrets, the sandbox's public ones among them. */
+export function seedSchema(brands: ReadonlySet<string> = standardBrandNames, mode: InstallationMode = 'sandbox') {
   const settings = settingsFor(brands)
   const channel = object({ id, name: filled, settings: optional(settings.channel) })
   const merchant = object({ id, name: filled, settings: optional(settings.merchant), channels: optional(listOf(channel)) })
@@ -60,7 +73,7 @@ export function seedSchema(brands: ReadonlySet<string> = standardBrandNames) {
   return file({
     psp: object({ id, name: filled, settings: optional(settings.group) }),
     divisions: optional(listOf(division)),
-    tokens: optional(listOf(token)),
+    tokens: optional(listOf(tokenSchema(mode === 'live'))),
   })
 }
 
@@ -68,8 +81,10 @@ export type Seed = Written<ReturnType<typeof seedSchema>>
 export type SeedToken = NonNullable<Seed['tokens']>[number]
 
 /** Throws an OperatorError with all that is wrong in the file. */
-export const readSeed = (path: string, brands?: ReadonlySet<string>): Seed =>
-  written(seedSchema(brands), readJsonFile(path, `The seed file ${path}`), `The seed file ${path}`)
+export function readSeed(path: string, brands?: ReadonlySet<string>, mode?: InstallationMode): Seed {
+  const source = `The seed file ${path}`
+  return written(seedSchema(brands, mode), readJsonFile(path, source), source)
+}
 
 /** What a caller sends for a token. */
 export const sentFor = ({ token, userId, password }: SeedToken): string => token ?? legacyToken(userId!, password!)

@@ -1,20 +1,18 @@
 // Acquirers: those of ACQUIRERS_FILE, and in a sandbox without one the sandbox's own host for testMode=EXTERNAL. docs/operating-acquirer.md describes the file.
 
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { ConnectionOptions } from 'node:tls'
 import type { Clock, Random } from '../clock.ts'
 import { type Acquirer, type AcquirerOptions, type Address, makeAcquirer } from '../connectors/acquirer.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
 import { dialects } from '../connectors/iso8583/dialects.ts'
 import { cardRouting, type RouteCounters } from '../connectors/routing.ts'
 import type { Connection } from '../database/connect.ts'
+import type { InstallationMode } from '../database/installation.ts'
 import { OperatorError } from '../errors.ts'
 import type { Log } from '../gateway.ts'
 import type { AcquirerFigures } from '../metrics.ts'
 import {
   file,
-  filled,
   filledListOf,
   flag,
   number,
@@ -29,6 +27,7 @@ import {
   whole,
 } from '../schema.ts'
 import { type Lease, leaseTraces } from '../terminals/lease.ts'
+import { type ClientTls, readTlsFiles, spokenTls, tlsFiles } from '../tls.ts'
 
 export type AcquirerParts = { readonly db: Connection; readonly clock: Clock; readonly random: Random; readonly log: Log }
 
@@ -96,7 +95,9 @@ const acquirerSchema = object({
   modes: filledListOf(oneOf(['external', 'live'])),
   lines: filledListOf(object({ host: text(/^[A-Za-z0-9.:-]+$/, 'must be an address or a host name'), port: whole(1, 65_535) })),
   /** File names are relative to the file that names them. */
-  tls: optional(object({ ca: optional(filled), cert: optional(filled), key: optional(filled), serverName: optional(filled) })),
+  tls: optional(tlsFiles),
+  /** Live mode takes lines without TLS only where this says so. */
+  withoutTls: optional(flag, false),
   dialect: optional(oneOf(Object.keys(dialects)), '1987'),
   acquirerId: text(/^\d{1,11}$/, 'must be a text of 1 to 11 digits'),
   merchantId: text(/^[\x21-\x7e]{1,15}$/, 'must be 1 to 15 characters without spaces'),
@@ -149,60 +150,34 @@ export function sandboxAcquirer(address: () => Promise<Address>): AcquirerOption
 }
 
 /** Reads ACQUIRERS_FILE; every mistake is named with its place. */
-export function readAcquirers(path: string): AcquirerOptions[] {
+export function readAcquirers(path: string, mode: InstallationMode = 'sandbox'): AcquirerOptions[] {
   const source = `ACQUIRERS_FILE ${path}`
   const { acquirers } = read(acquirersSchema, readJsonFile(path, source), source)
-  const unreadable: string[] = []
+  const wrong: string[] = []
   const options = acquirers.map((acquirer, at) => {
-    const tls =
-      acquirer.tls && readTls(acquirer.tls, dirname(resolve(path)), name => unreadable.push(`acquirers[${at}].tls.${name}`))
-    return optionsOf(
-      acquirer,
-      acquirer.lines.map(line => async () => line),
-      tls,
-    )
+    const fail = (mistake: string) => wrong.push(`${source}: acquirers[${at}]${mistake}.`)
+    if (mode === 'live' && !acquirer.tls && !acquirer.withoutTls)
+      fail(' has lines without TLS: give tls, or say "withoutTls": true where the line itself is protected')
+    const addresses = acquirer.lines.map(line => async () => line)
+    const tls = acquirer.tls && readTlsFiles(acquirer.tls, dirname(resolve(path)), mistake => fail(`.${mistake}`))
+    return optionsOf(acquirer, addresses, tls)
   })
-  if (unreadable.length > 0)
-    throw new OperatorError(unreadable.map(place => `${source}: ${place} names a file that cannot be read.`).join('\n'))
+  if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
   return options
 }
 
 function optionsOf(
   acquirer: Read<typeof acquirerSchema>,
   addresses: AcquirerOptions['addresses'],
-  tls?: ConnectionOptions,
+  tls?: ClientTls,
 ): AcquirerOptions {
-  const { lines: _, tls: _files, acquirerId, merchantId, category, statement, facilitator, ...rest } = acquirer
+  const { lines: _, tls: _files, withoutTls: _said, acquirerId, merchantId, category, statement, facilitator, ...rest } = acquirer
   const { merchantName, merchantCity, merchantState, merchantCountry, ...options } = rest
   const place = { name: merchantName, city: merchantCity, state: merchantState, country: merchantCountry }
   return {
     ...options,
     addresses,
     account: { acquirerId, merchantId, category, ...place, statement, facilitator },
-    ...(tls && { tls }),
-  }
-}
-
-function readTls(
-  tls: NonNullable<Read<typeof acquirerSchema>['tls']>,
-  folder: string,
-  fail: (name: string) => void,
-): ConnectionOptions {
-  const file = (name: 'ca' | 'cert' | 'key'): { [name: string]: Buffer } => {
-    const path = tls[name]
-    if (path === undefined) return {}
-    try {
-      return { [name]: readFileSync(resolve(folder, path)) }
-    } catch {
-      fail(name)
-      return {}
-    }
-  }
-  return {
-    ...file('ca'),
-    ...file('cert'),
-    ...file('key'),
-    ...(tls.serverName !== undefined && { servername: tls.serverName }),
-    minVersion: 'TLSv1.2',
+    ...(tls && { tls: { ...tls, ...spokenTls } }),
   }
 }

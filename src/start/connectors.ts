@@ -10,10 +10,11 @@ import { withThreeDSecure } from '../connectors/threeDSecure/authenticate.ts'
 import type { Requestor } from '../connectors/threeDSecure/build.ts'
 import { type Directory, directoryServer } from '../connectors/threeDSecure/directory.ts'
 import { transfer, transferMethod } from '../connectors/transfer.ts'
-import { httpTransport } from '../connectors/transport.ts'
+import { httpTransport, type Transport } from '../connectors/transport.ts'
 import { wallet, walletMethod } from '../connectors/wallet/paypal.ts'
 import { cardSimulator } from '../simulators/cards.ts'
 import { simulatorCredentials } from '../simulators/wallet/wallet.ts'
+import type { ClientTls } from '../tls.ts'
 
 /** `simulators`: the address of the simulators' server for us, and for browsers; absent outside a sandbox. */
 export type Surroundings = {
@@ -39,7 +40,7 @@ export function makeConnectors(config: Config, surroundings: Surroundings): { co
     const directory = directoryServer({
       requestor: given.requestor,
       url: () => given.url,
-      transport: httpTransport,
+      transport: transportTo(mode === 'internal' ? undefined : config.directories[mode]?.tls),
       clock,
       random,
     })
@@ -60,7 +61,7 @@ export function makeConnectors(config: Config, surroundings: Surroundings): { co
   for (const mode of modes) {
     const settings = mode === 'internal' ? simulators && sandboxWallet(simulators) : config.wallets[mode]
     if (!settings) continue
-    add(wallet(mode, () => settings, httpTransport))
+    add(wallet(mode, () => settings, transportTo(mode === 'internal' ? undefined : config.wallets[mode]?.tls)))
   }
   methods.set(walletMethod.brand, walletMethod)
   for (const method of config.redirectMethods) methods.set(method.brand, transferMethod(method))
@@ -71,6 +72,12 @@ export function makeConnectors(config: Config, surroundings: Surroundings): { co
   }
   return { connectors, methods }
 }
+
+/** With the partner's own certificates, if it has any. */
+const transportTo =
+  (tls: ClientTls | undefined): Transport =>
+  (request, signal) =>
+    httpTransport({ ...request, ...(tls && { tls }) }, signal)
 
 const sandboxRequestor: Requestor = {
   id: 'tollgate-sandbox',

@@ -7,6 +7,7 @@ import type { Config } from '../config.ts'
 import { inTransaction } from '../database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../database/embedded.ts'
 import { claimFolder } from '../database/folder.ts'
+import { compareModes, type InstallationMode, keepMode, readMode } from '../database/installation.ts'
 import { migrate } from '../database/migrate.ts'
 import { OperatorError } from '../errors.ts'
 import { applySeed, readSeed, sentFor } from '../merchants/seed.ts'
@@ -58,31 +59,47 @@ export async function prepareDatabase(
     })
     if (Number(rows[0]!.server_version_num) < oldestServer)
       throw new OperatorError(`PostgreSQL 15 or newer is needed; this server is ${rows[0]!.server_version_num}.`)
-    // Before anything is changed: a process with other keys leaves the database, and the folder of keys, as they are.
+    // Before anything is changed: a process of another mode or with other keys leaves the database, and the folder of keys, as they are.
+    compareModes(await readMode(pool), config.mode)
     const known = await readProofs(pool)
     const keys = config.keys(known.length === 0 ? () => random.bytes(32) : undefined)
     compareKeys(known, keys)
+    const before = known.length === 0 ? undefined : await modeBefore(pool, keys)
+    compareModes(before, config.mode)
     await migrate(pool, new Date(clock.real()).toISOString())
-    await inTransaction(pool, db => keepKeys(db, keys, clock.real()))
+    await inTransaction(pool, async db => {
+      await keepKeys(db, keys, clock.real())
+      await keepMode(db, config.mode, clock.real())
+    })
+    compareModes(await readMode(pool), config.mode) // two that began at once with different modes
     if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
-    else await refuseSandboxToken(pool, keys)
     if (config.seedFile !== undefined) {
-      const { revoked } = await applySeed(pool, keys, clock, random, readSeed(config.seedFile, config.brandNames))
+      const seed = readSeed(config.seedFile, config.brandNames, config.mode)
+      const { revoked } = await applySeed(pool, keys, clock, random, seed)
       for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
     }
+    if (config.mode === 'live') await refuseSandboxToken(pool, keys)
     return { keys }
   } finally {
     await pool.end()
   }
 }
 
-/** The sandbox's token is printed in the documentation: a live gateway must not know it. */
+/** The mode of the database; of one from before modes were written it is a sandbox's, if the public token is valid there. */
+async function modeBefore(pool: pg.Pool, keys: Keys): Promise<InstallationMode> {
+  return (await readMode(pool)) ?? ((await knowsSandboxToken(pool, keys)) ? 'sandbox' : 'live')
+}
+
+/** The sandbox's token is printed in the documentation: a live gateway must not know it, whoever put it there. */
 async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
-  for (const token of readSeed(sandboxSeed).tokens ?? []) {
-    const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = any ($1) and revoked_at is null', [
-      keyedHashes(keys, 'token', sentFor(token)),
-    ])
-    if (rowCount !== 0)
-      throw new OperatorError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
-  }
+  if (await knowsSandboxToken(pool, keys))
+    throw new OperatorError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
+}
+
+async function knowsSandboxToken(pool: pg.Pool, keys: Keys): Promise<boolean> {
+  const hashes = (readSeed(sandboxSeed).tokens ?? []).flatMap(token => keyedHashes(keys, 'token', sentFor(token)))
+  const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = any ($1) and revoked_at is null', [
+    hashes,
+  ])
+  return rowCount! > 0
 }

@@ -22,7 +22,7 @@ import type { Gateway, Log } from '../gateway.ts'
 import { forwardTo } from '../http/forward.ts'
 import { routeNames, router, routes } from '../http/routes.ts'
 import { makeServer } from '../http/server.ts'
-import { openDirectory } from '../merchants/directory.ts'
+import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { makeCount, serveMetrics } from '../metrics.ts'
 import { announcedPending } from '../payments/announced.ts'
 import { lateReplies } from '../payments/carryOut.ts'
@@ -95,6 +95,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const { config, keys, clock, random, log } = parts
   const clockWatch = parts.ownTime ? unwatched : await watchClock(database.work, clock, log)
   const directory = await openDirectory(database, keys, clock, onError)
+  if (config.mode === 'live') refuseUnauthenticated(directory, config)
   const stopping = new AbortController()
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)
@@ -167,7 +168,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startDelivering(gateway, deliver, parts.alone),
       ...(config.metricsPort === undefined
         ? []
-        : [await serveMetrics(gateway, config.metricsPort, config.host, acquirers.figures)]),
+        : [await serveMetrics(gateway, config.metricsPort, config.host, acquirers.figures, config.metricsToken)]),
     ]
     return {
       port,
@@ -185,6 +186,18 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   }
 }
 
+/** A live channel that always authenticates cardholders needs somebody to ask, or its payments go through without, or not at all. */
+function refuseUnauthenticated(directory: Directory, { directories }: Config): void {
+  const without = directory
+    .channels()
+    .filter(({ settings }) => settings.mode === 'live' && settings.threeDSecure === 'always' && !directories.live)
+  if (without.length === 0) return
+  const names = without.map(({ id, name }) => `${name} (${id})`).join(', ')
+  throw new OperatorError(
+    `MODE=live: threeDSecure is always on ${names}, but THREE_D_SECURE_FILE names no directory server for live.`,
+  )
+}
+
 /** PUBLIC_URL; where the port was chosen by the system, with that port. */
 export const publicUrlOf = (config: Config, port: number): string =>
   config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
@@ -192,7 +205,7 @@ export const publicUrlOf = (config: Config, port: number): string =>
 /** The acquirers of the file; in a sandbox without one, its own host, which starts with the first payment that goes there. */
 function acquirersInUse({ config, sandboxHost }: Parts): { options: readonly AcquirerOptions[]; stop(): Promise<void> } {
   const none = async () => {}
-  if (config.acquirersFile !== undefined) return { options: readAcquirers(config.acquirersFile), stop: none }
+  if (config.acquirersFile !== undefined) return { options: readAcquirers(config.acquirersFile, config.mode), stop: none }
   if (config.mode === 'live') return { options: [], stop: none }
   if (sandboxHost) return { options: [sandboxAcquirer(async () => sandboxHost)], stop: none }
   const host = acquirerHostProcess(config.dataDir)

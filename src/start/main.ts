@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { systemClock, systemRandom } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { markRunning } from '../database/running.ts'
-import { errorText, onDefect, outliveReaders } from '../errors.ts'
+import { errorText, onDefect, outliveReaders, refuseInspector } from '../errors.ts'
 import type { Log } from '../gateway.ts'
 import { makeLog } from '../log.ts'
 import { type Opened, openDatabase, prepareDatabase } from './database.ts'
@@ -18,6 +18,7 @@ import { startWorkers } from './workers.ts'
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
 outliveReaders()
+refuseInspector()
 try {
   await (cluster.isPrimary ? main() : startWorkers.worker(projectFolder))
 } catch (error) {

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock, systemRandom } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
-import { errorText, onDefect } from '../errors.ts'
+import { errorText, OperatorError, onDefect } from '../errors.ts'
 import type { Log } from '../gateway.ts'
 import { makeLog } from '../log.ts'
 import { acquirerHostProcess } from './acquirerHost.ts'
@@ -119,6 +119,8 @@ function fork(order: Order): Promise<Forked> {
     const worker = cluster.fork()
     worker.once('online', () => worker.send(order))
     worker.once('message', ({ port }: { port: number }) => resolve({ worker, port }))
-    worker.once('exit', (code, signal) => reject(new Error(signal ?? `code ${code}`)))
+    worker.once('exit', (code, signal) =>
+      reject(new OperatorError(`A worker ended at its start with ${signal ?? `code ${code}`}; it has told why.`)),
+    )
   })
 }

@@ -1,0 +1,396 @@
+// Live mode: what it refuses, each by name; whose database it is; which TLS is spoken; and that no debugger gets in.
+
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it, test } from 'node:test'
+import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import { systemRandom } from '../src/clock.ts'
+import { readConfig } from '../src/config.ts'
+import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
+import { httpTransport, NotSent } from '../src/connectors/transport.ts'
+import { bitsOfChance } from '../src/merchants/strength.ts'
+import { readAcquirers } from '../src/start/acquirers.ts'
+import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { eventually } from './support/gateway.ts'
+import { acquirersFile } from './support/host.ts'
+import { commandLine, project, type Started, startProcess } from './support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-live-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const put = (name: string, content: string | object, mode = 0o600): string => {
+  const path = join(folder, name)
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content), { mode })
+  chmodSync(path, mode)
+  return path
+}
+
+/** A certificate for localhost, signed by itself. */
+const makeCertificate = (name: string): { cert: string; key: string } => {
+  const [cert, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)]
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
+  const asked = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, '-keyout', key, '-out', cert]
+  execFileSync('openssl', asked, { stdio: 'ignore' })
+  chmodSync(key, 0o600)
+  return { cert, key }
+}
+const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+
+const good = () => ({
+  MODE: 'live',
+  TRUSTED_PROXY: '10.0.0.0/8,::1',
+  PUBLIC_URL: 'https://pay.example',
+  SEAL_KEY_FILE: put('seal.key', 'a'.repeat(64)),
+  LOOKUP_KEY_FILE: put('lookup.key', 'b'.repeat(64)),
+})
+
+describe('live mode refuses by name', () => {
+  const wallet = { endpoint: 'https://w.example/nvp', checkout: 'https://w.example', credentials: {} }
+  const http = 'http://127.0.0.1:1/'
+  const cases: readonly (readonly [what: string, change: () => Record<string, string>, sentence: RegExp])[] = [
+    ['plain HTTP', () => ({ TRUSTED_PROXY: '' }), /refuses plain HTTP/],
+    ['no public address', () => ({ PUBLIC_URL: '' }), /PUBLIC_URL is required, and must begin with https/],
+    ['a public address without TLS', () => ({ PUBLIC_URL: 'http://pay.example' }), /PUBLIC_URL is required/],
+    ['everybody as a proxy', () => ({ TRUSTED_PROXY: '0.0.0.0/0' }), /TRUSTED_PROXY trusts 0\.0\.0\.0\/0/],
+    ['half of the world as a proxy', () => ({ TRUSTED_PROXY: '10.0.0.1, 128.0.0.0/1' }), /TRUSTED_PROXY trusts 128\.0\.0\.0\/1/],
+    ['everybody as a proxy, by IPv6', () => ({ TRUSTED_PROXY: '::/0' }), /TRUSTED_PROXY trusts ::\/0/],
+    ['no keys', () => ({ SEAL_KEY_FILE: '', LOOKUP_KEY_FILE: '' }), /SEAL_KEY_FILE .*\n.*LOOKUP_KEY_FILE/],
+    ['open metrics', () => ({ METRICS_PORT: '9000', HOST: '0.0.0.0' }), /METRICS_PORT is open to everybody on HOST 0\.0\.0\.0/],
+    ['open metrics by name', () => ({ METRICS_PORT: '9000', HOST: 'pay.example' }), /METRICS_PORT is open/],
+    ['a short token of metrics', () => ({ METRICS_TOKEN_FILE: put('short', 'secret') }), /METRICS_TOKEN_FILE must hold a token/],
+    ...(
+      ['TLS_KEY', 'SEED_FILE', 'WALLET_FILE', 'THREE_D_SECURE_FILE', 'REDIRECT_METHODS_FILE', 'METRICS_TOKEN_FILE'] as const
+    ).map(
+      name =>
+        [
+          `a ${name} that others may read`,
+          () => ({ [name]: put('open', '{}', 0o640) }),
+          new RegExp(`${name} names .* which others may read`),
+        ] as const,
+    ),
+    [
+      'a wallet without TLS',
+      () => ({ WALLET_FILE: put('wallet', { live: { ...wallet, endpoint: http } }) }),
+      /WALLET_FILE: live\.endpoint .*https/,
+    ],
+    [
+      'a directory server without TLS',
+      () => ({ THREE_D_SECURE_FILE: put('ds', { external: { url: http, requestor } }) }),
+      /THREE_D_SECURE_FILE: external\.url .*https/,
+    ],
+    [
+      'a redirect method without TLS',
+      () => ({ REDIRECT_METHODS_FILE: put('methods', { MYBANK: method(http) }) }),
+      /REDIRECT_METHODS_FILE: MYBANK\.live\.start .*https/,
+    ],
+  ]
+  const requestor = {
+    id: 'i',
+    name: 'n',
+    url: 'https://shop.example',
+    referenceNumber: 'r',
+    acquirerBin: '400000',
+    acquirerMerchantId: 'm',
+    merchantCountryCode: '276',
+    mcc: '5999',
+  }
+  const method = (url: string) => ({
+    live: { start: url, status: url },
+    fields: {},
+    answer: { transactionId: 'i', redirect: 'r', status: 's' },
+    statuses: {},
+  })
+  const refusal = (change: Record<string, string>): string => {
+    try {
+      readConfig({ ...good(), ...change }, folder)
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  for (const [what, change, sentence] of cases) it(what, () => assert.match(refusal(change()), sentence))
+
+  it('nothing of what is right', () => {
+    assert.equal(refusal({}), '')
+    assert.equal(refusal({ TRUSTED_PROXY: '10.0.0.0/8, 2001:db8::/32' }), '')
+    assert.equal(refusal({ METRICS_PORT: '9000', HOST: '10.1.2.3' }), '')
+    assert.equal(refusal({ METRICS_PORT: '9000', HOST: '0.0.0.0', METRICS_TOKEN_FILE: put('token', 'x'.repeat(16)) }), '')
+    assert.equal(refusal({ REDIRECT_METHODS_FILE: put('methods', { MYBANK: method('https://b.example/') }) }), '')
+    assert.equal(refusal({ WALLET_FILE: put('wallet', { live: wallet }) }), '')
+  })
+
+  it('lines to an acquirer without TLS, unless that is said aloud', () => {
+    const plain = acquirersFile({ north: [5001] })
+    assert.throws(() => readAcquirers(plain.path, 'live'), /acquirers\[0\] has lines without TLS/)
+    assert.equal(readAcquirers(plain.path).length, 1)
+    plain.remove()
+    const said = acquirersFile({ north: [5001] }, { withoutTls: true })
+    assert.equal(readAcquirers(said.path, 'live').length, 1)
+    said.remove()
+  })
+})
+
+describe('a token for live mode', () => {
+  const bytes = (count: number) => systemRandom.bytes(count)
+  it('holds 128 bits of chance if it was drawn with a little more', () => {
+    for (let drawn = 0; drawn < 2000; drawn++) {
+      for (const text of [bytes(20).toString('hex'), bytes(24).toString('base64'), bytes(24).toString('base64url')])
+        assert.ok(bitsOfChance(text) >= 128, text)
+      for (const text of [bytes(10).toString('hex'), bytes(12).toString('base64url')]) assert.ok(bitsOfChance(text) < 128, text)
+    }
+  })
+  it('and none if people made it up', () => {
+    for (const text of [
+      'a'.repeat(64),
+      'abc'.repeat(20),
+      '0123456789abcdef'.repeat(4),
+      'correct-horse-battery-staple',
+      'our-shop-token-1',
+      '5a11d0000000000000000000000000f1',
+      'Passw0rd!Passw0rd!Passw0rd!Passw0rd!',
+    ])
+      assert.ok(bitsOfChance(text) < 128, text)
+  })
+})
+
+describe('a live gateway and its database', () => {
+  let database: TestDatabase
+  let live: Record<string, string>
+  let strong: string
+  before(async () => {
+    database = await makeDatabase()
+    strong = systemRandom.bytes(24).toString('hex')
+    live = { ...good(), DATABASE_URL: databaseUrl(database.connection), DATA_DIR: join(folder, 'data'), SEED_FILE: seedFile({}) }
+    await (await startProcess(live)).stop()
+  })
+  after(() => database.drop())
+
+  const merchant = '7e57c0de000000000000000000000001'
+  const channel = '7e57c0de000000000000000000000002'
+  const seedFile = (settings: object, token: object = { token: strong }) =>
+    put('seed.json', {
+      psp: { id: '7e57c0de00000000000000000000000a', name: 'PSP' },
+      divisions: [
+        {
+          id: '7e57c0de00000000000000000000000d',
+          name: 'Division',
+          merchants: [{ id: merchant, name: 'Shop', channels: [{ id: channel, name: 'Shop EUR', settings }] }],
+        },
+      ],
+      tokens: [{ label: 'shop', entities: [merchant], ...token }],
+    })
+  const refused = (environment: Record<string, string>) =>
+    startProcess(environment).then(
+      async started => assert.fail(`it started: ${await started.stop()}`),
+      (error: Error) => {
+        assert.match(error.message, /^it ended with 1:\nTollgate cannot start\./)
+        assert.doesNotMatch(error.message, /\n\s+at /)
+        return error.message
+      },
+    )
+  const contents = () =>
+    withPool(database.connection, async pool => [
+      (await pool.query('select * from entities order by id')).rows,
+      (await pool.query('select * from access_tokens order by id')).rows,
+    ])
+
+  it('a gateway that has forgotten its mode, and a command, are refused and change nothing', async () => {
+    const before = await contents()
+    for (const MODE of ['', 'sandbox']) {
+      assert.match(await refused({ ...live, MODE, SEED_FILE: '' }), /belongs to live mode: set MODE=live/)
+      const { code, out } = await commandLine({ ...live, MODE }, 'list')
+      assert.equal(code, 1)
+      assert.match(out, /belongs to live mode/)
+    }
+    assert.deepEqual(await contents(), before)
+    assert.equal((await commandLine(live, 'list')).code, 0)
+  })
+
+  it("the sandbox's seed and other weak secrets are refused, by the start and by the command", async () => {
+    const before = await contents()
+    const sandboxSeed = put('sandbox-seed.json', readFileSync(join(project, 'seeds/sandbox.json'), 'utf8'))
+    const cases = [
+      [sandboxSeed, /tokens\[0\]\.password is too weak for live mode/],
+      [seedFile({}, { token: 'at-least-16-characters' }), /tokens\[0\]\.token is too weak for live mode/],
+    ] as const
+    for (const [SEED_FILE, sentence] of cases) {
+      // Both have the same name: the file is written again for each.
+      const path = put('weak.json', readFileSync(SEED_FILE, 'utf8'))
+      assert.match(await refused({ ...live, SEED_FILE: path }), sentence)
+      const { code, out } = await commandLine(live, 'seed', path)
+      assert.equal(code, 1)
+      assert.match(out, sentence)
+    }
+    assert.deepEqual(await contents(), before)
+  })
+
+  it('3-D Secure always, without anybody to ask, is refused by the name of the channel', async () => {
+    assert.match(
+      await refused({ ...live, SEED_FILE: seedFile({ mode: 'live', threeDSecure: 'always' }) }),
+      new RegExp(`threeDSecure is always on Shop EUR \\(${channel}\\)`),
+    )
+    await (await startProcess({ ...live, SEED_FILE: seedFile({ mode: 'live' }) })).stop()
+  })
+})
+
+it("a sandbox's database is refused by live mode, with the very keys of the sandbox, and is found by its token if it is older", async () => {
+  const database = await makeDatabase()
+  const dataDir = join(folder, 'sandbox')
+  const sandbox = { DATABASE_URL: databaseUrl(database.connection), DATA_DIR: dataDir }
+  await (await startProcess(sandbox)).stop()
+  const keys = { SEAL_KEY_FILE: join(dataDir, 'keys/seal.key'), LOOKUP_KEY_FILE: join(dataDir, 'keys/lookup.key') }
+  const wrong = { ...good(), ...sandbox, ...keys }
+  await assert.rejects(startProcess(wrong), /belongs to a sandbox, whose credentials are public/)
+  // As one that was made before modes were written.
+  await withPool(database.connection, pool => pool.query('delete from installation'))
+  await assert.rejects(startProcess(wrong), /belongs to a sandbox/)
+  await (await startProcess(sandbox)).stop()
+  const { rows } = await withPool(database.connection, pool => pool.query('select mode from installation'))
+  assert.deepEqual(rows, [{ mode: 'sandbox' }])
+  await database.drop()
+})
+
+describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
+  let gateway: Started
+  let port: number
+  let database: TestDatabase
+  let own: { cert: string; key: string }
+  before(async () => {
+    database = await makeDatabase()
+    own = makeCertificate('gateway')
+    port = await freePort()
+    gateway = await startProcess({
+      ...good(),
+      DATABASE_URL: databaseUrl(database.connection),
+      DATA_DIR: join(folder, 'tls'),
+      TLS_CERT: own.cert,
+      TLS_KEY: own.key,
+      PORT: String(port),
+      PUBLIC_URL: 'https://localhost',
+    })
+  })
+  after(async () => {
+    await gateway?.stop()
+    await database.drop()
+  })
+
+  const handshake = (options: ConnectionOptions): Promise<string> =>
+    new Promise(resolve => {
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () => {
+        resolve(`${socket.getProtocol()} ${socket.getCipher().name}`)
+        socket.destroy()
+      })
+      socket.once('error', error => resolve(`refused: ${(error as { code?: string }).code}`))
+    })
+
+  it('is 1.2 or 1.3, with ECDHE and AEAD only', async () => {
+    assert.match(await handshake({}), /^TLSv1\.3 TLS_/)
+    assert.match(await handshake({ maxVersion: 'TLSv1.2' }), /^TLSv1\.2 ECDHE-RSA-AES/)
+    for (const cipher of ['ECDHE-RSA-CHACHA20-POLY1305', 'ECDHE-RSA-AES128-GCM-SHA256'])
+      assert.equal(await handshake({ maxVersion: 'TLSv1.2', ciphers: cipher }), `TLSv1.2 ${cipher}`)
+    for (const cipher of [
+      'AES256-GCM-SHA384',
+      'AES128-SHA',
+      'ECDHE-RSA-AES256-SHA384',
+      'DHE-RSA-AES256-GCM-SHA384',
+      'ECDHE-RSA-AES128-SHA',
+    ])
+      assert.match(await handshake({ maxVersion: 'TLSv1.2', ciphers: `${cipher}:@SECLEVEL=0` }), /^refused/, cipher)
+    assert.match(await handshake({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }), /^refused/)
+  })
+
+  it('no signal opens an inspector', async () => {
+    const before = gateway.printed()
+    process.kill(gateway.child.pid!, 'SIGUSR1')
+    await eventually(async () => (await handshake({})).startsWith('TLS'), 'it goes on')
+    const { stdout } = spawnSync('sh', ['-c', `cat /proc/${gateway.child.pid}/net/tcp 2>/dev/null`], { encoding: 'utf8' })
+    assert.ok(!stdout.includes(':240D '), 'the inspector listens on port 9229')
+    assert.equal(gateway.printed(), before)
+  })
+
+  describe('towards a partner that asks who we are', () => {
+    let partner: https.Server
+    let us: { cert: string; key: string }
+    let url: string
+    before(async () => {
+      const their = makeCertificate('partner')
+      us = makeCertificate('us')
+      partner = https.createServer(
+        {
+          cert: readFileSync(their.cert),
+          key: readFileSync(their.key),
+          ca: readFileSync(us.cert),
+          requestCert: true,
+          rejectUnauthorized: true,
+        },
+        (_, response) => response.end('{}'),
+      )
+      await new Promise<void>(resolve => partner.listen(0, '127.0.0.1', resolve))
+      url = `https://localhost:${(partner.address() as AddressInfo).port}/`
+    })
+    after(() => new Promise(resolve => partner.close(resolve)))
+
+    const files = () => ({ ca: 'partner.crt', cert: 'us.crt', key: 'us.key' })
+    const ask = (tls?: Parameters<typeof httpTransport>[0]['tls']) =>
+      httpTransport({ method: 'POST', url, body: 'x=1', ...(tls && { tls }) }, AbortSignal.timeout(5000))
+
+    it('the certificate of the file is shown, and theirs is looked at', async () => {
+      const settings = { endpoint: url, checkout: url, credentials: {}, tls: files() }
+      const { live } = readWalletFile(JSON.stringify({ live: settings }), join(folder, 'wallet.json'))
+      assert.deepEqual(await ask(live!.tls), { status: 200, body: '{}' })
+      await assert.rejects(ask(), NotSent) // nobody vouches for them: nothing is sent
+      await assert.rejects(ask({ ca: live!.tls!.ca! })) // they do not know us
+    })
+
+    it('files that are not there, or that others may read, are named', () => {
+      chmodSync(us.key, 0o644)
+      const read = (tls: object) => () =>
+        readDirectoryFile(JSON.stringify({ live: { url, requestor: {}, tls } }), join(folder, 'ds.json'))
+      const wallet = (tls: object) => () =>
+        readWalletFile(JSON.stringify({ live: { endpoint: url, checkout: url, credentials: {}, tls } }), join(folder, 'w.json'))
+      assert.throws(wallet(files()), /live\.tls\.key names .*us\.key, which others may read/)
+      assert.throws(wallet({ ...files(), ca: 'none.crt' }), /live\.tls\.ca names .*none\.crt, which cannot be read/)
+      assert.throws(wallet({ cert: 'us.crt' }), /tls\.cert and tls\.key are needed together/)
+      assert.throws(read({ certificate: 'x' }), /live\.tls\.certificate is not known/)
+      chmodSync(us.key, 0o600)
+    })
+  })
+})
+
+test('metrics are told to who has the token', async () => {
+  const [port, token] = [await freePort(), 'metrics-token-of-16']
+  const database = await makeDatabase()
+  const gateway = await startProcess({
+    DATABASE_URL: databaseUrl(database.connection),
+    DATA_DIR: join(folder, 'metrics'),
+    METRICS_PORT: String(port),
+    METRICS_TOKEN_FILE: put('metrics-token', `${token}\n`),
+  })
+  const status = async (headers: Record<string, string>) => (await fetch(`http://127.0.0.1:${port}/metrics`, { headers })).status
+  assert.equal(await status({}), 401)
+  assert.equal(await status({ Authorization: 'Bearer metrics-token-of-17' }), 401)
+  assert.equal(await status({ Authorization: `Bearer ${token}` }), 200)
+  await gateway.stop()
+  await database.drop()
+})
+
+test('no command takes a secret as an argument', async () => {
+  for (const command of [['clock', 'show'], ['listen'], ['trigger', 'capture']]) {
+    const { code, out } = await commandLine({ DATA_DIR: folder }, ...command, '--token', 'secret')
+    assert.equal(code, 1)
+    assert.match(out, /unknown option '--token'/)
+  }
+})
+
+async function freePort(): Promise<number> {
+  const server = https.createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
