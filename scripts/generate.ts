@@ -1,7 +1,7 @@
 // Writes what is generated: docs/reference/* and migrations/schema.sql. `npm run generate`. With --check it only names each stale file;
 // with --baseline it also renews test/baseline, on purpose, after a change of the interface that is meant.
 
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { startTestServer, withPool } from '../test/support/database.ts'
 import { baselinePath, generated, stale } from './generate/generated.ts'
 
@@ -23,6 +23,7 @@ if (asked.includes('--check')) {
 } else {
   for (const [name, text] of files) {
     if (name === baselinePath && !asked.includes('--baseline')) continue
+    mkdirSync(new URL('.', new URL(`../${name}`, import.meta.url)), { recursive: true })
     writeFileSync(new URL(`../${name}`, import.meta.url), text)
     process.stdout.write(`${name}\n`)
   }

@@ -5,10 +5,9 @@ import { BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readCardBrands } from './connectors/cardBrands.ts'
-import { type DirectorySettings, type Partners, readDirectoryFile, readWalletFile } from './connectors/partners.ts'
+import { type Directories, readDirectoryFile, readWalletFile, type Wallets } from './connectors/partners.ts'
 import { type RedirectMethod, readRedirectMethods } from './connectors/redirectMethods.ts'
-import type { WalletSettings } from './connectors/wallet/paypal.ts'
-import { type CardBrands, standardBrands } from './contract/brands.ts'
+import { type CardBrands, otherBrands, standardBrands } from './contract/brands.ts'
 import { OperatorError } from './errors.ts'
 import type { Egress } from './events/address.ts'
 import { type LogLevel, logLevels } from './log.ts'
@@ -38,8 +37,10 @@ export type Config = {
   readonly redirectMethods: readonly RedirectMethod[]
   /** Those of CARD_BRANDS_FILE in front of ours, which they replace brand by brand. */
   readonly cardBrands: CardBrands
-  readonly wallets: Partners<WalletSettings>
-  readonly directories: Partners<DirectorySettings>
+  /** The brands that settings may name: of cards, of the interface, and of redirect methods. */
+  readonly brandNames: ReadonlySet<string>
+  readonly wallets: Wallets
+  readonly directories: Directories
   readonly acquirersFile?: string
   readonly riskRulesFile?: string
   /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */
@@ -154,6 +155,8 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const wallets = parsed('WALLET_FILE', readWalletFile, {})
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
+  const redirectMethods = [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()]
+  const brandsOf = [...cardBrands.rows.map(({ name }) => name), ...otherBrands, ...redirectMethods.map(({ brand }) => brand)]
 
   return {
     mode,
@@ -167,8 +170,9 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     logLevel,
     egress,
     behindProxy: proxies !== undefined,
-    redirectMethods: [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()],
+    redirectMethods,
     cardBrands,
+    brandNames: new Set(brandsOf),
     wallets,
     directories,
     ...(databaseUrl !== undefined && { databaseUrl }),

@@ -6,7 +6,8 @@ import type { Asked } from '../src/connectors/connector.ts'
 import { routeOf } from '../src/connectors/routing.ts'
 import { OperatorError } from '../src/errors.ts'
 import { readSeed, type Seed } from '../src/merchants/seed.ts'
-import { channelSettings, readSettings } from '../src/merchants/settings.ts'
+import { channelSettings } from '../src/merchants/settings.ts'
+import { read } from '../src/schema.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { sandboxSeed } from '../src/start/database.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
@@ -31,7 +32,7 @@ describe('routes', () => {
   ]
   for (const [asked, expected] of rows) {
     it(`${JSON.stringify(asked)} goes to ${expected.join(', ') || 'nobody: the acquirer is not configured'}`, () => {
-      const settings = readSettings<Asked['channel']['settings']>(channelSettings, { routes }, 'test')
+      const settings = read(channelSettings, { routes }, 'test')
       const whole: Asked = {
         type: 'PA',
         channel: { settings },
@@ -47,7 +48,7 @@ describe('routes', () => {
     })
   }
   it('without routes the first acquirer carries everything', () => {
-    const settings = readSettings<Asked['channel']['settings']>(channelSettings, {}, 'test')
+    const settings = read(channelSettings, {}, 'test')
     assert.deepEqual(
       routeOf({ type: 'PA', channel: { settings }, mode: 'live', brand: 'VISA', currency: 'EUR', amount: 1, now: 0 }, [
         'north',
@@ -58,7 +59,7 @@ describe('routes', () => {
   })
   it('a malformed route is refused with the settings', () => {
     for (const route of [{}, { acquirers: [] }, { acquirers: ['a'], bins: ['x'] }, { acquirers: ['a'], other: 1 }]) {
-      assert.throws(() => readSettings(channelSettings, { routes: [route] }, 'test'), OperatorError)
+      assert.throws(() => read(channelSettings, { routes: [route] }, 'test'), OperatorError)
     }
   })
 })
@@ -174,7 +175,7 @@ describe('ACQUIRERS_FILE', () => {
     try {
       readAcquirers(file.path)
     } catch (error) {
-      for (const name of ['dialect', 'lines', 'merchantId is missing', 'colour is not a setting'])
+      for (const name of ['dialect', 'lines', 'merchantId is missing', 'acquirers\\[0\\].colour is not known'])
         assert.match((error as Error).message, new RegExp(name))
     }
     file.remove()

@@ -58,19 +58,19 @@ describe('a file that cannot be is refused with all that is wrong', () => {
     return []
   }
   for (const [what, row, rule] of [
-    ['a misspelt field', { ...mada, range: ['4'] }, /^brand 1 \(MADA\) has no field range\.$/],
+    ['a misspelt field', { ...mada, range: ['4'] }, /^brands\[0\]\.range is not known: did you mean ranges\?$/],
     ['a name in small letters', { ...mada, name: 'mada' }, /name must be capitals/],
-    ['the name of a method that is no card', { ...mada, name: 'PAYPAL' }, /no brand of another method/],
-    ['ends of different lengths', { ...mada, ranges: ['4-50'] }, /ranges must be/],
-    ['ends the wrong way round', { ...mada, ranges: ['55-51'] }, /ranges must be/],
-    ['a number for a range', { ...mada, ranges: [4] }, /ranges must be/],
-    ['a length that no card has', { ...mada, lengths: [11] }, /lengths must be/],
-    ['no lengths', { ...mada, lengths: [] }, /lengths must be/],
-    ['a length as a text', { ...mada, lengths: ['16'] }, /lengths must be/],
+    ['the name of a method that is no card', { ...mada, name: 'PAYPAL' }, /name is the name of a method/],
+    ['ends of different lengths', { ...mada, ranges: ['4-50'] }, /ranges\[0\] must have ends/],
+    ['ends the wrong way round', { ...mada, ranges: ['55-51'] }, /ranges\[0\] must have ends/],
+    ['a number for a range', { ...mada, ranges: [4] }, /ranges\[0\] must be/],
+    ['a length that no card has', { ...mada, lengths: [11] }, /lengths\[0\] must be/],
+    ['no lengths', { ...mada, lengths: [] }, /lengths must hold/],
+    ['a length as a text', { ...mada, lengths: ['16'] }, /lengths\[0\] must be/],
     ['a CVV of five digits', { ...mada, cvvLength: 5 }, /cvvLength must be 3 or 4/],
     ['a text for true', { ...mada, cvvRequired: 'false' }, /cvvRequired must be true or false/],
     ['a family that nobody knows', { ...mada, also: ['VISAA'] }, /also names VISAA/],
-    ['no map', 7, /name must be/],
+    ['no map', 7, /^brands\[0\] must be a map/],
   ] as const)
     test(what, () => {
       const said = wrong([row])
@@ -79,7 +79,7 @@ describe('a file that cannot be is refused with all that is wrong', () => {
         said.join('\n'),
       )
     })
-  test('twice the same brand', () => assert.deepEqual(wrong([mada, mada]), ['MADA stands there twice.']))
+  test('twice the same brand', () => assert.deepEqual(wrong([mada, mada]), ['brands holds MADA twice.']))
   test('several mistakes at once', () => {
     assert.equal(
       wrong([
@@ -91,8 +91,8 @@ describe('a file that cannot be is refused with all that is wrong', () => {
   })
   test('another shape', () => {
     for (const text of ['[]', '{}', '{"brands": {}}', '{"brands": [], "more": 1}', '7', 'null'])
-      assert.throws(() => readCardBrands(text, 'brands.json'), /must be \{"brands"/, text)
-    assert.throws(() => readCardBrands('{', 'brands.json'), /brands\.json: is not JSON/)
+      assert.throws(() => readCardBrands(text, 'brands.json'), OperatorError, text)
+    assert.throws(() => readCardBrands('{', 'brands.json'), /brands\.json is not JSON/)
   })
 })
 
@@ -137,25 +137,5 @@ describe('a gateway with a file', () => {
     writeFileSync(path, '{"brands": [{"name": "x"}]}')
     assert.throws(() => readConfig({ CARD_BRANDS_FILE: path }, '/nonexistent'), OperatorError)
     assert.throws(() => readConfig({ CARD_BRANDS_FILE: join(folder, 'none.json') }, '/nonexistent'), /CARD_BRANDS_FILE names/)
-  })
-})
-
-describe('the log of a sandbox', () => {
-  let gateway: TestGateway
-  before(async () => {
-    gateway = await testGateway()
-  })
-  after(() => gateway.stop())
-  it('names unknown parameters, of POST and GET, and never a value', async () => {
-    await gateway.pay({ amout: '4711.77', 'card.holdr': 'Secret Person' })
-    await gateway.get('/v1/query', { entityId: '5a11d0000000000000000000000000c1', merchantTransactionIdd: 'hidden-id' })
-    const log = gateway.logged.join('\n')
-    for (const said of [
-      'amout: did you mean amount?',
-      'card.holdr: did you mean card.holder?',
-      'did you mean merchantTransactionId?',
-    ])
-      assert.ok(log.includes(said), said)
-    for (const value of ['4711.77', 'Secret Person', 'hidden-id']) assert.ok(!log.includes(value), value)
   })
 })

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Seed } from '../src/merchants/seed.ts'
+import type { WrittenChannelSettings } from '../src/merchants/settings.ts'
 import { type Fields, type Reply, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 const id = (number: number) => `7e57c0de${String(number).padStart(24, '0')}`
@@ -35,7 +36,7 @@ const channels = {
   noExpiryCheck: { refuseExpiredCards: false },
   lenientExpiryCheck: { lenient: true, refuseExpiredCards: true },
   noCvv: { requireCvv: false },
-} satisfies Record<string, Record<string, unknown>>
+} satisfies Record<string, WrittenChannelSettings>
 
 const names = Object.keys(channels) as (keyof typeof channels)[]
 const channel = Object.fromEntries(names.map((name, at) => [name, id(100 + at)])) as Record<keyof typeof channels, string>

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { hasLuhnDigit, standardBrands } from '../src/contract/brands.ts'
-import { channelSettings, merchantSettings } from '../src/merchants/settings.ts'
+import { groupSettings } from '../src/merchants/settings.ts'
 import { cardOutcomes } from '../src/simulators/cards.ts'
 import { testCards } from '../src/simulators/testCards.ts'
 import { curlLine } from '../src/start/welcome.ts'
@@ -42,7 +42,7 @@ test('every setting is explained in operating.md', () => {
   const page = read('docs/operating.md')
   const environment = [...read('src/config.ts').matchAll(/(?:setting|oneOf|whole|file)\('([A-Z_]+)'/g)].map(([, name]) => name!)
   assert.ok(environment.length >= 10)
-  const names = [...environment, ...Object.keys(channelSettings), ...Object.keys(merchantSettings)]
+  const names = [...environment, ...Object.keys(groupSettings.entries)]
   assert.deepEqual(
     names.filter(name => !page.includes(`\`${name}\``)),
     [],

@@ -4,26 +4,21 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { systemRandom } from '../src/clock.ts'
-import { readConfig } from '../src/config.ts'
 import { addDue, leaseSeconds } from '../src/due/store.ts'
 import { listDeliveries } from '../src/events/deliveries/store.ts'
-import { startGateway } from '../src/start/gateway.ts'
 import { addEndpoint } from './support/endpoints.ts'
-import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { type Client, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 
 let ahead = 0
 const clock = { real: () => Date.now() + ahead }
-const log = { debug() {}, info() {}, warn() {}, error() {} }
 let gateway: TestGateway
-let other: { stop(): Promise<void> }
+let other: Client
 let shop: Receiver
 
 before(async () => {
   gateway = await testGateway({ clock, alone: false })
-  const config = readConfig({ PORT: '0', HOST: '127.0.0.1' }, '/nonexistent')
-  const { connection } = gateway
-  other = await startGateway({ config, keys: testKeys, connection, clock, random: systemRandom, log, alone: false })
+  other = await gateway.another()
   shop = await startReceiver()
 })
 beforeEach(() => {

@@ -22,7 +22,8 @@ import { retrievalReference } from '../src/connectors/iso8583/versions.ts'
 import { amountDigits, hundredthsOf, minorUnits } from '../src/connectors/minorUnits.ts'
 import { groups } from '../src/contract/parameters/table.ts'
 import { results } from '../src/contract/results/results.ts'
-import { channelSettings, readSettings } from '../src/merchants/settings.ts'
+import { channelSettings } from '../src/merchants/settings.ts'
+import { read } from '../src/schema.ts'
 
 const ascii = dialects['1987']!
 const at = Date.UTC(2026, 10, 20, 2, 0, 0)
@@ -590,7 +591,7 @@ function operationOf(type: OperationType, fields: Record<string, string> = {}, m
     currency: 'BRL',
     receivedAt: at,
     attempt: 1,
-    channel: { id: 'c'.repeat(32), name: 'Shop', settings: readSettings(channelSettings, {}, 'test') },
+    channel: { id: 'c'.repeat(32), name: 'Shop', settings: read(channelSettings, {}, 'test') },
     card: { number: '4242424242424242', expiryMonth: '12', expiryYear: '2028', cvv: '123' },
     fields: new Map(Object.entries(fields)),
     ...(type === 'CP' || type === 'RF' || type === 'RV' ? { reference: referenceOf(type === 'RF' ? 'DB' : 'PA') } : {}),

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import { legacyToken } from '../src/merchants/directory.ts'
 import { readSeed } from '../src/merchants/seed.ts'
 import { sandboxSeed } from '../src/start/database.ts'
-import { type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { type Client, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 const credentialMax = 30
 const addressMax = 300
@@ -29,12 +29,11 @@ after(() => gateway.stop())
 
 const unknown = '0'.repeat(32)
 /** A read of a payment that does not exist: 404 for a caller that is let in. */
-const read = (address: string, authorization: string, baseUrl?: string) =>
-  gateway.get(
+const read = (address: string, authorization: string, process: Pick<Client, 'get'> = gateway) =>
+  process.get(
     `/v1/payments/${unknown}`,
     { entityId: sandbox.entityId },
     { Authorization: authorization, 'X-Forwarded-For': address },
-    baseUrl,
   )
 /** As the oldest clients send user id and password: in the query of a GET. */
 async function withoutHeader(address: string, userId: string, password: string): Promise<Reply> {
@@ -147,8 +146,8 @@ describe('failed attempts to authenticate', () => {
 
   it('several processes count together', async () => {
     now += 60_000
-    const second = await gateway.beside()
-    const guess = (at: number) => read('192.0.2.30', bad(1), [gateway.baseUrl, second.baseUrl][at % 2])
+    const second = await gateway.another()
+    const guess = (at: number) => read('192.0.2.30', bad(1), [gateway, second][at % 2])
     const answered: number[] = []
     for (let at = 0; at < credentialMax + 10; at++) answered.push((await guess(at)).status)
     assert.deepEqual(answered, [...Array(credentialMax).fill(403), ...Array(10).fill(429)])

@@ -226,6 +226,26 @@ describe('unknown names', () => {
   })
 })
 
+describe('the log of a sandbox', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+  test('names unknown parameters, of POST and GET, and never a value', async () => {
+    await gateway.pay({ amout: '4711.77', 'card.holdr': 'Secret Person' })
+    await gateway.get('/v1/query', { entityId: '5a11d0000000000000000000000000c1', merchantTransactionIdd: 'hidden-id' })
+    const log = gateway.logged.join('\n')
+    for (const said of [
+      'amout: did you mean amount?',
+      'card.holdr: did you mean card.holder?',
+      'did you mean merchantTransactionId?',
+    ])
+      assert.ok(log.includes(said), said)
+    for (const value of ['4711.77', 'Secret Person', 'hidden-id']) assert.ok(!log.includes(value), value)
+  })
+})
+
 describe('currencies', () => {
   test('what ISO 4217 lists and people pay in passes; funds, metals and units of account are refused by name', () => {
     const judged = (currency: string) => judge({ ...requests.payment, required: [] }, [['currency', currency]]).errors

@@ -1,11 +1,13 @@
 // The gateway as a process: started twice, beside another, on a taken port, killed in the middle of payments, stopped by Ctrl-C.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
+import { Script } from 'node:vm'
 import { eventually, type Fields } from './support/gateway.ts'
 import { commandLine, project, type Started, startProcess } from './support/process.ts'
 
@@ -156,6 +158,38 @@ describe('a gateway process', () => {
     const external = await Promise.all(Array.from({ length: 10 }, () => pay(gateway, { testMode: 'EXTERNAL' })))
     assert.deepEqual([...new Set(external.map(({ result }) => result.code))], ['000.100.112'])
     assert.equal(await gateway.stop(), 0)
+  })
+
+  it('an old Node is told which one is needed', async () => {
+    const script = readFileSync(join(project, 'src/main.ts'), 'utf8')
+    new Script(script) // JavaScript that any Node reads; the folder's package.json keeps older ones from refusing its name
+    const planted = `Object.defineProperty(process.versions, 'node', { value: '20.20.2' })`
+    const { status, stderr } = spawnSync(process.execPath, [`--import=data:text/javascript,${planted}`, 'src/main.ts'], {
+      cwd: project,
+      encoding: 'utf8',
+    })
+    assert.deepEqual([status, stderr.split('\n').length], [1, 2])
+    assert.match(stderr, /^Tollgate needs Node 24 or later/)
+  })
+
+  it('the command line without a Node of its own says so, and takes a new enough one', () => {
+    const copy = join(folder, 'copy')
+    mkdirSync(join(copy, 'bin'), { recursive: true })
+    copyFileSync(join(project, 'bin/tollgate'), join(copy, 'bin/tollgate'))
+    const node = join(copy, 'node')
+    const run = (version: string) => {
+      writeFileSync(node, `#!/bin/sh\n[ "$1" = --version ] && echo ${version} || echo ran\n`, { mode: 0o755 })
+      return spawnSync('/bin/sh', [join(copy, 'bin/tollgate'), 'list'], {
+        env: { PATH: `${copy}:/usr/bin:/bin` },
+        encoding: 'utf8',
+      })
+    }
+    for (const version of ['v18.0.0', 'v20.20.2', 'v23.11.0']) {
+      const { status, stderr } = run(version)
+      assert.equal(status, 1)
+      assert.match(stderr, new RegExp(`^Tollgate needs Node 24 or later, and this machine's is ${version}\\..*\n$`))
+    }
+    for (const version of ['v24.0.0', 'v26.1.0', 'v30.0.0']) assert.equal(run(version).stdout, 'ran\n')
   })
 
   it('a taken port, bad settings and a data folder that is none are told in a sentence each', async () => {

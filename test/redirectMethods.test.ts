@@ -16,11 +16,12 @@ import { NotSent, type Transport } from '../src/connectors/transport.ts'
 import { followUp, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
 import { wallet } from '../src/connectors/wallet/paypal.ts'
 import { OperatorError } from '../src/errors.ts'
-import { channelSettings, readSettings } from '../src/merchants/settings.ts'
+import { channelSettings } from '../src/merchants/settings.ts'
 import { merchantOfTail, merchantTail } from '../src/merchants/tail.ts'
 import { html } from '../src/pages/html.ts'
 import { chooseLanguage, moneyText, readLanguages } from '../src/pages/languages.ts'
 import { shopAddress } from '../src/pages/redirect/redirect.ts'
+import { read } from '../src/schema.ts'
 import { sandbox, testGateway } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -36,7 +37,7 @@ const operation = (fields: Record<string, string>, more: Partial<Operation> = {}
   type: 'DB',
   merchantId: '0'.repeat(32),
   paymentId: '1'.repeat(32),
-  channel: { id: '2'.repeat(32), name: 'Shop', settings: readSettings(channelSettings, {}, 'test') },
+  channel: { id: '2'.repeat(32), name: 'Shop', settings: read(channelSettings, {}, 'test') },
   mode: 'external',
   brand: 'PAYPAL',
   amount: 9200,
@@ -204,14 +205,20 @@ describe('the files of redirect methods and partners', () => {
       [{ answer: { status: 's' } }, 'answer'],
       [{ colour: 'red' }, 'colour'],
       [{ types: ['PA', 'DB'] }, 'types'],
-      [{ fields: { total: '{amont}' } }, 'unknown placeholder {amont} in fields.total'],
-      [{ fields: { card: '{card.number}' } }, '{card.number} in fields.card'],
-      [{ fields: { bill: '{merchantInvoiceId}' } }, '{merchantInvoiceId} in fields.bill'],
-      [{ live: { start: 'https://b.example/{simulator}', status: 'https://b.example/' } }, '{simulator} in live.start'],
-      [{ live: { start: 'https://b.example/', status: 'https://b.example/{id}' } }, '{id} in live.status'],
+      [{ fields: { total: '{amont}' } }, 'fields.total has the unknown placeholder {amont}'],
+      [{ fields: { card: '{card.number}' } }, 'fields.card has the unknown placeholder {card.number}'],
+      [{ fields: { bill: '{merchantInvoiceId}' } }, 'fields.bill has the unknown placeholder {merchantInvoiceId}'],
+      [
+        { live: { start: 'https://b.example/{simulator}', status: 'https://b.example/' } },
+        'live.start has the unknown placeholder {simulator}',
+      ],
+      [
+        { live: { start: 'https://b.example/', status: 'https://b.example/{id}' } },
+        'live.status has the unknown placeholder {id}',
+      ],
       [
         { live: { start: 'https://b.example/', status: 'https://b.example/', refund: 'https://b.example/{x}' } },
-        '{x} in live.refund',
+        'live.refund has the unknown placeholder {x}',
       ],
     ] as const)
       assert.throws(

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { OperatorError } from '../src/errors.ts'
-import { channelSettings, readSettings } from '../src/merchants/settings.ts'
+import { channelSettings, type WrittenChannelSettings } from '../src/merchants/settings.ts'
+import { read as readSettings } from '../src/schema.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -22,7 +23,7 @@ const settings = {
   live: { mode: 'live' },
   enrols: { simulatorEnrols: true },
   app: { mode: 'live', appSchemes: ['com.example.shop'] },
-}
+} satisfies Record<string, WrittenChannelSettings>
 
 let gateway: TestGateway
 before(async () => {

@@ -15,7 +15,8 @@ import {
   wrongFields,
 } from '../src/connectors/threeDSecure/messages.ts'
 import { type Action, actionOf, eciKnown, eciOf, type Status } from '../src/connectors/threeDSecure/statuses.ts'
-import { channelSettings, readSettings } from '../src/merchants/settings.ts'
+import { channelSettings } from '../src/merchants/settings.ts'
+import { read } from '../src/schema.ts'
 
 const id = '8a829417-4b7e-4b28-814b-9699220015ca'
 const other = '12341234-1234-1234-1234-123412341234'
@@ -40,7 +41,7 @@ const operation = (more: Partial<Operation> = {}): Operation => ({
   type: 'DB',
   merchantId: '0'.repeat(32),
   paymentId: '1'.repeat(32),
-  channel: { id: '2'.repeat(32), name: 'Shop', settings: readSettings(channelSettings, {}, 'test') },
+  channel: { id: '2'.repeat(32), name: 'Shop', settings: read(channelSettings, {}, 'test') },
   mode: 'external',
   brand: 'VISA',
   amount: 9250,
@@ -271,11 +272,7 @@ describe('the statuses', () => {
 describe('without a directory server', () => {
   const cards = { ...authenticationAlone('external'), name: 'cards external' }
   const asked = (withoutAuthentication: string) => {
-    const settings = readSettings<Operation['channel']['settings']>(
-      channelSettings,
-      { threeDSecure: 'always', withoutAuthentication },
-      'test',
-    )
+    const settings = read(channelSettings, { threeDSecure: 'always', withoutAuthentication }, 'test')
     const channel = { id: '2'.repeat(32), name: 'Shop', settings }
     return withThreeDSecure(cards, undefined).perform(operation({ channel }), new AbortController().signal)
   }

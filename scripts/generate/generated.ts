@@ -7,6 +7,7 @@ import { architecturePage } from '../rooms.ts'
 import { parametersPage } from './parameters.ts'
 import { resultCodesPage } from './resultCodes.ts'
 import { schemaText } from './schema.ts'
+import { schemaFiles } from './schemas.ts'
 import { simulatorPage } from './simulator.ts'
 
 /** The frozen interface that contractBaseline.test.ts compares with; it is old on purpose, so it is never called stale. */
@@ -21,6 +22,7 @@ export async function generated(database: pg.Pool): Promise<ReadonlyMap<string, 
     ['docs/reference/parameters.md', parametersPage()],
     ['docs/reference/result-codes.md', resultCodesPage()],
     ['docs/reference/simulator.md', simulatorPage()],
+    ...schemaFiles(),
     ['migrations/schema.sql', await schemaText(database)],
     [baselinePath, openApiText],
   ])

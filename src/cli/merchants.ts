@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
 import { inTransaction } from '../database/connect.ts'
-import { applySeed, readSeed } from '../merchants/seed.ts'
+import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
 import { refuse, table, timeText, withOpened } from './open.ts'
 
@@ -12,9 +12,9 @@ export default (program: Command): void => {
     .command('seed <file>')
     .description('apply a seed file: merchants, channels, tokens; running gateways know it at once')
     .action((file: string) =>
-      withOpened(async ({ database, keys, clock, random, by }) => {
-        const { entities, tokens } = await applySeed(database.work, keys, clock, random, readSeed(file), by)
-        process.stdout.write(`${entities} entities and ${tokens} tokens are in place.\n`)
+      withOpened(async ({ config, database, keys, clock, random, by }) => {
+        const applied = await applySeed(database.work, keys, clock, random, readSeed(file, config.brandNames), by)
+        process.stdout.write(`${appliedText(applied)}\n`)
       }),
     )
 

@@ -4,62 +4,23 @@
 import { lookup } from '../contract/parameters/table.ts'
 import { requests } from '../contract/requests.ts'
 import { resultOfCode } from '../contract/results/results.ts'
-import { OperatorError } from '../errors.ts'
-import type { Mode, OperationType } from './connector.ts'
-
-export type Endpoints = {
-  readonly start: string
-  readonly status: string
-  readonly refund?: string
-  /** Sent with every call, for example an API key. */
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-export type RedirectMethod = {
-  readonly brand: string
-  readonly title: string
-  readonly types: readonly OperationType[]
-  readonly currencies: readonly string[]
-  readonly needs: readonly string[]
-  readonly endsAfterSeconds: number
-  readonly endpoints: Readonly<Partial<Record<Mode, Endpoints>>>
-  /** Fields of the start form, as templates. */
-  readonly fields: Readonly<Record<string, string>>
-  /** Under which names the JSON answers carry what we look for. */
-  readonly answer: Readonly<Record<'transactionId' | 'redirect' | 'status' | 'amount' | 'currency' | 'reason', string>>
-  /** The other side's statuses as result codes. */
-  readonly statuses: Readonly<Record<string, string>>
-}
-
-/** Reads the file's text; throws OperatorError naming the brand and what is wrong with it. */
-export function readRedirectMethods(text: string, source: string): RedirectMethod[] {
-  let given: Record<string, Record<string, unknown>>
-  try {
-    given = JSON.parse(text)
-  } catch (error) {
-    throw new OperatorError(`${source} is not JSON: ${(error as Error).message}`)
-  }
-  return Object.entries(given).map(([brand, row]) => {
-    for (const [name, { fits, rule }] of Object.entries(rules))
-      if (!fits(name === 'brand' ? brand : row[name])) throw new OperatorError(`${source}: ${brand}.${name} ${rule}.`)
-    const unknown = Object.keys(row).filter(name => !(name in rules))
-    if (unknown.length > 0) throw new OperatorError(`${source}: ${brand} has no setting ${unknown.join(', ')}.`)
-    const stray = strayWords(row)
-    if (stray.length > 0) throw new OperatorError(`${source}: ${brand} has ${stray.join(', ')}.`)
-    const { internal, external, live, ...rest } = row
-    const endpoints = { ...(internal ? { internal } : {}), ...(external ? { external } : {}), ...(live ? { live } : {}) }
-    return {
-      title: brand,
-      currencies: [],
-      types: ['DB'],
-      needs: ['shopperResultUrl'],
-      endsAfterSeconds: 1800,
-      ...rest,
-      brand,
-      endpoints,
-    } as unknown as RedirectMethod
-  })
-}
+import {
+  filled,
+  filledListOf,
+  listOf,
+  mapOf,
+  object,
+  oneOf,
+  optional,
+  parseJson,
+  type Read,
+  read,
+  type TextSchema,
+  text,
+  where,
+  whole,
+} from '../schema.ts'
+import type { Mode } from './connector.ts'
 
 const findParameter = lookup(requests.payment.groups)
 
@@ -82,67 +43,82 @@ function isStartWord(word: string): boolean {
   return startWords.has(word) || (stays && word !== 'merchantInvoiceId')
 }
 
-/** The placeholders for which there is no word, each with its place. */
-function strayWords(row: Readonly<Record<string, unknown>>): string[] {
-  const wordsIn = (text: unknown) => [...String(text ?? '').matchAll(/\{([^{}]*)\}/g)].map(([, word]) => word!)
-  const modes = (['internal', 'external', 'live'] as const).flatMap(mode =>
-    row[mode] ? [[mode, row[mode] as Endpoints] as const] : [],
-  )
-  const fields = Object.entries(row.fields as Record<string, string>)
-  const places: (readonly [place: string, text: unknown, fits: (word: string) => boolean])[] = [
-    ...fields.map(([name, template]) => [`fields.${name}`, template, isStartWord] as const),
-    ...modes.flatMap(([mode, { start, status, refund }]) => [
-      [`${mode}.start`, start, (word: string) => word === 'simulators' || isStartWord(word)] as const,
-      ...Object.entries({ status, refund }).map(
-        ([name, text]) => [`${mode}.${name}`, text, (word: string) => word === 'simulators' || word === 'transactionId'] as const,
-      ),
-    ]),
-  ]
-  return places.flatMap(([place, text, fits]) =>
-    wordsIn(text)
-      .filter(word => !fits(word))
-      .map(word => `the unknown placeholder {${word}} in ${place}`),
+/** A text whose placeholders are all known. */
+function template(schema: TextSchema, isWord: (word: string) => boolean) {
+  const stray = (text: string) => [...text.matchAll(/\{([^{}]*)\}/g)].map(([, word]) => word!).filter(word => !isWord(word))
+  return where(
+    schema,
+    text => stray(text).length === 0,
+    ({ input }) =>
+      `has the unknown placeholder ${stray(input)
+        .map(word => `{${word}}`)
+        .join(', ')}`,
   )
 }
 
-type Rule = { readonly fits: (value: unknown) => boolean; readonly rule: string }
-const optional = (fits: (value: unknown) => boolean) => (value: unknown) => value === undefined || fits(value)
-const isText = (value: unknown) => typeof value === 'string' && value !== ''
-const isMap = (value: unknown) => typeof value === 'object' && value !== null && Object.values(value).every(isText)
-const listOf = (pattern: RegExp) => (value: unknown) => Array.isArray(value) && value.every(word => pattern.test(String(word)))
-const isEndpoints = (value: unknown) => {
-  const endpoints = value as Record<string, unknown> | null
-  return (
-    typeof endpoints === 'object' &&
-    endpoints !== null &&
-    Object.keys(endpoints).every(name => ['start', 'status', 'refund', 'headers'].includes(name)) &&
-    [endpoints.start, endpoints.status].every(url => /^(https?:\/\/|\{simulators\}\/)/.test(String(url))) &&
-    optional(isText)(endpoints.refund) &&
-    optional(isMap)(endpoints.headers)
+const address = (isWord: (word: string) => boolean) =>
+  template(
+    text(/^(https?:\/\/|\{simulators\}\/)/, 'must be an address with http or https, or begin with {simulators}/'),
+    word => word === 'simulators' || isWord(word),
   )
+const addressOfOne = address(word => word === 'transactionId')
+const name = text(/^[^\s]+$/, 'must be a name')
+const endpoints = object({
+  start: address(isStartWord),
+  status: addressOfOne,
+  refund: optional(addressOfOne),
+  /** Sent with every call, for example an API key. */
+  headers: optional(mapOf(name, filled)),
+})
+
+const method = object({
+  title: optional(filled),
+  /** A preauthorization could neither be captured nor given back: there are no addresses for that. */
+  types: optional(filledListOf(oneOf(['DB'])), ['DB']),
+  /** Empty = all. */
+  currencies: optional(listOf(text(/^[A-Z]{3}$/, 'must be a currency code')), []),
+  needs: optional(listOf(text(/^[A-Za-z0-9_.[\]]+$/, 'must be the name of a parameter')), ['shopperResultUrl']),
+  endsAfterSeconds: optional(whole(60, 86_400), 1800),
+  internal: optional(endpoints),
+  external: optional(endpoints),
+  live: optional(endpoints),
+  /** Fields of the start form, as templates. */
+  fields: mapOf(filled, template(filled, isStartWord)),
+  /** Under which names the JSON answers carry what we look for. */
+  answer: object({
+    transactionId: filled,
+    redirect: filled,
+    status: filled,
+    amount: optional(filled),
+    currency: optional(filled),
+    reason: optional(filled),
+  }),
+  /** The other side's statuses as result codes. */
+  statuses: mapOf(
+    filled,
+    where(filled, code => resultOfCode.has(code), 'must be a code of the interface'),
+  ),
+})
+
+/** REDIRECT_METHODS_FILE: methods by their brand. */
+export const redirectMethodsSchema = mapOf(
+  text(/^[A-Z][A-Z0-9_]{1,31}$/, 'must be named in capitals, digits and underscores'),
+  method,
+)
+
+export type Endpoints = Read<typeof endpoints>
+export type RedirectMethod = Omit<Read<typeof method>, 'title' | Mode> & {
+  readonly brand: string
+  readonly title: string
+  readonly endpoints: Readonly<Partial<Record<Mode, Endpoints>>>
 }
 
-const rules: Readonly<Record<string, Rule>> = {
-  brand: { fits: brand => /^[A-Z][A-Z0-9_]{1,31}$/.test(String(brand)), rule: 'must be capitals, digits and underscores' },
-  title: { fits: optional(isText), rule: 'must be a text' },
-  // A preauthorization that can neither be captured nor given back would be held for ever.
-  types: { fits: optional(listOf(/^DB$/)), rule: 'must be a list of DB: there are no addresses for captures and reversals' },
-  currencies: { fits: optional(listOf(/^[A-Z]{3}$/)), rule: 'must be a list of currency codes; empty for all' },
-  needs: { fits: optional(listOf(/^[A-Za-z0-9_.[\]]+$/)), rule: 'must be a list of parameter names' },
-  endsAfterSeconds: {
-    fits: optional(value => Number.isInteger(value) && (value as number) >= 60 && (value as number) <= 86_400),
-    rule: 'must be 60 to 86400',
-  },
-  internal: { fits: optional(isEndpoints), rule: 'must be {start, status, refund, headers} with http addresses' },
-  external: { fits: optional(isEndpoints), rule: 'must be {start, status, refund, headers} with http addresses' },
-  live: { fits: optional(isEndpoints), rule: 'must be {start, status, refund, headers} with http addresses' },
-  fields: { fits: isMap, rule: 'must be a map of templates' },
-  answer: {
-    fits: value => isMap(value) && ['transactionId', 'redirect', 'status'].every(name => name in (value as object)),
-    rule: 'must name transactionId, redirect and status',
-  },
-  statuses: {
-    fits: value => isMap(value) && Object.values(value as Record<string, string>).every(code => resultOfCode.has(code)),
-    rule: 'must map each status to a code of the interface',
-  },
+/** Reads the file's text; throws an OperatorError naming each brand and what is wrong with it. */
+export function readRedirectMethods(text: string, source: string): RedirectMethod[] {
+  const { $schema: _, ...methods } = Object(parseJson(text, source)) as Record<string, unknown>
+  return Object.entries(read(redirectMethodsSchema, methods, source)).map(([brand, row]) => {
+    const { internal, external, live, ...rest } = row
+    const endpoints = { ...(internal && { internal }), ...(external && { external }), ...(live && { live }) }
+    return { title: brand, ...rest, brand, endpoints }
+  })
 }

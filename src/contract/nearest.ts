@@ -1,4 +1,4 @@
-// For a name that no parameter has, the parameter that was probably meant. Names only: a value is never looked at.
+// For a name that nobody knows, the one that was probably meant. Names only: a value is never looked at.
 
 import { type Group, groups } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
@@ -17,6 +17,13 @@ export function namesNear({ groups: taken }: Pick<RequestKind, 'groups'>): (unkn
         return near === undefined ? name : `${name}: did you mean ${near}?`
       })
 }
+
+/** The known name that was probably meant. */
+export const nearest = (name: string, known: Iterable<string>): string | undefined =>
+  nearestOf(
+    name,
+    [...known].map(row => ({ row, word: wordOf(row) })),
+  )
 
 /** As names are compared: what stands in brackets is free, and so is the case. */
 const wordOf = (name: string): string => name.replace(/\[[^\]]*\]/g, '[]').toLowerCase()

@@ -3,8 +3,17 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
+import { OperatorError } from '../errors.ts'
+import { read as readBy } from '../schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
-import { type ChannelSettings, channelSettings, type MerchantSettings, merchantSettings, readSettings } from './settings.ts'
+import {
+  type ChannelSettings,
+  channelSettings,
+  groupSettings,
+  type MerchantSettings,
+  merchantSettings,
+  withInherited,
+} from './settings.ts'
 import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens, rehashToken } from './store.ts'
 
 export type Channel = {
@@ -64,9 +73,9 @@ export async function openDirectory(
   clock: Clock,
   onError: (error: Error) => void,
 ): Promise<Directory> {
-  let contents = await read(database)
+  let contents = await read(database, onError)
   const reload = async () => {
-    contents = await read(database)
+    contents = await read(database, onError)
   }
   const safely = () => {
     reload().catch(onError)
@@ -114,14 +123,26 @@ export async function openDirectory(
 
 const tokenHashes = (keys: Keys, sent: string): string[] => keyedHashes(keys, 'token', sent).map(one => one.toString('hex'))
 
-async function read(database: Database): Promise<Contents> {
+/** An entity whose settings cannot be, its own or those it inherits, is left out and told of: whoever calls for it is refused, all others go on. */
+async function read(database: Database, onError: (error: Error) => void): Promise<Contents> {
   const rows = await readEntities(database.work)
   const byId = new Map(rows.map(row => [row.id, row]))
+  const parents = new Map(rows.map(row => [row.id, parentsOf(row, byId)]))
   const all = await readTokens(database.work)
   const tokens = all.filter(token => token.revokedAt === null)
+  const entities = new Map<string, Entity>()
+  for (const row of rows) {
+    const above = parents.get(row.id)!.map(id => byId.get(id)!)
+    try {
+      entities.set(row.id, entityOf(row, above))
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error
+      onError(error)
+    }
+  }
   return {
-    entities: new Map(rows.map(row => [row.id, entityOf(row)])),
-    parents: new Map(rows.map(row => [row.id, parentsOf(row, byId)])),
+    entities,
+    parents,
     seen: new Map(),
     tokens: new Map(tokens.map(({ hash, id, entities, legacy }) => [hash.toString('hex'), { id, entities, legacy }])),
     revoked: new Map(all.filter(token => token.revokedAt !== null).map(({ hash, id }) => [hash.toString('hex'), id])),
@@ -129,12 +150,18 @@ async function read(database: Database): Promise<Contents> {
   }
 }
 
-function entityOf({ id, kind, merchantId, name, settings }: EntityRow): Entity {
+function entityOf({ id, kind, merchantId, name, settings }: EntityRow, above: readonly EntityRow[]): Entity {
   const owner = `${kind} ${id}`
-  if (kind === 'channel')
-    return { kind, id, merchantId: merchantId!, name, settings: readSettings<ChannelSettings>(channelSettings, settings, owner) }
-  if (kind === 'merchant')
-    return { kind, id, merchantId: id, name, settings: readSettings<MerchantSettings>(merchantSettings, settings, owner) }
+  const groups = above.filter(({ kind }) => kind === 'psp' || kind === 'division').map(({ settings }) => settings)
+  if (kind === 'channel') {
+    const effective = withInherited(channelSettings, groups.reverse(), settings)
+    return { kind, id, merchantId: merchantId!, name, settings: readBy(channelSettings, effective, owner) }
+  }
+  if (kind === 'merchant') {
+    const effective = withInherited(merchantSettings, groups.reverse(), settings)
+    return { kind, id, merchantId: id, name, settings: readBy(merchantSettings, effective, owner) }
+  }
+  readBy(groupSettings, settings, owner)
   return { kind, id, name }
 }
 

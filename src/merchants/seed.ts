@@ -1,7 +1,6 @@
 // The seed file: merchants, channels, tokens and settings with given ids, so that an integration has known credentials.
 // Upsert by id: it never deletes, and never revives a revoked token. docs/operating.md describes the format.
 
-import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { record } from '../audit/chain.ts'
@@ -9,9 +8,23 @@ import type { Actor, Entry } from '../audit/entry.ts'
 import { type Clock, type Random, timeOrderedId } from '../clock.ts'
 import { inTransaction } from '../database/connect.ts'
 import { OperatorError } from '../errors.ts'
+import {
+  file,
+  filled,
+  filledListOf,
+  id,
+  listOf,
+  object,
+  optional,
+  readJsonFile,
+  text,
+  type Written,
+  where,
+  written,
+} from '../schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
-import { channelSettings, merchantSettings, readSettings } from './settings.ts'
+import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import {
   announceChange,
   type EntityRow,
@@ -23,27 +36,57 @@ import {
   type TokenRow,
 } from './store.ts'
 
-type SeedChannel = { id: string; name: string; settings?: Record<string, unknown> }
-type SeedMerchant = { id: string; name: string; settings?: Record<string, unknown>; channels?: SeedChannel[] }
-type SeedDivision = { id: string; name: string; merchants?: SeedMerchant[] }
-type SeedToken = { label?: string; entities: string[] } & ({ token: string } | { userId: string; password: string })
-export type Seed = { psp: { id: string; name: string }; divisions?: SeedDivision[]; tokens?: SeedToken[] }
+const token = where(
+  object({
+    label: optional(filled),
+    entities: filledListOf(id),
+    token: optional(text(/^.{16,}$/su, 'must have at least 16 characters')),
+    userId: optional(filled),
+    password: optional(text(/^.{8,}$/su, 'must have at least 8 characters')),
+  }),
+  ({ token, userId, password }) => {
+    const legacy = [userId, password].filter(part => part !== undefined).length
+    return token === undefined ? legacy === 2 : legacy === 0
+  },
+  'needs either token, or userId and password',
+)
 
-export function readSeed(path: string): Seed {
-  let text: string
-  try {
-    text = readFileSync(path, 'utf8')
-  } catch {
-    throw new OperatorError(`The seed file ${path} cannot be read.`)
-  }
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new OperatorError(`The seed file ${path} is not JSON: ${(error as Error).message}`)
-  }
+/** For an installation that knows these brands. */
+export function seedSchema(brands: ReadonlySet<string> = standardBrandNames) {
+  const settings = settingsFor(brands)
+  const channel = object({ id, name: filled, settings: optional(settings.channel) })
+  const merchant = object({ id, name: filled, settings: optional(settings.merchant), channels: optional(listOf(channel)) })
+  const division = object({ id, name: filled, settings: optional(settings.group), merchants: optional(listOf(merchant)) })
+  return file({
+    psp: object({ id, name: filled, settings: optional(settings.group) }),
+    divisions: optional(listOf(division)),
+    tokens: optional(listOf(token)),
+  })
 }
 
-/** Applies a seed in one transaction and says what it holds. What it made or changed is told of; a seed that changes nothing leaves no trace. */
+export type Seed = Written<ReturnType<typeof seedSchema>>
+export type SeedToken = NonNullable<Seed['tokens']>[number]
+
+/** Throws an OperatorError with all that is wrong in the file. */
+export const readSeed = (path: string, brands?: ReadonlySet<string>): Seed =>
+  written(seedSchema(brands), readJsonFile(path, `The seed file ${path}`), `The seed file ${path}`)
+
+/** What a caller sends for a token. */
+export const sentFor = ({ token, userId, password }: SeedToken): string => token ?? legacyToken(userId!, password!)
+
+/** How many entities and valid tokens of the seed are in place, and which of its tokens are revoked and stay so. */
+export type Applied = { readonly entities: number; readonly tokens: number; readonly revoked: readonly string[] }
+
+export const appliedText = ({ entities, tokens, revoked }: Applied): string =>
+  [
+    `${entities} entities and ${tokens} tokens are in place.`,
+    ...revoked.map(label => `The token ${label} is revoked and stays so.`),
+  ].join('\n')
+
+/**
+ * Applies a seed in one transaction. What cannot be is named, all of it, and nothing is changed then. What it made or changed is told of in the
+ * audit; a seed that changes nothing leaves no trace.
+ */
 export async function applySeed(
   pool: pg.Pool,
   keys: Keys,
@@ -51,48 +94,58 @@ export async function applySeed(
   random: Random,
   seed: Seed,
   by?: Actor,
-): Promise<{ entities: number; tokens: number }> {
+): Promise<Applied> {
   const entities = entitiesOf(seed)
-  const tokens = tokensOf(seed)
+  const lookupKey = keys.lookup[0]!.id
+  const tokens = (seed.tokens ?? []).map((token, at) => {
+    const [hash, ...older] = keyedHashes(keys, 'token', sentFor(token))
+    const label = token.label ?? `token ${at + 1}`
+    return { label, hash, older, lookupKey, legacy: token.token === undefined, entities: token.entities }
+  })
   return inTransaction(pool, async db => {
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
-    const tokensThere = new Map((await readTokens(db)).map(row => [row.hash.toString('hex'), row]))
+    const known = new Map([...there, ...entities.map(entity => [entity.id, entity] as const)])
+    const tokensThere = new Map((await readTokens(db)).map(token => [token.hash.toString('hex'), token]))
+    // A token under an older hash is the same token, and stays revoked if it was.
+    const standing = ({ hash, older }: (typeof tokens)[number]): TokenRow | undefined =>
+      [hash, ...older].map(one => tokensThere.get(one.toString('hex'))).find(found => found !== undefined)
+    const wrong = [
+      ...twice(entities.map(({ id }) => id)).map(id => `${known.get(id)!.kind} ${id}: the id stands twice in the file.`),
+      ...twice(tokens.map(({ hash }) => hash.toString('hex'))).map(
+        hash => `token ${tokens.find(one => one.hash.toString('hex') === hash)!.label}: it stands twice in the file.`,
+      ),
+      ...entities.flatMap(({ id, kind, parentId }) => {
+        const before = there.get(id)
+        if (!before || (before.kind === kind && before.parentId === parentId)) return []
+        return [`${kind} ${id}: the id is taken by another ${before.kind}; an entity does not move.`]
+      }),
+      ...tokens.flatMap(token => {
+        const { label, entities } = token
+        const strangers = entities.filter(id => !known.has(id)).map(id => `token ${label}: there is no entity ${id}.`)
+        const before = standing(token)?.entities ?? entities
+        if (strangers.length > 0 || entities.some(id => before.some(other => isRelated(id, other, known)))) return strangers
+        return [`token ${label}: it acts for ${before.join(', ')}; a token does not move to another merchant.`]
+      }),
+    ]
+    if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
     const told: Entry[] = []
     for (const entity of entities) {
-      const before = there.get(entity.id)
-      if (before && (before.kind !== entity.kind || before.parentId !== entity.parentId)) {
-        throw new OperatorError(
-          `${entity.kind} ${entity.id}: the id is taken by another ${before.kind}; an entity does not move.`,
-        )
-      }
       await saveEntity(db, entity, clock.real())
-      told.push(...toldOfEntity(before, entity))
+      told.push(...toldOfEntity(there.get(entity.id), entity))
     }
-    const known = new Map([...there.values(), ...entities].map(entity => [entity.id, entity]))
-    for (const { sent, legacy, label, entities: ids } of tokens) {
-      for (const id of ids) if (!known.has(id)) throw new OperatorError(`token ${label}: there is no entity ${id}.`)
-      const merchants = new Set(ids.map(id => known.get(id)!.merchantId))
+    for (const token of tokens) {
+      const merchants = new Set(token.entities.map(id => known.get(id)!.merchantId))
       const merchantId = merchants.size === 1 ? [...merchants][0]! : null
-      const [hash, ...older] = keyedHashes(keys, 'token', sent)
-      const lookupKey = keys.lookup[0]!.id
-      // A token under an older hash is the same token, and stays revoked if it was.
-      if (older.length > 0) await rehashToken(db, older, hash, lookupKey)
-      const before = [hash, ...older].map(one => tokensThere.get(one.toString('hex'))).find(found => found !== undefined)
-      const token = {
-        hash,
-        lookupKey,
-        id: before?.id ?? timeOrderedId(clock.real(), random),
-        merchantId,
-        label,
-        entities: ids,
-        legacy,
-      }
-      await saveToken(db, token, clock.real())
-      told.push(...toldOfToken(before, token))
+      const before = standing(token)
+      if (token.older.length > 0) await rehashToken(db, token.older, token.hash, lookupKey)
+      const row = { ...token, id: before?.id ?? timeOrderedId(clock.real(), random), merchantId }
+      await saveToken(db, row, clock.real())
+      told.push(...toldOfToken(before, row))
     }
     await record(db, { keys, clock, ...(by && { by }) }, told)
     await announceChange(db)
-    return { entities: entities.length, tokens: tokens.length }
+    const revoked = tokens.filter(token => (standing(token)?.revokedAt ?? null) !== null)
+    return { entities: entities.length, tokens: tokens.length - revoked.length, revoked: revoked.map(({ label }) => label) }
   })
 }
 
@@ -123,42 +176,31 @@ function toldOfToken(
   return Object.keys(details).length === 0 ? [] : [{ action: 'tokenChanged', entityId, subject: id, details }]
 }
 
-function entitiesOf(seed: Seed): Omit<EntityRow, 'clockOffset'>[] {
-  const rows: Omit<EntityRow, 'clockOffset'>[] = []
-  const add = (kind: EntityRow['kind'], one: SeedChannel, parentId: string | null, merchantId: string | null) => {
-    if (!/^[0-9a-f]{32}$/.test(String(one?.id)))
-      throw new OperatorError(`${kind} ${one?.id}: id must be 32 lower-case hex characters.`)
-    if (typeof one.name !== 'string' || one.name === '') throw new OperatorError(`${kind} ${one.id}: name is required.`)
-    if (rows.some(row => row.id === one.id)) throw new OperatorError(`${kind} ${one.id}: the id stands twice in the file.`)
-    const settings = one.settings ?? {}
-    if (kind === 'channel') readSettings(channelSettings, settings, `channel ${one.id}`)
-    if (kind === 'merchant') readSettings(merchantSettings, settings, `merchant ${one.id}`)
-    rows.push({ id: one.id, kind, parentId, merchantId, name: one.name, settings })
+type SeedEntity = Omit<EntityRow, 'clockOffset'>
+
+function entitiesOf({ psp, divisions = [] }: Seed): SeedEntity[] {
+  type Given = { readonly id: string; readonly name: string; readonly settings?: WrittenSettings }
+  const entity = (kind: EntityRow['kind'], given: Given, parentId: string | null, merchantId: string | null): SeedEntity => {
+    const { id, name, settings = {} } = given
+    return { id, kind, parentId, merchantId, name, settings }
   }
-  add('psp', seed.psp, null, null)
-  for (const division of seed.divisions ?? []) {
-    add('division', division, seed.psp.id, null)
-    for (const merchant of division.merchants ?? []) {
-      add('merchant', merchant, division.id, merchant.id)
-      for (const channel of merchant.channels ?? []) add('channel', channel, merchant.id, merchant.id)
-    }
-  }
-  return rows
+  return [
+    entity('psp', psp, null, null),
+    ...divisions.flatMap(division => [
+      entity('division', division, psp.id, null),
+      ...(division.merchants ?? []).flatMap(merchant => [
+        entity('merchant', merchant, division.id, merchant.id),
+        ...(merchant.channels ?? []).map(channel => entity('channel', channel, merchant.id, merchant.id)),
+      ]),
+    ]),
+  ]
 }
 
-function tokensOf(seed: Seed): { sent: string; legacy: boolean; label: string; entities: string[] }[] {
-  return (seed.tokens ?? []).map((token, at) => {
-    const label = token.label ?? `token ${at + 1}`
-    if (!Array.isArray(token.entities) || token.entities.length === 0)
-      throw new OperatorError(`token ${label}: entities must name at least one entity.`)
-    if ('token' in token) {
-      if (typeof token.token !== 'string' || token.token.length < 16)
-        throw new OperatorError(`token ${label}: token must have at least 16 characters.`)
-      return { sent: token.token, legacy: false, label, entities: token.entities }
-    }
-    if (typeof token.userId !== 'string' || typeof token.password !== 'string' || token.password.length < 8) {
-      throw new OperatorError(`token ${label}: give a token, or userId and a password of at least 8 characters.`)
-    }
-    return { sent: legacyToken(token.userId, token.password), legacy: true, label, entities: token.entities }
-  })
+const twice = (words: readonly string[]): string[] => [...new Set(words.filter((word, at) => words.indexOf(word) !== at))]
+
+/** The same entity, or one above the other. */
+function isRelated(one: string, other: string, known: ReadonlyMap<string, SeedEntity>): boolean {
+  const isAbove = (above: string, below: string | null): boolean =>
+    below !== null && (above === below || isAbove(above, known.get(below)?.parentId ?? null))
+  return isAbove(one, other) || isAbove(other, one)
 }

@@ -120,7 +120,8 @@ function decide(
   type: FollowUpType,
   chain: Chain,
 ): { payment: Payment; refused: ResultName | undefined } {
-  const { channel, values } = request
+  const { values } = request
+  const channel = actingChannel(gateway, request.channel, chain.reference)
   const { reference, root, followers } = chain
   const now = gateway.directory.businessTime(channel.merchantId)
   const amount = values.has('amount') ? hundredths(values.get('amount')!) : undefined
@@ -140,7 +141,7 @@ function decide(
     now,
   }
   const forbidden =
-    channel.settings.disabled && !request.completes
+    [request.channel, channel].some(({ settings }) => settings.disabled) && !request.completes
       ? 'channelDisabled'
       : forbids(
           {
@@ -205,6 +206,12 @@ function inheritedTransactionId(
 ): Pick<Payment, 'merchantTransactionId'> {
   const merchantTransactionId = values.get('merchantTransactionId') ?? reference.merchantTransactionId
   return merchantTransactionId === undefined ? {} : { merchantTransactionId }
+}
+
+/** Where the merchant lets its channels refer to each other's payments, what one asks is carried out on the channel of the payment: by its account. */
+function actingChannel({ directory }: Gateway, asking: Channel, { channelId }: Answered): Channel {
+  const own = directory.entity(channelId)
+  return own?.kind === 'channel' && directory.merchant(asking.merchantId)?.settings.referencesAcrossChannels ? own : asking
 }
 
 /** A descriptor of its own is under the channel's setting like that of a first payment; else it is that of the referenced payment. */

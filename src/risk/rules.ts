@@ -1,9 +1,27 @@
 // The rules of the risk check: read from a file, checked at the start. docs/reference/risk-rules.md describes every row.
 
-import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
+import { nearest } from '../contract/nearest.ts'
 import { type ResultName, results } from '../contract/results/results.ts'
 import { OperatorError } from '../errors.ts'
+import {
+  either,
+  file,
+  filled,
+  flag,
+  listOf,
+  mapOf,
+  number,
+  object,
+  oneOf,
+  optional,
+  type Read,
+  read,
+  readJsonFile,
+  text,
+  where,
+  whole,
+} from '../schema.ts'
 
 export type Rule = {
   readonly name: string
@@ -39,109 +57,120 @@ export type RuleSet = {
 
 export type RiskRules = ReadonlyMap<string, RuleSet>
 
-const conditions = ['is', 'isNot', 'in', 'notIn', 'inNetwork', 'above', 'below'] as const
+const words = listOf(filled)
+const rejecting = Object.entries(results).flatMap(([name, { outcome }]) => (outcome === 'rejected' ? [name as ResultName] : []))
+const points = whole(-99_999, 99_999)
+const bound = number(-1e12, 1e12)
 
-type Given = Readonly<Record<string, unknown>>
-
-export function readRiskRules(path: string): RiskRules {
-  const wrong: string[] = []
-  let file: Given
-  try {
-    file = JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    throw new OperatorError(`The risk rules ${path}: ${(error as Error).message}.`)
-  }
-  const lists = new Map(
-    Object.entries((file.lists ?? {}) as Record<string, unknown>).map(([name, list]) => [
-      name,
-      wordsOf(list, `lists.${name}`, wrong),
-    ]),
+/** RISK_RULES_FILE, which holds lists of these names; without them any name of a list will do. */
+export function riskRulesSchema(lists?: readonly string[]) {
+  const list = where(
+    text(/^@./, 'must be a list of texts, or @ and the name of a list'),
+    name => lists?.includes(name.slice(1)) ?? true,
+    ({ input }) => {
+      const near = nearest(input.slice(1), lists!)
+      return `names a list that is not there${near === undefined ? '' : `: did you mean @${near}?`}`
+    },
   )
-  const sets = Object.entries((file.sets ?? {}) as Record<string, Given>).map(([name, set]) => setOf(name, set, lists, wrong))
-  if (sets.length === 0) wrong.push('sets must hold at least one set of rules')
-  if (wrong.length > 0) throw new OperatorError(wrong.map(text => `The risk rules ${path}: ${text}.`).join('\n'))
-  return new Map(sets.map(set => [set.name, set]))
+  const wordsOrList = either([words, list], 'must be a list of texts, or @ and the name of a list')
+  const conditions = {
+    is: optional(filled),
+    isNot: optional(filled),
+    in: optional(wordsOrList),
+    notIn: optional(wordsOrList),
+    inNetwork: optional(wordsOrList),
+    above: optional(bound),
+    below: optional(bound),
+  }
+  const rule = where(
+    where(
+      object({
+        name: filled,
+        fact: filled,
+        ...conditions,
+        score: optional(bound),
+        deny: optional(oneOf(rejecting)),
+        allow: optional(flag),
+      }),
+      given => Object.keys(conditions).some(name => name in given),
+      `needs one of ${Object.keys(conditions).join(', ')}`,
+    ),
+    ({ score, deny, allow }) => score !== undefined || deny !== undefined || allow === true,
+    'needs a score, deny or allow',
+  )
+  const set = object({
+    denyFrom: optional(points, 100),
+    reviewFrom: optional(points, 50),
+    whenBroken: optional(oneOf(['open', 'closed']), 'open'),
+    disposableDomains: optional(wordsOrList, []),
+    cardCountries: optional(
+      mapOf(
+        text(/^\d{1,8}$/, 'must be the first digits of card numbers'),
+        text(/^[A-Za-z]{2}$/, 'must be the 2 letters of a country'),
+      ),
+      {},
+    ),
+    rules: listOf(rule),
+  })
+  return file({
+    lists: optional(mapOf(filled, words), {}),
+    sets: where(mapOf(filled, set), sets => Object.keys(sets).length > 0, 'must hold at least one set of rules'),
+  })
 }
 
-function setOf(name: string, set: Given, lists: ReadonlyMap<string, readonly string[]>, wrong: string[]): RuleSet {
-  const known = ['denyFrom', 'reviewFrom', 'whenBroken', 'disposableDomains', 'cardCountries', 'rules']
-  for (const key of Object.keys(set)) if (!known.includes(key)) wrong.push(`sets.${name}.${key} is not a setting`)
-  const whole = (key: string, otherwise: number) => {
-    const value = set[key] ?? otherwise
-    if (!Number.isSafeInteger(value)) wrong.push(`sets.${name}.${key} must be a whole number`)
-    return Number(value)
-  }
-  if (!['open', 'closed', undefined].includes(set.whenBroken as string))
-    wrong.push(`sets.${name}.whenBroken must be open or closed`)
-  const rules = Array.isArray(set.rules) ? (set.rules as Given[]) : []
-  if (!Array.isArray(set.rules)) wrong.push(`sets.${name}.rules must be a list`)
+type WrittenSet = Read<ReturnType<typeof riskRulesSchema>>['sets'][string]
+type WrittenRule = WrittenSet['rules'][number]
+
+/** Throws an OperatorError with all that is wrong in the file. */
+export function readRiskRules(path: string): RiskRules {
+  const source = `The risk rules ${path}`
+  const given = readJsonFile(path, source)
+  const { lists, sets } = read(riskRulesSchema(Object.keys(Object(Object(given).lists))), given, source)
+  const wrong: string[] = []
+  const made = Object.entries(sets).map(([name, set]) =>
+    setOf(name, set, lists, rule => wrong.push(`${source}: sets.${name}.${rule}.`)),
+  )
+  if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
+  return new Map(made.map(set => [set.name, set]))
+}
+
+type Lists = Readonly<Record<string, readonly string[]>>
+type Fail = (rule: string) => void
+
+function setOf(name: string, set: WrittenSet, lists: Lists, fail: Fail): RuleSet {
+  const { disposableDomains, cardCountries, rules, ...rest } = set
   return {
     name,
-    denyFrom: whole('denyFrom', 100),
-    reviewFrom: whole('reviewFrom', 50),
-    whenBroken: set.whenBroken === 'closed' ? 'closed' : 'open',
-    disposableDomains: new Set(
-      set.disposableDomains === undefined ? [] : words(set.disposableDomains, lists, `sets.${name}.disposableDomains`, wrong),
-    ),
-    cardCountries: new Map(Object.entries((set.cardCountries ?? {}) as Record<string, string>)),
-    rules: rules.map((rule, at) => ruleOf(rule, lists, `sets.${name}.rules[${at}]`, wrong)),
+    ...rest,
+    disposableDomains: new Set(wordsOf(disposableDomains, lists)),
+    cardCountries: new Map(Object.entries(cardCountries)),
+    rules: rules.map((one, at) => ruleOf(one, lists, `rules[${at}]`, fail)),
   }
 }
 
-function ruleOf(rule: Given, lists: ReadonlyMap<string, readonly string[]>, place: string, wrong: string[]): Rule {
-  const known = ['name', 'fact', 'score', 'deny', 'allow', ...conditions]
-  for (const key of Object.keys(rule)) if (!known.includes(key)) wrong.push(`${place}.${key} is not part of a rule`)
-  if (typeof rule.name !== 'string' || rule.name === '') wrong.push(`${place}.name is missing`)
-  if (typeof rule.fact !== 'string' || rule.fact === '') wrong.push(`${place}.fact is missing`)
-  if (conditions.every(condition => rule[condition] === undefined)) wrong.push(`${place} needs one of ${conditions.join(', ')}`)
-  for (const key of ['score', 'above', 'below'] as const)
-    if (rule[key] !== undefined && typeof rule[key] !== 'number') wrong.push(`${place}.${key} must be a number`)
-  if (rule.score === undefined && rule.deny === undefined && rule.allow !== true)
-    wrong.push(`${place} needs a score, deny or allow`)
-  if (rule.deny !== undefined && results[rule.deny as ResultName]?.outcome !== 'rejected')
-    wrong.push(`${place}.deny must be the name of a result that rejects, for example riskDeclined`)
-  const set = (key: 'in' | 'notIn') =>
-    rule[key] === undefined ? {} : { [key]: new Set(words(rule[key], lists, `${place}.${key}`, wrong)) }
+function ruleOf({ in: among, notIn, inNetwork, ...rest }: WrittenRule, lists: Lists, place: string, fail: Fail): Rule {
   return {
-    name: String(rule.name),
-    fact: String(rule.fact),
-    score: Number(rule.score ?? 0),
-    allow: rule.allow === true,
-    ...(rule.is !== undefined && { is: String(rule.is) }),
-    ...(rule.isNot !== undefined && { isNot: String(rule.isNot) }),
-    ...set('in'),
-    ...set('notIn'),
-    ...(rule.inNetwork !== undefined && {
-      inNetwork: networks(words(rule.inNetwork, lists, `${place}.inNetwork`, wrong), place, wrong),
-    }),
-    ...(rule.above !== undefined && { above: Number(rule.above) }),
-    ...(rule.below !== undefined && { below: Number(rule.below) }),
-    ...(rule.deny !== undefined && { deny: rule.deny as ResultName }),
+    score: 0,
+    allow: false,
+    ...rest,
+    ...(among && { in: new Set(wordsOf(among, lists)) }),
+    ...(notIn && { notIn: new Set(wordsOf(notIn, lists)) }),
+    ...(inNetwork && { inNetwork: networks(wordsOf(inNetwork, lists), `${place}.inNetwork`, fail) }),
   }
 }
 
-/** A list of words, or the name of a list with an @ before it. */
-function words(given: unknown, lists: ReadonlyMap<string, readonly string[]>, place: string, wrong: string[]): readonly string[] {
-  if (typeof given !== 'string') return wordsOf(given, place, wrong)
-  const list = lists.get(given.slice(1))
-  if (!given.startsWith('@') || !list) wrong.push(`${place} must be a list, or @ and the name of one of lists`)
-  return list ?? []
-}
+/** Texts without regard to case: given, or the list of that name. */
+const wordsOf = (given: readonly string[] | string, lists: Lists): readonly string[] =>
+  (typeof given === 'string' ? lists[given.slice(1)]! : given).map(word => word.toLowerCase())
 
-function wordsOf(list: unknown, place: string, wrong: string[]): readonly string[] {
-  const fine = Array.isArray(list) && list.every(word => typeof word === 'string')
-  if (!fine) wrong.push(`${place} must be a list of texts`)
-  return fine ? (list as string[]).map(word => word.toLowerCase()) : []
-}
-
-function networks(list: readonly string[], place: string, wrong: string[]): BlockList {
+function networks(list: readonly string[], place: string, fail: Fail): BlockList {
   const blocks = new BlockList()
   for (const network of list) {
     const [address, bits] = network.split('/') as [string, string | undefined]
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
     const most = family === 'ipv6' ? 128 : 32
     if (isIP(address) === 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= most)))
-      wrong.push(`${place}.inNetwork: ${network} is no address or network`)
+      fail(`${place}: ${network} is no address or network`)
     else if (bits === undefined) blocks.addAddress(address, family)
     else blocks.addSubnet(address, Number(bits), family)
   }

@@ -12,6 +12,22 @@ import type { Connection } from '../database/connect.ts'
 import { OperatorError } from '../errors.ts'
 import type { Log } from '../gateway.ts'
 import type { AcquirerFigures } from '../metrics.ts'
+import {
+  file,
+  filled,
+  filledListOf,
+  flag,
+  number,
+  object,
+  oneOf,
+  optional,
+  type Read,
+  read,
+  readJsonFile,
+  text,
+  where,
+  whole,
+} from '../schema.ts'
 import { type Lease, leaseTraces } from '../terminals/lease.ts'
 
 export type AcquirerParts = { readonly db: Connection; readonly clock: Clock; readonly random: Random; readonly log: Log }
@@ -71,172 +87,121 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
   }
 }
 
-const defaults = {
-  institute: 'Acquirer',
-  dialect: '1987',
-  signOn: true,
-  answerWithinSeconds: 20,
-  recoverAfterSeconds: 15,
-  echoSeconds: 60,
-  echoAnswerSeconds: 10,
-  inFlightMax: 2000,
-  breakerTimeouts: 10,
-  breakerSeconds: 5,
-  partialReversal: true,
-} as const
+const seconds = (least: number, most: number) => number(least, most, `must be a number of seconds from ${least} to ${most}`)
+const upTo = (length: number) => text(new RegExp(`^.{0,${length}}$`), `must be a text of at most ${length} characters`)
 
-const accountDefaults = {
-  category: '5999',
-  name: '',
-  city: '',
-  state: '',
-  country: '',
-  statement: 'descriptor',
-  facilitator: false,
-} as const
+const acquirerSchema = object({
+  name: text(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 lower-case letters, digits and hyphens'),
+  institute: optional(upTo(100), 'Acquirer'),
+  modes: filledListOf(oneOf(['external', 'live'])),
+  lines: filledListOf(object({ host: text(/^[A-Za-z0-9.:-]+$/, 'must be an address or a host name'), port: whole(1, 65_535) })),
+  /** File names are relative to the file that names them. */
+  tls: optional(object({ ca: optional(filled), cert: optional(filled), key: optional(filled), serverName: optional(filled) })),
+  dialect: optional(oneOf(Object.keys(dialects)), '1987'),
+  acquirerId: text(/^\d{1,11}$/, 'must be a text of 1 to 11 digits'),
+  merchantId: text(/^[\x21-\x7e]{1,15}$/, 'must be 1 to 15 characters without spaces'),
+  /** One for each gateway process. */
+  terminals: filledListOf(text(/^[\x21-\x7e]{1,8}$/, 'must be 1 to 8 characters without spaces')),
+  category: optional(text(/^\d{4}$/, 'must be a text of 4 digits'), '5999'),
+  merchantName: optional(upTo(23), ''),
+  merchantCity: optional(upTo(13), ''),
+  merchantState: optional(upTo(2), ''),
+  merchantCountry: optional(text(/^([A-Z]{2})?$/, 'must be 2 upper-case letters'), ''),
+  statement: optional(oneOf(['descriptor', 'name']), 'descriptor'),
+  facilitator: optional(flag, false),
+  signOn: optional(flag, true),
+  partialReversal: optional(flag, true),
+  answerWithinSeconds: optional(seconds(0.05, 60), 20),
+  recoverAfterSeconds: optional(seconds(0, 3600), 15),
+  echoSeconds: optional(seconds(0.05, 3600), 60),
+  echoAnswerSeconds: optional(seconds(0.05, 60), 10),
+  inFlightMax: optional(whole(1, 100_000), 2000),
+  breakerTimeouts: optional(whole(1, 100_000), 10),
+  breakerSeconds: optional(seconds(0.05, 3600), 5),
+})
+
+/** ACQUIRERS_FILE. */
+export const acquirersSchema = file({
+  acquirers: where(
+    filledListOf(acquirerSchema),
+    acquirers => new Set(acquirers.map(({ name }) => name)).size === acquirers.length,
+    'holds two acquirers of the same name',
+  ),
+})
 
 /** The sandbox's own acquirer. */
 export function sandboxAcquirer(address: () => Promise<Address>): AcquirerOptions {
-  return {
-    ...defaults,
+  const own = {
     name: 'sandbox',
     institute: 'Tollgate acquirer host',
     modes: ['external'],
-    addresses: [address],
-    account: {
-      ...accountDefaults,
-      acquirerId: '423935',
-      merchantId: 'SANDBOX00000001',
-      name: 'SANDBOX',
-      city: 'SAO PAULO',
-      state: 'SP',
-      country: 'BR',
-    },
+    lines: [{ host: 'sandbox', port: 1 }],
+    acquirerId: '423935',
+    merchantId: 'SANDBOX00000001',
+    merchantName: 'SANDBOX',
+    merchantCity: 'SAO PAULO',
+    merchantState: 'SP',
+    merchantCountry: 'BR',
     terminals: Array.from({ length: 32 }, (_, at) => `TOLL${String(at + 1).padStart(4, '0')}`),
     answerWithinSeconds: 10,
   }
+  return optionsOf(read(acquirerSchema, own, 'the acquirer of the sandbox'), [address])
 }
 
 /** Reads ACQUIRERS_FILE; every mistake is named with its place. */
 export function readAcquirers(path: string): AcquirerOptions[] {
-  const wrong: string[] = []
-  let file: { acquirers?: unknown }
-  try {
-    file = JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    throw new OperatorError(`ACQUIRERS_FILE names ${path}: ${(error as Error).message}.`)
-  }
-  const rows = Array.isArray(file.acquirers) ? (file.acquirers as Record<string, unknown>[]) : []
-  if (rows.length === 0) wrong.push('acquirers must be a list of at least one acquirer')
-  const read = rows.map((row, at) => acquirerOf(row, `acquirers[${at}]`, dirname(resolve(path)), rule => wrong.push(rule)))
-  const names = read.map(({ name }) => name)
-  if (new Set(names).size !== names.length) wrong.push('two acquirers have the same name')
-  if (wrong.length > 0) throw new OperatorError(wrong.map(rule => `ACQUIRERS_FILE ${path}: ${rule}.`).join('\n'))
-  return read
+  const source = `ACQUIRERS_FILE ${path}`
+  const { acquirers } = read(acquirersSchema, readJsonFile(path, source), source)
+  const unreadable: string[] = []
+  const options = acquirers.map((acquirer, at) => {
+    const tls =
+      acquirer.tls && readTls(acquirer.tls, dirname(resolve(path)), name => unreadable.push(`acquirers[${at}].tls.${name}`))
+    return optionsOf(
+      acquirer,
+      acquirer.lines.map(line => async () => line),
+      tls,
+    )
+  })
+  if (unreadable.length > 0)
+    throw new OperatorError(unreadable.map(place => `${source}: ${place} names a file that cannot be read.`).join('\n'))
+  return options
 }
 
-type Check = (value: unknown) => boolean
-const isText =
-  (pattern: RegExp): Check =>
-  value =>
-    typeof value === 'string' && pattern.test(value)
-const isNumber =
-  (from: number, to: number): Check =>
-  value =>
-    typeof value === 'number' && value >= from && value <= to
-const isFlag: Check = value => typeof value === 'boolean'
-const isListOf =
-  (check: Check): Check =>
-  value =>
-    Array.isArray(value) && value.length > 0 && value.every(check)
-
-/** The keys of an acquirer: whether they must be there, what they may be, and the rule in words. */
-const keys: Readonly<Record<string, readonly [must: boolean, check: Check, rule: string]>> = {
-  name: [true, isText(/^[a-z0-9-]{1,32}$/), 'must be 1 to 32 lower-case letters, digits and hyphens'],
-  institute: [false, isText(/^.{1,100}$/), 'must be a text'],
-  modes: [true, isListOf(isText(/^(external|live)$/)), 'must be a list of external and live'],
-  dialect: [false, value => typeof value === 'string' && value in dialects, `must be one of ${Object.keys(dialects).join(', ')}`],
-  lines: [
-    true,
-    isListOf(value => {
-      const { host, port } = value as Address
-      return isText(/^[A-Za-z0-9.:-]+$/)(host) && isNumber(1, 65_535)(port)
-    }),
-    'must be a list of {host, port}',
-  ],
-  tls: [false, value => value !== null && typeof value === 'object', 'must hold ca, cert, key (file names) and serverName'],
-  acquirerId: [true, isText(/^\d{1,11}$/), 'must be 1 to 11 digits'],
-  merchantId: [true, isText(/^[\x21-\x7e]{1,15}$/), 'must be 1 to 15 characters'],
-  terminals: [
-    true,
-    isListOf(isText(/^[\x21-\x7e]{1,8}$/)),
-    'must be a list of terminals of 1 to 8 characters, one for each gateway process',
-  ],
-  category: [false, isText(/^\d{4}$/), 'must be 4 digits'],
-  merchantName: [false, isText(/^.{1,23}$/), 'must be a text of at most 23 characters'],
-  merchantCity: [false, isText(/^.{1,13}$/), 'must be a text of at most 13 characters'],
-  merchantState: [false, isText(/^.{1,2}$/), 'must be a text of at most 2 characters'],
-  merchantCountry: [false, isText(/^[A-Z]{2}$/), 'must be 2 upper-case letters'],
-  statement: [false, isText(/^(descriptor|name)$/), 'must be descriptor or name'],
-  facilitator: [false, isFlag, 'must be true or false'],
-  signOn: [false, isFlag, 'must be true or false'],
-  partialReversal: [false, isFlag, 'must be true or false'],
-  answerWithinSeconds: [false, isNumber(0.05, 60), 'must be a number of seconds, at most 60'],
-  recoverAfterSeconds: [false, isNumber(0, 3600), 'must be a number of seconds'],
-  echoSeconds: [false, isNumber(0.05, 3600), 'must be a number of seconds'],
-  echoAnswerSeconds: [false, isNumber(0.05, 60), 'must be a number of seconds'],
-  inFlightMax: [false, isNumber(1, 100_000), 'must be a number'],
-  breakerTimeouts: [false, isNumber(1, 100_000), 'must be a number'],
-  breakerSeconds: [false, isNumber(0.05, 3600), 'must be a number of seconds'],
-}
-
-function acquirerOf(row: Record<string, unknown>, place: string, folder: string, fail: (rule: string) => void): AcquirerOptions {
-  for (const [name, [must, check, rule]] of Object.entries(keys)) {
-    if (row[name] === undefined ? must : !check(row[name]))
-      fail(`${place}.${name} ${row[name] === undefined ? 'is missing' : rule}`)
-  }
-  for (const name of Object.keys(row)) if (!Object.hasOwn(keys, name)) fail(`${place}.${name} is not a setting`)
-  const given = Object.fromEntries(Object.keys(defaults).flatMap(name => (row[name] === undefined ? [] : [[name, row[name]]])))
-  const tls = row.tls === undefined ? undefined : readTls(row.tls as Record<string, string>, place, folder, fail)
-  const text = (name: string, otherwise: string) => (typeof row[name] === 'string' ? (row[name] as string) : otherwise)
+function optionsOf(
+  acquirer: Read<typeof acquirerSchema>,
+  addresses: AcquirerOptions['addresses'],
+  tls?: ConnectionOptions,
+): AcquirerOptions {
+  const { lines: _, tls: _files, acquirerId, merchantId, category, statement, facilitator, ...rest } = acquirer
+  const { merchantName, merchantCity, merchantState, merchantCountry, ...options } = rest
+  const place = { name: merchantName, city: merchantCity, state: merchantState, country: merchantCountry }
   return {
-    ...defaults,
-    ...given,
-    name: text('name', ''),
-    modes: (row.modes ?? []) as Mode[],
-    addresses: (Array.isArray(row.lines) ? (row.lines as Address[]) : []).map(line => async () => line),
+    ...options,
+    addresses,
+    account: { acquirerId, merchantId, category, ...place, statement, facilitator },
     ...(tls && { tls }),
-    terminals: (row.terminals ?? []) as string[],
-    account: {
-      acquirerId: text('acquirerId', ''),
-      merchantId: text('merchantId', ''),
-      category: text('category', accountDefaults.category),
-      name: text('merchantName', ''),
-      city: text('merchantCity', ''),
-      state: text('merchantState', ''),
-      country: text('merchantCountry', ''),
-      statement: row.statement === 'name' ? 'name' : 'descriptor',
-      facilitator: row.facilitator === true,
-    },
   }
 }
 
-/** File names are relative to the file that names them. */
-function readTls(tls: Record<string, string>, place: string, folder: string, fail: (rule: string) => void): ConnectionOptions {
-  const file = (name: string): Buffer | undefined => {
-    if (tls[name] === undefined) return undefined
+function readTls(
+  tls: NonNullable<Read<typeof acquirerSchema>['tls']>,
+  folder: string,
+  fail: (name: string) => void,
+): ConnectionOptions {
+  const file = (name: 'ca' | 'cert' | 'key'): { [name: string]: Buffer } => {
+    const path = tls[name]
+    if (path === undefined) return {}
     try {
-      return readFileSync(resolve(folder, tls[name]))
+      return { [name]: readFileSync(resolve(folder, path)) }
     } catch {
-      fail(`${place}.tls.${name} names a file that cannot be read`)
-      return undefined
+      fail(name)
+      return {}
     }
   }
-  const [ca, cert, key] = [file('ca'), file('cert'), file('key')]
   return {
-    ...(ca && { ca }),
-    ...(cert && { cert }),
-    ...(key && { key }),
+    ...file('ca'),
+    ...file('cert'),
+    ...file('key'),
     ...(tls.serverName !== undefined && { servername: tls.serverName }),
     minVersion: 'TLSv1.2',
   }

@@ -9,8 +9,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../database/embedded.ts'
 import { claimFolder } from '../database/folder.ts'
 import { migrate } from '../database/migrate.ts'
 import { OperatorError } from '../errors.ts'
-import { legacyToken } from '../merchants/directory.ts'
-import { applySeed, readSeed } from '../merchants/seed.ts'
+import { applySeed, readSeed, sentFor } from '../merchants/seed.ts'
 import { compareKeys, type Keys, keepKeys, keyedHashes } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 
@@ -48,6 +47,7 @@ export async function prepareDatabase(
   { connection }: Opened,
   clock: Clock,
   random: Random,
+  say: (text: string) => void,
 ): Promise<{ keys: Keys }> {
   const pool = new pg.Pool({ ...connection, max: 2, connectionTimeoutMillis: 10_000 })
   pool.on('error', () => {}) // the next statement says what is wrong
@@ -66,7 +66,10 @@ export async function prepareDatabase(
     await inTransaction(pool, db => keepKeys(db, keys, clock.real()))
     if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
     else await refuseSandboxToken(pool, keys)
-    if (config.seedFile !== undefined) await applySeed(pool, keys, clock, random, readSeed(config.seedFile))
+    if (config.seedFile !== undefined) {
+      const { revoked } = await applySeed(pool, keys, clock, random, readSeed(config.seedFile, config.brandNames))
+      for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
+    }
     return { keys }
   } finally {
     await pool.end()
@@ -76,9 +79,8 @@ export async function prepareDatabase(
 /** The sandbox's token is printed in the documentation: a live gateway must not know it. */
 async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
   for (const token of readSeed(sandboxSeed).tokens ?? []) {
-    const sent = 'token' in token ? token.token : legacyToken(token.userId, token.password)
     const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = any ($1) and revoked_at is null', [
-      keyedHashes(keys, 'token', sent),
+      keyedHashes(keys, 'token', sentFor(token)),
     ])
     if (rowCount !== 0)
       throw new OperatorError('This database holds the public access token of the sandbox: revoke it before MODE=live.')

@@ -11,6 +11,7 @@ import type { AcquirerOptions, Address } from '../connectors/acquirer.ts'
 import { connect, type Database } from '../database/connect.ts'
 import { dueWork } from '../due/advance.ts'
 import { type DueHandlers, startWorker } from '../due/worker.ts'
+import { OperatorError } from '../errors.ts'
 import { caller } from '../events/call.ts'
 import { deliverer, startDelivering } from '../events/deliveries/deliver.ts'
 import { dueDeliveries } from '../events/deliveries/due.ts'
@@ -79,7 +80,10 @@ export const dueHandlers: DueHandlers = new Map([
 ])
 
 export async function startGateway(parts: Parts): Promise<Running> {
-  const onError = (error: Error) => parts.log.warn({ why: error.message }, 'a database connection failed')
+  const onError = (error: Error) =>
+    error instanceof OperatorError
+      ? parts.log.error({ why: error.message }, 'an entity is refused until its settings are mended')
+      : parts.log.warn({ why: error.message }, 'a database connection failed')
   const database = connect(parts.connection, onError)
   return startOn(database, parts, onError).catch(async (error: Error) => {
     await database.close()

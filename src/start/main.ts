@@ -1,0 +1,98 @@
+// Puts the parts together: configuration, database, keys, directory, connectors, due work, HTTP. Everything that differs between a laptop
+// and production is decided here and in config.ts.
+
+import cluster from 'node:cluster'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { systemClock, systemRandom } from '../clock.ts'
+import { type Config, readConfig } from '../config.ts'
+import { markRunning } from '../database/running.ts'
+import { errorText, onDefect, outliveReaders } from '../errors.ts'
+import type { Log } from '../gateway.ts'
+import { makeLog } from '../log.ts'
+import { type Opened, openDatabase, prepareDatabase } from './database.ts'
+import { type Running, startGateway, stopSeconds } from './gateway.ts'
+import { writeWelcome } from './welcome.ts'
+import { startWorkers } from './workers.ts'
+
+const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
+
+outliveReaders()
+try {
+  await (cluster.isPrimary ? main() : startWorkers.worker(projectFolder))
+} catch (error) {
+  process.stderr.write(`Tollgate cannot start.\n${errorText(error)}\n`)
+  process.exitCode = 1
+}
+process.exit()
+
+async function main(): Promise<void> {
+  const began = performance.now()
+  const config = readConfig(process.env, projectFolder)
+  const log = makeLog(config.logLevel)
+  const ending = endings(log)
+  const unmark = markRunning()
+  const opened = await openDatabase(config, say, ending.signal).catch(unlessEnding(ending))
+  if (!opened) return unmark()
+  try {
+    const starting = start(config, opened, log)
+    const running = await Promise.race([starting, ending.reason])
+    if (typeof running !== 'string') writeWelcome(config, running.port, opened, performance.now() - began)
+    const why = await Promise.race([
+      ending.reason,
+      ...(typeof running === 'string' ? [] : [running.failed]),
+      ...(opened.embedded ? [opened.embedded.exited.then(text => `The database server stopped:\n${text}`)] : []),
+    ])
+    const asked = why.startsWith('SIG')
+    process.stdout.write(`\n${asked ? 'Stopping.' : why}\n`)
+    if (!asked) process.exitCode = 1
+    if (typeof running !== 'string') await Promise.race([running.stop(), wait(stopSeconds * 1000)])
+  } finally {
+    await opened.close()
+    unmark()
+  }
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+async function start(config: Config, opened: Opened, log: Log): Promise<Running> {
+  const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom, say)
+  if (config.workers > 1) return startWorkers.primary(config, opened, log)
+  const { connection, embedded } = opened
+  return startGateway({ config, keys, connection, clock: systemClock, random: systemRandom, log, alone: embedded !== undefined })
+}
+
+/** Why the process ends, from its first moment on: a signal, or a defect. */
+type Ending = { readonly reason: Promise<string>; readonly signal: AbortSignal }
+
+/** The first Ctrl-C or TERM stops cleanly; a later one at once, and the next start puts the database in order. */
+function endings(log: Log): Ending {
+  const onceMilliseconds = 2000 // npm passes on a Ctrl-C that the terminal has sent already: so long it is still the first
+  const stopping = new AbortController()
+  const reason = new Promise<string>(resolve => {
+    let first: number | undefined
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        first ??= systemClock.real()
+        if (systemClock.real() - first > onceMilliseconds) process.exit(1)
+        stopping.abort()
+        resolve(signal)
+      })
+    }
+    onDefect(error => {
+      log.error({ why: errorText(error) }, 'a defect: the gateway stops')
+      stopping.abort()
+      resolve('Stopping after a defect, which the log describes.')
+    })
+  })
+  return { reason, signal: stopping.signal }
+}
+
+/** A start that was told to end does not fail: it has ended. */
+function unlessEnding({ signal }: Ending): (error: unknown) => undefined {
+  return error => {
+    if (!signal.aborted) throw error
+  }
+}

@@ -1,0 +1,264 @@
+// Settings and seeds: everything that is wrong is named at once, what a group sets is inherited, and one entity that cannot be harms no other.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it, test } from 'node:test'
+import pg from 'pg'
+import { systemClock, systemRandom } from '../src/clock.ts'
+import { applySeed, readSeed, type Seed } from '../src/merchants/seed.ts'
+import { readTokens } from '../src/merchants/store.ts'
+import { makeDatabase, type TestDatabase } from './support/database.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-settings-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const id = (number: number) => `7e57c0de${String(number).padStart(24, '0')}`
+const token = 'a-token-of-sixteen-and-more'
+
+/** One channel with these settings, in a file. */
+const fileWith = (settings: object, more: object = {}): string => {
+  const path = join(folder, 'seed.json')
+  const merchants = [{ id: id(2), name: 'Merchant', channels: [{ id: id(3), name: 'Channel', settings }] }]
+  writeFileSync(
+    path,
+    JSON.stringify({ psp: { id: id(0), name: 'PSP' }, divisions: [{ id: id(1), name: 'Division', merchants }], ...more }),
+  )
+  return path
+}
+const mistakes = (path: string, brands?: ReadonlySet<string>): string[] => {
+  try {
+    readSeed(path, brands)
+    return []
+  } catch (error) {
+    return (error as Error).message.split('\n').map(line => line.replace(`The seed file ${path}: `, ''))
+  }
+}
+
+describe('a seed file that cannot be', () => {
+  const place = 'divisions[0].merchants[0].channels[0].settings.'
+  const cases: readonly (readonly [settings: object, ...mistakes: string[]])[] = [
+    [{ lenient: 'false' }, 'lenient must be true or false.'],
+    [{ brands: ['VIZA'] }, 'brands[0] is not a brand: did you mean VISA?'],
+    [{ brands: 'VISA' }, 'brands must be a list.'],
+    [{ brands: [null] }, 'brands[0] must be the name of a brand, in capitals.'],
+    [
+      { currencies: ['EUR', 'EURO', 'XXY'] },
+      'currencies[1] must be a currency code.',
+      'currencies[2] is not a currency code of ISO 4217.',
+    ],
+    [{ setings: {}, lenient: 1 }, 'lenient must be true or false.', 'setings is not known.'],
+    [
+      { brandDetecton: true, curencies: [] },
+      'brandDetecton is not known: did you mean brandDetection?',
+      'curencies is not known: did you mean currencies?',
+    ],
+    [
+      { acquirerAccounts: { north: { facilitator: 'false', category: 5999 } } },
+      'acquirerAccounts.north.category must be a text of 4 digits.',
+      'acquirerAccounts.north.facilitator must be true or false.',
+    ],
+    [{ acquirerAccounts: { north: null } }, 'acquirerAccounts.north must be a map.'],
+    [
+      { routes: [null, { acquirers: [] }, {}] },
+      'routes[0] must be a map.',
+      'routes[1].acquirers must hold at least one.',
+      'routes[2].acquirers is missing.',
+    ],
+    [
+      { simulatorRules: [{ match: { bin: 4 }, code: '000.000.999' }] },
+      'simulatorRules[0].match.bin must be a text.',
+      'simulatorRules[0].code must be a code of the interface.',
+    ],
+    [{ paymentTypes: ['RF'] }, 'paymentTypes[0] must be PA, DB, CD or 3D.'],
+    [{ statusReadsPerMinute: 1.5 }, 'statusReadsPerMinute must be a whole number, 0 for no limit.'],
+    [{ bankAccount: { holder: 'Shop Ltd' } }, 'bankAccount.number is missing.'],
+    [JSON.parse('{"__proto__": true}'), '__proto__ is not known.'],
+  ]
+  for (const [settings, ...wanted] of cases) {
+    it(`names ${wanted.join(' ')}`, () =>
+      assert.deepEqual(mistakes(fileWith(settings)).sort(), wanted.map(one => place + one).sort()))
+  }
+
+  it('names mistakes in all of its places at once, never with a secret', () => {
+    const secret = 'short-secret'
+    const path = fileWith({ lenient: 'yes' }, { token: [], tokens: [{ token: secret, entities: [] }, { entities: [id(3)] }] })
+    const found = mistakes(path)
+    assert.deepEqual(
+      found.sort(),
+      [
+        `${place}lenient must be true or false.`,
+        'token is not known: did you mean tokens?',
+        'tokens[0].entities must hold at least one.',
+        'tokens[0].token must have at least 16 characters.',
+        'tokens[1] needs either token, or userId and password.',
+      ].sort(),
+    )
+    assert.ok(!found.join().includes(secret))
+  })
+
+  it('takes the brands of the installation, and its own schema for editors', () => {
+    assert.deepEqual(
+      mistakes(fileWith({ brands: ['HOUSE'] }, { $schema: '../docs/reference/schemas/seed.json' }), new Set(['HOUSE'])),
+      [],
+    )
+    assert.equal(mistakes(fileWith({ brands: ['HOUSE'] })).length, 1)
+  })
+})
+
+describe('a second seed', () => {
+  let database: TestDatabase
+  let pool: pg.Pool
+  before(async () => {
+    database = await makeDatabase()
+    pool = new pg.Pool({ ...database.connection, max: 2 })
+    pool.on('error', () => {})
+  })
+  after(async () => {
+    await pool.end()
+    await database.drop()
+  })
+  const seed = (entities: string[]): Seed => ({
+    psp: { id: id(0), name: 'PSP' },
+    divisions: [
+      {
+        id: id(1),
+        name: 'Division',
+        merchants: [
+          { id: id(2), name: 'One', channels: [{ id: id(3), name: 'Channel' }] },
+          { id: id(4), name: 'Other', channels: [{ id: id(5), name: 'Channel' }] },
+        ],
+      },
+    ],
+    tokens: [{ label: 'shop', token, entities }],
+  })
+  const apply = (entities: string[]) => applySeed(pool, testKeys, systemClock, systemRandom, seed(entities))
+  const entities = async () => (await readTokens(pool)).map(({ entities }) => entities)
+
+  it('moves no token to another merchant, and narrows or widens it where it is', async () => {
+    await apply([id(2)])
+    await assert.rejects(apply([id(4)]), /token shop: it acts for 7e57c0de0*2; a token does not move/)
+    await assert.rejects(apply([id(5)]), /a token does not move/)
+    assert.deepEqual(await entities(), [[id(2)]])
+    await apply([id(3)])
+    await apply([id(1)])
+    assert.deepEqual(await entities(), [[id(1)]])
+  })
+
+  it('says of a revoked token that it stays revoked', async () => {
+    await pool.query('update access_tokens set revoked_at = now()')
+    const { tokens, revoked } = await apply([id(1)])
+    assert.deepEqual({ tokens, revoked }, { tokens: 0, revoked: ['shop'] })
+  })
+})
+
+describe('settings of divisions and the PSP', () => {
+  const inherited = id(12)
+  const own = id(13)
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway({
+      seed: {
+        psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox', settings: { currencies: ['EUR'], requireCvv: false } },
+        divisions: [
+          {
+            id: id(10),
+            name: 'Division',
+            settings: { requireCvv: true, legacyCredentials: true, lenient: true },
+            merchants: [
+              {
+                id: id(11),
+                name: 'Merchant',
+                channels: [
+                  { id: inherited, name: 'inherits' },
+                  { id: own, name: 'has its own', settings: { currencies: ['USD'], lenient: false } },
+                ],
+              },
+            ],
+          },
+        ],
+        tokens: [{ label: 'all', userId: id(20), password: 'not-the-sandbox', entities: [id(10)] }],
+      },
+    })
+  })
+  after(() => gateway.stop())
+  const bearer = { Authorization: `Bearer ${Buffer.from(`${id(20)}|not-the-sandbox`).toString('base64')}` }
+  const pay = (entityId: string, fields: Record<string, string>) =>
+    gateway.post('/v1/payments', { entityId, paymentType: 'DB', amount: '92.00', ...card, ...fields }, bearer)
+  const card = {
+    paymentBrand: 'VISA',
+    'card.number': '4200000000000000',
+    'card.expiryMonth': '05',
+    'card.expiryYear': '2034',
+    'card.cvv': '123',
+  }
+
+  it('are those of a channel that sets nothing itself, the nearest first', async () => {
+    const code = async (entityId: string, fields: Record<string, string>) => (await pay(entityId, fields)).body.result.code
+    assert.equal(await code(inherited, { currency: 'EUR' }), '000.100.110')
+    assert.equal(await code(inherited, { currency: 'USD' }), '600.200.500')
+    assert.equal(await code(own, { currency: 'USD' }), '000.100.110')
+    assert.equal((await pay(inherited, { currency: 'EUR', 'card.cvv': '' })).status, 400)
+    assert.equal(await code(inherited, { currency: 'EUR', 'customer.email': 'no address' }), '000.100.110')
+    assert.equal((await pay(own, { currency: 'USD', 'customer.email': 'no address' })).status, 400)
+  })
+
+  it('are those of a merchant as well', async () => {
+    const legacy = { 'authentication.userId': id(20), 'authentication.password': 'not-the-sandbox' }
+    const fields = { entityId: inherited, paymentType: 'DB', amount: '92.00', currency: 'EUR', ...card, ...legacy }
+    const answer = await fetch(`${gateway.baseUrl}/v1/payments`, { method: 'POST', body: new URLSearchParams(fields) })
+    assert.equal(answer.status, 200, await answer.text())
+  })
+})
+
+test('an entity whose settings cannot be is refused alone, loudly, and a token revoked meanwhile is refused at once', async () => {
+  const gateway = await testGateway({
+    seed: {
+      psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+      tokens: [{ label: 'leaked', token, entities: [sandbox.merchantId] }],
+    },
+  })
+  const pay = (entityId: string, bearer: string) =>
+    gateway
+      .post(
+        '/v1/payments',
+        { entityId, paymentType: 'CD', amount: '1.00', currency: 'EUR' },
+        { Authorization: `Bearer ${bearer}` },
+      )
+      .then(({ status }) => status)
+  assert.notEqual(await pay(sandbox.entityId, token), 403)
+  await gateway.pool.query(`update entities set settings = '{"lenient": "yes"}' where id = $1`, [sandbox.lenientEntityId])
+  await gateway.pool.query(`update access_tokens set revoked_at = now() where label = 'leaked'`)
+  await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
+  await eventually(async () => (await pay(sandbox.entityId, token)) === 403, 'the revoked token is refused')
+  assert.equal(await pay(sandbox.lenientEntityId, sandbox.accessToken), 403)
+  assert.notEqual(await pay(sandbox.entityId, sandbox.accessToken), 403)
+  assert.ok(gateway.logged.some(line => line.includes('lenient must be true or false') && line.includes('"error"')))
+  await gateway.stop()
+})
+
+test('channels refer to payments of each other only where their merchant says so, and then on the account of the payment', async () => {
+  const gateway = await testGateway()
+  const { body: payment } = await gateway.pay()
+  const refund = () =>
+    gateway.post(`/v1/payments/${payment.id}`, {
+      entityId: sandbox.lenientEntityId,
+      paymentType: 'RF',
+      amount: '1.00',
+      currency: 'EUR',
+    })
+  assert.equal((await refund()).body.result.code, '700.400.700')
+  await gateway.pool.query(`update entities set settings = settings || '{"referencesAcrossChannels": true}' where id = $1`, [
+    sandbox.merchantId,
+  ])
+  await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
+  const { id: refundId } = await eventually(async () => {
+    const { body } = await refund()
+    return body.result.code === '000.100.110' && body
+  }, 'the refund is taken')
+  const { rows } = await gateway.pool.query('select channel_id as "channelId" from payments where id = $1', [refundId])
+  assert.deepEqual(rows, [{ channelId: sandbox.entityId }])
+  await gateway.stop()
+})
