@@ -117,12 +117,15 @@ describe('the CVV of a challenge', () => {
     const away = await sendAway()
     const sealed = await sealedCvv(away.id)
     const dump = await pool.connect()
-    await dump.query('begin')
-    await dump.query('select count(*) from challenge_secrets')
-    assert.equal(await comeBack(away), '000.100.110')
-    await eraseSecrets(pool, Date.now())
-    await dump.query('commit')
-    dump.release()
+    try {
+      await dump.query('begin')
+      await dump.query('select count(*) from challenge_secrets')
+      assert.equal(await comeBack(away), '000.100.110')
+      await eraseSecrets(pool, Date.now())
+    } finally {
+      await dump.query('commit')
+      dump.release()
+    }
     await eraseSecrets(pool, Date.now())
     assert.deepEqual(await filesWith(sealed), [])
   })
@@ -140,7 +143,9 @@ describe('the CVV of a challenge', () => {
     const sealed = await sealedCvv(away.id)
     await pool.end()
     process.kill(Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
-    await new Promise(ended => (gateway.child.exitCode === null ? gateway.child.once('exit', ended) : ended(undefined)))
+    await new Promise(ended =>
+      gateway.child.exitCode === null && gateway.child.signalCode === null ? gateway.child.once('exit', ended) : ended(undefined),
+    )
     await open()
     assert.equal((await pool.query('select 1 from challenge_secrets')).rowCount, 0)
     assert.equal(await comeBack(away), '000.100.110')

@@ -237,3 +237,28 @@ describe('an operation without an answer', () => {
     await booksAgree()
   })
 })
+
+it('a start looks for what was left behind before it takes requests: the first payment is nobody’s orphan', async () => {
+  const other = await testGateway()
+  const holder = await other.pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('lock table unanswered')
+    let up = false
+    const restarted = other.restart().then(() => {
+      up = true
+    })
+    // Not the search of the gateway that is stopped.
+    const waiting = `select 1 from pg_locks join pg_stat_activity using (pid)
+                      where not granted and relation = 'unanswered'::regclass
+                        and backend_start > (select xact_start from pg_stat_activity where pid = $1)`
+    const { rows } = await holder.query<{ pid: number }>('select pg_backend_pid() as pid')
+    await eventually(async () => (await other.pool.query(waiting, [rows[0]!.pid])).rowCount === 1, 'the search waits')
+    assert.equal(up, false)
+    await holder.query('commit')
+    await restarted
+  } finally {
+    holder.release()
+    await other.stop()
+  }
+})

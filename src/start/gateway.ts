@@ -157,12 +157,13 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await directory.close()
     await database.close()
   }
+  const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)
     const background = [
       startWorker(gateway, dueHandlers, clockWatch.isTrusted),
       clockWatch,
-      startSweeping(gateway, parts.alone),
+      sweeping,
       startErasing(gateway),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startDelivering(gateway, deliver, parts.alone),
@@ -181,6 +182,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       },
     }
   } catch (error) {
+    await sweeping.stop()
     await close()
     throw error
   }
