@@ -8,11 +8,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { leaseSeconds } from '../../src/due/store.ts'
 import { sandbox, visa } from '../support/gateway.ts'
 import { acquirersFile, testHost } from '../support/host.ts'
 import { dice } from './random.ts'
 
 const together = 20
+/** What the dead process had taken is taken again when its lease has run out. */
+const patienceMilliseconds = (leaseSeconds + 30) * 1000
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -47,7 +50,7 @@ export async function killRuns(runs: number, seed: number): Promise<{ payments: 
     const good = records.filter(({ result }) => result.code === '000.100.112')
     const sum = (type: string) => good.filter(({ paymentType }) => paymentType === type).length * 9200
     // Reversals go on after the payments are settled.
-    for (const until = Date.now() + 30_000; ; await new Promise(resolve => setTimeout(resolve, 100))) {
+    for (const until = Date.now() + patienceMilliseconds; ; await new Promise(resolve => setTimeout(resolve, 100))) {
       const { held, cleared } = host.ledger.totals().get('978') ?? { held: 0n, cleared: 0n }
       const agrees = held === BigInt(sum('PA')) && cleared === BigInt(sum('DB'))
       if (!agrees && Date.now() < until) continue
@@ -122,7 +125,7 @@ async function settled(baseUrl: string): Promise<Found[]> {
     'date.from': new Date(today.getTime() - 86_400_000).toISOString().slice(0, 10),
     'date.to': today.toISOString().slice(0, 10),
   })
-  for (const until = Date.now() + 60_000; Date.now() < until; ) {
+  for (const until = Date.now() + patienceMilliseconds; Date.now() < until; ) {
     const { records } = (await (await fetch(`${baseUrl}/v3/query?${query}`, { headers })).json()) as { records: Found[] }
     if (records.every(({ result }) => result.code !== '000.200.000')) return records
     await new Promise(resolve => setTimeout(resolve, 200))
