@@ -161,7 +161,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)
     const background = [
-      startWorker(gateway, dueHandlers, clockWatch.isTrusted),
+      startWorker(gateway, dueHandlers, clockWatch.isTrusted, parts.alone),
       clockWatch,
       sweeping,
       startErasing(gateway),
