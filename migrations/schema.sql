@@ -1,5 +1,14 @@
 -- Written by `npm run generate` from a migrated database: the sum of all migrations, to be read, never run by the gateway.
 
+CREATE OR REPLACE FUNCTION public.refuse_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'rows of % are never changed or taken out', tg_table_name;
+end
+$function$;
+
 create table access_tokens (
   token_hash bytea not null,
   id uuid not null,
@@ -9,6 +18,7 @@ create table access_tokens (
   legacy boolean not null,
   created_at timestamp with time zone not null,
   revoked_at timestamp with time zone,
+  lookup_key text,
   constraint access_tokens_pkey PRIMARY KEY (token_hash),
   constraint access_tokens_id_key UNIQUE (id)
 );
@@ -24,11 +34,46 @@ create table answers (
   constraint answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table audit (
+  sequence bigint not null,
+  recorded_at timestamp with time zone not null,
+  actor_kind text not null,
+  actor text not null,
+  address text not null,
+  action text not null,
+  entity_id uuid,
+  subject text not null,
+  result text not null,
+  details text not null,
+  hash bytea not null,
+  constraint audit_pkey PRIMARY KEY (sequence),
+  constraint audit_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['token'::text, 'user'::text, 'commandLine'::text, 'gateway'::text, 'stranger'::text]))),
+  constraint audit_result_check CHECK ((result = ANY (ARRAY['done'::text, 'refused'::text]))),
+  constraint audit_sequence_check CHECK ((sequence > 0))
+);
+CREATE INDEX audit_by_time ON audit USING btree (recorded_at);
+
+create table audit_head (
+  single boolean not null default true,
+  sequence bigint not null,
+  proof bytea,
+  constraint audit_head_pkey PRIMARY KEY (single),
+  constraint audit_head_single_check CHECK (single)
+);
+
 create table captures (
   merchant_id uuid not null,
   payment_id uuid not null,
   capture_id uuid not null,
   constraint captures_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+create unlogged table challenge_secrets (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  sealed bytea not null,
+  erase_after timestamp with time zone not null,
+  constraint challenge_secrets_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
 create table chargeback_lines (
@@ -45,7 +90,6 @@ create table continuations (
   payment_id uuid not null,
   step text not null,
   sealed bytea not null,
-  secret bytea,
   mark text,
   deadline timestamp with time zone not null,
   constraint continuations_pkey PRIMARY KEY (merchant_id, payment_id)
@@ -203,6 +247,7 @@ create table journal (
 create table key_checks (
   name text not null,
   proof bytea not null,
+  made_at timestamp with time zone,
   constraint key_checks_pkey PRIMARY KEY (name)
 );
 
@@ -213,6 +258,15 @@ create table late_approvals (
   heard_at timestamp with time zone not null,
   acknowledged_at timestamp with time zone,
   constraint late_approvals_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+create table log_in_failures (
+  minute timestamp with time zone not null,
+  kind text not null,
+  subject text not null,
+  failures integer not null,
+  constraint log_in_failures_pkey PRIMARY KEY (minute, kind, subject),
+  constraint log_in_failures_kind_check CHECK ((kind = ANY (ARRAY['all'::text, 'address'::text, 'user'::text, 'credential'::text])))
 );
 
 create table migrations (
@@ -238,6 +292,7 @@ create table payments (
   received_at timestamp with time zone not null,
   recorded_at timestamp with time zone not null,
   record text not null,
+  token_id uuid,
   constraint payments_pkey PRIMARY KEY (merchant_id, id),
   constraint payments_amount_check CHECK (((amount >= 0) AND (amount <= '999999999999'::bigint))),
   constraint payments_check CHECK (((root_id IS NULL) = (reference_id IS NULL))),
@@ -305,3 +360,7 @@ create table unanswered (
 );
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
+
+CREATE TRIGGER audit_grows BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER audit_head_stays BEFORE DELETE OR TRUNCATE ON public.audit_head FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

@@ -6,7 +6,6 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { startTestServer } from '../test/support/database.ts'
 import { mutants } from './mutants/mutants.ts'
 import { type Mutant, planted } from './mutants/plant.ts'
 import { makeScratch, type Scratch } from './mutants/scratch.ts'
@@ -17,19 +16,20 @@ const parallel = Number(values.parallel ?? Math.max(1, Math.floor(availableParal
 const chosen = mutants.filter(({ name }) => positionals.length === 0 || positionals.some(part => name.includes(part)))
 if (chosen.length === 0 || !(parallel >= 1)) throw new Error('no fault has such a name, or --parallel is no number above 0')
 
+delete process.env.TEST_DATABASE_URL // databases are dropped here: only on servers of our own
 const say = (text: string) => process.stdout.write(`${text}\n`)
 const stopping = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stopping.abort())
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-mutants-'))
 chmodSync(folder, 0o755) // the database servers that tests start may run as another user
-const server = await startTestServer()
+const scratches: Scratch[] = []
 try {
-  const scratches = Array.from({ length: parallel }, (_, at) => {
+  for (let at = 0; at < parallel; at++) {
     const own = join(folder, String(at))
     mkdirSync(own)
-    return makeScratch(project, own, { ...process.env, SIMULATION_SEED: '1', TEST_SERVER: JSON.stringify(server.connection) })
-  })
+    scratches.push(await makeScratch(project, own))
+  }
 
   // A test that fails without any fault would see every fault.
   const usual = new Map<string, number>()
@@ -60,7 +60,7 @@ try {
   say((error as Error).message)
   process.exitCode = 1
 } finally {
-  await server.stop()
+  await Promise.all(scratches.map(scratch => scratch.stop()))
   rmSync(folder, { recursive: true, force: true })
 }
 

@@ -12,7 +12,7 @@ import { OperatorError } from './errors.ts'
 import type { Egress } from './events/address.ts'
 import { liveRefusals } from './liveMode.ts'
 import { type LogLevel, logLevels } from './log.ts'
-import { type Keys, makeKeys, parseKey, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
+import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from './vault/keys.ts'
 
 export type Config = {
   readonly mode: 'sandbox' | 'live'
@@ -228,7 +228,9 @@ function readKeys(
   const lookup = text('LOOKUP_KEY', 'lookup.key')
   const sealKeys = parseKeys(seal.text, seal.source)
   if (sealKeys.length === 0) throw new OperatorError(`${seal.source} is empty.`)
-  return makeKeys(sealKeys, parseKey(lookup.text, lookup.source))
+  const lookupKeys = parseKeys(lookup.text, lookup.source)
+  if (lookupKeys.length === 0) throw new OperatorError(`${lookup.source} is empty.`)
+  return makeKeys(sealKeys, ...lookupKeys)
 }
 
 function proxyList(text: string | undefined, fail: (rule: string) => void): BlockList {

@@ -1,5 +1,6 @@
 // What every request and every piece of due work is given: the parts that `main` puts together.
 
+import type { Failures } from './audit/failures.ts'
 import type { Clock, Random } from './clock.ts'
 import type { Connectors, Methods } from './connectors/index.ts'
 import type { CardBrands } from './contract/brands.ts'
@@ -26,6 +27,9 @@ export type LogFields = {
   readonly why?: string
   readonly kind?: string
   readonly attempt?: number
+  /** Who was refused: the address, and the token where one is known. */
+  readonly address?: string
+  readonly tokenId?: string
   /** What somebody tried that was refused: a line for whoever watches over the house. */
   readonly audit?: 'forgedReturn' | 'forgedNotice' | 'wrongSession' | 'unknownToken' | 'returnedAgain'
 }
@@ -43,6 +47,7 @@ export type Gateway = {
   readonly keys: Keys
   readonly directory: Directory
   readonly database: Database
+  readonly failures: Failures
   readonly payments: PaymentLane
   readonly answers: AnswerLane
   readonly connectors: Connectors

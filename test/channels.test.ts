@@ -10,6 +10,7 @@ import { type Fields, type Reply, sandbox, type TestGateway, testGateway, visa }
 const id = (number: number) => `7e57c0de${String(number).padStart(24, '0')}`
 const token = 'dGVzdC1jaGFubmVscy1vbmx5LXRva2Vu'
 const otherToken = 'b3RoZXItbWVyY2hhbnQtb25seS10b2tlbg=='
+const [eurosToken, dollarsToken] = ['token-of-the-channel-for-euros', 'token-of-the-channel-for-dollars']
 
 const channels = {
   brands: { brands: ['VISA'] },
@@ -85,6 +86,8 @@ const seed: Seed = {
   tokens: [
     { label: 'division', token, entities: [id(10)] },
     { label: 'other', token: otherToken, entities: [otherChannel] },
+    { label: 'euros', token: eurosToken, entities: [id(303)] },
+    { label: 'dollars', token: dollarsToken, entities: [id(302)] },
     { label: 'other user', userId: id(400), password: 'not-for-legacy', entities: [merchant.other] },
   ],
 }
@@ -241,6 +244,9 @@ describe('status reads', () => {
     const refused = check(await read(first), 429, '800.120.100', { id: first })
     assert.equal(refused.result.description, 'Too many requests. Please try again later.')
     assert.match(refused.ndc, new RegExp(`^${channel.throttled}_[0-9a-f]{32}$`))
+    const line = gateway.logged.map(text => JSON.parse(text)).findLast(({ message }) => message === 'a caller was turned away')
+    assert.deepEqual([line.ndc, line.status, line.address], [refused.ndc.slice(-32), 429, '127.0.0.1'])
+    assert.match(line.tokenId, /^[0-9a-f]{32}$/)
     check(await read(second), 200, '000.100.110')
     check(await read(first, channel.brands), 200, '000.100.110')
   })
@@ -314,6 +320,9 @@ describe('merchants', () => {
     const query = new URLSearchParams({ ...fields, 'authentication.entityId': otherChannel })
     const response = await fetch(`${gateway.baseUrl}/v1/payments/${id(9)}?${query}`)
     assert.equal(response.status, 403)
+    const body = new URLSearchParams({ ...fields, 'authentication.entityId': otherChannel, paymentType: 'DB' })
+    const posted = await fetch(`${gateway.baseUrl}/v1/payments`, { method: 'POST', body })
+    assert.equal(posted.status, 403)
     const bearer = Buffer.from(`${id(400)}|not-for-legacy`).toString('base64')
     check(await get(`/v1/payments/${id(9)}`, { entityId: otherChannel }, bearer), 404, '700.400.580')
   })
@@ -330,5 +339,20 @@ describe('merchants', () => {
       { ...as(otherToken), 'Idempotency-Key': 'shared' },
     )
     assert.notEqual(check(ours, 200, '000.100.110').id, check(theirs, 200, '000.100.110').id)
+  })
+  it("two channels' tokens with one idempotency key and one body make two payments", async () => {
+    const fields = { paymentType: 'DB', amount: '92.00', currency: 'EUR', ...visa }
+    const paid = async (bearer: string) =>
+      check(
+        await gateway.post('/v1/payments', fields, { ...as(bearer), 'Idempotency-Key': 'same-in-both-shops' }),
+        200,
+        '000.100.110',
+      )
+    const [euros, dollars] = [await paid(eurosToken), await paid(dollarsToken)]
+    assert.notEqual(euros.id, dollars.id)
+    assert.match(euros.ndc, new RegExp(`^${id(303)}_`))
+    assert.match(dollars.ndc, new RegExp(`^${id(302)}_`))
+    // Each may still repeat its own.
+    assert.equal((await paid(dollarsToken)).id, dollars.id)
   })
 })

@@ -35,7 +35,7 @@ describe('recording', () => {
   let line = 0
   const record = (reference: string, more: Partial<ReportLine> = {}): Promise<Recorded> =>
     recordChargeback(
-      { database, directory, clock: systemClock, random: systemRandom, build: 'test' },
+      { database, directory, clock: systemClock, random: systemRandom, keys: testKeys, build: 'test' },
       {
         report: 'r',
         line: ++line,
@@ -196,7 +196,7 @@ describe('recording', () => {
     try {
       const { body: db } = await external.pay({ testMode: 'EXTERNAL' })
       const reference = db.resultDetails.ConnectorTxID1
-      const parts = { database: itsDatabase, directory, clock: systemClock, random: systemRandom, build: 'test' }
+      const parts = { database: itsDatabase, directory, clock: systemClock, random: systemRandom, keys: testKeys, build: 'test' }
       const given = {
         report: 'r',
         line: 1,

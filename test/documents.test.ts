@@ -67,3 +67,15 @@ test('test cards are cards of their brand', () => {
   }
   for (const number of Object.keys(cardOutcomes)) assert.ok(hasLuhnDigit(number), number)
 })
+
+test('every line of the security checklist has a verdict, and the tests that it names are there', () => {
+  const lines = read('docs/security-checklist.md').split('\n')
+  const rows = lines.filter(line => /^\| \d/.test(line)).map(line => line.split('|').map(cell => cell.trim()))
+  assert.ok(rows.length > 150)
+  for (const [, line, , verdict, why] of rows) {
+    assert.ok(['pass', 'fail', 'n/a', 'operator'].includes(verdict!), `${line}: ${verdict}`)
+    assert.ok(why !== '' || verdict === 'operator' || verdict === 'n/a', `${line} says nothing`)
+    for (const [, name] of why!.matchAll(/`(\w+\.(?:test\.ts|http))`/g))
+      assert.ok(existsSync(`${project}test/${name!.endsWith('.http') ? 'scenarios/' : ''}${name}`), `${line} names ${name}`)
+  }
+})

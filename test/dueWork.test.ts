@@ -1,26 +1,24 @@
-// Due work between two processes on one database, seen by whom it calls: what one holds the other leaves alone, for the length of a lease.
+// Due work between two processes on one database, seen by whom it calls: what one holds the other leaves alone, for the length of a lease, and
+// the movable clock keeps the order.
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { systemRandom } from '../src/clock.ts'
-import { readConfig } from '../src/config.ts'
 import { addDue, leaseSeconds } from '../src/due/store.ts'
-import { startGateway } from '../src/start/gateway.ts'
-import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { listDeliveries } from '../src/events/deliveries/store.ts'
+import { addEndpoint } from './support/endpoints.ts'
+import { type Client, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 
 let ahead = 0
 const clock = { real: () => Date.now() + ahead }
-const log = { debug() {}, info() {}, warn() {}, error() {} }
 let gateway: TestGateway
-let other: { stop(): Promise<void> }
+let other: Client
 let shop: Receiver
 
 before(async () => {
   gateway = await testGateway({ clock, alone: false })
-  const config = readConfig({ PORT: '0', HOST: '127.0.0.1' }, '/nonexistent')
-  const { connection } = gateway
-  other = await startGateway({ config, keys: testKeys, connection, clock, random: systemRandom, log, alone: false })
+  other = await gateway.another()
   shop = await startReceiver()
 })
 beforeEach(() => {
@@ -38,8 +36,15 @@ async function callsShop(name: string, later = 0): Promise<void> {
   const details = { id: name, resourcePath: '/', shopperResultUrl: `${shop.url}/${name}` }
   await addDue(gateway.pool, 'missedReturn', sandbox.merchantId, systemRandom.uuid(), clock.real() + later, details)
 }
-const called = () => shop.received.map(({ path }) => path.slice(1, path.indexOf('?')))
+const called = () => shop.received.map(({ path }) => /\w+/.exec(path)![0])
 const isCalled = (name: string) => eventually(async () => called().includes(name), `${name} is called`)
+
+/** Calls of this name wait until the test answers them, each for itself. */
+function answeringByHand(name: string): ((status: number) => void)[] {
+  const answers: ((status: number) => void)[] = []
+  shop.answer = ({ path }) => (path.startsWith(`/${name}`) ? new Promise(resolve => answers.push(resolve)) : 200)
+  return answers
+}
 
 /** Two further things are done, one after the other: whatever else was due has been taken meanwhile. */
 async function roundsGoBy(): Promise<void> {
@@ -50,16 +55,15 @@ async function roundsGoBy(): Promise<void> {
 }
 
 test('what a process holds is left to it until its lease runs out', async () => {
-  let hanging = true
-  shop.answer = ({ path }) => (hanging && path.startsWith('/first') ? 'hang' : 200)
+  const answers = answeringByHand('first')
   await callsShop('first')
   await isCalled('first')
   ahead += (leaseSeconds * 1000) / 2
   await roundsGoBy()
   assert.deepEqual(called(), ['first', 'one', 'two'])
-  hanging = false
   ahead += (leaseSeconds * 1000) / 2
-  await eventually(async () => called().filter(name => name === 'first').length === 2, 'the other one takes it')
+  await eventually(async () => answers.length === 2, 'the other one takes it')
+  for (const answer of answers) answer(200)
 })
 
 test('a row that somebody has locked delays no other', async () => {
@@ -76,4 +80,32 @@ test('a row that somebody has locked delays no other', async () => {
     holder.release()
   }
   await isCalled('locked')
+})
+
+test('the movable clock waits for what a process holds, and only then goes on', async () => {
+  const answers = answeringByHand('held')
+  await callsShop('held')
+  await isCalled('held')
+  await callsShop('later', 30_000)
+  const advanced = gateway.advance('1m')
+  await roundsGoBy()
+  assert.deepEqual(called(), ['held', 'one', 'two'])
+  answers[0]!(200)
+  assert.equal((await advanced).status, 200)
+  assert.deepEqual(called(), ['held', 'one', 'two', 'later'])
+})
+
+test('the movable clock runs what falls due in its order, whatever table it waits in', async () => {
+  const { id } = await addEndpoint(gateway.pool, { url: `${shop.url}/told` })
+  shop.received.length = 0
+  shop.answer = ({ path }) => (path.startsWith('/told') && shop.received.length === 0 ? 500 : 200)
+  await gateway.pay()
+  await eventually(
+    async () => (await listDeliveries(gateway.pool, sandbox.merchantId, id, 'scheduled', 1))[0]?.lastStatus === 500,
+    'it is to be told again in a minute',
+  )
+  await callsShop('before', 30_000)
+  await callsShop('after', 90_000)
+  await gateway.advance('2m')
+  assert.deepEqual(called(), ['told', 'before', 'told', 'after'])
 })

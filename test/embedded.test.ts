@@ -9,11 +9,13 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -118,6 +120,24 @@ test('live mode refuses folders that only an ability of root passes', {
     hasMessage(`cannot reach ${root}`, 'chmod o+x'),
   )
   claim.release()
+})
+
+test('nobody reaches the server over TCP or speaks TLS to it, whatever its own settings say', async () => {
+  const dataDir = join(root, 'first')
+  await withDatabase(dataDir, async db => {
+    await query(db, `alter system set listen_addresses = '*'`)
+    await query(db, 'alter system set ssl = on')
+  })
+  await withDatabase(dataDir, async db => {
+    assert.deepEqual(await query(db, 'show listen_addresses'), [{ listen_addresses: '' }])
+    assert.deepEqual(await query(db, 'show ssl'), [{ ssl: 'off' }])
+    assert.deepEqual(listeningPorts(postmasterPid(dataDir)), [])
+    await query(db, 'alter system reset all')
+  })
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  assert.deepEqual(listeningPorts(process.pid), [(listener.address() as AddressInfo).port], 'a listener would be seen')
+  listener.close()
 })
 
 test('outside tests a commit is on the disk', async () => {
@@ -363,3 +383,27 @@ async function firstLine(child: ChildProcess): Promise<string> {
 function hasMessage(...parts: string[]): (error: Error) => boolean {
   return error => error instanceof FolderError && parts.every(part => error.message.includes(part))
 }
+
+/** TCP ports on which a process and its children listen; on other systems than Linux nobody looks. */
+function listeningPorts(pid: number): number[] {
+  if (process.platform !== 'linux') return []
+  const children = readdirSync('/proc').filter(name => /^\d+$/.test(name) && parentOf(name) === pid)
+  const sockets = [String(pid), ...children].flatMap(one =>
+    readdirSync(`/proc/${one}/fd`).map(handle => /^socket:\[(\d+)\]$/.exec(linkOf(`/proc/${one}/fd/${handle}`))?.[1]),
+  )
+  return ['tcp', 'tcp6']
+    .flatMap(name => readFileSync(`/proc/net/${name}`, 'utf8').trim().split('\n').slice(1))
+    .map(line => line.trim().split(/\s+/))
+    .filter(([, , , state, , , , , , inode]) => state === '0A' && sockets.includes(inode))
+    .map(([, local]) => Number.parseInt(local!.split(':')[1]!, 16))
+}
+
+const unless = <Value>(look: () => Value, gone: Value): Value => {
+  try {
+    return look()
+  } catch {
+    return gone
+  }
+}
+const linkOf = (path: string) => unless(() => readlinkSync(path), '')
+const parentOf = (pid: string) => unless(() => Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]), 0)

@@ -86,7 +86,7 @@ it('of two gateways that begin at once with different keys one is refused, and t
   const database = await makeDatabase()
   await withPool({ ...database.connection, max: 2 }, async pool => {
     const both = [makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 9)), makeKeys([Buffer.alloc(32, 2)], Buffer.alloc(32, 9))]
-    const keep = (at: number) => inTransaction(pool, db => keepKeys(db, both[at]!))
+    const keep = (at: number) => inTransaction(pool, db => keepKeys(db, both[at]!, Date.now()))
     const began = await Promise.allSettled([keep(0), keep(1)])
     assert.deepEqual(began.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
     await keep(began.findIndex(({ status }) => status === 'fulfilled'))

@@ -3,28 +3,58 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { legacyToken } from '../src/merchants/directory.ts'
+import { readSeed } from '../src/merchants/seed.ts'
+import { sandboxSeed } from '../src/start/database.ts'
+import { type Client, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+
+const credentialMax = 30
+const addressMax = 300
+const userMax = 60
+const tokenOfChance = 'Zk3vQ9mB7xT2pL8wR4yN6cH1'
 
 let now = Date.UTC(2030, 0, 31, 12)
 let gateway: TestGateway
 before(async () => {
-  gateway = await testGateway({ clock: { real: () => now }, environment: { TRUSTED_PROXY: '127.0.0.1' } })
+  gateway = await testGateway({
+    clock: { real: () => now },
+    environment: { TRUSTED_PROXY: '127.0.0.1' },
+    seed: {
+      psp: readSeed(sandboxSeed).psp,
+      tokens: [{ label: 'of chance', token: tokenOfChance, entities: [sandbox.merchantId] }],
+    },
+  })
 })
 after(() => gateway.stop())
 
-const credentialMax = 30
-const addressMax = 300
-
 const unknown = '0'.repeat(32)
 /** A read of a payment that does not exist: 404 for a caller that is let in. */
-const read = (address: string, authorization: string) =>
-  gateway.get(
+const read = (address: string, authorization: string, process: Pick<Client, 'get'> = gateway) =>
+  process.get(
     `/v1/payments/${unknown}`,
     { entityId: sandbox.entityId },
     { Authorization: authorization, 'X-Forwarded-For': address },
   )
+/** As the oldest clients send user id and password: in the query of a GET. */
+async function withoutHeader(address: string, userId: string, password: string): Promise<Reply> {
+  const query: Fields = {
+    'authentication.userId': userId,
+    'authentication.password': password,
+    'authentication.entityId': sandbox.entityId,
+  }
+  const response = await fetch(`${gateway.baseUrl}/v1/payments/${unknown}?${new URLSearchParams(query)}`, {
+    headers: { 'X-Forwarded-For': address },
+  })
+  const text = await response.text()
+  return { status: response.status, body: JSON.parse(text), text, headers: response.headers }
+}
 const good = `Bearer ${sandbox.accessToken}`
 const bad = (number: number) => `Bearer wrong-${number}`
+
+async function countedOf(address: string): Promise<number | undefined> {
+  const statement = `select failures from log_in_failures where kind = 'address' and subject = $1`
+  return (await gateway.pool.query<{ failures: number }>(statement, [address])).rows[0]?.failures
+}
 
 async function check(asked: Promise<Reply>, status: number, code: string): Promise<void> {
   const { body, status: answered } = await asked
@@ -72,18 +102,7 @@ describe('failed attempts to authenticate', () => {
   })
 
   it('user id and password are one credential by the user id, whatever the password', async () => {
-    const guess = async (password: string): Promise<Reply> => {
-      const query: Fields = {
-        'authentication.userId': sandbox.userId,
-        'authentication.password': password,
-        'authentication.entityId': sandbox.entityId,
-      }
-      const response = await fetch(`${gateway.baseUrl}/v1/payments/${unknown}?${new URLSearchParams(query)}`, {
-        headers: { 'X-Forwarded-For': '192.0.2.5' },
-      })
-      const text = await response.text()
-      return { status: response.status, body: JSON.parse(text), text, headers: response.headers }
-    }
+    const guess = (password: string) => withoutHeader('192.0.2.5', sandbox.userId, password)
     assert.deepEqual(await times(credentialMax, at => guess(`guess-${at}`)), new Set([403]))
     await check(guess('one more'), 429, '800.120.100')
   })
@@ -93,6 +112,9 @@ describe('failed attempts to authenticate', () => {
     assert.deepEqual(await times(addressMax, at => read(address, bad(at))), new Set([403]))
     await check(read(address, bad(addressMax)), 429, '800.120.100')
     await check(read('192.0.2.7', bad(addressMax)), 403, '800.900.300')
+    // What is used up costs the database nothing any more.
+    await times(40, at => read(address, bad(1000 + at)))
+    assert.equal(await countedOf(address), addressMax)
   })
 
   it('successes and requests without a header are never counted', async () => {
@@ -100,12 +122,91 @@ describe('failed attempts to authenticate', () => {
     assert.deepEqual(await times(addressMax + 10, () => read(address, good)), new Set([404]))
     assert.deepEqual(await times(credentialMax + 10, () => read(address, 'none')), new Set([401]))
     await check(read(address, bad(1)), 403, '800.900.300')
+    assert.equal(await countedOf(address), 1)
   })
 
   it('the address is the nearest that is no trusted proxy: what a caller claims before it does not count', async () => {
     assert.deepEqual(await times(credentialMax, at => read(`198.51.100.${at}, 192.0.2.9, 127.0.0.1`, bad(1))), new Set([403]))
     await check(read('203.0.113.1, 192.0.2.9', bad(1)), 429, '800.120.100')
     await check(read('192.0.2.9, 203.0.113.2', bad(1)), 403, '800.900.300')
+  })
+
+  it('one user id may fail 60 times a minute from all addresses together, however the guess is sent', async () => {
+    const userId = 'a merchant of our own'
+    const guess = (at: number) => {
+      const password = `guess-${at}`
+      const address = `203.0.113.${at % 200}`
+      return at % 2 === 0 ? read(address, `Bearer ${legacyToken(userId, password)}`) : withoutHeader(address, userId, password)
+    }
+    now += 60_000
+    const answered = { 403: 0, 429: 0 } as Record<number, number>
+    for (let at = 0; at < 400; at++) answered[(await guess(at)).status]!++
+    assert.deepEqual(answered, { 403: userMax, 429: 400 - userMax })
+  })
+
+  it('several processes count together', async () => {
+    now += 60_000
+    const second = await gateway.another()
+    const guess = (at: number) => read('192.0.2.30', bad(1), [gateway, second][at % 2])
+    const answered: number[] = []
+    for (let at = 0; at < credentialMax + 10; at++) answered.push((await guess(at)).status)
+    assert.deepEqual(answered, [...Array(credentialMax).fill(403), ...Array(10).fill(429)])
+    await second.stop()
+  })
+
+  it("others' failures shut no good token out, from the same address or for the same user id", async () => {
+    now += 60_000
+    const address = '192.0.2.40'
+    const chance = `Bearer ${tokenOfChance}`
+    await check(read(address, good), 404, '700.400.580')
+    await times(addressMax + 20, at => read(address, bad(at)))
+    await times(userMax + 20, at => read(`198.51.100.${at}`, `Bearer ${legacyToken(sandbox.userId, `guess-${at}`)}`))
+    await check(read(address, bad(1)), 429, '800.120.100')
+    await check(read(address, good), 404, '700.400.580') // it came from here before
+    await check(read(address, chance), 404, '700.400.580') // nobody guesses this one
+    await check(read('192.0.2.41', chance), 404, '700.400.580')
+  })
+
+  it('a right guess waits like a wrong one when its user id has failed too often', async () => {
+    now += 60_000
+    await times(userMax, at => read(`198.51.100.${at}`, `Bearer ${legacyToken(sandbox.userId, `guess-${at}`)}`))
+    await check(read('192.0.2.50', good), 429, '800.120.100')
+    now += 60_000
+    await check(read('192.0.2.50', good), 404, '700.400.580')
+  })
+
+  it('a proxy may write the port behind the address, and a whole /64 of IPv6 is one address', async () => {
+    now += 60_000
+    await times(credentialMax, at => read(`192.0.2.60:${4000 + at}`, bad(1)))
+    await check(read('192.0.2.60:9', bad(1)), 429, '800.120.100')
+    await check(read('192.0.2.60', bad(1)), 429, '800.120.100')
+    await times(credentialMax, at => read(`[2001:db8::${at}]:${4000 + at}`, bad(1)))
+    await check(read('[2001:db8:0::ffff]:9', bad(1)), 429, '800.120.100')
+    await check(read('2001:db8:0:0:1::', bad(1)), 429, '800.120.100')
+    await check(read('2001:db8:0:1::1', bad(1)), 403, '800.900.300')
+  })
+
+  it('whoever is turned away leaves a line with address and token id, and no credential', async () => {
+    now += 60_000
+    const address = '192.0.2.70'
+    const from = gateway.logged.length
+    await check(read(address, 'none'), 401, '800.900.300')
+    await check(read(address, bad(7)), 403, '800.900.300')
+    await gateway.get(`/v1/payments/${unknown}`, { entityId: unknown }, { Authorization: good, 'X-Forwarded-For': address })
+    await times(credentialMax - 1, () => read(address, bad(7)))
+    await check(read(address, bad(7)), 429, '800.120.100')
+    const lines = gateway.logged
+      .slice(from)
+      .map(line => JSON.parse(line))
+      .filter(({ message }) => message === 'a caller was turned away')
+    assert.deepEqual([...new Set(lines.map(line => line.status))], [401, 403, 429])
+    for (const line of lines) assert.equal(`${line.level} ${line.address}`, `warn ${address}`)
+    const { rows } = await gateway.pool.query<{ id: string }>("select id from access_tokens where label = 'Sandbox'")
+    assert.deepEqual(
+      lines.filter(line => line.tokenId !== undefined).map(({ tokenId, result }) => [tokenId, result]),
+      [[rows[0]!.id, 'entityNotTheTokens']],
+    )
+    assert.ok(!JSON.stringify(lines).includes('wrong-'))
   })
 
   it('an address that is none ends no gateway', async () => {

@@ -52,6 +52,17 @@ describe('racing requests', () => {
     await booksAgree()
   })
 
+  it('refunds racing each other through two processes: one of them wins', async t => {
+    const other = await gateway.another()
+    t.after(() => other.stop())
+    for (let round = 0; round < 10; round++) {
+      const { body: db } = await gateway.pay()
+      const replies = await Promise.all([gateway, other].map(one => one.refer(db.id, { paymentType: 'RF', ...at('92.00') })))
+      assert.equal(count(replies, success), 1, codes(replies).join(' '))
+    }
+    await booksAgree()
+  })
+
   it('a refund and a reversal racing for one DB: one of them wins', async () => {
     for (let round = 0; round < 5; round++) {
       const { body: db } = await gateway.pay()

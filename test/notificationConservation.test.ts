@@ -8,16 +8,15 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { systemClock, systemRandom } from '../src/clock.ts'
+import { systemRandom } from '../src/clock.ts'
 import { readConfig } from '../src/config.ts'
 import { runningEmbedded } from '../src/database/find.ts'
 import { checkNotifications } from '../src/events/deliveries/check.ts'
 import { replay } from '../src/events/deliveries/replay.ts'
 import { secretsOf } from '../src/events/endpoints/endpoint.ts'
 import { listEndpoints } from '../src/events/endpoints/store.ts'
-import { startGateway } from '../src/start/gateway.ts'
 import { addEndpoint, endpointParts } from './support/endpoints.ts'
-import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
+import { eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { opened, startReceiver } from './support/receiver.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -27,17 +26,6 @@ before(async () => {
 })
 after(() => gateway.stop())
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
-const anotherProcess = () =>
-  startGateway({
-    config: readConfig({ PORT: '0', HOST: '127.0.0.1' }, '/nonexistent'),
-    keys: testKeys,
-    connection: gateway.connection,
-    clock: systemClock,
-    random: systemRandom,
-    log: silent,
-    alone: false,
-  })
 const balanced = (pool: pg.Pool, what: string) =>
   eventually(async () => {
     const check = await checkNotifications(pool)
@@ -48,7 +36,7 @@ const balanced = (pool: pg.Pool, what: string) =>
   }, what)
 
 test('three gateways, three endpoints, random failures: each event is made once, told at least once, and the sums are right', async t => {
-  const others = await Promise.all([anotherProcess(), anotherProcess()])
+  const others = await Promise.all([gateway.another(), gateway.another()])
   t.after(() => Promise.all(others.map(one => one.stop())))
   const receivers = await Promise.all([0, 1, 2].map(() => startReceiver()))
   const endpoints = await Promise.all(receivers.map(({ url }, at) => addEndpoint(gateway.pool, { url, name: `random-${at}` })))

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
+import { failuresMax } from '../src/audit/failures.ts'
 import { amountMax, amountText, hundredths } from '../src/contract/amounts.ts'
 import { currencies, notMoney } from '../src/contract/currencies.ts'
 import { type Checked, type Form, formChecker, parametersMax, readForm } from '../src/contract/form.ts'
@@ -14,7 +15,6 @@ import { openApi } from '../src/contract/openapi.ts'
 import type { Parameter, Parameters } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, indexMax } from '../src/contract/parameters/table.ts'
 import { type RequestKind, requests } from '../src/contract/requests.ts'
-import { failuresPerAddress, failuresPerCredential } from '../src/http/failures.ts'
 import { bodyMax } from '../src/http/server.ts'
 import { keyHours } from '../src/payments/idempotency.ts'
 import { releaseHours } from '../src/payments/rules.ts'
@@ -226,6 +226,26 @@ describe('unknown names', () => {
   })
 })
 
+describe('the log of a sandbox', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+  test('names unknown parameters, of POST and GET, and never a value', async () => {
+    await gateway.pay({ amout: '4711.77', 'card.holdr': 'Secret Person' })
+    await gateway.get('/v1/query', { entityId: '5a11d0000000000000000000000000c1', merchantTransactionIdd: 'hidden-id' })
+    const log = gateway.logged.join('\n')
+    for (const said of [
+      'amout: did you mean amount?',
+      'card.holdr: did you mean card.holder?',
+      'did you mean merchantTransactionId?',
+    ])
+      assert.ok(log.includes(said), said)
+    for (const value of ['4711.77', 'Secret Person', 'hidden-id']) assert.ok(!log.includes(value), value)
+  })
+})
+
 describe('currencies', () => {
   test('what ISO 4217 lists and people pay in passes; funds, metals and units of account are refused by name', () => {
     const judged = (currency: string) => judge({ ...requests.payment, required: [] }, [['currency', currency]]).errors
@@ -422,8 +442,9 @@ test('the limits that documents state are those that the code keeps', () => {
     indexMax,
     releaseHours,
     idempotencyKeyHours: keyHours,
-    failuresPerAddress,
-    failuresPerCredential,
+    failuresPerAddress: failuresMax.address,
+    failuresPerUser: failuresMax.user,
+    failuresPerCredential: failuresMax.credential,
   })
 })
 

@@ -11,7 +11,7 @@ import type { Gateway } from '../src/gateway.ts'
 import { carryOut } from '../src/payments/carryOut.ts'
 import { examine } from '../src/payments/doctor.ts'
 import { findPayment } from '../src/payments/store/read.ts'
-import { answerLane } from '../src/payments/store/write.ts'
+import { answerLane, writePatienceSeconds } from '../src/payments/store/write.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
 import { answerAll, type Peer, startPeer } from './support/peer.ts'
@@ -117,6 +117,48 @@ describe('an approval that comes after recovery has decided', () => {
 })
 
 describe('an operation without an answer', () => {
+  it('is settled later when its recovery fails', async () => {
+    const { body } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
+    await gateway.pool.query('alter table answers rename to gone')
+    try {
+      ahead += 20_000
+      await eventually(
+        async () => gateway.logged.some(line => line.includes('due work failed') && line.includes(body.id)),
+        'recovery has failed',
+      )
+    } finally {
+      await gateway.pool.query('alter table gone rename to answers')
+    }
+    ahead += 60_000
+    await eventually(async () => (await codeOf(body.id)) === timedOut, 'it is settled')
+  })
+
+  for (const [what, send] of [
+    ['a payment', () => pay()],
+    ['a refund', (id: string) => gateway.refer(id, { paymentType: 'RF', amount: '1.00', currency: 'EUR' })],
+  ] as const)
+    it(`is not sent when it was stored too late: ${what}`, async t => {
+      const { body: before } = await pay()
+      const holder = await gateway.pool.connect()
+      await holder.query('begin; lock table payments in exclusive mode')
+      const sent = send(before.id)
+      await eventually(
+        async () => (await gateway.pool.query(`select 1 from pg_locks where not granted`)).rows.length > 0,
+        'it waits for the database',
+      )
+      const { now } = performance
+      t.mock.method(performance, 'now', () => now.call(performance) + (writePatienceSeconds + 1) * 1000)
+      await holder.query('rollback')
+      holder.release()
+      const { body } = await sent
+      assert.deepEqual([body.result.code, body.amount], ['900.100.600', what === 'a refund' ? '1.00' : '92.00'])
+      assert.deepEqual(
+        received.map(({ type }) => type),
+        ['0200'],
+      )
+      await booksAgree()
+    })
+
   it('takes the answer of a connector that brings it after its time', async () => {
     const { body } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
     const payment = (await findPayment(gateway.pool, sandbox.merchantId, body.id))!
@@ -194,4 +236,29 @@ describe('an operation without an answer', () => {
     )
     await booksAgree()
   })
+})
+
+it('a start looks for what was left behind before it takes requests: the first payment is nobody’s orphan', async () => {
+  const other = await testGateway()
+  const holder = await other.pool.connect()
+  try {
+    await holder.query('begin')
+    await holder.query('lock table unanswered')
+    let up = false
+    const restarted = other.restart().then(() => {
+      up = true
+    })
+    // Not the search of the gateway that is stopped.
+    const waiting = `select 1 from pg_locks join pg_stat_activity using (pid)
+                      where not granted and relation = 'unanswered'::regclass
+                        and backend_start > (select xact_start from pg_stat_activity where pid = $1)`
+    const { rows } = await holder.query<{ pid: number }>('select pg_backend_pid() as pid')
+    await eventually(async () => (await other.pool.query(waiting, [rows[0]!.pid])).rowCount === 1, 'the search waits')
+    assert.equal(up, false)
+    await holder.query('commit')
+    await restarted
+  } finally {
+    holder.release()
+    await other.stop()
+  }
 })

@@ -779,12 +779,17 @@ describe('the merchant hears of it', () => {
 describe('what stays behind', () => {
   it('the CVV is sealed during the challenge and gone after it', async () => {
     const started = await begin(secure('4200000000000018', { 'card.cvv': '789' }))
-    const held = await gateway.pool.query('select secret, sealed from continuations where payment_id = $1', [started.id])
+    const held = await gateway.pool.query(
+      'select s.sealed as secret, c.sealed from continuations c join challenge_secrets s using (merchant_id, payment_id) where payment_id = $1',
+      [started.id],
+    )
     assert.ok(held.rows[0].secret.length > 90)
     assert.ok(!held.rows[0].secret.includes('789') && !held.rows[0].sealed.includes('4200000000000018'))
     is(await finish(started, 'approve'), 'succeededInTestMode')
-    const after = await gateway.pool.query('select 1 from continuations where payment_id = $1', [started.id])
-    assert.equal(after.rows.length, 0)
+    for (const table of ['continuations', 'challenge_secrets']) {
+      const after = await gateway.pool.query(`select 1 from ${table} where payment_id = $1`, [started.id])
+      assert.equal(after.rows.length, 0)
+    }
   })
   it('recovery leaves a payment alone while its shopper is away, also after a restart', async () => {
     const started = await begin(secure('4200000000000018'))

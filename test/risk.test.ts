@@ -197,7 +197,7 @@ describe('through the interface', () => {
   })
 
   it('attempts are counted at both edges of their window, and sums by currency', async () => {
-    const subjects = new Map([['card', Buffer.from('edge')]] as const)
+    const subjects = new Map([['card', [Buffer.from('edge')]]] as const)
     const asked = velocitiesOf(set)
     const count = async (at: number, currency = 'EUR') =>
       countAttempt(
@@ -220,6 +220,26 @@ describe('through the interface', () => {
     assert.equal((await count(noon + ten - 1)).get('attempts.card.10m'), 2)
     assert.equal((await count(noon + ten)).get('attempts.card.10m'), 2) // the first one left the window in this moment
     assert.equal((await count(noon + ten, 'USD')).get('sum.card.24h'), 10_000)
+  })
+
+  it('attempts under the lookup key of before are counted with those under the newest', async () => {
+    const [older, newer] = [Buffer.from('under the older key'), Buffer.from('under the newer key')]
+    const count = (hashes: Buffer[]) =>
+      countAttempt(
+        gateway.pool,
+        {
+          merchantId: '5a11d0000000000000000000000000e1',
+          paymentId: timeOrderedId(Date.now(), systemRandom),
+          at: noon,
+          amount: 100,
+          currency: 'EUR',
+          subjects: new Map([['card', hashes]] as const),
+        },
+        velocitiesOf(set),
+      )
+    await count([older])
+    await count([older, newer])
+    assert.equal((await count([newer, older])).get('attempts.card.10m'), 3)
   })
 
   it('when the check itself fails the rules say whether payments go on', async () => {

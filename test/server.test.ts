@@ -290,7 +290,7 @@ it('an answer that cannot be written is one 500, and the next request is answere
   const server = makeServer(
     { ...parts, log } as unknown as Gateway,
     ({ path }) => ({ status: 200, body: '{"result":{}}', ...(path === '/bad' && { headers: bad }) }),
-    { trustedProxies: new BlockList(), requireForwardedTls: false, hosts: {}, refusal: () => undefined },
+    { trustedProxies: new BlockList(), requireForwardedTls: false, hosts: {}, refusal: () => undefined, routeName: () => '' },
   )
   const port = await server.listen(0, '127.0.0.1')
   const line = open(port)

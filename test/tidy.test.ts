@@ -34,7 +34,18 @@ const sqlPlaces = /\/store(\.ts$|\/)|^src\/(database|due|start)\//
 const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
 
 // Tables of the whole platform; all others belong to a merchant.
-const platformTables = ['access_tokens', 'due_work', 'entities', 'installation', 'key_checks', 'migrations', 'terminals']
+const platformTables = [
+  'access_tokens',
+  'audit',
+  'audit_head',
+  'due_work',
+  'entities',
+  'installation',
+  'key_checks',
+  'log_in_failures',
+  'migrations',
+  'terminals',
+]
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 

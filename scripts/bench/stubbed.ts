@@ -3,6 +3,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type pg from 'pg'
+import { limitFailures } from '../../src/audit/failures.ts'
 import { systemClock, systemRandom } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import { connect } from '../../src/database/connect.ts'
@@ -34,6 +35,7 @@ const gateway: Gateway = {
   keys,
   directory: await openDirectory(database, keys, systemClock, fail),
   database,
+  failures: limitFailures(database.work, fail),
   connectors: new Map([['simulator', cardSimulator(milliseconds => wait(milliseconds))]]),
   egress: config.egress,
   call: caller(config.egress, async () => []),
@@ -57,6 +59,7 @@ const server = makeServer(
     trustedProxies: config.trustedProxies,
     hosts: { names: config.sandboxHosts },
     requireForwardedTls: false,
+    routeName: path => path,
     refusal: () => undefined,
   },
 )

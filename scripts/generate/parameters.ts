@@ -58,9 +58,11 @@ Every parameter of the interface under its wire name. The same table validates r
 - **Strict and lenient channels.** On a strict channel every malformed parameter is an error, and so is one that was sent twice. On a lenient
   channel a malformed *descriptive* parameter (marked D) is dropped with a line in the log, conditions between parameters are waived, and of a
   parameter that was sent twice the last one counts.
+- **Card numbers where none belongs** are refused by name on a strict channel and masked on a lenient one, in values and in names in brackets. In
+  identifiers (marked I) what passes for a card number is kept. A channel can be set to do otherwise.
 - **Errors.** \`result.parameterErrors\` names every wrong parameter at once, up to ${limits.errorsMost} of them.
 
-The columns: **D** descriptive · **Echo** returned in the answer · **Secret** never returned, logged or stored in clear.
+The columns: **D** descriptive · **I** identifier · **Echo** returned in the answer · **Secret** never returned, logged or stored in clear.
 
 ## Which request takes which group
 
@@ -81,7 +83,7 @@ ${Object.entries(groups)
 
 function groupTable(rows: Parameters): string {
   return table(
-    ['Name', 'Format', 'Required', 'D', 'Echo', 'Secret', 'Cut after', 'Default', 'Note'],
+    ['Name', 'Format', 'Required', 'D', 'I', 'Echo', 'Secret', 'Cut after', 'Default', 'Note'],
     Object.entries(rows).map(([name, row]) => [
       code(name),
       formatOf(row),
@@ -89,6 +91,7 @@ function groupTable(rows: Parameters): string {
         .replace(/^Required (.*)\.$/, '$1')
         .replace(/^Optional\.$/, '–'),
       row.descriptive ? 'D' : '',
+      row.cardNumbers === 'byChance' ? 'I' : '',
       row.echo ? 'yes' : '',
       row.secret ? 'secret' : '',
       row.truncate === undefined ? '' : String(row.truncate),

@@ -5,6 +5,7 @@ import type pg from 'pg'
 
 type Column = {
   table: string
+  unlogged: boolean
   name: string
   type: string
   required: boolean
@@ -46,8 +47,9 @@ function tableText(
       .filter(({ kind }) => kind !== 'f')
       .map(({ name, definition }) => `constraint ${name} ${definition}`),
   ]
+  const unlogged = own(columns).some(column => column.unlogged) ? 'unlogged ' : ''
   const lines = [
-    `create table ${table} (\n  ${inside.join(',\n  ')}\n);`,
+    `create ${unlogged}table ${table} (\n  ${inside.join(',\n  ')}\n);`,
     ...own(indexes).map(({ definition }) => `${definition};`),
   ]
   return lines.join('\n')
@@ -70,7 +72,7 @@ const rowsOf = async <Row extends pg.QueryResultRow>(database: pg.Pool, query: s
 
 // Columns keep the order of the migrations; everything else goes by name.
 const columnsQuery = `
-  select quote_ident(c.relname) as table, quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type,
+  select quote_ident(c.relname) as table, c.relpersistence = 'u' as unlogged, quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type,
          a.attnotnull as required, pg_get_expr(d.adbin, d.adrelid) as otherwise, a.attidentity as identity, a.attgenerated as generated
     from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped

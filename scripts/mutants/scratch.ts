@@ -1,9 +1,11 @@
-// Scratch copies of the project, in which tests run that are expected to fail: what they start is ended, what they write is removed.
+// Scratch copies of the project with a database server each, in which tests run that are expected to fail: what they start is ended, what they write
+// is removed.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { stopOrphan } from '../../src/database/embedded/orphan.ts'
+import { dropDatabases, startTestServer } from '../../test/support/database.ts'
 
 /** The name of the first test that failed, or why the run ended without one. */
 export type Ended = { readonly failed?: string; readonly milliseconds: number }
@@ -13,10 +15,11 @@ export type Scratch = {
   run(tests: readonly string[], most: number, stopped: AbortSignal): Promise<Ended>
   read(path: string): string
   write(path: string, text: string): void
+  stop(): Promise<void>
 }
 
 /** A copy of all that git knows or would take, as it stands in the working tree. */
-export function makeScratch(project: string, folder: string, environment: NodeJS.ProcessEnv): Scratch {
+export async function makeScratch(project: string, folder: string): Promise<Scratch> {
   const copy = join(folder, 'project')
   const temporary = join(folder, 't') // short: sockets stand in it
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
@@ -27,6 +30,9 @@ export function makeScratch(project: string, folder: string, environment: NodeJS
     mkdirSync(dirname(join(copy, path)), { recursive: true })
     cpSync(join(project, path), join(copy, path), { force: true })
   }
+  const server = await startTestServer()
+  // The same seed tells the same stories.
+  const environment = { ...process.env, SIMULATION_SEED: '1', TEST_SERVER: JSON.stringify(server.connection), TMPDIR: temporary }
   symlinkSync(join(project, 'node_modules'), join(copy, 'node_modules'))
 
   async function run(tests: readonly string[], most: number, stopped: AbortSignal): Promise<Ended> {
@@ -36,7 +42,7 @@ export function makeScratch(project: string, folder: string, environment: NodeJS
       process.execPath,
       ['--test', '--test-reporter=tap', '--test-concurrency=1', ...tests.map(name => `test/${name}.test.ts`)],
       // A process group of its own, so that all of it can be ended.
-      { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'ignore'], env: { ...environment, TMPDIR: temporary } },
+      { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'ignore'], env: environment },
     )
     const exited = new Promise<string | undefined>(resolve => {
       child.once('exit', code => resolve(code === 0 ? undefined : `the tests ended with ${code}`))
@@ -61,6 +67,7 @@ export function makeScratch(project: string, folder: string, environment: NodeJS
     for (const pidFile of globSync('**/postmaster.pid', { cwd: temporary }))
       await stopOrphan(dirname(join(temporary, pidFile)), () => {})
     rmSync(temporary, { recursive: true, force: true, maxRetries: 5 })
+    await dropDatabases(server.connection)
     return { ...(failed !== undefined && { failed }), milliseconds: performance.now() - began }
   }
 
@@ -68,5 +75,6 @@ export function makeScratch(project: string, folder: string, environment: NodeJS
     run,
     read: path => readFileSync(join(copy, path), 'utf8'),
     write: (path, text) => writeFileSync(join(copy, path), text),
+    stop: server.stop,
   }
 }

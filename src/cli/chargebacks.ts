@@ -1,7 +1,10 @@
 // tollgate chargebacks import: records what an acquirer's report says was charged back, and says line by line what became of it.
 
 import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import type { Command } from 'commander'
+import { record } from '../audit/chain.ts'
+import { inTransaction } from '../database/connect.ts'
 import { readReport } from '../payments/chargebackReport.ts'
 import { mismatches, recordChargeback } from '../payments/chargebacks.ts'
 import { buildNumber } from '../start/gateway.ts'
@@ -32,6 +35,9 @@ export default (program: Command): void => {
           else if (said.kind === 'known') tell(read.at, 'known', said.paymentId)
           else tell(read.at, 'recorded', `${said.payment.type} ${said.payment.id} of ${said.payment.referenceId}`)
         }
+        await inTransaction(opened.database.work, db =>
+          record(db, opened, [{ action: 'chargebacksImported', subject: basename(file), details: counts }]),
+        )
         process.stdout.write(`${counts.recorded} recorded, ${counts.known} known already, ${counts.refused} refused.\n`)
         if (counts.refused > 0) process.exitCode = 1
       }),

@@ -8,7 +8,7 @@ import {
   createEndpoint,
   type Endpoint,
   rotateSecret,
-  secretsOf,
+  showSecrets,
   testEndpoint,
 } from '../events/endpoints/endpoint.ts'
 import { findEndpoint, listEndpoints } from '../events/endpoints/store.ts'
@@ -138,7 +138,7 @@ export default (program: Command): void => {
   endpoints
     .command('secret <id>')
     .description('prints the valid secrets of an endpoint')
-    .action((id: string) => withOpened(async opened => printSecrets(secretsOf(opened.keys, await find(opened, id)))))
+    .action((id: string) => withOpened(async opened => printSecrets(await showSecrets(opened, await find(opened, id)))))
 
   for (const [verb, state, description] of [
     ['delete', 'deleted', 'ends an endpoint for good; what it was still owed is given up'],

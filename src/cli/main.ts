@@ -3,10 +3,12 @@
 import { Command } from 'commander'
 import { outliveReaders, refuseInspector } from '../errors.ts'
 import acquirerHost from './acquirerHost.ts'
+import audit from './audit.ts'
 import chargebacks from './chargebacks.ts'
 import clock from './clock.ts'
 import doctor from './doctor.ts'
 import endpoints from './endpoints.ts'
+import keys from './keys.ts'
 import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
@@ -15,5 +17,6 @@ import trigger from './trigger.ts'
 outliveReaders()
 refuseInspector()
 const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
-for (const add of [merchants, clock, endpoints, notifications, listen, trigger, chargebacks, acquirerHost, doctor]) add(program)
+for (const add of [merchants, clock, endpoints, notifications, listen, trigger, chargebacks, acquirerHost, keys, doctor, audit])
+  add(program)
 await program.parseAsync()

@@ -1,6 +1,8 @@
 // tollgate seed, list, revoke: who may call, and for whom. A token itself is never printed: only its keyed hash is stored.
 
 import type { Command } from 'commander'
+import { record } from '../audit/chain.ts'
+import { inTransaction } from '../database/connect.ts'
 import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
 import { refuse, table, timeText, withOpened } from './open.ts'
@@ -10,8 +12,8 @@ export default (program: Command): void => {
     .command('seed <file>')
     .description('apply a seed file: merchants, channels, tokens; running gateways know it at once')
     .action((file: string) =>
-      withOpened(async ({ config, database, keys, clock, random }) => {
-        const applied = await applySeed(database.work, keys, clock, random, readSeed(file, config.brandNames, config.mode))
+      withOpened(async ({ config, database, keys, clock, random, by }) => {
+        const applied = await applySeed(database.work, keys, clock, random, readSeed(file, config.brandNames, config.mode), by)
         process.stdout.write(`${appliedText(applied)}\n`)
       }),
     )
@@ -32,11 +34,14 @@ export default (program: Command): void => {
     .command('revoke <id>')
     .description('revoke an access token by its id, at once and for good')
     .action((id: string) =>
-      withOpened(async ({ database, clock }) => {
+      withOpened(async opened => {
+        const { database, clock } = opened
         if (!/^[0-9a-f]{32}$/.test(id)) refuse('A token is named by the 32 hex characters that `tollgate list` shows.')
-        const revoked = await revokeToken(database.work, id, clock.real())
-        if (!revoked) refuse(`There is no valid token ${id}.`)
-        await announceChange(database.work)
+        await inTransaction(database.work, async db => {
+          if (!(await revokeToken(db, id, clock.real()))) refuse(`There is no valid token ${id}.`)
+          await announceChange(db)
+          await record(db, opened, [{ action: 'tokenRevoked', subject: id }])
+        })
         process.stdout.write(`Token ${id} is revoked.\n`)
       }),
     )

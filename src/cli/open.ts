@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { type Actor, thisProcess } from '../audit/entry.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../clock.ts'
 import { type Config, readConfig } from '../config.ts'
 import { connect, type Database } from '../database/connect.ts'
@@ -23,6 +24,8 @@ export type Opened = {
   readonly clock: Clock
   readonly random: Random
   readonly directory: Directory
+  /** Who works here: what is done is told of with this name. */
+  readonly by: Actor
   /** Calls to merchants' servers, guarded as the gateway guards them. */
   readonly egress: Egress
   readonly call: Caller
@@ -51,6 +54,7 @@ export async function open(): Promise<Opened> {
       keys,
       database,
       directory,
+      by: thisProcess('commandLine'),
       clock: systemClock,
       random: systemRandom,
       egress: config.egress,

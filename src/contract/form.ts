@@ -2,6 +2,7 @@
 // Two steps, because what is lenient depends on the channel, and the channel stands in the form: `readForm` splits, `checkForm` judges.
 
 import { type CardBrands, standardBrands } from './brands.ts'
+import { type CardNumberRules, hasLongRun, maskCardNumbers } from './cardNumbers.ts'
 import { matches } from './formats.ts'
 import { limits } from './limits.ts'
 import { type Group, type Known, lookup } from './parameters/table.ts'
@@ -21,12 +22,14 @@ export type Checked = {
   readonly errors: readonly ParameterError[]
   /** Names of malformed descriptive parameters that a lenient channel did without. */
   readonly dropped: readonly string[]
+  /** Rows of parameters with a card number, or what passes for one, that was masked or kept. */
+  readonly numbered: readonly string[]
   /** Names that no row has. */
   readonly unknown: readonly string[]
 }
 
-/** A judge for one kind of request. */
-export type Check = (form: Form, lenient: boolean) => Checked
+/** A judge for one kind of request. With rules for card numbers they are looked for in every value that was accepted. */
+export type Check = (form: Form, lenient: boolean, cardNumbers?: CardNumberRules) => Checked
 
 export const parametersMax = 2000
 
@@ -67,13 +70,14 @@ export function peek(form: Form, name: string): string | undefined {
 /** Formats, conditions, required and refused parameters, all wrong ones named at once. */
 export function formChecker(kind: RequestKind, brands: CardBrands = standardBrands): Check {
   const find = lookup(kind.groups as readonly Group[])
-  return (form, lenient) => {
+  return (form, lenient, cardNumbers) => {
     const values = new Map<string, string>()
     const known = new Map<string, Known>()
     const errors: ParameterError[] = []
     const dropped: string[] = []
+    const numbered: string[] = []
     const unknown: string[] = []
-    const judge = { values, known, errors, dropped, lenient, broken: form.broken }
+    const judge = { values, known, errors, dropped, numbered, lenient, cardNumbers, brands, broken: form.broken }
     for (const [name, value] of form.pairs) {
       const row = find(name)
       if (row) take(judge, row, value)
@@ -89,7 +93,7 @@ export function formChecker(kind: RequestKind, brands: CardBrands = standardBran
     checkIndexes(judge)
     checkConditions(judge)
     if (errors.length > 0) addRefusable(kind, judge)
-    return { values, known, errors: errors.slice(0, limits.errorsMost), dropped, unknown }
+    return { values, known, errors: errors.slice(0, limits.errorsMost), dropped, numbered, unknown }
   }
 }
 
@@ -112,7 +116,10 @@ type Judge = {
   readonly known: Map<string, Known>
   readonly errors: ParameterError[]
   readonly dropped: string[]
+  readonly numbered: string[]
   readonly lenient: boolean
+  readonly cardNumbers: CardNumberRules | undefined
+  readonly brands: CardBrands
   readonly broken: ReadonlySet<string>
 }
 
@@ -132,10 +139,36 @@ function take(judge: Judge, row: Known, sent: string): void {
     else errors.push(broken ? { name, message: wrong } : parameterError(row, sent, wrong))
     return
   }
+  const kept = withoutCardNumber(judge, row, value)
+  if (!kept) return
+  value = kept.value
   if (parameter.truncate !== undefined && value.length > parameter.truncate)
     value = [...value].slice(0, parameter.truncate).join('')
-  values.set(name, value)
-  known.set(name, row)
+  values.set(kept.row.name, value)
+  known.set(kept.row.name, kept.row)
+}
+
+/** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key. */
+function withoutCardNumber(
+  { cardNumbers, brands, errors, numbered }: Judge,
+  row: Known,
+  value: string,
+): { readonly row: Known; readonly value: string } | undefined {
+  const asSent = { row, value }
+  const { name, path, parameter } = row
+  if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
+  if (!hasLongRun(value) && !hasLongRun(name)) return asSent
+  const masked = { name: maskCardNumbers(name, brands), value: maskCardNumbers(value, brands) }
+  if (masked.name === name && masked.value === value) return asSent
+  const treatment = parameter.cardNumbers === 'byChance' ? cardNumbers.inIdentifiers : cardNumbers.inTexts
+  if (treatment === 'refuse') {
+    errors.push({ name: masked.name, message: 'must not hold a card number' })
+    return undefined
+  }
+  numbered.push(row.row)
+  if (treatment === 'keep') return asSent
+  const maskedPath = parameter.key ? path.with(-1, maskCardNumbers(String(path.at(-1)), brands)) : path
+  return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }
 }
 
 function ruleBroken({ row, parameter }: Known, value: string, lenient: boolean): string | undefined {
@@ -158,7 +191,7 @@ const mended = (row: string, value: string) =>
   row === 'createRegistration' && Object.hasOwn(booleans, value) ? booleans[value]! : value
 
 function parameterError({ name, row, parameter }: Known, value: string, message: string): ParameterError {
-  const safe = !parameter.secret && !row.endsWith('[name]') && !/[0-9](?:[ -]?[0-9]){11}/.test(value) && value.length <= 255
+  const safe = !parameter.secret && !row.endsWith('[name]') && !hasLongRun(value) && value.length <= 255
   return safe ? { name, value, message } : { name, message }
 }
 

@@ -20,6 +20,8 @@ export type Format = {
   readonly lengths?: readonly [min: number, max: number]
   /** The words of a closed list. */
   readonly words?: readonly string[]
+  /** Its digits are a quantity: no card number is looked for in them. */
+  readonly quantity?: true
 }
 
 /** True when the value has the format. */
@@ -74,6 +76,7 @@ export const N = (max: number, min = 1): Format => ({
 
 /** N10.N2: one to ten digits, and either nothing or a dot and exactly two decimals. */
 export const amount: Format = {
+  quantity: true,
   ...build('N10.N2', '^[0-9]{1,10}(\\.[0-9]{2})?$'),
   fits: ['9', '9999999999', '9.99', '9999999999.99'],
   fails: ['99999999990', '1.5', '1.555', '1,00', '-1.00', '.50', '1.', '1e3', ' 1.00', '+1.00'],

@@ -16,7 +16,8 @@ export const limits = {
   releaseHours: 72,
   /** An Idempotency-Key is remembered so long. */
   idempotencyKeyHours: 72,
-  /** Failed attempts to authenticate in a minute: from one address, and with one credential from one address. */
+  /** Failed attempts to authenticate in a minute: from one address, for one user id, and with one credential from one address. */
   failuresPerAddress: 300,
+  failuresPerUser: 60,
   failuresPerCredential: 30,
 } as const

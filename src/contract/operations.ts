@@ -40,8 +40,8 @@ export const authenticated: Readonly<Record<number, Answer>> = {
   403: ['The access token is not valid, or may not act for this entity.', 'Error'],
   429: [
     `Too many failed attempts to authenticate (${limits.failuresPerAddress} a minute from one address, ` +
-      `${limits.failuresPerCredential} with one credential), too many reads of one payment where the channel limits them, too many requests of a token ` +
-      'where the merchant limits them, or too many searches at a time. Retry-After says when to come again.',
+      `${limits.failuresPerUser} for one user id, ${limits.failuresPerCredential} with one credential), too many reads of one payment where the channel ` +
+      'limits them, too many requests of a token where the merchant limits them, or too many searches at a time. Retry-After says when to come again.',
     'Error',
   ],
 }

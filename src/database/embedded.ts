@@ -83,6 +83,7 @@ export async function startEmbedded({ dataDir, say, signal, strict = false, fast
 function serverSettings({ cluster, socketFolder, binaries }: Place, fast: boolean): string[] {
   const settings = [
     'listen_addresses=',
+    'ssl=off', // its OpenSSL gets no more repairs: it must never speak to anybody
     `unix_socket_directories="${socketFolder.replaceAll('"', '""')}"`, // a list, hence the quotes
     'unix_socket_permissions=0700',
     `port=${port}`,

@@ -2,6 +2,8 @@
 // whatever table it waits in.
 
 import { setTimeout as wait } from 'node:timers/promises'
+import { record } from '../audit/chain.ts'
+import type { Actor } from '../audit/entry.ts'
 import { type Connection, inTransaction } from '../database/connect.ts'
 import type { Gateway } from '../gateway.ts'
 import { announceChange } from '../merchants/store.ts'
@@ -47,6 +49,7 @@ export async function advanceClock(
   sources: readonly DueSource[],
   merchantId: string,
   milliseconds: number,
+  by?: Actor,
 ): Promise<number> {
   const move = async (db: Connection, by: number) => {
     await moveClock(db, merchantId, by)
@@ -85,6 +88,10 @@ export async function advanceClock(
   await inTransaction(gateway.database.work, async db => {
     await move(db, left)
     await announceChange(db)
+    if (milliseconds > 0)
+      await record(db, { ...gateway, ...(by && { by }) }, [
+        { action: 'clockMoved', entityId: merchantId, details: { milliseconds } },
+      ])
   })
   await gateway.directory.reload()
   return gateway.directory.businessTime(merchantId)

@@ -30,6 +30,8 @@ export type Answer = {
   /** Texts one after the other are sent as they come, without a length. */
   readonly body: string | AsyncIterable<string>
   readonly headers?: Readonly<Record<string, string>>
+  /** What it says, for the log. */
+  readonly result?: ResultName
 }
 
 /** Can this be an id of ours? */
@@ -70,7 +72,7 @@ export function told(
     parameterErrors,
   )
   const asked = headers ?? headersOf[status]
-  return { ...json(status, record), ...(asked && { headers: asked }) }
+  return { ...json(status, record), result: name, ...(asked && { headers: asked }) }
 }
 
 /** What a status asks of its answer: how to say who is calling (RFC 6750), and when to come again, at the latest. */

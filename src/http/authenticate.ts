@@ -1,14 +1,16 @@
 // Who is calling, and for which channel: 401 for a header that is none, 403 for a wrong token or an entity that is not the token's, then 400.
 
-import { type Form, peek } from '../contract/form.ts'
+import type { Actor } from '../audit/entry.ts'
+import type { Attempt } from '../audit/failures.ts'
+import { type Form, peek, readForm } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import { type Channel, legacyToken, type Merchant, type Token } from '../merchants/directory.ts'
+import { keyedHash } from '../vault/keys.ts'
 import type { Answer, Request } from './answer.ts'
 import { told } from './answer.ts'
-import type { Failures } from './failures.ts'
 
 /** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
 export type Caller = {
@@ -18,9 +20,10 @@ export type Caller = {
   readonly merchantId: string
 }
 
-export type Authenticate = (request: Request, form: Form) => Caller | Answer
+export type Authenticate = (request: Request, form: Form) => Caller | Answer | Promise<Answer>
 
-export function authenticator(gateway: Gateway, failures: Failures): Authenticate {
+export function authenticator(gateway: Gateway): Authenticate {
+  const { directory, failures, clock } = gateway
   return (request, form) => {
     const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
@@ -28,16 +31,21 @@ export function authenticator(gateway: Gateway, failures: Failures): Authenticat
 
     const credentials = credentialsOf(request, form)
     if (!credentials) return refuse(401, 'unauthenticated')
-    if (failures.tooMany(request.address, credentials.name, gateway.clock.real())) return refuse(429, 'tooManyFailures')
-    const failed = (name: ResultName) => {
-      failures.count(request.address, credentials.name, gateway.clock.real())
-      return refuse(403, name)
+    const token = directory.token(credentials.sent)
+    const guess = () => guessOf(gateway, request, credentials)
+    const failed = async (name: ResultName) => {
+      const credential = knownToken(gateway, credentials.sent)
+      // Who asks with a good token for entities of others has guessed no password.
+      const attempt = token
+        ? { address: request.address, credential: token.id }
+        : { ...guess(), ...(credential && { credential }) }
+      return (await failures.count(attempt, clock.real())) ? refuse(429, 'tooManyFailures') : refuse(403, name)
     }
 
-    const token = gateway.directory.token(credentials.sent)
     if (!token || (credentials.legacy && !token.legacy)) return failed('unauthenticated')
+    if (token.legacy && failures.mustWait(token.id, request.address, guess, clock.real())) return refuse(429, 'tooManyFailures')
     if (named === undefined) {
-      const channels = gateway.directory.channelsOf(token)
+      const channels = directory.channelsOf(token)
       if (channels.length !== 1)
         return refuse(400, 'entityMissing', { name: 'entityId', message: 'is required: the token acts for several channels' })
       return callerFor(gateway, token, channels[0]!.id, credentials.legacy) ?? failed('legacyCredentialsOff')
@@ -46,8 +54,8 @@ export function authenticator(gateway: Gateway, failures: Failures): Authenticat
     const other = peek(form, 'authentication.entityId')
     if (other !== undefined && other !== named)
       return refuse(400, 'invalidParameter', { name: 'authentication.entityId', message: 'differs from entityId' })
-    const entity = gateway.directory.entity(named)
-    if (!entity || !gateway.directory.mayActFor(token, named)) return failed('entityNotTheTokens')
+    const entity = directory.entity(named)
+    if (!entity || !directory.mayActFor(token, named)) return failed('entityNotTheTokens')
     if (
       entity.kind === 'psp' ||
       entity.kind === 'division' ||
@@ -62,7 +70,10 @@ export function authenticator(gateway: Gateway, failures: Failures): Authenticat
   }
 }
 
-export const isCaller = (found: Caller | Answer): found is Caller => 'token' in found
+export const isCaller = (found: Caller | Answer | Promise<Answer>): found is Caller => 'token' in found
+
+/** As the audit names a caller. */
+export const actorOf = ({ address }: Request, { token }: Caller): Actor => ({ kind: 'token', id: token.id, address })
 
 /** The channel of a request: the one named, or the first that the merchant's rules choose by brand and currency. */
 export function channelOf(
@@ -88,17 +99,44 @@ function callerFor(gateway: Gateway, token: Token, entityId: string, legacy: boo
   return { token, entityId, entity, merchantId: entity.merchantId }
 }
 
-type Credentials = { readonly sent: string; readonly name: string; readonly legacy: boolean }
+type Credentials = { readonly sent: string; readonly userId?: string; readonly legacy: boolean }
 
-/** The bearer token, or the user id and password of old clients when there is no header. */
+/** The bearer token, or the user id and password of old clients when there is no header: in the body of a POST, in the query of a GET. */
 function credentialsOf({ headers }: Request, form: Form): Credentials | undefined {
   const header = headers.authorization
   if (header !== undefined) {
     const sent = /^Bearer +([A-Za-z0-9._~+/=|-]+) *$/i.exec(header)?.[1]
-    return sent === undefined ? undefined : { sent, name: sent, legacy: false }
+    return sent === undefined ? undefined : { sent, legacy: false }
   }
   const userId = peek(form, 'authentication.userId')
   const password = peek(form, 'authentication.password')
   if (userId === undefined || password === undefined) return undefined
-  return { sent: legacyToken(userId, password), name: userId, legacy: true }
+  return { sent: legacyToken(userId, password), userId, legacy: true }
 }
+
+/** A guess as it is counted: neither the credential nor the user id stands in it. A bearer token may be made of the two as well. */
+function guessOf({ keys }: Gateway, { address }: Request, { sent, userId }: Credentials): Attempt {
+  const start = (purpose: string, text: string) => keyedHash(keys, purpose, text).toString('hex').slice(0, 16)
+  const [before, password] = Buffer.from(sent, 'base64').toString().split('|')
+  const name = userId ?? (password === undefined ? undefined : before)
+  const user = name === undefined ? undefined : start('user id', name)
+  return { address, user, credential: user ?? start('token', sent) }
+}
+
+const turnedAway: ReadonlySet<number> = new Set([401, 403, 429])
+
+/** A line for whoever watches over the house: who was turned away, from where, and with which token where it is one of ours, or was. */
+export function noteRefusal(gateway: Gateway, request: Request, { status, result }: Answer): void {
+  if (!turnedAway.has(status)) return
+  const form = request.method === 'POST' ? readForm(request.body, request.charset) : readForm(request.query)
+  const credentials = credentialsOf(request, form === 'tooManyParameters' ? emptyForm : form)
+  const tokenId = credentials && knownToken(gateway, credentials.sent)
+  const { number: ndc, address } = request
+  gateway.log.warn({ ndc, status, address, ...(result && { result }), ...(tokenId && { tokenId }) }, 'a caller was turned away')
+}
+
+const emptyForm: Form = { pairs: [], broken: new Set() }
+
+/** The id of a token of ours, also of one that was revoked. */
+const knownToken = ({ directory }: Gateway, sent: string): string | undefined =>
+  directory.token(sent)?.id ?? directory.revokedToken(sent)

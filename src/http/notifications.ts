@@ -5,6 +5,7 @@
 // The answer has the secret, because a listener decrypts with it, and the notifications as they would be sent to a webhook.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Recorder } from '../audit/chain.ts'
 import { peek, readForm } from '../contract/form.ts'
 import { readCursor } from '../events/deliveries/cursor.ts'
 import type { PendingPayload } from '../events/deliveries/deliver.ts'
@@ -13,15 +14,14 @@ import { createEndpoint, type Endpoint, secretsOf } from '../events/endpoints/en
 import { findEndpointByName } from '../events/endpoints/store.ts'
 import type { Gateway } from '../gateway.ts'
 import { told } from './answer.ts'
-import { authenticator, isCaller } from './authenticate.ts'
-import { countFailures } from './failures.ts'
+import { actorOf, authenticator, isCaller } from './authenticate.ts'
 import type { RequestFunction } from './v1.ts'
 
 const atOnce = 100
 const waitMost = 5
 
 export function readNotifications(gateway: Gateway, pendingPayload: PendingPayload): RequestFunction {
-  const authenticate = authenticator(gateway, countFailures())
+  const authenticate = authenticator(gateway)
   return async request => {
     const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
@@ -38,7 +38,7 @@ export function readNotifications(gateway: Gateway, pendingPayload: PendingPaylo
     const wait = peek(form, 'wait') ?? '0'
     if (!/^[0-5]$/.test(wait)) return wrong('wait', `must be 0 to ${waitMost} seconds`)
     const channelId = entity.kind === 'channel' ? entity.id : null
-    const endpoint = await cursorCalled(gateway, merchantId, channelId, name)
+    const endpoint = await cursorCalled({ ...gateway, by: actorOf(request, caller) }, merchantId, channelId, name)
     if (!endpoint) return wrong('name', 'is the name of an endpoint that is called, not read, or of another channel')
     const until = gateway.clock.real() + Number(wait) * 1000
     await fanOut(gateway, true) // what was answered before this reading can be read
@@ -65,7 +65,7 @@ export function readNotifications(gateway: Gateway, pendingPayload: PendingPaylo
 }
 
 async function cursorCalled(
-  gateway: Gateway,
+  gateway: Gateway & Recorder,
   merchantId: string,
   channelId: string | null,
   name: string,

@@ -79,6 +79,15 @@ export function router(gateway: Gateway, table: readonly Route[], simulators?: R
   }
 }
 
+/** The route that a path belongs to, as logs name it: the path itself is made by its caller. */
+export function routeNames(table: readonly Route[]): (path: string) => string {
+  const names = new Set(table.map(([, path]) => path))
+  return path => {
+    const withId = `${path.slice(0, path.lastIndexOf('/'))}/{id}`
+    return [path, withId].find(name => names.has(name)) ?? (path.startsWith('/simulators/') ? '/simulators' : 'elsewhere')
+  }
+}
+
 /** What a browser asks before a script of another site may send something: no credentials travel. */
 const preflight = (allow: string): Answer => ({
   status: 200,

@@ -5,8 +5,7 @@ import { peek, readForm } from '../contract/form.ts'
 import { advanceClock, type DueSource } from '../due/advance.ts'
 import type { Gateway } from '../gateway.ts'
 import { told } from './answer.ts'
-import { authenticator, isCaller } from './authenticate.ts'
-import { countFailures } from './failures.ts'
+import { actorOf, authenticator, isCaller } from './authenticate.ts'
 import type { RequestFunction } from './v1.ts'
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -21,7 +20,7 @@ export function duration(text: string | undefined): number | undefined {
 }
 
 export function sandboxClock(gateway: Gateway, sources: readonly DueSource[]): RequestFunction {
-  const authenticate = authenticator(gateway, countFailures())
+  const authenticate = authenticator(gateway)
   return async request => {
     const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
@@ -36,7 +35,7 @@ export function sandboxClock(gateway: Gateway, sources: readonly DueSource[]): R
         ],
       })
     }
-    const now = await advanceClock(gateway, sources, caller.merchantId, milliseconds)
+    const now = await advanceClock(gateway, sources, caller.merchantId, milliseconds, actorOf(request, caller))
     return told(gateway, request, 200, 'requestSucceeded', {
       entityId: caller.entityId,
       more: { merchantId: caller.merchantId, now: wireTime(now) },

@@ -19,7 +19,7 @@ const listMost = 500
 
 export function searches(
   gateway: Gateway,
-  admit: (request: Request) => AdmittedRead | Answer,
+  admit: (request: Request) => AdmittedRead | Answer | Promise<Answer>,
 ): Pick<V1, 'queryList' | 'v3One' | 'v3List'> {
   const find = makeSearches(gateway)
 

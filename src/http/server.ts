@@ -3,7 +3,6 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
-import { isIPv6 } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { randomHex } from '../clock.ts'
 import type { Charset } from '../contract/form.ts'
@@ -11,7 +10,9 @@ import type { ResultName } from '../contract/results/results.ts'
 import { isUnavailable } from '../database/errors.ts'
 import type { Gateway } from '../gateway.ts'
 import { spokenTls } from '../tls.ts'
+import { addressOf, isListed } from './address.ts'
 import { type Answer, type Request, told } from './answer.ts'
+import { noteRefusal } from './authenticate.ts'
 import { maxima, type Patience, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal } from './host.ts'
 import type { Router } from './routes.ts'
@@ -26,6 +27,8 @@ export type ServerOptions = {
   readonly patience?: Patience
   /** Live mode behind a proxy: a request must have come to the proxy over TLS. */
   readonly requireForwardedTls: boolean
+  /** As logs name the route of a path. */
+  readonly routeName: (path: string) => string
   /** Names why no request is taken at the moment, if so. */
   refusal(): ResultName | undefined
 }
@@ -78,11 +81,12 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
         .catch(error => send(outgoing, failed(request, error)))
         .then(made => {
           gateway.count.request(made.status)
+          noteRefusal(gateway, request, made)
           gateway.log.debug(
             {
               ndc: number,
               method: request.method,
-              route: routeText(request.path),
+              route: options.routeName(request.path),
               status: made.status,
               milliseconds: Math.round(performance.now() - started),
             },
@@ -119,7 +123,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       {
         ndc: request.number,
         method: request.method,
-        route: routeText(request.path),
+        route: options.routeName(request.path),
         why: code === undefined ? message : `${code} ${message}`,
       },
       'a request failed',
@@ -162,24 +166,17 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
       headers: incoming.headers as Request['headers'],
       body,
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
-      address: addressOf(incoming),
+      address: addressOf(
+        incoming.socket.remoteAddress ?? '',
+        incoming.headers['x-forwarded-for'] as string,
+        options.trustedProxies,
+      ),
       number,
     }
   }
 
   const isTrusted = ({ remoteAddress }: Socket): boolean =>
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
-
-  /** The nearest address that is not a trusted proxy. */
-  function addressOf(incoming: IncomingMessage): string {
-    const remote = incoming.socket.remoteAddress ?? ''
-    if (!isTrusted(incoming.socket)) return remote
-    const forwarded = String(incoming.headers['x-forwarded-for'] ?? '')
-      .split(',')
-      .map(part => part.trim())
-      .filter(part => part !== '')
-    return forwarded.reverse().find(address => !isListed(options.trustedProxies, address)) ?? remote
-  }
 
   const server = options.tls
     ? https.createServer({ ...httpOptions, ...options.tls, ...spokenTls, handshakeTimeout: 10_000 }, listener)
@@ -258,9 +255,6 @@ function readBody(incoming: IncomingMessage, done: (body: string | undefined) =>
   incoming.on('error', () => {}) // a caller that went away
 }
 
-/** As logs show it: what stands behind /r/ lets its holder go on with a payment. */
-const routeText = (path: string): string => (path.startsWith('/r/') ? path.replace(/[^/]+$/, '…') : path.slice(0, 40))
-
 /** Other servers send notices as their protocols want. */
 const speaksFreely = (path: string): boolean => path.startsWith('/r/notice/') || path.startsWith('/simulators/')
 
@@ -281,9 +275,4 @@ const charsets: Readonly<Record<string, Charset>> = {
 function charsetOf(type = ''): Charset | undefined {
   const named = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1]?.toLowerCase()
   return named === undefined ? 'utf-8' : Object.hasOwn(charsets, named) ? charsets[named] : undefined
-}
-
-function isListed(list: BlockList, address: string): boolean {
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address
-  return list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
 }

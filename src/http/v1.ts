@@ -8,6 +8,7 @@ import { catalogue } from '../contract/results/catalogue.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { cardNumberRules } from '../merchants/settings.ts'
 import { chooseAuthentication } from '../payments/authenticate.ts'
 import { followUp } from '../payments/backoffice.ts'
 import type { Said } from '../payments/carryOut.ts'
@@ -17,7 +18,6 @@ import { type PaymentRequest, pay } from '../payments/pay.ts'
 import { currentRecord, readPayment } from '../payments/status.ts'
 import { type Answer, isId, json, ndcOf, type Request, saidAnswer, told } from './answer.ts'
 import { authenticator, type Caller, channelOf, isCaller } from './authenticate.ts'
-import { countFailures } from './failures.ts'
 import { withinRate } from './rates.ts'
 import { limitReads } from './reads.ts'
 import { searches } from './searches.ts'
@@ -43,7 +43,7 @@ export type V1 = Readonly<
 export type AdmittedRead = { readonly caller: Caller; readonly values: ReadonlyMap<string, string> }
 
 export function v1(gateway: Gateway): V1 {
-  const authenticate = withinRate(gateway, authenticator(gateway, countFailures()))
+  const authenticate = withinRate(gateway, authenticator(gateway))
   const reads = limitReads()
   const check = {
     payment: checker(requests.payment),
@@ -58,8 +58,8 @@ export function v1(gateway: Gateway): V1 {
     const check = formChecker(kind, gateway.cardBrands)
     if (!gateway.sandbox) return check
     const nearest = namesNear(kind)
-    return (form, lenient) => {
-      const checked = check(form, lenient)
+    return (...given) => {
+      const checked = check(...given)
       const names = nearest(checked.unknown)
       if (names.length > 0) gateway.log.warn({ names }, 'unknown parameters were ignored')
       return checked
@@ -67,7 +67,7 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the body of a POST and finds the caller. */
-  function identify(request: Request): { form: Form; caller: Caller } | Answer {
+  function identify(request: Request): { form: Form; caller: Caller } | Answer | Promise<Answer> {
     const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)
@@ -95,10 +95,12 @@ export function v1(gateway: Gateway): V1 {
       return wrong(request, form, caller, 'entityTooBroad', [
         { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
       ])
-    const checked = judge(form, channel.settings.lenient)
+    const checked = judge(form, channel.settings.lenient, cardNumberRules(channel.settings))
     if (checked.errors.length > 0) return wrong(request, form, caller, 'invalidParameter', checked.errors)
     if (checked.dropped.length > 0)
       gateway.log.info({ entityId: channel.id, names: checked.dropped }, 'malformed descriptive parameters were dropped')
+    if (checked.numbered.length > 0)
+      gateway.log.warn({ entityId: channel.id, names: checked.numbered }, 'card numbers, or what passes for them, stood in texts')
     const key = request.headers['idempotency-key']
     if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
       return wrong(request, form, caller, 'invalidParameter', [
@@ -111,7 +113,8 @@ export function v1(gateway: Gateway): V1 {
       values,
       known,
       ndc: ndcOf(request, caller.entityId),
-      ...(key !== undefined && { key: requestKey(gateway, request.path, key, form) }),
+      tokenId: caller.token.id,
+      ...(key !== undefined && { key: requestKey(gateway, channel, request.path, key, form) }),
     }
   }
 
@@ -153,7 +156,7 @@ export function v1(gateway: Gateway): V1 {
   }
 
   /** Reads the query of a GET and finds the caller. */
-  function admitRead(request: Request, judge: Check): AdmittedRead | Answer {
+  function admitRead(request: Request, judge: Check): AdmittedRead | Answer | Promise<Answer> {
     const form = readForm(request.query)
     if (form === 'tooManyParameters') return told(gateway, request, 400, form)
     const caller = authenticate(request, form)

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
 import { OperatorError } from '../errors.ts'
 import { read as readBy } from '../schema.ts'
-import { type Keys, keyedHash } from '../vault/keys.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
 import {
   type ChannelSettings,
   channelSettings,
@@ -14,7 +14,7 @@ import {
   merchantSettings,
   withInherited,
 } from './settings.ts'
-import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens } from './store.ts'
+import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens, rehashToken } from './store.ts'
 
 export type Channel = {
   readonly kind: 'channel'
@@ -40,6 +40,7 @@ type Contents = {
   /** Each entity's parents, nearest first. */
   readonly parents: ReadonlyMap<string, readonly string[]>
   readonly tokens: ReadonlyMap<string, Token>
+  readonly revoked: ReadonlyMap<string, string>
   /** Valid tokens that were sent since this was read, by a plain hash. A keyed one for each request costs five times as much. */
   readonly seen: Map<string, Token>
   readonly offsets: ReadonlyMap<string, number>
@@ -49,6 +50,8 @@ export type Directory = {
   entity(id: string): Entity | undefined
   /** Finds a valid token by what the caller sent. */
   token(sent: string): Token | undefined
+  /** The id of a token that was valid once, for whoever reads the traces. */
+  revokedToken(sent: string): string | undefined
   mayActFor(token: Token, entityId: string): boolean
   channels(): readonly Channel[]
   /** The channels that a token reaches. */
@@ -83,14 +86,27 @@ export async function openDirectory(
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
   const channels = () => [...contents.entities.values()].filter(entity => entity.kind === 'channel')
+  // What is found under an older key is found under the newest from then on, so that the older one can retire.
+  const find = (sent: string): Token | undefined => {
+    const [hash, ...older] = keyedHashes(keys, 'token', sent)
+    const known = contents.tokens.get(hash.toString('hex'))
+    if (known) return known
+    const token = older.map(one => contents.tokens.get(one.toString('hex'))).find(found => found !== undefined)
+    if (token) rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
+    return token
+  }
   return {
     entity: id => contents.entities.get(id),
     token(sent) {
       const plain = hash('sha256', sent)
-      const token = contents.seen.get(plain) ?? contents.tokens.get(keyedHash(keys, 'token', sent).toString('hex'))
+      const token = contents.seen.get(plain) ?? find(sent)
       if (token) contents.seen.set(plain, token)
       return token
     },
+    revokedToken: sent =>
+      tokenHashes(keys, sent)
+        .map(one => contents.revoked.get(one))
+        .find(found => found !== undefined),
     mayActFor,
     channels,
     channelsOf: token => channels().filter(({ id }) => mayActFor(token, id)),
@@ -107,12 +123,15 @@ export async function openDirectory(
   }
 }
 
+const tokenHashes = (keys: Keys, sent: string): string[] => keyedHashes(keys, 'token', sent).map(one => one.toString('hex'))
+
 /** An entity whose settings cannot be, its own or those it inherits, is left out and told of: whoever calls for it is refused, all others go on. */
 async function read(database: Database, onError: (error: Error) => void): Promise<Contents> {
   const rows = await readEntities(database.work)
   const byId = new Map(rows.map(row => [row.id, row]))
   const parents = new Map(rows.map(row => [row.id, parentsOf(row, byId)]))
-  const tokens = (await readTokens(database.work)).filter(token => token.revokedAt === null)
+  const all = await readTokens(database.work)
+  const tokens = all.filter(token => token.revokedAt === null)
   const entities = new Map<string, Entity>()
   for (const row of rows) {
     const above = parents.get(row.id)!.map(id => byId.get(id)!)
@@ -128,6 +147,7 @@ async function read(database: Database, onError: (error: Error) => void): Promis
     parents,
     seen: new Map(),
     tokens: new Map(tokens.map(({ hash, id, entities, legacy }) => [hash.toString('hex'), { id, entities, legacy }])),
+    revoked: new Map(all.filter(token => token.revokedAt !== null).map(({ hash, id }) => [hash.toString('hex'), id])),
     offsets: new Map(rows.filter(row => row.kind === 'merchant').map(row => [row.id, row.clockOffset])),
   }
 }

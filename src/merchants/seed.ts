@@ -1,7 +1,10 @@
 // The seed file: merchants, channels, tokens and settings with given ids, so that an integration has known credentials.
 // Upsert by id: it never deletes, and never revives a revoked token. docs/operating.md describes the format.
 
+import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
+import { record } from '../audit/chain.ts'
+import type { Actor, Entry } from '../audit/entry.ts'
 import { type Clock, type Random, timeOrderedId } from '../clock.ts'
 import { inTransaction } from '../database/connect.ts'
 import type { InstallationMode } from '../database/installation.ts'
@@ -20,10 +23,19 @@ import {
   where,
   written,
 } from '../schema.ts'
-import { type Keys, keyedHash } from '../vault/keys.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
-import { announceChange, type EntityRow, readEntities, readTokens, saveEntity, saveToken } from './store.ts'
+import {
+  announceChange,
+  type EntityRow,
+  readEntities,
+  readTokens,
+  rehashToken,
+  saveEntity,
+  saveToken,
+  type TokenRow,
+} from './store.ts'
 import { bitsOfChance } from './strength.ts'
 
 /** A token that nobody limits in guessing; a password, of which a few guesses a minute are taken (docs/operating.md). */
@@ -86,19 +98,32 @@ export const appliedText = ({ entities, tokens, revoked }: Applied): string =>
     ...revoked.map(label => `The token ${label} is revoked and stays so.`),
   ].join('\n')
 
-/** Applies a seed in one transaction. What cannot be is named, all of it, and nothing is changed then. */
-export async function applySeed(pool: pg.Pool, keys: Keys, clock: Clock, random: Random, seed: Seed): Promise<Applied> {
+/**
+ * Applies a seed in one transaction. What cannot be is named, all of it, and nothing is changed then. What it made or changed is told of in the
+ * audit; a seed that changes nothing leaves no trace.
+ */
+export async function applySeed(
+  pool: pg.Pool,
+  keys: Keys,
+  clock: Clock,
+  random: Random,
+  seed: Seed,
+  by?: Actor,
+): Promise<Applied> {
   const entities = entitiesOf(seed)
-  const tokens = (seed.tokens ?? []).map((token, at) => ({
-    label: token.label ?? `token ${at + 1}`,
-    hash: keyedHash(keys, 'token', sentFor(token)),
-    legacy: token.token === undefined,
-    entities: token.entities,
-  }))
+  const lookupKey = keys.lookup[0]!.id
+  const tokens = (seed.tokens ?? []).map((token, at) => {
+    const [hash, ...older] = keyedHashes(keys, 'token', sentFor(token))
+    const label = token.label ?? `token ${at + 1}`
+    return { label, hash, older, lookupKey, legacy: token.token === undefined, entities: token.entities }
+  })
   return inTransaction(pool, async db => {
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
     const known = new Map([...there, ...entities.map(entity => [entity.id, entity] as const)])
     const tokensThere = new Map((await readTokens(db)).map(token => [token.hash.toString('hex'), token]))
+    // A token under an older hash is the same token, and stays revoked if it was.
+    const standing = ({ hash, older }: (typeof tokens)[number]): TokenRow | undefined =>
+      [hash, ...older].map(one => tokensThere.get(one.toString('hex'))).find(found => found !== undefined)
     const wrong = [
       ...twice(entities.map(({ id }) => id)).map(id => `${known.get(id)!.kind} ${id}: the id stands twice in the file.`),
       ...twice(tokens.map(({ hash }) => hash.toString('hex'))).map(
@@ -109,24 +134,61 @@ export async function applySeed(pool: pg.Pool, keys: Keys, clock: Clock, random:
         if (!before || (before.kind === kind && before.parentId === parentId)) return []
         return [`${kind} ${id}: the id is taken by another ${before.kind}; an entity does not move.`]
       }),
-      ...tokens.flatMap(({ label, hash, entities }) => {
+      ...tokens.flatMap(token => {
+        const { label, entities } = token
         const strangers = entities.filter(id => !known.has(id)).map(id => `token ${label}: there is no entity ${id}.`)
-        const before = tokensThere.get(hash.toString('hex'))?.entities ?? entities
+        const before = standing(token)?.entities ?? entities
         if (strangers.length > 0 || entities.some(id => before.some(other => isRelated(id, other, known)))) return strangers
         return [`token ${label}: it acts for ${before.join(', ')}; a token does not move to another merchant.`]
       }),
     ]
     if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
-    for (const entity of entities) await saveEntity(db, entity, clock.real())
+    const told: Entry[] = []
+    for (const entity of entities) {
+      await saveEntity(db, entity, clock.real())
+      told.push(...toldOfEntity(there.get(entity.id), entity))
+    }
     for (const token of tokens) {
       const merchants = new Set(token.entities.map(id => known.get(id)!.merchantId))
       const merchantId = merchants.size === 1 ? [...merchants][0]! : null
-      await saveToken(db, { ...token, id: timeOrderedId(clock.real(), random), merchantId }, clock.real())
+      const before = standing(token)
+      if (token.older.length > 0) await rehashToken(db, token.older, token.hash, lookupKey)
+      const row = { ...token, id: before?.id ?? timeOrderedId(clock.real(), random), merchantId }
+      await saveToken(db, row, clock.real())
+      told.push(...toldOfToken(before, row))
     }
+    await record(db, { keys, clock, ...(by && { by }) }, told)
     await announceChange(db)
-    const revoked = tokens.filter(({ hash }) => (tokensThere.get(hash.toString('hex'))?.revokedAt ?? null) !== null)
+    const revoked = tokens.filter(token => (standing(token)?.revokedAt ?? null) !== null)
     return { entities: entities.length, tokens: tokens.length - revoked.length, revoked: revoked.map(({ label }) => label) }
   })
+}
+
+/** Names of what differs, with the values before and after. */
+function differences(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>) {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return Object.fromEntries(
+    names
+      .filter(name => !isDeepStrictEqual(before[name], after[name]))
+      .map(name => [name, [before[name] ?? null, after[name] ?? null]]),
+  )
+}
+
+function toldOfEntity(before: EntityRow | undefined, { id, kind, name, settings }: Omit<EntityRow, 'clockOffset'>): Entry[] {
+  if (!before) return [{ action: 'entityMade', entityId: id, subject: id, details: { kind, name, settings } }]
+  const details = differences({ name: before.name, ...before.settings }, { name, ...settings })
+  return Object.keys(details).length === 0 ? [] : [{ action: 'entityChanged', entityId: id, subject: id, details }]
+}
+
+function toldOfToken(
+  before: TokenRow | undefined,
+  { id, label, entities, legacy }: Omit<TokenRow, 'createdAt' | 'revokedAt'>,
+): Entry[] {
+  const entityId = entities[0]
+  if (!before) return [{ action: 'tokenMade', entityId, subject: id, details: { label, entities, legacy } }]
+  const details =
+    before.revokedAt === null ? differences({ label: before.label, entities: before.entities }, { label, entities }) : {}
+  return Object.keys(details).length === 0 ? [] : [{ action: 'tokenChanged', entityId, subject: id, details }]
 }
 
 type SeedEntity = Omit<EntityRow, 'clockOffset'>

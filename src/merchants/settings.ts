@@ -2,6 +2,7 @@
 // docs/operating.md describes every one.
 
 import { otherBrands, standardRows } from '../contract/brands.ts'
+import { type CardNumberRules, treatments } from '../contract/cardNumbers.ts'
 import { currencies } from '../contract/currencies.ts'
 import { isAppScheme } from '../contract/formats.ts'
 import { nearest } from '../contract/nearest.ts'
@@ -100,6 +101,10 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     /** Absent = on for strict channels, off for lenient ones. */
     refuseExpiredCards: optional(flag),
     requireCvv: optional(flag, true),
+    /** What becomes of card numbers in texts; absent = refused on strict channels, masked on lenient ones. */
+    cardNumbersInTexts: optional(oneOf(treatments)),
+    /** The same for identifiers, which pass for card numbers by chance. */
+    cardNumbersInIdentifiers: optional(oneOf(treatments), 'keep'),
     /** Status reads of one payment in a minute; 0 = no limit. */
     statusReadsPerMinute: optional(perMinute, 0),
     simulatorRules: optional(listOf(outcomeRule), []),
@@ -174,3 +179,9 @@ export function withInherited(
 }
 
 type DeepReadonly<Value> = Value extends object ? { readonly [Name in keyof Value]: DeepReadonly<Value[Name]> } : Value
+
+/** How a channel has card numbers treated that stand where none belongs. */
+export const cardNumberRules = ({ lenient, cardNumbersInTexts, cardNumbersInIdentifiers }: ChannelSettings): CardNumberRules => ({
+  inTexts: cardNumbersInTexts ?? (lenient ? 'mask' : 'refuse'),
+  inIdentifiers: cardNumbersInIdentifiers,
+})

@@ -16,6 +16,8 @@ export type EntityRow = {
 
 export type TokenRow = {
   readonly hash: Buffer
+  /** The id of the lookup key that made the hash. */
+  readonly lookupKey: string | null
   readonly id: string
   readonly merchantId: string | null
   readonly label: string
@@ -37,7 +39,7 @@ export async function readEntities(db: Connection): Promise<EntityRow[]> {
 
 export async function readTokens(db: Connection): Promise<TokenRow[]> {
   const { rows } = await db.query<TokenRow & { entities: string[] }>(
-    `select token_hash as hash, id, merchant_id as "merchantId", label, array_to_json(entities) as entities, legacy,
+    `select token_hash as hash, lookup_key as "lookupKey", id, merchant_id as "merchantId", label, array_to_json(entities) as entities, legacy,
             created_at as "createdAt", revoked_at as "revokedAt"
        from access_tokens order by created_at, id`,
   )
@@ -64,10 +66,19 @@ export async function saveEntity(db: Connection, entity: Omit<EntityRow, 'clockO
 /** A token that is there already keeps its id; a revoked one stays revoked. */
 export async function saveToken(db: Connection, token: Omit<TokenRow, 'createdAt' | 'revokedAt'>, now: number): Promise<void> {
   await db.query(
-    `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at) values ($1, $2, $3, $4, $5, $6, $7)
+    `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at, lookup_key) values ($1, $2, $3, $4, $5, $6, $7, $8)
      on conflict (token_hash) do update set label = excluded.label, entities = excluded.entities, merchant_id = excluded.merchant_id
       where access_tokens.revoked_at is null`,
-    [token.hash, token.id, token.merchantId, token.label, token.entities, token.legacy, timeParameter(now)],
+    [token.hash, token.id, token.merchantId, token.label, token.entities, token.legacy, timeParameter(now), token.lookupKey],
+  )
+}
+
+/** Finds a token under its new hash from now on: it was used, so that the older lookup key is not needed for it any more. */
+export async function rehashToken(db: Connection, older: readonly Buffer[], hash: Buffer, lookupKey: string): Promise<void> {
+  await db.query(
+    `update access_tokens set token_hash = $2, lookup_key = $3
+      where token_hash = any ($1) and not exists (select from access_tokens where token_hash = $2)`,
+    [older, hash, lookupKey],
   )
 }
 

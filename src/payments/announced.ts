@@ -13,7 +13,7 @@ type Named = Pick<Payment, 'merchantId' | 'id'>
 
 /** redirect.url in it lets its holder go on with the payment, so that no table shows it. */
 export const sealPending = ({ keys, random }: Pick<Gateway, 'keys' | 'random'>, payment: Named, body: string): Buffer =>
-  seal(keys, random, place(payment), body)
+  seal(keys, random, pendingPlace(payment.merchantId, payment.id), body)
 
 /** The pending answers of some payments of one merchant by id, JSON text. */
 export async function pendingAnswers(
@@ -25,7 +25,7 @@ export async function pendingAnswers(
   const { merchantId } = payments[0]!
   const ids = payments.map(({ id }) => id)
   const found = await findPendingAnswers(db, merchantId, ids)
-  return new Map([...found].map(([id, sealed]) => [id, unseal(gateway.keys, place({ merchantId, id }), sealed)]))
+  return new Map([...found].map(([id, sealed]) => [id, unseal(gateway.keys, pendingPlace(merchantId, id), sealed)]))
 }
 
 /** What is told of a payment that was announced as pending. Where its answer was not kept it is rendered from the payment. */
@@ -42,4 +42,5 @@ export async function announcedPending(
   return JSON.stringify(paymentRecord(payment, { result: results.pending }, gateway.build, occurredAt))
 }
 
-const place = ({ merchantId, id }: Named) => `pending answer ${merchantId} ${id}`
+/** What binds a pending answer to its payment. */
+export const pendingPlace = (merchantId: string, id: string): string => `pending answer ${merchantId} ${id}`

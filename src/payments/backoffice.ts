@@ -87,8 +87,20 @@ export async function completeCapture(
   else await captureAtOnce(gateway, channel, authorized, { outcome: 'success', body: authorized.answer.body })
 }
 
-async function refer(gateway: Gateway, channel: Channel, { id, record }: Payment, values: Record<string, string>): Promise<Said> {
-  const ours = { channel, referenceId: id, known: new Map(), ndc: record.ndc, values: new Map(Object.entries(values)) }
+async function refer(
+  gateway: Gateway,
+  channel: Channel,
+  { id, record, tokenId }: Payment,
+  values: Record<string, string>,
+): Promise<Said> {
+  const ours = {
+    channel,
+    referenceId: id,
+    known: new Map(),
+    ndc: record.ndc,
+    values: new Map(Object.entries(values)),
+    ...(tokenId !== undefined && { tokenId }), // whose PA.CP it is, whoever carries it on
+  }
   return (await followUp(gateway, { ...ours, completes: true })) as Said
 }
 
@@ -162,6 +174,7 @@ function decide(
     // Refused: should the process die before the refusal is stored, recovery must not carry it out.
     connector: refused ? '' : root.connector,
     ...inheritedTransactionId(values, reference),
+    ...(request.tokenId !== undefined && { tokenId: request.tokenId }),
     receivedAt: now,
     recordedAt: gateway.clock.real(),
     record: {

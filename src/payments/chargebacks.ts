@@ -1,6 +1,7 @@
 // Chargebacks (CB) and their reversals (CR): money that an issuer takes back, and gives again. Nobody is asked: an acquirer's report says
 // what has happened, and what fits a payment is recorded with its answer, journal and event in one transaction. Nothing is guessed.
 
+import { type Recorder, record } from '../audit/chain.ts'
 import { timeOrderedId } from '../clock.ts'
 import { successOf } from '../connectors/index.ts'
 import type { Gateway } from '../gateway.ts'
@@ -12,7 +13,7 @@ import { findByRetrievalReference, findChargebackLine, findOwners, type Place } 
 import { findChain, findRoot, lockRoot } from './store/read.ts'
 import { insertChargeback } from './store/write.ts'
 
-export type Bookkeeping = Pick<Gateway, 'database' | 'directory' | 'clock' | 'random' | 'build'>
+export type Bookkeeping = Pick<Gateway, 'database' | 'directory' | 'clock' | 'random' | 'build'> & Recorder
 
 export type Recorded =
   | { readonly kind: 'recorded'; readonly payment: Payment }
@@ -67,6 +68,9 @@ export async function recordChargeback(gateway: Bookkeeping, line: ReportLine): 
       },
     })
     await insertChargeback(db, answer, line)
+    const { channelId: entityId, id: subject, type } = payment
+    const details = { type, referenceId: reference.id, report: line.report, line: line.line }
+    await record(db, gateway, [{ action: 'chargebackRecorded', entityId, subject, details }])
     return { kind: 'recorded', payment }
   })
 }

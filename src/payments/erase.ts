@@ -1,11 +1,12 @@
 // Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Soon after a start and once an hour, in small steps.
+// What is left in the file of the secrets of challenges: every minute.
 
 import type { Gateway } from '../gateway.ts'
 import { attemptDays, eraseAttempts } from '../risk/store.ts'
 import { keyHours } from './idempotency.ts'
+import { eraseSecrets } from './redirects/store.ts'
 import { eraseCards, eraseKeys, eraseRedirects } from './store/sweep.ts'
 
-const everyMilliseconds = 3_600_000
 /** After a start: what fell due while nothing ran. */
 const soonMilliseconds = 5000
 /** So long an address that was handed to a shopper still leads to the shop. */
@@ -22,16 +23,26 @@ export async function eraseOld(gateway: Gateway): Promise<number> {
   )
 }
 
+const rhythms: readonly (readonly [everyMilliseconds: number, erase: (gateway: Gateway) => Promise<unknown>])[] = [
+  [3_600_000, eraseOld],
+  [60_000, ({ database, clock }) => eraseSecrets(database.work, clock.real())],
+]
+
 export function startErasing(gateway: Gateway): { stop(): Promise<void> } {
+  const started = rhythms.map(([every, erase]) => repeated(gateway, every, erase))
+  return { stop: async () => void (await Promise.all(started.map(one => one.stop()))) }
+}
+
+function repeated(gateway: Gateway, every: number, erase: (gateway: Gateway) => Promise<unknown>): { stop(): Promise<void> } {
   let running: Promise<unknown> = Promise.resolve()
   let timer: NodeJS.Timeout
-  const erase = () => {
-    running = eraseOld(gateway)
+  const once = () => {
+    running = erase(gateway)
       .catch((error: Error) => gateway.log.warn({ why: error.message }, 'old card data could not be erased'))
-      .then(() => plan(everyMilliseconds))
+      .then(() => plan(every))
   }
   const plan = (milliseconds: number) => {
-    timer = setTimeout(erase, milliseconds).unref()
+    timer = setTimeout(once, milliseconds).unref()
   }
   plan(soonMilliseconds)
   return {

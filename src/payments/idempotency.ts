@@ -7,7 +7,8 @@ import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
 import { hasDue } from '../due/store.ts'
 import type { Gateway } from '../gateway.ts'
-import { keyedHash } from '../vault/keys.ts'
+import type { Channel } from '../merchants/directory.ts'
+import { keyedHashes } from '../vault/keys.ts'
 import { pendingAnswers } from './announced.ts'
 import { pendingRecord, type Said } from './carryOut.ts'
 import type { Refusal } from './choose.ts'
@@ -21,17 +22,17 @@ export const keyHours = 72
 /** How long a twin waits beyond the time that the first request may wait for its connector. */
 const twinSlackSeconds = 5
 
-/** The key of a request, bound to its path, and a fingerprint of its body without the CVV. */
-export function requestKey(gateway: Gateway, path: string, key: string, form: Form): RequestKey {
+/** The key of a request, bound to its channel and its path, and a fingerprint of its body without the CVV. */
+export function requestKey(gateway: Gateway, { id }: Channel, path: string, key: string, form: Form): RequestKey {
   const body = form.pairs
     .filter(([name]) => name !== 'card.cvv')
     .map(pair => JSON.stringify(pair))
     .sort()
     .join('\n')
-  return {
-    hash: keyedHash(gateway.keys, 'idempotency key', `${path}\n${key}`),
-    fingerprint: keyedHash(gateway.keys, 'request body', body),
-  }
+  const hashes = keyedHashes(gateway.keys, 'idempotency key', `${id}\n${path}\n${key}`)
+  const fingerprints = keyedHashes(gateway.keys, 'request body', body)
+  const [newest, older] = hashes.map((hash, at) => ({ hash, fingerprint: fingerprints[at]! }))
+  return { ...newest!, ...(older && { older }) }
 }
 
 /** The key is taken: by this very payment (a batch that was written twice), by its twin, or by another request. */
@@ -41,10 +42,11 @@ export async function awaitTwin(
   key: RequestKey,
 ): Promise<Said | Refusal | 'ours'> {
   const db = gateway.database.work
-  const owner = await findKeyOwner(db, merchantId, key.hash)
+  const owner = await findKeyOwner(db, merchantId, key.older ? [key.hash, key.older.hash] : [key.hash])
   if (!owner) throw new Error('an idempotency key was taken and is gone')
   if (owner.paymentId === id) return 'ours'
-  if (!timingSafeEqual(owner.fingerprint, key.fingerprint)) {
+  const { fingerprint } = owner.hash.equals(key.hash) ? key : key.older!
+  if (!timingSafeEqual(owner.fingerprint, fingerprint)) {
     return {
       refused: 'idempotencyKeyReused',
       kept: false,

@@ -24,6 +24,7 @@ export type PaymentRequest = {
   readonly known: ReadonlyMap<string, Known>
   readonly ndc: string
   readonly key?: RequestKey
+  readonly tokenId?: string
 }
 
 /** Card data stays sealed for as long as refunds are usual; then it is erased. */
@@ -100,6 +101,7 @@ function paymentOf(
     mode: chosen?.mode ?? 'internal',
     connector: sent?.connector.name ?? '',
     ...(merchantTransactionId !== undefined && { merchantTransactionId }),
+    ...(request.tokenId !== undefined && { tokenId: request.tokenId }),
     receivedAt: now,
     recordedAt: gateway.clock.real(),
     record: {

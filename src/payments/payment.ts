@@ -19,6 +19,8 @@ export type Payment = {
   readonly mode: Mode
   readonly connector: string
   readonly merchantTransactionId?: string
+  /** The token that made it; absent when no token did. */
+  readonly tokenId?: string
   /** Business time and real time of the request, milliseconds. */
   readonly receivedAt: number
   readonly recordedAt: number

@@ -3,6 +3,7 @@
 import { wireTime } from '../clock.ts'
 import type { Structures } from '../connectors/connector.ts'
 import { amountText } from '../contract/amounts.ts'
+import { maskCardNumbers } from '../contract/cardNumbers.ts'
 import type { ParameterError } from '../contract/form.ts'
 import { emptyNested, type Nested, type NestedValue, put } from '../contract/nested.ts'
 import { lookup } from '../contract/parameters/table.ts'
@@ -89,7 +90,9 @@ function resultOf({ result, avsResponse, cvvResponse, parameterErrors }: Outcome
   const said: Nested = { code: result.code, description: result.description }
   if (avsResponse !== undefined) said.avsResponse = avsResponse
   if (cvvResponse !== undefined) said.cvvResponse = cvvResponse
-  if (parameterErrors && parameterErrors.length > 0) said.parameterErrors = parameterErrors.map(error => ({ ...error }))
+  if (parameterErrors && parameterErrors.length > 0)
+    // A name can be what somebody typed: a free key, or what stood in a URL.
+    said.parameterErrors = parameterErrors.map(error => ({ ...error, name: maskCardNumbers(error.name) }))
   return said
 }
 

@@ -151,8 +151,9 @@ const sweepSeconds = 5
 export const orphanSeconds = ({ connectors }: Pick<Gateway, 'connectors'>): number =>
   Math.max(0, ...[...connectors.values()].map(({ answerWithinSeconds }) => answerWithinSeconds)) + orphanSlackSeconds
 
-/** Looks for payments whose process died between its two writes. `alone`: at the start nobody else can be at work. */
-export function startSweeping(gateway: Gateway, alone: boolean): { stop(): Promise<void> } {
+/** Looks for payments whose process died between its two writes. `alone`: whatever is unanswered now was left behind. That search has ended when this
+ * resolves, so that it comes before the first request: it would take that for an orphan too. */
+export async function startSweeping(gateway: Gateway, alone: boolean): Promise<{ stop(): Promise<void> }> {
   const sweep = async (before: number | undefined) => {
     try {
       const found = await sweepUnanswered(gateway.database.work, before, gateway.clock.real())
@@ -161,7 +162,8 @@ export function startSweeping(gateway: Gateway, alone: boolean): { stop(): Promi
       gateway.log.warn({ why: (error as Error).message }, 'the search for unanswered payments failed')
     }
   }
-  let running = alone ? sweep(undefined) : Promise.resolve()
+  if (alone) await sweep(undefined)
+  let running = Promise.resolve()
   const timer = setInterval(() => {
     running = running.then(() => sweep(gateway.clock.real() - orphanSeconds(gateway) * 1000))
   }, sweepSeconds * 1000).unref()

@@ -5,7 +5,7 @@ import type { ParameterError } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
-import { keyedHash } from '../vault/keys.ts'
+import { keyedHashes } from '../vault/keys.ts'
 import { factsOf, type Screened, subjectsOf, velocitiesOf } from './facts.ts'
 import { judge } from './judge.ts'
 import type { RuleSet } from './rules.ts'
@@ -57,7 +57,7 @@ export async function screen(
 
 async function check(gateway: Gateway, channel: Channel, paymentId: string, screened: Screened, set: RuleSet): Promise<Screen> {
   const subjects = new Map(
-    [...subjectsOf(screened)].map(([subject, value]) => [subject, keyedHash(gateway.keys, `risk ${subject}`, value)] as const),
+    [...subjectsOf(screened)].map(([subject, value]) => [subject, keyedHashes(gateway.keys, `risk ${subject}`, value)] as const),
   )
   const attempt = {
     merchantId: channel.merchantId,

@@ -11,8 +11,8 @@ export type Attempt = {
   readonly at: number
   readonly amount: number
   readonly currency: string
-  /** Keyed hashes. */
-  readonly subjects: ReadonlyMap<Subject, Buffer>
+  /** Keyed hashes, the newest first: it is written, attempts under older ones are counted with it. */
+  readonly subjects: ReadonlyMap<Subject, readonly Buffer[]>
 }
 
 /** Attempts older than the longest window mean nothing any more. */
@@ -21,11 +21,13 @@ export const attemptDays = 8
 /** Writes an attempt under each of its subjects and returns the counts that were asked for, this attempt included. */
 export async function countAttempt(pool: pg.Pool, attempt: Attempt, asked: readonly Velocity[]): Promise<Map<string, number>> {
   const { merchantId, paymentId, at, amount, currency, subjects } = attempt
-  const counted = asked.filter(({ subject }) => subjects.has(subject))
+  const counted = asked.flatMap(velocity => (subjects.get(velocity.subject) ?? []).map(hash => ({ ...velocity, hash })))
   const kinds = [...new Set(counted.map(({ subject }) => subject))]
   if (kinds.length === 0) return new Map()
-  const hashes = kinds.map(kind => subjects.get(kind)!)
-  const locks = kinds.map((kind, at) => lockOf(merchantId, kind, hashes[at]!)).sort((a, b) => (a < b ? -1 : 1))
+  const hashes = kinds.map(kind => subjects.get(kind)![0]!)
+  const locks = kinds
+    .flatMap(kind => subjects.get(kind)!.map(hash => lockOf(merchantId, kind, hash)))
+    .sort((a, b) => (a < b ? -1 : 1))
   return inTransaction(pool, async db => {
     await db.query('select pg_advisory_xact_lock(one) from unnest($1::bigint[]) as one', [locks.map(String)])
     await db.query(
@@ -48,7 +50,7 @@ export async function countAttempt(pool: pg.Pool, attempt: Attempt, asked: reado
         counted.map(({ fact }) => fact),
         counted.map(({ what }) => what),
         counted.map(({ subject }) => subject),
-        counted.map(({ subject }) => subjects.get(subject)!),
+        counted.map(({ hash }) => hash),
         counted.map(({ seconds }) => seconds),
         currency,
         timeParameter(at),

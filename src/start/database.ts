@@ -11,7 +11,7 @@ import { compareModes, type InstallationMode, keepMode, readMode } from '../data
 import { migrate } from '../database/migrate.ts'
 import { OperatorError } from '../errors.ts'
 import { applySeed, readSeed, sentFor } from '../merchants/seed.ts'
-import { compareKeys, type Keys, keepKeys, keyedHash } from '../vault/keys.ts'
+import { compareKeys, type Keys, keepKeys, keyedHashes } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 
 export type Opened = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
@@ -68,7 +68,7 @@ export async function prepareDatabase(
     compareModes(before, config.mode)
     await migrate(pool, new Date(clock.real()).toISOString())
     await inTransaction(pool, async db => {
-      await keepKeys(db, keys)
+      await keepKeys(db, keys, clock.real())
       await keepMode(db, config.mode, clock.real())
     })
     compareModes(await readMode(pool), config.mode) // two that began at once with different modes
@@ -85,10 +85,9 @@ export async function prepareDatabase(
   }
 }
 
-/** What a database of the time before modes were written must be: a sandbox's, if the public token is valid there. */
-async function modeBefore(pool: pg.Pool, keys: Keys): Promise<InstallationMode | undefined> {
-  if ((await readMode(pool)) !== undefined) return undefined
-  return (await knowsSandboxToken(pool, keys)) ? 'sandbox' : 'live'
+/** The mode of the database; of one from before modes were written it is a sandbox's, if the public token is valid there. */
+async function modeBefore(pool: pg.Pool, keys: Keys): Promise<InstallationMode> {
+  return (await readMode(pool)) ?? ((await knowsSandboxToken(pool, keys)) ? 'sandbox' : 'live')
 }
 
 /** The sandbox's token is printed in the documentation: a live gateway must not know it, whoever put it there. */
@@ -98,7 +97,7 @@ async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
 }
 
 async function knowsSandboxToken(pool: pg.Pool, keys: Keys): Promise<boolean> {
-  const hashes = (readSeed(sandboxSeed).tokens ?? []).map(token => keyedHash(keys, 'token', sentFor(token)))
+  const hashes = (readSeed(sandboxSeed).tokens ?? []).flatMap(token => keyedHashes(keys, 'token', sentFor(token)))
   const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = any ($1) and revoked_at is null', [
     hashes,
   ])

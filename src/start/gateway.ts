@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
+import { limitFailures, startTelling } from '../audit/failures.ts'
 import type { Clock, Random } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { AcquirerOptions, Address } from '../connectors/acquirer.ts'
@@ -19,7 +20,7 @@ import { missedReturn } from '../events/missedReturn.ts'
 import { resolver } from '../events/resolve.ts'
 import type { Gateway, Log } from '../gateway.ts'
 import { forwardTo } from '../http/forward.ts'
-import { router, routes } from '../http/routes.ts'
+import { routeNames, router, routes } from '../http/routes.ts'
 import { makeServer } from '../http/server.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { makeCount, serveMetrics } from '../metrics.ts'
@@ -118,6 +119,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     keys,
     directory,
     database,
+    failures: limitFailures(database.work, onError),
     connectors,
     egress: config.egress,
     call: caller(config.egress, resolver(), stopping.signal),
@@ -138,7 +140,9 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const deliver = deliverer(gateway, attemptLane(database.work), pendingPayload)
   const timers = [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)]
   const pages = simulatorsUrl === undefined ? undefined : forwardTo(simulatorsUrl)
-  const server = makeServer(gateway, router(gateway, routes(gateway, timers, pendingPayload), pages), {
+  const table = routes(gateway, timers, pendingPayload)
+  const server = makeServer(gateway, router(gateway, table, pages), {
+    routeName: routeNames(table),
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     hosts: sandbox ? { names: config.sandboxHosts } : {},
@@ -153,13 +157,15 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await directory.close()
     await database.close()
   }
+  const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)
     const background = [
-      startWorker(gateway, dueHandlers, clockWatch.isTrusted),
+      startWorker(gateway, dueHandlers, clockWatch.isTrusted, parts.alone),
       clockWatch,
-      startSweeping(gateway, parts.alone),
+      sweeping,
       startErasing(gateway),
+      startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startDelivering(gateway, deliver, parts.alone),
       ...(config.metricsPort === undefined
         ? []
@@ -176,6 +182,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       },
     }
   } catch (error) {
+    await sweeping.stop()
     await close()
     throw error
   }

@@ -1,19 +1,23 @@
-// The two keys of an installation. The seal key encrypts card data and can be rotated; the lookup key makes keyed hashes of
-// tokens and request bodies and stays. Each comes from a file, from the environment, or, in a sandbox, from DATA_DIR.
+// The two keys of an installation. The seal key encrypts card data; the lookup key makes keyed hashes of tokens and request bodies. Both can be
+// changed while the old one stands beside the new one. Each comes from a file, from the environment, or, in a sandbox, from DATA_DIR.
 
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Connection } from '../database/connect.ts'
 import { OperatorError } from '../errors.ts'
-import { keepProof, lockProofs, type Proof, readProofs } from './store.ts'
+import { keepProof, lockProofs, nameLookupProof, type Proof, readProofs } from './store.ts'
 
 /** As key objects: Node spends ten microseconds on preparing a key that it is given as bytes, each time. */
+export type Key = { readonly id: string; readonly key: KeyObject }
 export type Keys = {
   /** Newest first: the first seals, all of them open. */
-  readonly seal: readonly { readonly id: string; readonly key: KeyObject }[]
-  readonly lookup: KeyObject
+  readonly seal: readonly Key[]
+  /** Newest first: the first makes what is stored, all find it. A gateway has two at most, a command may read an old audit with more. */
+  readonly lookup: readonly Key[]
 }
+
+const lookupKeysMax = 2
 
 /** One key: 64 hex characters. */
 export function parseKey(text: string, source: string): Buffer {
@@ -53,46 +57,67 @@ export function sandboxKey(dataDir: string, name: string, random: (() => Buffer)
   return readFileSync(path, 'utf8')
 }
 
-export function makeKeys(sealKeys: readonly Buffer[], lookupKey: Buffer): Keys {
-  return {
-    seal: sealKeys.map(key => ({
-      id: derive(key, 'seal key id', 4).toString('hex'),
-      key: createSecretKey(derive(key, 'seal', 32)),
-    })),
-    lookup: createSecretKey(derive(lookupKey, 'lookup', 32)),
-  }
+export function makeKeys(sealKeys: readonly Buffer[], ...lookupKeys: readonly Buffer[]): Keys {
+  const named = (purpose: string) => (key: Buffer) => ({
+    id: derive(key, `${purpose} key id`, 4).toString('hex'),
+    key: createSecretKey(derive(key, purpose, 32)),
+  })
+  return { seal: sealKeys.map(named('seal')), lookup: lookupKeys.map(named('lookup')) }
 }
 
 /** A keyed hash, for looking up what is not stored in clear. */
-export const keyedHash = (keys: Keys, purpose: string, text: string): Buffer =>
-  createHmac('sha256', keys.lookup).update(`${purpose}\u0000${text}`).digest()
+export const keyedHash = (keys: Keys, purpose: string, text: string): Buffer => hashUnder(keys.lookup[0]!, purpose, text)
+
+/** The same under every lookup key, the newest first: what was stored before the key was changed is found under an older one. */
+export const keyedHashes = (keys: Keys, purpose: string, text: string): readonly [newest: Buffer, ...older: Buffer[]] => {
+  const [newest, ...older] = keys.lookup
+  return [hashUnder(newest!, purpose, text), ...older.map(key => hashUnder(key, purpose, text))]
+}
+
+const hashUnder = ({ key }: Key, purpose: string, text: string): Buffer =>
+  createHmac('sha256', key).update(`${purpose}\u0000${text}`).digest()
 
 /** Refuses keys other than those that the database was written with. It changes nothing. */
 export function compareKeys(known: readonly Proof[], keys: Keys): void {
   const own = proofsOf(keys)
   for (const { name, proof } of known) {
-    const ours = own.get(name)
-    if (ours && timingSafeEqual(ours, proof)) continue
+    if (provedBy(own, name, proof) !== undefined) continue
+    const [kind, id] = name.split(' ')
     throw new OperatorError(
-      name === 'lookup'
-        ? 'The lookup key is not the one that this database was written with.'
-        : `Card data in this database is sealed with the key ${name.slice(5)}, which is not among the seal keys given.`,
+      kind === 'lookup'
+        ? `The lookup key is not the one that this database was written with${id === undefined ? '' : ` (${id})`}.`
+        : `Card data in this database is sealed with the key ${id}, which is not among the seal keys given.`,
     )
   }
 }
 
 /** Compares, then keeps the proofs of the keys that are written with from now on. Inside a transaction: of two processes that begin at
  *  once with different keys, one is refused and leaves nothing. */
-export async function keepKeys(db: Connection, keys: Keys): Promise<void> {
+export async function keepKeys(db: Connection, keys: Keys, now: number): Promise<void> {
+  if (keys.lookup.length > lookupKeysMax)
+    throw new OperatorError('A gateway takes one lookup key, or two while it is changed: the new one first.')
   await lockProofs(db)
-  compareKeys(await readProofs(db), keys)
+  const known = await readProofs(db)
+  compareKeys(known, keys)
   const own = proofsOf(keys)
-  for (const name of ['lookup', `seal ${keys.seal[0]!.id}`]) await keepProof(db, name, own.get(name)!)
+  for (const { name, proof } of known) if (name === 'lookup') await nameLookupProof(db, provedBy(own, name, proof)!)
+  for (const name of writtenWith(keys)) await keepProof(db, name, own.get(name)!, now)
 }
 
+/** The names of the keys that are written with: the newest of each kind. */
+export const writtenWith = ({ seal, lookup }: Keys): readonly string[] => [`lookup ${lookup[0]!.id}`, `seal ${seal[0]!.id}`]
+
+/** The name of the key that a proof is of. From the time before lookup keys had names there is one that is just called lookup. */
+const provedBy = (own: ReadonlyMap<string, Buffer>, name: string, proof: Buffer): string | undefined =>
+  [...own.keys()].find(
+    ours => (ours === name || (name === 'lookup' && ours.startsWith('lookup '))) && timingSafeEqual(own.get(ours)!, proof),
+  )
+
 function proofsOf(keys: Keys): ReadonlyMap<string, Buffer> {
-  const seals = keys.seal.map(({ id, key }) => [`seal ${id}`, createHmac('sha256', key).update('key check').digest()] as const)
-  return new Map([['lookup', keyedHash(keys, 'key check', 'lookup')], ...seals])
+  return new Map([
+    ...keys.lookup.map(key => [`lookup ${key.id}`, hashUnder(key, 'key check', 'lookup')] as const),
+    ...keys.seal.map(({ id, key }) => [`seal ${id}`, createHmac('sha256', key).update('key check').digest()] as const),
+  ])
 }
 
 function derive(key: Buffer, purpose: string, bytes: number): Buffer {

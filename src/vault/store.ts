@@ -1,12 +1,27 @@
-// Proofs of the keys in the database: a keyed value for each, never a key.
+// Proofs of the keys in the database, a keyed value for each, never a key; and sealed records, wherever they stand, by the key that they need.
 
-import type { Connection } from '../database/connect.ts'
+import { type Connection, timeParameter } from '../database/connect.ts'
 
-export type Proof = { readonly name: string; readonly proof: Buffer }
+/** `made_at`: since when the key is written with; absent for the first ones. */
+export type Proof = { readonly name: string; readonly proof: Buffer; readonly made_at?: number | null }
 
 /** The first proof under a name stays. */
-export async function keepProof(db: Connection, name: string, proof: Buffer): Promise<void> {
-  await db.query('insert into key_checks (name, proof) values ($1, $2) on conflict (name) do nothing', [name, proof])
+export async function keepProof(db: Connection, name: string, proof: Buffer, now: number): Promise<void> {
+  await db.query('insert into key_checks (name, proof, made_at) values ($1, $2, $3) on conflict (name) do nothing', [
+    name,
+    proof,
+    timeParameter(now),
+  ])
+}
+
+/** Gives the only lookup key that there was its name, also beside the hashes that it made. */
+export async function nameLookupProof(db: Connection, name: string): Promise<void> {
+  await db.query(`update key_checks set name = $1 where name = 'lookup'`, [name])
+  await db.query('update access_tokens set lookup_key = $1 where lookup_key is null', [name.slice('lookup '.length)])
+}
+
+export async function dropProof(db: Connection, name: string): Promise<void> {
+  await db.query('delete from key_checks where name = $1', [name])
 }
 
 /** Until the transaction ends nobody else keeps a proof. */
@@ -18,5 +33,64 @@ export async function lockProofs(db: Connection): Promise<void> {
 export async function readProofs(db: Connection): Promise<Proof[]> {
   const { rows } = await db.query<{ there: boolean }>(`select to_regclass('key_checks') is not null as there`)
   if (!rows[0]!.there) return []
-  return (await db.query<Proof>('select name, proof from key_checks')).rows
+  // Read before migrations have run: the last column may not be there yet.
+  return (await db.query<Proof>('select * from key_checks order by name')).rows
+}
+
+/** Where sealed records of one kind stand. */
+export type SealedPlace = {
+  /** What is sealed there, in the plural. */
+  readonly what: string
+  readonly table: string
+  /** The column beside merchant_id that names a row. */
+  readonly id: string
+  /** Reads the record, in SQL; null where a row has none. */
+  readonly sealed: string
+  /** The assignment that replaces it, in SQL. */
+  replace(value: string): string
+  /** What binds a record to its row. */
+  bound(merchantId: string, id: string): string
+}
+
+export type SealedRow = { readonly merchantId: string; readonly id: string; readonly sealed: Buffer }
+
+const keyOf = (sealed: string) => `encode(substring(${sealed} from 2 for 4), 'hex')`
+
+/** How many records need which key. */
+export async function countSealed(db: Connection, { table, sealed }: SealedPlace): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await db.query<{ key: string; count: number }>(
+    `select ${keyOf(sealed)} as key, count(*) as count from ${table} where ${sealed} is not null group by 1 order by 1`,
+  )
+  return new Map(rows.map(({ key, count }) => [key, count]))
+}
+
+/** The next records after a row that need another key than one, in the order of their rows. */
+export async function sealedOtherwise(
+  db: Connection,
+  { table, id, sealed }: SealedPlace,
+  key: string,
+  after: Pick<SealedRow, 'merchantId' | 'id'>,
+  limit: number,
+): Promise<SealedRow[]> {
+  const { rows } = await db.query<SealedRow>(
+    `select merchant_id as "merchantId", ${id} as id, ${sealed} as sealed from ${table}
+      where (merchant_id, ${id}) > ($1, $2) and ${sealed} is not null and ${keyOf(sealed)} <> $3 order by merchant_id, ${id} limit $4`,
+    [after.merchantId, after.id, key, limit],
+  )
+  return rows
+}
+
+/** Replaces records that are still what they were. Returns how many. */
+export async function replaceSealed(
+  db: Connection,
+  { table, id, sealed, replace }: SealedPlace,
+  rows: readonly (SealedRow & { readonly renewed: Buffer })[],
+): Promise<number> {
+  const { rowCount } = await db.query(
+    `update ${table} set ${replace('given.renewed')}
+       from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::bytea[]) as given (merchant_id, row_id, old, renewed)
+      where ${table}.merchant_id = given.merchant_id and ${table}.${id} = given.row_id and ${sealed} = given.old`,
+    [rows.map(row => row.merchantId), rows.map(row => row.id), rows.map(row => row.sealed), rows.map(row => row.renewed)],
+  )
+  return rowCount ?? 0
 }

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import pg from 'pg'
+import { limitFailures } from '../../src/audit/failures.ts'
 import { systemRandom } from '../../src/clock.ts'
 import type { AcquirerOptions } from '../../src/connectors/acquirer.ts'
 import { dialects } from '../../src/connectors/iso8583/dialects.ts'
@@ -212,6 +213,7 @@ async function makeWorld(luck: Dice): Promise<World> {
     keys: testKeys,
     directory: await openDirectory(opened, testKeys, clock, () => {}),
     database: opened,
+    failures: limitFailures(opened.work, () => {}),
     connectors: new Map(acquirers.connectors.map(connector => [connector.name, connector])),
     log: quiet,
     payments: paymentLane(opened.paymentLane),

@@ -41,6 +41,14 @@ export async function startTestServer(): Promise<TestServer> {
   }
 }
 
+/** Drops what tests that were killed have left on a server of their own. */
+export async function dropDatabases(connection: pg.PoolConfig): Promise<void> {
+  await withPool(connection, async pool => {
+    const { rows } = await pool.query<{ name: string }>(`select datname as name from pg_database where datname like 'test\\_%'`)
+    for (const { name } of rows) await pool.query(`drop database ${name} with (force)`)
+  })
+}
+
 /** A fresh database with the schema and no rows. */
 export async function makeDatabase(): Promise<TestDatabase> {
   const shared = process.env.TEST_SERVER

@@ -38,12 +38,9 @@ export type Fields = Record<string, string>
 export type Body = any
 export type Reply = { readonly status: number; readonly body: Body; readonly text: string; readonly headers: Headers }
 
-export type TestGateway = {
+/** Speaks to one process. */
+export type Client = {
   readonly baseUrl: string
-  readonly pool: pg.Pool
-  readonly connection: pg.PoolConfig
-  readonly logged: readonly string[]
-  readonly wire?: Wire
   post(path: string, fields: Fields, headers?: Record<string, string>): Promise<Reply>
   get(path: string, query?: Fields, headers?: Record<string, string>): Promise<Reply>
   /** A payment on the strict channel with a good card. */
@@ -51,9 +48,18 @@ export type TestGateway = {
   /** A capture, refund or reversal on the strict channel. */
   refer(id: string, fields: Fields, headers?: Record<string, string>): Promise<Reply>
   advance(by: string): Promise<Reply>
+  stop(): Promise<void>
+}
+
+export type TestGateway = Client & {
+  readonly pool: pg.Pool
+  readonly connection: pg.PoolConfig
+  readonly logged: readonly string[]
+  readonly wire?: Wire
+  /** One more gateway on the same database, as another process would be. */
+  another(): Promise<Client>
   /** Stops this process's gateway and starts another on the same database. */
   restart(): Promise<void>
-  stop(): Promise<void>
 }
 
 export type TestOptions = {
@@ -83,7 +89,8 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
   const wire = options.wired && (await wireTo(database.connection))
   const connection = wire?.connection ?? database.connection
-  const start = () => startGateway({ config, keys: testKeys, connection, clock, random, log, alone, ownTime })
+  const start = (isAlone = alone) =>
+    startGateway({ config, keys: testKeys, connection, clock, random, log, alone: isAlone, ownTime })
   const leave = async () => {
     await wire?.close()
     await pool.end()
@@ -94,16 +101,40 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
     throw error
   })
 
-  const test: TestGateway = {
-    get baseUrl() {
-      return `http://127.0.0.1:${running.port}`
+  return Object.assign(
+    clientOf(() => running.port),
+    {
+      pool,
+      connection: database.connection,
+      logged,
+      ...(wire && { wire }),
+      async another() {
+        const { port, stop } = await start(false)
+        return Object.assign(
+          clientOf(() => port),
+          { stop },
+        )
+      },
+      async restart() {
+        await running.stop()
+        running = await start()
+      },
+      async stop() {
+        await running.stop()
+        await leave()
+      },
     },
-    pool,
-    connection: database.connection,
-    logged,
-    ...(wire && { wire }),
+  )
+}
+
+/** `port` changes with a restart. */
+function clientOf(port: () => number): Omit<Client, 'stop'> {
+  const client: Omit<Client, 'stop'> = {
+    get baseUrl() {
+      return `http://127.0.0.1:${port()}`
+    },
     post: (path, fields, headers = {}) =>
-      exchange(`${test.baseUrl}${path}`, {
+      exchange(`${client.baseUrl}${path}`, {
         method: 'POST',
         headers: {
           Authorization: `Bearer ${sandbox.accessToken}`,
@@ -113,11 +144,11 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
         body: new URLSearchParams(fields).toString(),
       }),
     get: (path, query = {}, headers = {}) =>
-      exchange(`${test.baseUrl}${path}?${new URLSearchParams(query)}`, {
+      exchange(`${client.baseUrl}${path}?${new URLSearchParams(query)}`, {
         headers: { Authorization: `Bearer ${sandbox.accessToken}`, ...headers },
       }),
     pay: (fields = {}) =>
-      test.post('/v1/payments', {
+      client.post('/v1/payments', {
         entityId: sandbox.entityId,
         paymentType: 'DB',
         amount: '92.00',
@@ -125,18 +156,10 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
         ...visa,
         ...fields,
       }),
-    refer: (id, fields, headers) => test.post(`/v1/payments/${id}`, { entityId: sandbox.entityId, ...fields }, headers),
-    advance: by => test.post('/sandbox/clock', { entityId: sandbox.entityId, advance: by }),
-    async restart() {
-      await running.stop()
-      running = await start()
-    },
-    async stop() {
-      await running.stop()
-      await leave()
-    },
+    refer: (id, fields, headers) => client.post(`/v1/payments/${id}`, { entityId: sandbox.entityId, ...fields }, headers),
+    advance: by => client.post('/sandbox/clock', { entityId: sandbox.entityId, advance: by }),
   }
-  return test
+  return client
 }
 
 async function exchange(url: string, init: RequestInit): Promise<Reply> {

@@ -35,5 +35,5 @@ export const shipping: Parameters = {
   'shipping.comment':           { format: AN(160), echo: true, descriptive: true, needed: byMethod },
   'shipping.expectedDate':      { format: date, echo: true, descriptive: true },
   'shipping.logisticsProvider': { format: AN(255), echo: true, descriptive: true },
-  'shipping.trackingNumber':    { format: AN(255), echo: true, descriptive: true },
+  'shipping.trackingNumber':    { format: AN(255), echo: true, descriptive: true, cardNumbers: 'byChance' },
 }

@@ -5,22 +5,24 @@ import { AN, amount, date } from '../formats.ts'
 import type { Parameter, Parameters } from './parameter.ts'
 
 const text = AN(255)
+// What airlines and their customers are numbered by: tickets have 13 digits or more.
+const number = AN(255)
 
 const ticket: Readonly<Record<string, Format>> = {
   totalTaxAmount: amount, totalFeesAmount: amount, totalFareAmount: amount, ticketIssueDate: date, ticketIssueAddress: text,
-  thirdPartyBooking: text, bookingtype: text, ticketDeliveryMethod: text, bookingRefNum: text, agentName: text, agentCode: text,
+  thirdPartyBooking: text, bookingtype: text, ticketDeliveryMethod: text, bookingRefNum: number, agentName: text, agentCode: text,
 }
 
 const passenger: Readonly<Record<string, Format>> = {
-  type: text, name: text, ticketRestricted: text, ticketNumber: text, status: text, phone: text, frequentFlyerNumber: text, email: text,
+  type: text, name: text, ticketRestricted: text, ticketNumber: number, status: text, phone: number, frequentFlyerNumber: number, email: text,
   dob: text, checkDigit: text, // the specification writes dob without its mark for dates
 }
 
 const leg: Readonly<Record<string, Format>> = {
-  ticketNumber: text, taxAmount: amount, stopOverAllowed: text, restrictions: text, flightNumber: text, feesAmount: amount, fareBasis: text,
-  fareAmount: amount, exchangeTicketNum: text, departureTaxAmount: amount, departureCountry: text, departureAirport: text, airlineName: text,
+  ticketNumber: number, taxAmount: amount, stopOverAllowed: text, restrictions: text, flightNumber: number, feesAmount: amount, fareBasis: text,
+  fareAmount: amount, exchangeTicketNum: number, departureTaxAmount: amount, departureCountry: text, departureAirport: text, airlineName: text,
   airlineCode: text, departureTime: text, departureDate: date, arrivalCountry: text, arrivalAirport: text, arrivalTime: text, arrivalDate: date,
-  couponNumber: text, classOfService: text, carrierCode: text,
+  couponNumber: number, classOfService: text, carrierCode: text,
 }
 
 export const airline: Parameters = {
@@ -32,7 +34,9 @@ export const airline: Parameters = {
 function rows(prefix: string, formats: Readonly<Record<string, Format>>): Parameters {
   const named: Record<string, Parameter> = {}
   for (const [name, format] of Object.entries(formats)) {
-    named[prefix + name] = { format, echo: true, descriptive: true, needed: 'by some acquirers' }
+    named[prefix + name] = {
+      format, echo: true, descriptive: true, needed: 'by some acquirers', ...(format === number && { cardNumbers: 'byChance' }),
+    }
   }
   return named
 }

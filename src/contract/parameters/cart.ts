@@ -8,7 +8,7 @@ const byMethod = 'by some methods'
 
 export const cart: Parameters = {
   'cart.items[n].name':                   { format: AN(255), echo: true, descriptive: true, needed: byMethod },
-  'cart.items[n].merchantItemId':         { format: AN(255), echo: true, descriptive: true, needed: byMethod },
+  'cart.items[n].merchantItemId':         { format: AN(255), echo: true, descriptive: true, needed: byMethod, cardNumbers: 'byChance' },
   'cart.items[n].type':                   { format: AN(255), echo: true, descriptive: true, needed: byMethod },
   'cart.items[n].description':            { format: prose(2048), echo: true, descriptive: true, needed: byMethod },
   'cart.items[n].quantity':               { format: N(5), echo: true, descriptive: true, needed: byMethod },
@@ -17,10 +17,10 @@ export const cart: Parameters = {
   'cart.items[n].shipping':               { format: amount, echo: true, descriptive: true, needed: byMethod },
   'cart.items[n].tax':                    { format: percentage, echo: true, descriptive: true, needed: byMethod },
   'cart.items[n].discount':               { format: amount, echo: true, descriptive: true, needed: byMethod },
-  'cart.items[n].sku':                    { format: AN(255), echo: true, descriptive: true },
+  'cart.items[n].sku':                    { format: AN(255), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'cart.items[n].giftMessage':            { format: AN(255), echo: true, descriptive: true },
   'cart.items[n].shippingMethod':         { format: AN(255), echo: true, descriptive: true },
   'cart.items[n].shippingInstructions':   { format: AN(255), echo: true, descriptive: true },
-  'cart.items[n].shippingTrackingNumber': { format: AN(255), echo: true, descriptive: true },
+  'cart.items[n].shippingTrackingNumber': { format: AN(255), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'cart.items[n].originalPrice':          { format: amount, echo: true, descriptive: true, note: 'Before discounts.' },
 }

@@ -22,8 +22,8 @@ export const common: Parameters = {
   'currency':                { format: currency, echo: true, needed: 'always, except for a full reversal' },
   'overridePaymentType[brand]': { format: shaped('A2', '^[A-Z]{2}$', ['PA'], ['P', 'PAX']), key: ascii('A-Za-z0-9_', 32), note: 'Only when a checkout is created.' },
   'descriptor':              { format: AN(127), echo: true, descriptive: true },
-  'merchantTransactionId':   { format: AN(255, 8), echo: true, descriptive: true, needed: 'by some receivers', note: 'A lenient channel takes any length up to 255.' },
-  'merchantInvoiceId':       { format: AN(255, 8), echo: true, descriptive: true, note: 'Never passed onward.' },
+  'merchantTransactionId':   { format: AN(255, 8), echo: true, descriptive: true, needed: 'by some receivers', note: 'A lenient channel takes any length up to 255.', cardNumbers: 'byChance' },
+  'merchantInvoiceId':       { format: AN(255, 8), echo: true, descriptive: true, note: 'Never passed onward.', cardNumbers: 'byChance' },
   'transactionCategory':     { format: ascii('A-Za-z0-9', 32, 0), echo: true, descriptive: true, blankCounts: true },
   'testMode':                { format: oneOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
   'merchantMemo':            { format: prose(2048), secret: true, note: 'Bank details of the customer on the refund of a slip payment. Never echoed.' },
@@ -31,8 +31,8 @@ export const common: Parameters = {
 
 export const authentication: Parameters = {
   'authentication.entityId': { format: hex32, note: 'Older spelling of entityId.' },
-  'authentication.userId':   { format: AN(255), note: 'Only where the merchant allows the old credentials.' },
-  'authentication.password': { format: AN(255), secret: true, note: 'Only where the merchant allows the old credentials.' },
+  'authentication.userId':   { format: AN(255), note: 'Only where the merchant allows the old credentials.', cardNumbers: 'belong' },
+  'authentication.password': { format: AN(255), secret: true, note: 'Only where the merchant allows the old credentials.', cardNumbers: 'belong' },
 }
 
 export const standingInstruction: Parameters = {
@@ -42,13 +42,13 @@ export const standingInstruction: Parameters = {
 }
 
 export const virtualAccount: Parameters = {
-  'virtualAccount.accountId': { format: AN(100), echo: true, needed: 'by the brand' },
-  'virtualAccount.password':  { format: AN(100), secret: true, needed: 'by some brands' },
+  'virtualAccount.accountId': { format: AN(100), echo: true, needed: 'by the brand', cardNumbers: 'byChance' },
+  'virtualAccount.password':  { format: AN(100), secret: true, needed: 'by some brands', cardNumbers: 'belong' },
 }
 
 export const asynchronous: Parameters = {
-  'shopperResultUrl': { format: returnUrl, keep: true, needed: 'for methods that redirect the shopper', note: 'Sent URL-encoded.' },
-  'notificationUrl':  { format: url, keep: true, note: 'Sent URL-encoded.' },
+  'shopperResultUrl': { format: returnUrl, keep: true, needed: 'for methods that redirect the shopper', note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
+  'notificationUrl':  { format: url, keep: true, note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
 }
 
 export const risk: Parameters = {
@@ -59,7 +59,7 @@ export const risk: Parameters = {
   'risk.brand':            { format: AN(255), keep: true, descriptive: true, default: 'paymentBrand' },
   'risk.parameters[name]': { format: prose(2048, 0), key: freeKey(), keep: true, blankCounts: true },
   'risk.merchantWebsite':  { format: AN(60), keep: true, descriptive: true },
-  'risk.accountToken':     { format: AN(64), keep: true, descriptive: true },
+  'risk.accountToken':     { format: AN(64), keep: true, descriptive: true, cardNumbers: 'byChance' },
 }
 
 export const registration: Parameters = {

@@ -7,18 +7,18 @@ const named = 'if any other customer field is sent'
 const together = 'together with the other identificationDoc field'
 
 const person: Parameters = {
-  'merchantCustomerId':    { format: AN(255), echo: true, descriptive: true },
+  'merchantCustomerId':    { format: AN(255), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'givenName':             { format: anyText, truncate: 48, echo: true, descriptive: true },
   'middleName':            { format: AN(50, 2), echo: true, descriptive: true },
   'surname':               { format: anyText, truncate: 48, echo: true, descriptive: true },
   'birthDate':             { format: date, echo: true, descriptive: true },
-  'phone':                 { format: phone, echo: true, descriptive: true },
-  'mobile':                { format: phone, echo: true, descriptive: true },
-  'workPhone':             { format: AN(25), echo: true, descriptive: true },
+  'phone':                 { format: phone, echo: true, descriptive: true, cardNumbers: 'byChance' },
+  'mobile':                { format: phone, echo: true, descriptive: true, cardNumbers: 'byChance' },
+  'workPhone':             { format: AN(25), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'email':                 { format: AN(128, 6), echo: true, descriptive: true, note: 'Some risk checks and direct-debit mandates need it.' },
   'companyName':           { format: AN(60), echo: true, descriptive: true },
   'identificationDocType': { format: oneOf('IDCARD', 'PASSPORT', 'TAXSTATEMENT'), echo: true, descriptive: true },
-  'identificationDocId':   { format: AN(64, 8), echo: true, descriptive: true },
+  'identificationDocId':   { format: AN(64, 8), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'ip':                    { format: AN(255), echo: true, descriptive: true },
   'status':                { format: oneOf('NEW', 'EXISTING'), echo: true, descriptive: true },
 }
@@ -29,8 +29,8 @@ const conditions: Readonly<Record<string, string>> = {
 
 export const customer: Parameters = {
   ...prefixed('customer.', person, conditions),
-  'customer.browserFingerprint.id':    { format: AN(255), keep: true, descriptive: true },
-  'customer.browserFingerprint.value': { format: prose(4096), keep: true, descriptive: true },
+  'customer.browserFingerprint.id':    { format: AN(255), keep: true, descriptive: true, cardNumbers: 'byChance' },
+  'customer.browserFingerprint.value': { format: prose(4096), keep: true, descriptive: true, cardNumbers: 'byChance' },
 }
 
 export const shippingCustomer: Parameters = prefixed('shipping.customer.', person, {})

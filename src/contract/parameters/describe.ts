@@ -6,11 +6,12 @@ import type { Parameter } from './parameter.ts'
 export const needOf = ({ needed }: Parameter): string => (needed === undefined ? 'Optional.' : `Required ${needed}.`)
 
 /** What happens to a value that is good: echo, truncation, blank, default. One sentence each. */
-export function effectsOf({ echo, keep, secret, truncate, blankCounts, default: otherwise }: Parameter): string[] {
+export function effectsOf({ echo, keep, secret, truncate, blankCounts, cardNumbers, default: otherwise }: Parameter): string[] {
   const sentences: (string | false | undefined)[] = [
     truncate !== undefined && `Cut after ${truncate} characters.`,
     blankCounts && 'An empty value counts as a value.',
     otherwise !== undefined && `When absent, ${otherwise} counts.`,
+    cardNumbers === 'byChance' && 'An identifier: what passes for a card number is kept unless the channel says otherwise.',
     echo && 'Returned in the answer.',
     !echo && keep && 'Not returned.',
     secret && 'Secret: never returned, logged or stored in clear.',

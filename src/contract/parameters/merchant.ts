@@ -10,7 +10,7 @@ export const merchant: Parameters = {
   'merchant.postcode':      { format: ascii('A-Za-z0-9\\-', 10), echo: true, descriptive: true },
   'merchant.state':         { format: lettersAndDigits(50), echo: true, descriptive: true },
   'merchant.country':       { format: countryOfEitherCase, echo: true, descriptive: true },
-  'merchant.phone':         { format: ascii('A-Za-z0-9+.\\-', 25), echo: true, descriptive: true },
+  'merchant.phone':         { format: ascii('A-Za-z0-9+.\\-', 25), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'merchant.mcc':           { format: AN(4), echo: true, descriptive: true },
-  'merchant.submerchantId': { format: AN(100), echo: true, descriptive: true, note: 'Only for sub-merchants of payment facilitators.' },
+  'merchant.submerchantId': { format: AN(100), echo: true, descriptive: true, note: 'Only for sub-merchants of payment facilitators.', cardNumbers: 'byChance' },
 }

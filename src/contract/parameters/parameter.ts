@@ -16,6 +16,8 @@ export type Parameter = {
   readonly truncate?: number
   /** An empty value counts as a value; elsewhere blank means absent (decisions, 24). */
   readonly blankCounts?: true
+  /** Digits that pass for a card number: `belong` here, or stand here `byChance` because others made the identifier. Absent: they are a mistake. */
+  readonly cardNumbers?: 'belong' | 'byChance'
   /** Kept with the payment for connectors, though not echoed. */
   readonly keep?: true
   /** When the parameter must be sent; absent = optional. */

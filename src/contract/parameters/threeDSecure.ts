@@ -21,7 +21,7 @@ export const threeDSecure: Parameters = {
   'threeDSecure.eci':                    { format: shaped('N2', '^0[0-7]$', ['05', '00'], ['5', '08', 'xx']), echo: true },
   'threeDSecure.verificationId':         { format: shaped('CAVV, AAV or AEVV: 28 base64 characters', '^[A-Za-z0-9+\\/]{27}=$', ['AAABBZEEBgAAAAAAAAQGAAAAAAA='], ['AAA', '', 'AAABBZEEBgAAAAAAAAQGAAAAAAAA']), echo: true },
   'threeDSecure.version':                { format: shaped('1 or 2.x.x', '^(1|1\\.0\\.2|2\\.[0-9]\\.[0-9])$', ['2.2.0', '1.0.2'], ['3', '2.2', '']), echo: true },
-  'threeDSecure.xid':                    { format: AN(40), echo: true },
+  'threeDSecure.xid':                    { format: AN(40), echo: true, cardNumbers: 'byChance' },
   'threeDSecure.dsTransactionId':        { format: uuid, echo: true },
   'threeDSecure.acsTransactionId':       { format: uuid, echo: true },
   'threeDSecure.authenticationStatus':   { format: oneOf('Y', 'A', 'N', 'U', 'R', 'I'), echo: true },

@@ -1,6 +1,7 @@
 // Tells an endpoint again what happened: one notification, a range, or what a filter finds. A replay is a delivery like any other,
 // with the id and the sequence of the first one, so that a receiver can tell it from something new.
 
+import { type Recorder, record } from '../../audit/chain.ts'
 import { inTransaction } from '../../database/connect.ts'
 import type { Gateway } from '../../gateway.ts'
 import type { Refused } from '../endpoints/endpoint.ts'
@@ -13,7 +14,7 @@ export const replayMost = 10_000
 
 /** Replays at most `replayMost`, oldest first. Events from before the activation of the endpoint are found by `since` and `until` too. */
 export async function replay(
-  gateway: Pick<Gateway, 'database' | 'clock' | 'directory'>,
+  gateway: Pick<Gateway, 'database' | 'clock' | 'directory'> & Recorder,
   merchantId: string,
   endpointId: string,
   filter: ReplayFilter,
@@ -41,6 +42,10 @@ export async function replay(
     if (rows.length > 0) {
       await insertDeliveries(db, rows)
       await setEmitted(db, [{ merchantId, id: endpointId, emitted: endpoint.emitted + rows.length }])
+      const entityId = endpoint.channelId ?? merchantId
+      await record(db, gateway, [
+        { action: 'notificationsReplayed', entityId, subject: endpointId, details: { notifications: rows.length } },
+      ])
     }
     return { replayed: rows.length }
   })

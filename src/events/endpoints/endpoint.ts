@@ -1,5 +1,7 @@
 // Endpoints: who is told of what, and with which secret. Made inactive, active once a test notification got a 2xx.
 
+import { type Recorder, record } from '../../audit/chain.ts'
+import type { Action } from '../../audit/entry.ts'
 import { type Clock, type Random, randomHex, timeOrderedId } from '../../clock.ts'
 import { type Connection, inTransaction } from '../../database/connect.ts'
 import type { Gateway } from '../../gateway.ts'
@@ -37,7 +39,7 @@ export type NewEndpoint = Pick<Endpoint, 'merchantId' | 'kind'> &
     readonly secret?: string
   }
 
-export type EndpointParts = Pick<Gateway, 'clock' | 'random' | 'keys' | 'database' | 'call' | 'egress'>
+export type EndpointParts = Pick<Gateway, 'clock' | 'random' | 'keys' | 'database' | 'call' | 'egress'> & Recorder
 
 /** Something that can be mended by whoever asked; the sentence says what. */
 export type Refused = { readonly refused: string }
@@ -57,10 +59,16 @@ export async function createEndpoint(
   if (unknown !== undefined || types.length === 0) return { refused: `types must be some of ${eventTypes.join(', ')}.` }
   if (secret !== undefined && !/^[0-9a-fA-F]{64}$/.test(secret)) return { refused: 'The secret must be 64 hex characters.' }
   const made = newEndpoint(parts, wanted)
-  return (await insertEndpoint(parts.database.work, made.endpoint))
-    ? made
-    : { refused: `There is an endpoint called ${wanted.name} already.` }
+  return inTransaction(parts.database.work, async db => {
+    if (!(await insertEndpoint(db, made.endpoint))) return { refused: `There is an endpoint called ${wanted.name} already.` }
+    await note(db, parts, 'endpointMade', made.endpoint, { kind })
+    return made
+  })
 }
+
+/** Whoever is told of payments, and with which secret, is told of in the audit. Addresses stay out: they may hold credentials. */
+const note = (db: Connection, recorder: Recorder, action: Action, endpoint: Endpoint, details = {}): Promise<void> =>
+  record(db, recorder, [{ action, entityId: endpoint.channelId ?? endpoint.merchantId, subject: endpoint.id, details }])
 
 /** The row of an endpoint that is not stored yet. One that is not called needs no test and is active at once. */
 export function newEndpoint(
@@ -98,7 +106,14 @@ export const secretsOf = (
   { merchantId, id, sealedSecrets }: Pick<Endpoint, 'merchantId' | 'id' | 'sealedSecrets'>,
 ): string[] => JSON.parse(unseal(keys, secretPlace(merchantId, id), sealedSecrets))
 
-const secretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
+/** The valid secrets for somebody who asks to see them. */
+export async function showSecrets(parts: EndpointParts, endpoint: Endpoint): Promise<string[]> {
+  await inTransaction(parts.database.work, db => note(db, parts, 'secretShown', endpoint))
+  return secretsOf(parts.keys, endpoint)
+}
+
+/** What binds secrets to their endpoint. */
+export const secretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
 
 /** Sends the test notification, outside any transaction. */
 export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Promise<Called> {
@@ -122,8 +137,9 @@ export async function activateEndpoint(parts: EndpointParts, merchantId: string,
   if (isAcknowledged(called)) {
     await changeLocked(parts, merchantId, id, async (db, locked) => {
       // The moment is taken under the lock that fan-out takes too: no event falls between the two.
-      if (locked.state === 'inactive' || locked.state === 'disabled')
-        await setState(db, merchantId, id, 'active', parts.clock.real())
+      if (locked.state !== 'inactive' && locked.state !== 'disabled') return
+      await setState(db, merchantId, id, 'active', parts.clock.real())
+      await note(db, parts, 'endpointActivated', locked)
     })
   }
   return called
@@ -142,6 +158,7 @@ export async function rotateSecret(
     if (step === 'finish' && secrets.length < 2) return { refused: 'No rotation is under way.' }
     const next = step === 'begin' ? [secrets[0]!, parts.random.bytes(32).toString('hex').toUpperCase()] : secrets.slice(1)
     await setSecrets(db, merchantId, id, seal(parts.keys, parts.random, secretPlace(merchantId, id), JSON.stringify(next)))
+    await note(db, parts, 'secretRotated', endpoint, { step })
     return { secrets: next }
   })
 }
@@ -157,7 +174,9 @@ export async function closeEndpoint(
   return changeLocked(parts, merchantId, id, async (db, endpoint) => {
     if (state === 'disabled' && endpoint.kind !== 'webhook') return { refused: 'Only a webhook can be disabled.' }
     await setState(db, merchantId, id, state)
-    return { givenUp: await giveUpAll(db, merchantId, id, businessNow) }
+    const givenUp = await giveUpAll(db, merchantId, id, businessNow)
+    await note(db, parts, 'endpointClosed', endpoint, { state, givenUp })
+    return { givenUp }
   })
 }
 

@@ -12,7 +12,7 @@ import type { Answered } from '../../payments/payment.ts'
 import { takeLateNotice } from '../../payments/redirects/late.ts'
 import { resume, type Standing, settledStanding, standing } from '../../payments/redirects/resume.ts'
 import { bindSession, findRedirect, markContinuation, type Redirected } from '../../payments/redirects/store.ts'
-import { cookieName, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
+import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
 import { findPayment } from '../../payments/store/read.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, readLanguages } from '../languages.ts'
@@ -45,7 +45,7 @@ export function redirectPages(
 
   async function find(kind: TokenKind, token: string): Promise<Found | undefined> {
     const read = readToken(gateway, kind, token)
-    const redirected = read && (await findRedirect(gateway.database.work, kind, read.merchantId, read.hash))
+    const redirected = read && (await findRedirect(gateway.database.work, kind, read.merchantId, read.hashes))
     return redirected && { merchantId: read.merchantId, token, redirected }
   }
 
@@ -89,8 +89,9 @@ export function redirectPages(
   /** Does the browser that returns hold the cookie of the one that began last? */
   function isSameSession(request: Request, { token, redirected }: Found): boolean {
     const sent = cookieOf(request, cookieName(token))
-    if (sent === undefined || redirected.sessionHash === null) return false
-    return timingSafeEqual(hashOf(gateway, 'session', sent), redirected.sessionHash)
+    const { sessionHash } = redirected
+    if (sent === undefined || sessionHash === null) return false
+    return hashesOf(gateway, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
   }
 
   function wrongSession(request: Request, found: Found, payment: Answered): Answer {
@@ -163,12 +164,7 @@ export function redirectPages(
         ...(cancelled && { cancelled: true }),
       })
       const forged = (payment: Answered, why: string) => {
-        audit(
-          'forgedReturn',
-          request,
-          { paymentId: payment.id, names: [...values.keys()].slice(0, 20), why },
-          'a return was refused',
-        )
+        audit('forgedReturn', request, { paymentId: payment.id, why }, 'a return was refused')
         return render(400, views.refusedPage(about(request, found, payment), 'forged'))
       }
       if (request.method === 'POST') {

@@ -21,6 +21,8 @@ export type Held = {
   /** The tokens of the addresses, because later steps hand out the same ones. */
   readonly page: string
   readonly notice: string
+  /** The CVV waits beside it, where a crash of the server erases it. */
+  readonly cvv?: true
 }
 
 export async function hold(gateway: Gateway, payment: Payment, operation: Operation, redirect: Redirect): Promise<Said> {
@@ -40,6 +42,7 @@ export async function hold(gateway: Gateway, payment: Payment, operation: Operat
       now,
     ),
   )
+  const cvv = redirect.keepsCvv ? operation.card?.cvv : undefined
   const held: Held = {
     data: redirect.data,
     hop: redirect.hop,
@@ -47,9 +50,9 @@ export async function hold(gateway: Gateway, payment: Payment, operation: Operat
     page: tokenOf(addresses.page),
     notice: tokenOf(addresses.notice),
     ...(redirect.asksAtEnd && { asksAtEnd: true }),
+    ...(cvv !== undefined && { cvv: true }),
   }
   const { merchantId, id } = payment
-  const cvv = redirect.keepsCvv ? operation.card?.cvv : undefined
   const real = gateway.clock.real()
   await insertContinuation(
     gateway.database.work,
@@ -97,5 +100,6 @@ export const openHeld = (gateway: Gateway, merchantId: string, paymentId: string
 export const openCvv = (gateway: Gateway, merchantId: string, paymentId: string, secret: Buffer): string =>
   unseal(gateway.keys, secretPlace(merchantId, paymentId), secret)
 
-const place = (merchantId: string, paymentId: string) => `continuation ${merchantId} ${paymentId}`
-const secretPlace = (merchantId: string, paymentId: string) => `continuation secret ${merchantId} ${paymentId}`
+/** What binds a continuation, and a CVV, to its payment. */
+export const place = (merchantId: string, paymentId: string) => `continuation ${merchantId} ${paymentId}`
+export const secretPlace = (merchantId: string, paymentId: string) => `continuation secret ${merchantId} ${paymentId}`

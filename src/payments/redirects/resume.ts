@@ -33,6 +33,8 @@ export async function resume(gateway: Gateway, payment: Answered, step: string, 
   if (!connector?.resume) throw new Error(`the connector ${payment.connector} does not take returns`)
   const sealedCard = await openCard(gateway, payment)
   const cvv = taken.secret ? openCvv(gateway, merchantId, id, taken.secret) : undefined
+  if (held.cvv && cvv === undefined)
+    gateway.log.warn({ paymentId: id }, 'the CVV is gone with a crash of the database: it is not sent')
   const operation = operationOf(
     gateway,
     payment,

@@ -1,5 +1,6 @@
 // Redirects and continuations in the database.
 
+import type pg from 'pg'
 import { type Connection, timeParameter } from '../../database/connect.ts'
 import type { Payment } from '../payment.ts'
 
@@ -19,10 +20,12 @@ export type NewContinuation = {
 export type Continuation = {
   readonly step: string
   readonly sealed: Buffer
-  readonly secret: Buffer | null
   readonly mark: string | null
   readonly deadline: number
 }
+
+/** What was taken away, and its CVV: absent when none was kept, or when the server crashed in between. */
+export type Taken = Continuation & { readonly secret: Buffer | null }
 
 /** Stores the next step with its end, and announces the pending payment in the words of its first answer. Recovery, if it had been called, stands back. */
 export async function insertContinuation(db: Connection, payment: Payment, row: NewContinuation, now: number): Promise<void> {
@@ -30,7 +33,10 @@ export async function insertContinuation(db: Connection, payment: Payment, row: 
     `with addressed as (
        insert into redirects (merchant_id, payment_id, page_hash, notice_hash, made_at) values ($1, $2, $5, $6, $10) on conflict do nothing),
      held as (
-       insert into continuations (merchant_id, payment_id, step, sealed, secret, deadline) values ($1, $2, $3, $4, $7, $8) on conflict do nothing),
+       insert into continuations (merchant_id, payment_id, step, sealed, deadline) values ($1, $2, $3, $4, $8) on conflict do nothing),
+     secret as (
+       insert into challenge_secrets (merchant_id, payment_id, sealed, erase_after)
+       select $1, $2, $7, $9 where $7::bytea is not null on conflict do nothing),
      ends as (
        insert into due_work (kind, merchant_id, subject_id, due_at) values ('redirectExpiry', $1, $2, $9)
        on conflict (kind, merchant_id, subject_id) do update
@@ -62,7 +68,7 @@ export async function insertContinuation(db: Connection, payment: Payment, row: 
   )
 }
 
-const columns = 'step, sealed, secret, mark, deadline'
+const columns = 'step, sealed, mark, deadline'
 
 export async function findContinuation(db: Connection, merchantId: string, paymentId: string): Promise<Continuation | undefined> {
   const { rows } = await db.query<Continuation>(
@@ -82,8 +88,8 @@ export async function takeContinuation(
   now: number,
   recoverAt: number,
   ended: boolean,
-): Promise<Continuation | undefined> {
-  const { rows } = await db.query<Continuation>(
+): Promise<Taken | undefined> {
+  const { rows } = await db.query<Taken>(
     `with taken as (
        delete from continuations where merchant_id = $1 and payment_id = $2 and step = $3 and (deadline <= $4) = $6
        returning merchant_id, payment_id, ${columns}),
@@ -91,8 +97,12 @@ export async function takeContinuation(
        insert into due_work (kind, merchant_id, subject_id, due_at, details)
        select 'recover', merchant_id, payment_id, $5, jsonb_build_object('sealed', encode(sealed, 'base64')) from taken
        on conflict (kind, merchant_id, subject_id) do update
-         set due_at = excluded.due_at, details = excluded.details, leased_until = null, generation = due_work.generation + 1)
-     select ${columns} from taken`,
+         set due_at = excluded.due_at, details = excluded.details, leased_until = null, generation = due_work.generation + 1),
+     secret as (
+       delete from challenge_secrets using taken
+        where challenge_secrets.merchant_id = taken.merchant_id and challenge_secrets.payment_id = taken.payment_id
+       returning challenge_secrets.sealed)
+     select ${columns}, (select sealed from secret) as secret from taken`,
     [merchantId, paymentId, step, timeParameter(now), timeParameter(recoverAt), ended],
   )
   return rows[0]
@@ -100,8 +110,33 @@ export async function takeContinuation(
 
 /** Erases what is left of a payment that was answered otherwise. */
 export async function dropContinuation(db: Connection, merchantId: string, paymentId: string): Promise<void> {
-  await db.query('delete from continuations where merchant_id = $1 and payment_id = $2', [merchantId, paymentId])
+  await db.query(
+    `with secret as (delete from challenge_secrets where merchant_id = $1 and payment_id = $2)
+     delete from continuations where merchant_id = $1 and payment_id = $2`,
+    [merchantId, paymentId],
+  )
 }
+
+/** Erases secrets whose time is over. As long as the table's file holds anything it is written anew: a deleted row would stay in it. */
+export async function eraseSecrets(pool: pg.Pool, now: number): Promise<void> {
+  await pool.query('delete from challenge_secrets where erase_after < $1', [timeParameter(now)])
+  const { rows } = await pool.query<{ bytes: number }>(`select pg_relation_size('challenge_secrets') as bytes`)
+  if (rows[0]!.bytes === 0) return
+  const connection = await pool.connect()
+  try {
+    // Whoever reads the table for long, a dump for example, is not waited for: payments would wait behind us.
+    await connection.query('set lock_timeout = 250')
+    await connection.query('vacuum full challenge_secrets')
+  } catch (error) {
+    if ((error as { code?: string }).code !== lockNotAvailable) throw error
+  } finally {
+    await connection.query('reset lock_timeout').then(
+      () => connection.release(),
+      (broken: Error) => connection.release(broken),
+    )
+  }
+}
+const lockNotAvailable = '55P03'
 
 export async function markContinuation(db: Connection, merchantId: string, paymentId: string, mark: string): Promise<void> {
   await db.query('update continuations set mark = $3 where merchant_id = $1 and payment_id = $2', [merchantId, paymentId, mark])
@@ -113,11 +148,11 @@ export async function findRedirect(
   db: Connection,
   kind: 'page' | 'notice',
   merchantId: string,
-  hash: Buffer,
+  hashes: readonly Buffer[],
 ): Promise<Redirected | undefined> {
   const { rows } = await db.query<Redirected>(
-    `select payment_id as "paymentId", session_hash as "sessionHash" from redirects where merchant_id = $1 and ${kind}_hash = $2`,
-    [merchantId, hash],
+    `select payment_id as "paymentId", session_hash as "sessionHash" from redirects where merchant_id = $1 and ${kind}_hash = any ($2)`,
+    [merchantId, hashes],
   )
   return rows[0]
 }

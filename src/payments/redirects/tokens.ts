@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { Addresses } from '../../connectors/connector.ts'
 import type { Gateway } from '../../gateway.ts'
 import { merchantOfTail, merchantTail } from '../../merchants/tail.ts'
-import { keyedHash } from '../../vault/keys.ts'
+import { keyedHashes } from '../../vault/keys.ts'
 
 export type TokenKind = 'page' | 'notice'
 
@@ -28,19 +28,22 @@ export function addressesOf(publicUrl: string, page: string, notice: string): Ad
 /** The token at the end of an address. */
 export const tokenOf = (address: string): string => address.slice(address.lastIndexOf('/') + 1)
 
-/** Whose a token is, and its hash; undefined when the text is no token. */
+/** Whose a token is, and its hashes; undefined when the text is no token. */
 export function readToken(
   gateway: Gateway,
   kind: TokenKind,
   token: string,
-): { readonly merchantId: string; readonly hash: Buffer } | undefined {
+): { readonly merchantId: string; readonly hashes: readonly Buffer[] } | undefined {
   const tail = /^[A-Za-z0-9_-]{22}\.([0-9a-z]{1,25})$/.exec(token)?.[1]
   const merchantId = tail === undefined ? undefined : merchantOfTail(tail)
-  return merchantId === undefined ? undefined : { merchantId, hash: hashOf(gateway, kind, token) }
+  return merchantId === undefined ? undefined : { merchantId, hashes: hashesOf(gateway, kind, token) }
 }
 
-export const hashOf = (gateway: Gateway, kind: TokenKind | 'session', token: string): Buffer =>
-  keyedHash(gateway.keys, `redirect ${kind}`, token)
+export const hashOf = (gateway: Gateway, kind: TokenKind | 'session', token: string): Buffer => hashesOf(gateway, kind, token)[0]!
+
+/** Also under an older lookup key, because a shopper may be away while it is changed. */
+export const hashesOf = (gateway: Gateway, kind: TokenKind | 'session', token: string): readonly Buffer[] =>
+  keyedHashes(gateway.keys, `redirect ${kind}`, token)
 
 /** Names the cookie of one payment, so that two payments in one browser do not disturb each other. */
 export const cookieName = (page: string): string => `tollgate_${createHash('sha256').update(page).digest('hex').slice(0, 12)}`

@@ -18,6 +18,7 @@ export type Row = {
   mode: Mode
   connector: string
   merchantTransactionId: string | null
+  tokenId: string | null
   receivedAt: number
   recordedAt: number
   record: string
@@ -30,7 +31,7 @@ export type Row = {
 
 export const answeredColumns = `
   p.merchant_id as "merchantId", p.id, p.channel_id as "channelId", p.root_id as "rootId", p.reference_id as "referenceId", p.payment_type as type,
-  p.brand, p.amount, p.currency, p.mode, p.connector, p.merchant_transaction_id as "merchantTransactionId", p.received_at as "receivedAt",
+  p.brand, p.amount, p.currency, p.mode, p.connector, p.merchant_transaction_id as "merchantTransactionId", p.token_id as "tokenId", p.received_at as "receivedAt",
   p.recorded_at as "recordedAt", p.record, a.result, a.approved, a.reply as kept, a.body, a.answered_at as "answeredAt"`
 export const answeredTables = 'payments p left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id'
 
@@ -52,6 +53,7 @@ export function answeredOf(row: Row): Answered {
     ...(row.referenceId !== null && { referenceId: row.referenceId }),
     ...(row.brand !== null && { brand: row.brand }),
     ...(row.merchantTransactionId !== null && { merchantTransactionId: row.merchantTransactionId }),
+    ...(row.tokenId !== null && { tokenId: row.tokenId }),
     ...(row.result !== null && {
       answer: {
         result: row.result,
@@ -105,13 +107,15 @@ export async function findSealedCard(db: Connection, merchantId: string, payment
   return rows[0]?.sealed
 }
 
-export type KeyOwner = { readonly paymentId: string; readonly fingerprint: Buffer }
+export type KeyOwner = { readonly paymentId: string; readonly hash: Buffer; readonly fingerprint: Buffer }
 
-export async function findKeyOwner(db: Connection, merchantId: string, hash: Buffer): Promise<KeyOwner | undefined> {
-  const { rows } = await db.query<{ paymentId: string; fingerprint: Buffer }>({
+/** Whose an idempotency key is, by its hashes. While the lookup key is changed one of two rows may be of a payment that lost and is not stored. */
+export async function findKeyOwner(db: Connection, merchantId: string, hashes: readonly Buffer[]): Promise<KeyOwner | undefined> {
+  const { rows } = await db.query<KeyOwner>({
     name: 'find key',
-    text: 'select payment_id as "paymentId", fingerprint from idempotency_keys where merchant_id = $1 and key_hash = $2',
-    values: [merchantId, hash],
+    text: `select payment_id as "paymentId", key_hash as hash, fingerprint from idempotency_keys k where merchant_id = $1 and key_hash = any ($2)
+             and exists (select from payments p where p.merchant_id = k.merchant_id and p.id = k.payment_id)`,
+    values: [merchantId, hashes],
   })
   return rows[0]
 }

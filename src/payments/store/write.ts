@@ -9,8 +9,10 @@ import type { Transfer } from '../journal.ts'
 import type { Answer, Payment } from '../payment.ts'
 import type { ChargebackLine } from './chargebacks.ts'
 
-/** The idempotency row of a request. */
-export type RequestKey = { readonly hash: Buffer; readonly fingerprint: Buffer }
+/** The idempotency row of a request. While the lookup key is changed it has a second one under the older key: a twin whose process knows only one
+ * of the two keys meets it all the same. */
+export type RequestKey = KeyClaim & { readonly older?: KeyClaim }
+type KeyClaim = { readonly hash: Buffer; readonly fingerprint: Buffer }
 
 export type NewPayment = {
   readonly payment: Payment
@@ -62,6 +64,9 @@ const paymentColumns = [
   'date',
   'bytea',
   'bytea',
+  'bytea',
+  'bytea',
+  'uuid',
 ]
 
 function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
@@ -99,23 +104,33 @@ function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
     sealedCard?.eraseAfter ?? null,
     key?.hash ?? null,
     key?.fingerprint ?? null,
+    key?.older?.hash ?? null,
+    key?.older?.fingerprint ?? null,
+    payment.tokenId ?? null,
   ]
 }
 
 const insertPayments = perSize(
   size => `
   with given (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector, merchant_transaction_id,
-              received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint) as (values ${valuesList(paymentColumns, size)}),
+              received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint, older_hash, older_fingerprint, token_id) as (values ${valuesList(paymentColumns, size)}),
   claimed as (
     insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
-    select merchant_id, key_hash, fingerprint, id, recorded_at from given where key_hash is not null
+    select given.merchant_id, claim.hash, claim.fingerprint, given.id, given.recorded_at
+      from given cross join lateral (values (key_hash, fingerprint), (older_hash, older_fingerprint)) as claim (hash, fingerprint)
+     where claim.hash is not null and (older_hash is null or not exists (
+       select from idempotency_keys k where k.merchant_id = given.merchant_id and k.key_hash in (given.key_hash, given.older_hash)))
+     order by given.merchant_id, claim.hash -- the order in which every process takes them
     on conflict do nothing returning payment_id),
+  owned as (
+    select given.id from given left join (select payment_id, count(*) as rows from claimed group by payment_id) mine on mine.payment_id = given.id
+     where coalesce(mine.rows, 0) = (given.key_hash is not null)::int + (given.older_hash is not null)::int),
   stored as (
     insert into payments (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
-                          merchant_transaction_id, received_at, recorded_at, record)
+                          merchant_transaction_id, received_at, recorded_at, record, token_id)
     select merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
-           merchant_transaction_id, received_at, recorded_at, record
-      from given where id is not null and (key_hash is null or id in (select payment_id from claimed))
+           merchant_transaction_id, received_at, recorded_at, record, token_id
+      from given where id in (select id from owned)
     on conflict do nothing returning id),
   sealed as (
     insert into sealed_cards (merchant_id, payment_id, sealed, erase_after)

@@ -1,0 +1,72 @@
+// What the audit tells: who did what, on whose behalf, from where, with which result. Values and secrets are no part of it.
+
+import { hostname, userInfo } from 'node:os'
+
+/** `user` is somebody of the staff; `gateway` a process by itself; `stranger` a caller that proved nothing. */
+export type ActorKind = 'token' | 'user' | 'commandLine' | 'gateway' | 'stranger'
+
+/** Who acts: the id of a token or user, or the machine's user; and the address, or the machine. */
+export type Actor = { readonly kind: ActorKind; readonly id: string; readonly address: string }
+
+/** All that is told of, and what a reader should know it by. */
+export const actions = {
+  logInFailed: 'attempts with a wrong credential, or for an entity of others, within a minute',
+  entityMade: 'a psp, division, merchant or channel was made by a seed',
+  entityChanged: 'its name or settings were changed by a seed',
+  tokenMade: 'an access token was made by a seed',
+  tokenChanged: 'the label or the entities of a token were changed by a seed',
+  tokenRevoked: 'an access token was revoked',
+  sealedAnew: 'what older keys had sealed was sealed under the newest',
+  keyRetired: 'a key that nothing needed was given up',
+  endpointMade: 'an endpoint was made, and its secret shown',
+  endpointActivated: 'a webhook was tested, and activated when it answered',
+  endpointClosed: 'an endpoint was disabled or deleted',
+  secretRotated: 'a step of the rotation of an endpoint, with its secrets shown',
+  secretShown: 'the secrets of an endpoint were shown',
+  notificationsReplayed: 'notifications were sent again',
+  clockMoved: "a sandbox's clock was moved",
+  chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
+  chargebacksImported: 'a report of chargebacks was read to its end',
+} as const satisfies Record<string, string>
+export type Action = keyof typeof actions
+
+export type Entry = {
+  /** Absent: whoever the recorder says. */
+  readonly actor?: Actor
+  readonly action: Action
+  readonly entityId?: string | undefined
+  /** Id of what it was done to. */
+  readonly subject?: string
+  readonly result?: 'done' | 'refused'
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** An entry in its place, as it is stored. */
+export type Row = {
+  readonly sequence: number
+  /** Real time, milliseconds. */
+  readonly recordedAt: number
+  readonly actorKind: ActorKind
+  readonly actor: string
+  readonly address: string
+  readonly action: string
+  readonly entityId: string | null
+  readonly subject: string
+  readonly result: 'done' | 'refused'
+  readonly details: string
+  readonly hash: Buffer
+}
+
+/** The machine's user behind this process: who works at the command line, or as whom the gateway runs. */
+export function thisProcess(kind: 'commandLine' | 'gateway'): Actor {
+  const behind = process.env.SUDO_USER === undefined ? '' : `${process.env.SUDO_USER} as `
+  return { kind, id: `${behind}${ownName()}`, address: hostname() }
+}
+
+function ownName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.getuid?.()}` // a uid without an entry in the user table, as containers have
+  }
+}

@@ -1,0 +1,188 @@
+// Failed attempts to authenticate, limited by the minute of the clock. All processes count together: a failure is answered after it was counted
+// in the database, which a success never waits for. When their minute is over, the failures become rows of the audit.
+
+import { isIPv6 } from 'node:net'
+import type pg from 'pg'
+import { inTransaction } from '../database/connect.ts'
+import { groupCommit } from '../database/groupCommit.ts'
+import { type Recorder, record } from './chain.ts'
+import type { Actor, Entry } from './entry.ts'
+import { countFailures, type Failure, type FailureKind, takeFailures } from './store.ts'
+
+export type Attempt = {
+  readonly address: string
+  /** What tells the credential apart: the id of a token that is known, or the start of a keyed hash. */
+  readonly credential: string
+  /** The start of a keyed hash of the user id, where there is one: passwords are chosen by people, tokens by chance. */
+  readonly user?: string | undefined
+}
+
+export type Failures = {
+  /** Counts a failure; true when there were too many before it. */
+  count(attempt: Attempt, now: number): Promise<boolean>
+  /**
+   * True when a right password has to wait because too many wrong ones came for its user: else guessing had no bound. An address from which
+   * the token has come before need not wait, and no token of chance ever has to: others' failures shut nobody out.
+   */
+  mustWait(tokenId: string, address: string, attempt: () => Attempt, now: number): boolean
+}
+
+/** Failures in a minute: of everybody; of one address; of one user id, from wherever; of one credential from one address. */
+export const failuresMax: Readonly<Record<FailureKind, number>> = { all: 3000, address: 300, user: 60, credential: 30 }
+
+const minuteMilliseconds = 60_000
+/** So long a failure waits for a slow database to be counted there. */
+const patienceSeconds = 2
+const remembered = 50_000
+const keyOf = ({ kind, subject }: Pick<Failure, 'kind' | 'subject'>) => `${kind} ${subject}`
+
+export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): Failures {
+  let minute = 0
+  let counted = new Map<string, number>()
+  let attempts = 0
+  const cameBefore = new Set<string>()
+
+  const begin = (now: number) => {
+    const current = now - (now % minuteMilliseconds)
+    if (current === minute) return
+    minute = current
+    counted = new Map()
+  }
+  const failuresOf = ({ address, credential, user }: Attempt): Failure[] => {
+    const subjects: Partial<Record<FailureKind, string>> = {
+      all: '',
+      address: networkOf(address),
+      credential: `${networkOf(address)} ${credential}`,
+      ...(user !== undefined && { user }),
+    }
+    return Object.entries(subjects).map(([kind, subject]) => ({ kind: kind as FailureKind, subject, minute, failures: 1 }))
+  }
+  const usedUp = (failure: Failure) => (counted.get(keyOf(failure)) ?? 0) >= failuresMax[failure.kind]
+
+  const inDatabase = groupCommit<readonly Failure[], ReadonlyMap<string, number>>({
+    patienceSeconds,
+    key: () => String(attempts++), // the statement adds up what is counted twice
+    async write(batch) {
+      const sums = new Map<string, Failure>()
+      for (const failure of batch.flat()) {
+        const key = `${failure.minute} ${keyOf(failure)}`
+        sums.set(key, { ...failure, failures: failure.failures + (sums.get(key)?.failures ?? 0) })
+      }
+      const totals = new Map<string, number>()
+      for (const failure of await countFailures(pool, [...sums.values()])) {
+        totals.set(keyOf(failure), failure.failures)
+        if (failure.minute === minute) remember(counted, keyOf(failure), failure.failures)
+      }
+      return batch.map(() => totals)
+    },
+  })
+
+  /** Then what this process counted decides. */
+  const failed = (error: Error): undefined => void onError(error)
+
+  return {
+    async count(attempt, now) {
+      begin(now)
+      const failures = failuresOf(attempt)
+      const open = failures.filter(failure => !usedUp(failure))
+      const all = open.some(({ kind }) => kind === 'all')
+      for (const failure of failures) remember(counted, keyOf(failure), (counted.get(keyOf(failure)) ?? 0) + 1)
+      // What is used up is not written any more: nobody can make the database busy without end.
+      const totals = all ? await inDatabase(open).catch(failed) : undefined
+      return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > failuresMax[failure.kind])
+    },
+    mustWait(tokenId, address, attempt, now) {
+      const here = `${tokenId} ${address}`
+      if (cameBefore.has(here)) return false
+      begin(now)
+      if (failuresOf(attempt()).some(failure => (failure.kind === 'user' || failure.kind === 'credential') && usedUp(failure)))
+        return true
+      cameBefore.add(here)
+      if (cameBefore.size > remembered) cameBefore.delete(cameBefore.keys().next().value!)
+      return false
+    },
+  }
+}
+
+/** What was counted longest ago is forgotten first. */
+function remember(counted: Map<string, number>, key: string, failures: number): void {
+  const known = counted.get(key) ?? 0
+  counted.delete(key)
+  counted.set(key, Math.max(failures, known))
+  if (counted.size > remembered) counted.delete(counted.keys().next().value!)
+}
+
+/** One line or household has a whole /64 of IPv6: it counts as one address. */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address
+  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const groups =
+    tail === undefined ? left : [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
+  return `${groups
+    .slice(0, 4)
+    .map(group => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`
+}
+
+const toldEach = 20
+const everyMilliseconds = 5_000
+
+/** Tells the audit of the minutes that are over. Each failure is told by one process, however many look. */
+export async function tellFailures(pool: pg.Pool, recorder: Recorder): Promise<void> {
+  await inTransaction(pool, async db => {
+    const now = recorder.clock.real()
+    await record(db, recorder, entriesOf(await takeFailures(db, now - (now % minuteMilliseconds))))
+  })
+}
+
+export function startTelling(pool: pg.Pool, recorder: Recorder, onError: (error: Error) => void): { stop(): Promise<void> } {
+  let running: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    running = running.then(() => tellFailures(pool, recorder).catch(onError))
+  }, everyMilliseconds).unref()
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+/** Of each minute the worst by name, and the others in one row: an attacker does not fill the table. */
+function entriesOf(failures: readonly Failure[]): Entry[] {
+  const minutes = new Map<number, Failure[]>()
+  for (const failure of failures.filter(({ kind }) => kind === 'credential'))
+    minutes.set(failure.minute, [...(minutes.get(failure.minute) ?? []), failure])
+  return [...minutes]
+    .sort(([a], [b]) => a - b)
+    .flatMap(([minute, some]) => {
+      const worst = some.sort((a, b) => b.failures - a.failures)
+      const others = worst.slice(toldEach)
+      return [
+        ...worst.slice(0, toldEach).map(one => entryOf(one.minute, actorOf(one), { failures: one.failures })),
+        ...(others.length === 0 ? [] : [entryOf(minute, severalStrangers, summed(others))]),
+      ]
+    })
+}
+
+const severalStrangers: Actor = { kind: 'stranger', id: 'several', address: 'several' }
+
+const entryOf = (minute: number, actor: Actor, details: object): Entry => ({
+  actor,
+  action: 'logInFailed',
+  result: 'refused',
+  details: { minute: new Date(minute).toISOString(), ...details },
+})
+
+function actorOf({ subject }: Failure): Actor {
+  const [address, credential] = subject.split(' ') as [string, string]
+  return { kind: credential.length === 32 ? 'token' : 'stranger', id: credential, address }
+}
+
+const summed = (failures: readonly Failure[]) => ({
+  failures: failures.reduce((total, one) => total + one.failures, 0),
+  addresses: new Set(failures.map(one => actorOf(one).address)).size,
+  credentials: failures.length,
+})

@@ -1,0 +1,116 @@
+// The audit and the failed attempts to authenticate in the database.
+
+import type pg from 'pg'
+import { type Connection, timeParameter } from '../database/connect.ts'
+import { perSize, quantised, valuesList } from '../database/groupCommit.ts'
+import type { Row } from './entry.ts'
+
+/** The last place of the chain, locked until the transaction ends. No hash before the first row, or when that row is gone. */
+export async function lockHead(db: Connection): Promise<{ sequence: number; hash: Buffer | null } | undefined> {
+  const { rows } = await db.query<{ sequence: number; hash: Buffer | null }>('select sequence from audit_head for update')
+  if (!rows[0]) return undefined
+  const { sequence } = rows[0]
+  // Read after the lock is had: the row of whoever held it before is committed now.
+  const last = await db.query<{ hash: Buffer }>('select hash from audit where sequence = $1', [sequence])
+  return { sequence, hash: last.rows[0]?.hash ?? null }
+}
+
+export async function insertRow(db: Connection, row: Row): Promise<void> {
+  await db.query(
+    `insert into audit (sequence, recorded_at, actor_kind, actor, address, action, entity_id, subject, result, details, hash)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+    [
+      row.sequence,
+      timeParameter(row.recordedAt),
+      row.actorKind,
+      row.actor,
+      row.address,
+      row.action,
+      row.entityId,
+      row.subject,
+      row.result,
+      row.details,
+      row.hash,
+    ],
+  )
+}
+
+export async function moveHead(db: Connection, sequence: number, proof: Buffer): Promise<void> {
+  await db.query('update audit_head set sequence = $1, proof = $2', [sequence, proof])
+}
+
+export async function readHead(db: Connection): Promise<{ sequence: number; proof: Buffer | null } | undefined> {
+  const { rows } = await db.query<{ sequence: number; proof: Buffer | null }>('select sequence, proof from audit_head')
+  return rows[0]
+}
+
+const columns = `sequence, recorded_at as "recordedAt", actor_kind as "actorKind", actor, address, action, entity_id as "entityId", subject, result,
+  details, hash`
+
+export async function readRowsAfter(db: Connection, sequence: number, limit: number): Promise<Row[]> {
+  const { rows } = await db.query<Row>(`select ${columns} from audit where sequence > $1 order by sequence limit $2`, [
+    sequence,
+    limit,
+  ])
+  return rows
+}
+
+export type Filter = {
+  /** Real time, milliseconds, inclusive. */
+  readonly since?: number | undefined
+  readonly entities?: readonly string[] | undefined
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
+}
+
+/** The newest rows that a filter finds, oldest first. */
+export async function findRows(db: Connection, { since, entities, actor, action }: Filter, limit: number): Promise<Row[]> {
+  const { rows } = await db.query<Row>(
+    `select ${columns} from audit
+      where ($1::timestamptz is null or recorded_at >= $1) and ($2::uuid[] is null or entity_id = any ($2))
+        and ($3::text is null or actor = $3) and ($4::text is null or action = $4)
+      order by sequence desc limit $5`,
+    [since === undefined ? null : timeParameter(since), entities ?? null, actor ?? null, action ?? null, limit],
+  )
+  return rows.reverse()
+}
+
+export type FailureKind = 'all' | 'address' | 'user' | 'credential'
+export type Failure = { readonly kind: FailureKind; readonly subject: string; readonly minute: number; readonly failures: number }
+
+const addFailures = perSize(
+  size => `
+  insert into log_in_failures as counted (minute, kind, subject, failures)
+  select minute, kind, subject, failures from (values ${valuesList(['timestamptz', 'text', 'text', 'integer'], size)})
+      as given (minute, kind, subject, failures)
+   where kind is not null order by minute, kind, subject
+  on conflict (minute, kind, subject) do update set failures = counted.failures + excluded.failures
+  returning minute, kind, subject, failures`,
+)
+
+/** Adds to what all processes counted and returns the sums. Each kind and subject of a minute once. */
+export async function countFailures(pool: pg.Pool, added: readonly Failure[]): Promise<Failure[]> {
+  const size = quantised(added.length)
+  const values: unknown[] = added.flatMap(({ minute, kind, subject, failures }) => [
+    timeParameter(minute),
+    kind,
+    subject,
+    failures,
+  ])
+  while (values.length < size * 4) values.push(null)
+  const { rows } = await pool.query<Failure>({ name: `failures ${size}`, text: addFailures(size), values })
+  return rows
+}
+
+/** Takes out what was counted in minutes that are over. */
+export async function takeFailures(db: Connection, before: number): Promise<Failure[]> {
+  const { rows } = await db.query<Failure>(
+    `with over as (
+       select minute, kind, subject from log_in_failures where minute < $1 order by minute, kind, subject for update skip locked)
+     delete from log_in_failures f using over
+      where f.minute = over.minute and f.kind = over.kind and f.subject = over.subject
+     returning f.minute, f.kind, f.subject, f.failures`,
+    [timeParameter(before)],
+  )
+  return rows
+}

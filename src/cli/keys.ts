@@ -1,0 +1,131 @@
+// tollgate keys: which keys the database needs, sealing anew under the newest one, and retiring what nothing needs any more.
+
+import type { Command } from 'commander'
+import { record } from '../audit/chain.ts'
+import { inTransaction } from '../database/connect.ts'
+import { announceChange, readTokens, revokeToken } from '../merchants/store.ts'
+import { keyHours } from '../payments/idempotency.ts'
+import { sealedPlaces } from '../payments/sealed.ts'
+import { writtenWith } from '../vault/keys.ts'
+import { rewrap } from '../vault/rewrap.ts'
+import { countSealed, dropProof, lockProofs, readProofs } from '../vault/store.ts'
+import { type Opened, refuse, table, timeText, withOpened } from './open.ts'
+
+export default (program: Command): void => {
+  const keys = program.command('keys').description('the keys of the installation')
+  keys
+    .command('list')
+    .description('list the keys that are given or known, and what needs each')
+    .action(() =>
+      withOpened(async opened => {
+        const rows = (await standing(opened)).map(({ name, given, since, needs }) => [
+          ...name.split(' '),
+          given,
+          timeText(since),
+          needs.join(', '),
+        ])
+        process.stdout.write(table([['kind', 'key', 'given', 'written with since', 'needed by'], ...rows]))
+      }),
+    )
+
+  keys
+    .command('rewrap')
+    .description('seal every record anew under the newest seal key; may be stopped and begun again while gateways run')
+    .action(() =>
+      withOpened(async opened => {
+        const { database, keys, random } = opened
+        const newest = `seal ${keys.seal[0]!.id}`
+        if (!(await readProofs(database.work)).some(({ name }) => name === newest))
+          refuse(
+            `No gateway has written with the key ${newest} yet: start all of them with it first, or they cannot open what is sealed anew.`,
+          )
+        const done: Record<string, number> = {}
+        for (const place of sealedPlaces) {
+          const { renewed, broken } = await rewrap(database.reports, keys, random, place)
+          process.stdout.write(`${place.what}: ${renewed} sealed anew.\n`)
+          for (const row of broken) process.stdout.write(`${place.what}: the record of ${row} does not open and was left.\n`)
+          if (broken.length > 0) process.exitCode = 1
+          done[place.what] = renewed
+        }
+        await inTransaction(database.work, db => record(db, opened, [{ action: 'sealedAnew', subject: newest, details: done }]))
+      }),
+    )
+
+  keys
+    .command('retire')
+    .description('give up the older keys that nothing needs any more: then they can be taken away from the gateways')
+    .option('--revoke-tokens', 'revoke the access tokens that were not used since the lookup key was changed')
+    .action(({ revokeTokens }: { revokeTokens?: true }) => withOpened(opened => retire(opened, revokeTokens === true)))
+}
+
+type KeyStanding = {
+  /** `seal 0a1b2c3d` */
+  readonly name: string
+  readonly given: 'newest' | 'older' | 'no'
+  readonly since: number | null
+  /** True when a gateway asks for it at its start. */
+  readonly proved: boolean
+  readonly needs: readonly string[]
+}
+
+async function standing({ database, keys, clock }: Opened): Promise<KeyStanding[]> {
+  const db = database.work
+  const needs = new Map<string, string[]>()
+  const need = (name: string, what: string) => needs.set(name, [...(needs.get(name) ?? []), what])
+  for (const place of sealedPlaces)
+    for (const [id, count] of await countSealed(database.reports, place)) need(`seal ${id}`, `${count} ${place.what}`)
+  const tokens = Map.groupBy(
+    (await readTokens(db)).filter(({ revokedAt }) => revokedAt === null),
+    ({ lookupKey }) => `lookup ${lookupKey}`,
+  )
+  for (const [name, { length }] of tokens) need(name, `${length} access tokens`)
+  const proofs = new Map((await readProofs(db)).map(proof => [proof.name, proof.made_at ?? null]))
+  const newest = writtenWith(keys)
+  // An idempotency key from before the change is found under the older key only.
+  const changed = proofs.get(newest[0]!) ?? 0
+  const keptUntil = changed + keyHours * 3_600_000
+  const given = new Set([...keys.lookup.map(({ id }) => `lookup ${id}`), ...keys.seal.map(({ id }) => `seal ${id}`)])
+  for (const name of new Set([...proofs.keys(), ...given]))
+    if (name.startsWith('lookup ') && name !== newest[0] && clock.real() < keptUntil)
+      need(name, `idempotency keys until ${timeText(keptUntil)}`)
+  return [...new Set([...given, ...proofs.keys(), ...needs.keys()])].sort().map(name => ({
+    name,
+    given: newest.includes(name) ? 'newest' : given.has(name) ? 'older' : 'no',
+    since: proofs.get(name) ?? null,
+    proved: proofs.has(name),
+    needs: needs.get(name) ?? [],
+  }))
+}
+
+/** Under the lock that a starting gateway takes too. */
+async function retire(opened: Opened, revokeTokens: boolean): Promise<void> {
+  const { database, keys, clock } = opened
+  const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
+  if (revokeTokens) {
+    const older = (await readTokens(database.work)).filter(
+      ({ lookupKey, revokedAt }) => revokedAt === null && lookupKey !== keys.lookup[0]!.id,
+    )
+    await inTransaction(database.work, async db => {
+      for (const { id, label } of older) {
+        if (!(await revokeToken(db, id, clock.real()))) continue
+        await record(db, opened, [{ action: 'tokenRevoked', subject: id }])
+        say(`Token ${id} (${label}) is revoked.`)
+      }
+      await announceChange(db)
+    })
+  }
+  await inTransaction(database.work, async db => {
+    await lockProofs(db)
+    const older = (await standing(opened)).filter(({ proved, given }) => proved && given !== 'newest')
+    if (older.length === 0) say('No older key is left.')
+    for (const { name, needs } of older) {
+      if (needs.length > 0) say(`${name} is needed by ${needs.join(', ')}.`)
+      else {
+        await dropProof(db, name)
+        await record(db, opened, [{ action: 'keyRetired', subject: name }])
+        say(`${name} is retired: take it away from the gateways, and keep it as long as a backup may need it.`)
+      }
+    }
+    if (older.some(({ needs }) => needs.length > 0)) process.exitCode = 1
+  })
+}

@@ -1,0 +1,279 @@
+// The audit: it only grows, whoever writes at the same time; what was changed, taken out, moved or cut off is found; and an attacker who fails
+// to log in by the thousand does not fill it.
+
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import pg from 'pg'
+import { record, verify } from '../src/audit/chain.ts'
+import { type Actor, type Entry, thisProcess } from '../src/audit/entry.ts'
+import { limitFailures, tellFailures } from '../src/audit/failures.ts'
+import { findRows } from '../src/audit/store.ts'
+import { inTransaction } from '../src/database/connect.ts'
+import { makeKeys } from '../src/vault/keys.ts'
+import { makeDatabase, type TestDatabase } from './support/database.ts'
+import { testKeys } from './support/gateway.ts'
+
+let now = Date.UTC(2030, 0, 31, 12)
+const recorder = { keys: testKeys, clock: { real: () => now } }
+let database: TestDatabase
+let pool: pg.Pool
+
+before(async () => {
+  database = await makeDatabase()
+  pool = new pg.Pool({ ...database.connection, max: 8 })
+  pool.on('error', () => {})
+})
+after(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+const actor: Actor = { kind: 'commandLine', id: 'anna', address: 'office' }
+const entityId = '5a11d0000000000000000000000000e1'
+const entry = (number: number): Entry => ({
+  actor,
+  action: 'tokenRevoked',
+  entityId,
+  subject: `token ${number}`,
+  details: { number },
+})
+const add = (...entries: Entry[]) => inTransaction(pool, db => record(db, recorder, entries))
+const all = () => findRows(pool, {}, 1_000_000)
+const found = async (expected?: string) => (await verify(pool, testKeys, expected)).findings
+
+/** What somebody with all rights on the database can do. */
+const tamper = (statement: string) =>
+  inTransaction(pool, async db => {
+    await db.query('alter table audit disable trigger audit_grows; alter table audit_head disable trigger audit_head_stays')
+    await db.query(statement)
+    await db.query(
+      'alter table audit enable always trigger audit_grows; alter table audit_head enable always trigger audit_head_stays',
+    )
+  })
+
+beforeEach(async () => {
+  await tamper('delete from audit; update audit_head set sequence = 0, proof = null; delete from log_in_failures')
+  await add(entry(1), entry(2))
+  await add(entry(3), entry(4), entry(5))
+})
+
+describe('the table', () => {
+  it('keeps who, what, for whom, from where and how it ended', async () => {
+    const [row] = await all()
+    const { hash, ...kept } = row!
+    assert.deepEqual(kept, {
+      sequence: 1,
+      recordedAt: now,
+      actorKind: 'commandLine',
+      actor: 'anna',
+      address: 'office',
+      action: 'tokenRevoked',
+      entityId,
+      subject: 'token 1',
+      result: 'done',
+      details: '{"number":1}',
+    })
+    assert.equal(hash.length, 32)
+  })
+
+  it('refuses to change or forget a row, even for its owner', async () => {
+    for (const statement of [
+      `update audit set actor = 'somebody else' where sequence = 2`,
+      'delete from audit where sequence = 2',
+      'truncate audit',
+      'delete from audit_head',
+      'truncate audit_head',
+    ]) {
+      await assert.rejects(pool.query(statement), /never changed or taken out|permission denied/, statement)
+    }
+    await inTransaction(pool, async db => {
+      await db.query('set local session_replication_role = replica') // triggers that are not "always" rest then
+      await assert.rejects(db.query('delete from audit'), /never changed|permission denied/)
+    }).catch(() => {})
+    assert.equal((await all()).length, 5)
+    assert.deepEqual(await found(), [])
+  })
+
+  it('gives a role that only owns it no right to change a row', async () => {
+    await pool.query(`drop role if exists audit_owner; create role audit_owner; grant create on schema public to audit_owner`)
+    const { rows } = await inTransaction(pool, async db => {
+      await db.query('alter table audit owner to audit_owner')
+      const asked = await db.query<{ may: boolean }>(
+        `select has_table_privilege('audit_owner', 'audit', right_name) as may from unnest(array['update', 'delete', 'truncate', 'insert']) right_name`,
+      )
+      await db.query(`alter table audit owner to ${'current_user'}`)
+      return asked
+    })
+    await pool.query('revoke create on schema public from audit_owner; drop role audit_owner')
+    assert.deepEqual(
+      rows.map(({ may }) => may),
+      [false, false, false, true],
+    )
+  })
+
+  it('has no gap after a transaction that failed, and tells nothing of it', async () => {
+    await assert.rejects(
+      inTransaction(pool, async db => {
+        await record(db, recorder, [entry(6)])
+        throw new Error('what was to be told of did not happen')
+      }),
+    )
+    await add(entry(7))
+    assert.deepEqual((await all()).map(({ sequence, subject }) => `${sequence} ${subject}`).slice(-2), ['5 token 5', '6 token 7'])
+    assert.deepEqual(await found(), [])
+  })
+
+  it('writers at the same time stand in a row', async () => {
+    await Promise.all(Array.from({ length: 60 }, (_, at) => add(entry(100 + at), entry(200 + at))))
+    const rows = await all()
+    assert.deepEqual(
+      rows.map(({ sequence }) => sequence),
+      rows.map((_, at) => at + 1),
+    )
+    assert.equal(rows.length, 125)
+    assert.deepEqual(await found(), [])
+  })
+
+  it('holds a bounded row, however much there is to tell', async () => {
+    await add({
+      actor: { ...actor, id: 'x'.repeat(10_000) },
+      action: 'entityChanged',
+      details: { settings: 'y'.repeat(100_000) },
+    })
+    const row = (await all()).at(-1)!
+    assert.equal(row.actor.length, 255)
+    assert.deepEqual(JSON.parse(row.details), { names: ['settings'], tooLong: 100_015 })
+    assert.deepEqual(await found(), [])
+  })
+})
+
+describe('verify finds', () => {
+  const swap = `update audit set sequence = -sequence where false; alter table audit drop constraint audit_sequence_check;
+    update audit set sequence = -3 where sequence = 3; update audit set sequence = 3 where sequence = 4; update audit set sequence = 4 where sequence = -3;
+    alter table audit add check (sequence > 0)`
+  const cases: Record<string, [statement: string, ...findings: string[]]> = {
+    'another actor': [`update audit set actor = 'bert' where sequence = 2`, 'Row 2 is not as it was written, or not where.'],
+    'another time': [
+      `update audit set recorded_at = recorded_at + interval '1 millisecond' where sequence = 2`,
+      'Row 2 is not as it was written, or not where.',
+    ],
+    'other details': [`update audit set details = '{}' where sequence = 5`, 'Row 5 is not as it was written, or not where.'],
+    'a row that is gone': [
+      'delete from audit where sequence = 3',
+      'Rows 3 to 3 are missing.',
+      'Row 4 is not as it was written, or not where.',
+    ],
+    'the first rows gone': [
+      'delete from audit where sequence <= 2',
+      'Rows 1 to 2 are missing.',
+      'Row 3 is not as it was written, or not where.',
+    ],
+    'rows in another order': [
+      swap,
+      'Row 3 is not as it was written, or not where.',
+      'Row 4 is not as it was written, or not where.',
+      'Row 5 is not as it was written, or not where.',
+    ],
+    'the last rows cut off': ['delete from audit where sequence > 3', 'Rows 4 to 5 are missing at the end.'],
+    'the last rows cut off and the head set back': [
+      `delete from audit where sequence > 3; update audit_head set sequence = 3, proof = (select hash from audit where sequence = 3)`,
+      'The head of the chain was not written by this installation.',
+    ],
+    'all rows gone': ['delete from audit', 'Rows 1 to 5 are missing at the end.'],
+    'no head': ['delete from audit_head', 'The head of the chain is gone.'],
+  }
+  for (const [name, [statement, ...findings]] of Object.entries(cases)) {
+    it(name, async () => {
+      await tamper(statement)
+      assert.deepEqual(await found(), findings)
+      await tamper('insert into audit_head (sequence) values (0) on conflict do nothing')
+    })
+  }
+
+  it('a chain that was written anew with another key', async () => {
+    await tamper('delete from audit; update audit_head set sequence = 0, proof = null')
+    const forger = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 9))
+    await inTransaction(pool, db => record(db, { ...recorder, keys: forger }, [entry(1), entry(2)]))
+    assert.equal((await found()).length, 3)
+  })
+
+  it('a chain that was set back as a whole, by a head that was noted before', async () => {
+    const { head } = await verify(pool, testKeys)
+    await add(entry(6))
+    assert.deepEqual(await found(head), [])
+    const { head: newer } = await verify(pool, testKeys)
+    // A backup of before brings rows and head that fit each other.
+    await tamper('delete from audit; update audit_head set sequence = 0, proof = null')
+    await add(...[1, 2, 3, 4, 5].map(entry))
+    assert.deepEqual(await found(), [])
+    assert.deepEqual(await found(newer), [`The chain does not hold ${newer}.`])
+  })
+})
+
+describe('log-ins that failed', () => {
+  const fail = async (attempts: readonly { address: string; credential: string }[]) => {
+    const failures = limitFailures(pool, error => assert.fail(error))
+    for (let at = 0; at < attempts.length; at += 100)
+      await Promise.all(attempts.slice(at, at + 100).map(attempt => failures.count(attempt, now)))
+  }
+  const told = async () =>
+    (await findRows(pool, { action: 'logInFailed' }, 10_000)).map(row => ({ ...row, details: JSON.parse(row.details) }))
+
+  it('are told once when their minute is over, with address, credential and count', async () => {
+    const token = 'a'.repeat(32)
+    await fail([
+      ...Array(7).fill({ address: '192.0.2.1', credential: '0123456789abcdef' }),
+      ...Array(2).fill({ address: '192.0.2.2', credential: token }),
+    ])
+    await tellFailures(pool, recorder)
+    assert.deepEqual(await told(), [])
+    now += 60_000
+    await Promise.all([1, 2, 3].map(() => tellFailures(pool, recorder))) // of several processes one tells
+    const minute = new Date(now - 60_000).toISOString()
+    assert.deepEqual(
+      (await told()).map(({ actorKind, actor, address, result, details }) => [actorKind, actor, address, result, details]),
+      [
+        ['stranger', '0123456789abcdef', '192.0.2.1', 'refused', { minute, failures: 7 }],
+        ['token', token, '192.0.2.2', 'refused', { minute, failures: 2 }],
+      ],
+    )
+    assert.deepEqual(await found(), [])
+    assert.equal((await pool.query('select 1 from log_in_failures')).rowCount, 0)
+  })
+
+  it('are limited by what the process counted itself while the database is away', async () => {
+    const away = new pg.Pool({ host: '127.0.0.1', port: 1, max: 1 })
+    let errors = 0
+    const failures = limitFailures(away, () => errors++)
+    const attempt = { address: '192.0.2.9', credential: '0123456789abcdef' }
+    const tooMany = await Promise.all(Array.from({ length: 32 }, () => failures.count(attempt, now)))
+    assert.equal(tooMany.indexOf(true), 30)
+    assert.equal(errors, 32)
+    await away.end()
+  })
+
+  it('of thousands of addresses and credentials fill neither table: twenty rows and a sum', async () => {
+    const attempts = Array.from({ length: 5000 }, (_, at) => ({
+      address: `198.51.${at % 250}.${at % 200}`,
+      credential: at.toString(16).padStart(16, '0'),
+    }))
+    await fail(attempts)
+    const { rows } = await pool.query<{ count: number; most: number }>(
+      'select count(*), max(failures) as most from log_in_failures',
+    )
+    assert.ok(rows[0]!.count <= 3 * 3000 + 1, `${rows[0]!.count} rows`)
+    now += 60_000
+    await tellFailures(pool, recorder)
+    const rowsTold = await told()
+    assert.equal(rowsTold.length, 21)
+    const { actor, details } = rowsTold.at(-1)!
+    assert.equal(actor, 'several')
+    assert.equal(details.failures + 20, 3000)
+  })
+})
+
+it('the command line names the machine and its user', () => {
+  const { kind, id, address } = thisProcess('commandLine')
+  assert.equal(kind, 'commandLine')
+  assert.ok(id.length > 0 && address.length > 0)
+})

@@ -1,0 +1,336 @@
+// Card numbers where none belongs: in texts, in free keys, in identifiers, in the wrong parameter. What a channel refuses, masks or keeps, what is
+// stored, answered and sent on, and that no error repeats one.
+
+import assert from 'node:assert/strict'
+import { connect, createServer, type Server } from 'node:net'
+import { after, before, describe, it, test } from 'node:test'
+import { standardBrands } from '../src/contract/brands.ts'
+import { maskCardNumbers } from '../src/contract/cardNumbers.ts'
+import { type Form, formChecker, readForm } from '../src/contract/form.ts'
+import { matches } from '../src/contract/formats.ts'
+import type { Parameter } from '../src/contract/parameters/parameter.ts'
+import { type Group, groups } from '../src/contract/parameters/table.ts'
+import { requests } from '../src/contract/requests.ts'
+import { scrub } from '../src/log.ts'
+import type { Seed } from '../src/merchants/seed.ts'
+import { type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { acquirersFile, testHost } from './support/host.ts'
+
+const number = '4539578763621486'
+const forms = [
+  number,
+  '4539 5787 6362 1486',
+  '4539-5787-6362-1486',
+  '4539.5787.6362.1486',
+  '4539 - 5787 - 6362 - 1486',
+  '4 5 3 9 5 7 8 7 6 3 6 2 1 4 8 6',
+  '4539\u00a05787\u00a06362\u00a01486',
+  '4539\u20135787\u20136362\u20131486',
+  '4539\u200b5787\u200b6362\u200b1486',
+  '４５３９５７８７６３６２１４８６',
+  '٤٥٣٩ ٥٧٨٧ ٦٣٦٢ ١٤٨٦',
+]
+
+const mask = (text: string) => maskCardNumbers(text, standardBrands)
+
+describe('what is a card number', () => {
+  for (const [digits, is, why] of [
+    ['4539578763621486', true, 'sixteen digits of VISA'],
+    ['374245455400126', true, 'fifteen digits of AMEX'],
+    ['5425233430109903', true, 'MASTER'],
+    ['6759649826438453', true, 'MAESTRO'],
+    ['4539578763621487', false, 'a wrong check digit'],
+    ['1234567812345670', false, 'no brand begins like it'],
+    ['42000000000000', false, 'VISA has no fourteen digits'],
+    ['0000000000000000', false, 'nothing but noughts'],
+  ] as const)
+    test(`${digits}: ${why}`, () => assert.equal(mask(digits) !== digits, is))
+
+  test('it is found however it is written, and its last four digits are left', () => {
+    for (const form of forms) {
+      const masked = mask(`Paid with ${form}, thanks`)
+      assert.equal(masked.match(/\p{Nd}/gu)?.length, 4, form)
+      assert.equal(masked.match(/x/g)?.length, 12, form)
+    }
+    assert.equal(mask('4539 5787 6362 1486'), 'xxxx xxxx xxxx 1486')
+  })
+
+  test('it is found beside other numbers, and they are left', () => {
+    assert.equal(mask(`12345 ${number} 05/34 123`), '12345 xxxxxxxxxxxx1486 05/34 123')
+    assert.equal(mask(`${number} ${number}`), 'xxxxxxxxxxxx1486 xxxxxxxxxxxx1486')
+    assert.equal(mask(`a${number}b`), 'axxxxxxxxxxxx1486b')
+  })
+
+  test('a longer run of digits is no card number, nor are a date, an amount and a phone number', () => {
+    for (const text of [`99${number}`, `${number}0534123`, '2034-05-31 10:00:00', '1234567.89', '+49 89 1234567', 'x'.repeat(40)])
+      assert.equal(mask(text), text)
+  })
+
+  test('a hostile text costs milliseconds', () => {
+    for (const text of [
+      '1 '.repeat(60_000),
+      '0 '.repeat(60_000),
+      '6 '.repeat(60_000),
+      '1'.repeat(120_000),
+      `${'4'.repeat(11)}${' '.repeat(100_000)}`,
+      '٤ '.repeat(60_000),
+      `${'1'.repeat(11)}   1`.repeat(8000),
+    ]) {
+      const { user } = process.cpuUsage()
+      mask(text)
+      const milliseconds = (process.cpuUsage().user - user) / 1000
+      assert.ok(milliseconds < 400, `${text.slice(0, 5)}… took ${milliseconds} ms`)
+    }
+  })
+
+  test('the log masks more: whatever has a right check digit', () => {
+    for (const form of [...forms, '1234567812345670', `12345 ${number}`]) assert.match(scrub(`why ${form}.`), /\[card number\]/)
+    assert.equal(scrub('5a11d0000000000000000000000000c1'), '5a11d0000000000000000000000000c1')
+  })
+})
+
+// A row may keep what passes for a card number only when it is on this list: a new one is a decision.
+const identifiers = [
+  'merchantTransactionId', 'merchantInvoiceId', 'virtualAccount.accountId', 'shopperResultUrl', 'notificationUrl', 'risk.accountToken',
+  'customer.merchantCustomerId', 'customer.phone', 'customer.mobile', 'customer.workPhone', 'customer.identificationDocId',
+  'customer.browserFingerprint.id', 'customer.browserFingerprint.value', 'shipping.customer.merchantCustomerId', 'shipping.customer.phone',
+  'shipping.customer.mobile', 'shipping.customer.workPhone', 'shipping.customer.identificationDocId', 'shipping.trackingNumber',
+  'cart.items[n].merchantItemId', 'cart.items[n].sku', 'cart.items[n].shippingTrackingNumber', 'merchant.phone', 'merchant.submerchantId',
+  'threeDSecure.xid', 'airline.bookingRefNum', 'airline.passengers[n].ticketNumber', 'airline.passengers[n].phone',
+  'airline.passengers[n].frequentFlyerNumber', 'airline.passengers[n].legs[n].ticketNumber', 'airline.passengers[n].legs[n].flightNumber',
+  'airline.passengers[n].legs[n].exchangeTicketNum', 'airline.passengers[n].legs[n].couponNumber',
+] // biome-ignore format: one list
+const belongs = ['card.number', 'authentication.userId', 'authentication.password', 'virtualAccount.password']
+
+describe('every row of the parameter table', () => {
+  const check = formChecker(requests.payment)
+  const rules = { inTexts: 'refuse', inIdentifiers: 'keep' } as const
+  const rows = requests.payment.groups.flatMap(group => Object.entries(groups[group as Group]) as [string, Parameter][])
+  const wireName = (row: string) => row.replaceAll('[n]', '[0]').replace(/\[(name|brand)\]/, '[key]')
+  const judged = (name: string, value: string, lenient: boolean, how: Parameters<typeof check>[2]) =>
+    check(readForm(new URLSearchParams([[name, value]]).toString()) as Form, lenient, how)
+
+  for (const [row, parameter] of rows) {
+    const accepted = [...forms, `https://shop.example/?order=${number}`].filter(form => matches(parameter.format, form))
+    if (accepted.length === 0 || belongs.includes(row)) continue
+    test(row, () => {
+      for (const value of accepted) {
+        const name = wireName(row)
+        const { errors, values, numbered } = judged(name, value, false, rules)
+        const refused = errors.some(error => error.name === name && error.message === 'must not hold a card number')
+        assert.equal(refused, !identifiers.includes(row), `${row} ${value}`)
+        assert.deepEqual([values.has(name), numbered], refused ? [false, []] : [true, [row]])
+        assert.ok(!JSON.stringify(errors).includes(value))
+        const masked = judged(name, value, true, { inTexts: 'mask', inIdentifiers: 'mask' }).values.get(name)!
+        assert.equal(mask(masked), masked)
+        assert.match(masked, /x/)
+      }
+    })
+  }
+})
+
+const masking = '7e57ca4d000000000000000000000001'
+const keeping = '7e57ca4d000000000000000000000002'
+const strictIdentifiers = '7e57ca4d000000000000000000000003'
+const seed: Seed = {
+  psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+  divisions: [
+    {
+      id: '5a11d0000000000000000000000000d1',
+      name: 'Sandbox division',
+      merchants: [
+        {
+          id: sandbox.merchantId,
+          name: 'Sandbox merchant',
+          settings: { legacyCredentials: true, channelDispatching: [{ channel: sandbox.entityId }] },
+          channels: [
+            { id: sandbox.entityId, name: 'Sandbox strict' },
+            { id: sandbox.lenientEntityId, name: 'Sandbox lenient', settings: { lenient: true, requireCvv: false } },
+            { id: masking, name: 'masking', settings: { cardNumbersInTexts: 'mask', cardNumbersInIdentifiers: 'mask' } },
+            { id: keeping, name: 'keeping', settings: { cardNumbersInTexts: 'keep' } },
+            { id: strictIdentifiers, name: 'strict', settings: { cardNumbersInIdentifiers: 'refuse' } },
+          ],
+        },
+      ],
+    },
+  ],
+}
+
+const texts: Fields = {
+  descriptor: 'Card 4539 5787 6362 1486',
+  merchantMemo: `IBAN or card ${number}`,
+  'customParameters[note]': number,
+  [`customParameters[k.${number}]`]: 'a key',
+  'risk.parameters[note]': '4539-5787-6362-1486',
+  'giftCard.message': 'for 4539.5787.6362.1486',
+  'cart.items[0].description': `x\n${number}`,
+}
+// Cut after 48 characters, fifteen digits of the number would be left.
+const cut: Fields = { 'customer.givenName': `${'J'.repeat(33)}${number}`, 'customer.surname': number }
+
+describe('through the interface', () => {
+  let gateway: TestGateway
+  let tap: { port: number; heard(): string; close(): void }
+  let host: Awaited<ReturnType<typeof testHost>>
+  let file: ReturnType<typeof acquirersFile>
+  before(async () => {
+    host = await testHost()
+    tap = await tapOf(host.port)
+    file = acquirersFile({ one: [tap.port] })
+    gateway = await testGateway({ seed, environment: { ACQUIRERS_FILE: file.path } })
+  })
+  after(async () => {
+    await gateway.stop()
+    tap.close()
+    await host.stop()
+    file.remove()
+  })
+
+  /** All rows of all tables, as text. */
+  async function stored(): Promise<string> {
+    const { rows } = await gateway.pool.query<{ name: string }>(
+      `select format('%I', tablename) as name from pg_tables where schemaname = 'public'`,
+    )
+    const all = await Promise.all(
+      rows.map(({ name }) => gateway.pool.query<{ line: string }>(`select t::text as line from ${name} t`)),
+    )
+    return all.flatMap(({ rows }) => rows.map(({ line }) => line)).join('\n')
+  }
+  const holdsNumber = (text: string) =>
+    text
+      .replaceAll('\\n', ' ')
+      .replace(/[\s\p{Pd}\p{Cf}.]/gu, '')
+      .includes(number)
+
+  it('a strict channel refuses each by its name, in payments, follow-ups and authentications, and stores nothing', async () => {
+    const paid = await gateway.pay({ paymentType: 'PA' })
+    const answers = [
+      await gateway.pay({ ...texts, ...cut }),
+      await gateway.refer(paid.body.id, { paymentType: 'CP', amount: '92.00', currency: 'EUR', ...texts, ...cut }),
+      await gateway.post('/v1/threeDSecure', {
+        entityId: sandbox.entityId,
+        amount: '92.00',
+        currency: 'EUR',
+        ...visa,
+        ...texts,
+        ...cut,
+      }),
+    ]
+    for (const { status, body, text } of answers) {
+      assert.equal(status, 400)
+      const named = body.result.parameterErrors.map(({ name }: { name: string }) => name)
+      for (const name of [
+        'descriptor',
+        'merchantMemo',
+        'customParameters[note]',
+        'cart.items[0].description',
+        'customer.givenName',
+        'customer.surname',
+      ])
+        assert.ok(named.includes(name), `${name} in ${named}`)
+      assert.ok(named.includes('customParameters[k.xxxxxxxxxxxx1486]'), String(named))
+      assert.ok(!holdsNumber(text), text)
+    }
+    assert.ok(!holdsNumber(await stored()))
+  })
+
+  it('a lenient channel masks before anything is stored, answered or sent on', async () => {
+    const before = tap.heard().length
+    const fields: Fields = {
+      ...texts,
+      ...cut,
+      entityId: sandbox.lenientEntityId,
+      testMode: 'EXTERNAL',
+      'merchant.name': 'Shop 4539 5787 6362 1486',
+    }
+    const paid = await gateway.pay({ ...fields, paymentType: 'PA' })
+    assert.equal(paid.status, 200, paid.text)
+    assert.equal(paid.body.descriptor, 'Card xxxx xxxx xxxx 1486')
+    assert.deepEqual({ ...paid.body.customParameters }, { note: 'xxxxxxxxxxxx1486', 'k.xxxxxxxxxxxx1486': 'a key' })
+    assert.equal(paid.body.customer.givenName, `${'J'.repeat(33)}${'x'.repeat(12)}148`)
+    const captured = await gateway.post(`/v1/payments/${paid.body.id}`, {
+      ...fields,
+      paymentType: 'CP',
+      amount: '92.00',
+      currency: 'EUR',
+    })
+    assert.equal(captured.status, 200, captured.text)
+    const read = await gateway.get(`/v1/payments/${paid.body.id}`, { entityId: sandbox.lenientEntityId })
+    for (const { text } of [paid, captured, read]) assert.ok(!holdsNumber(text), text)
+    const heard = tap.heard().slice(before)
+    assert.ok(heard.includes('Shop xxxx xxxx xxxx'), 'the host is sent the masked name')
+    assert.ok(!heard.replace(/\D/g, '').includes(number))
+    assert.ok(!holdsNumber(await stored()))
+    assert.ok(gateway.logged.some(line => line.includes('card numbers') && line.includes('giftCard.message')))
+    assert.ok(!gateway.logged.some(holdsNumber))
+  })
+
+  it('identifiers are kept with a warning that names them, or refused or masked where the channel says so', async () => {
+    const ids = { merchantTransactionId: number, merchantInvoiceId: number }
+    const kept = await gateway.pay(ids)
+    assert.equal(kept.body.merchantTransactionId, number)
+    assert.ok(
+      gateway.logged.some(
+        line => line.includes('"names":["merchantTransactionId","merchantInvoiceId"]') && line.includes('warn'),
+      ),
+    )
+    assert.ok(!gateway.logged.some(holdsNumber))
+    const found = await gateway.get('/v1/query', { entityId: sandbox.entityId, merchantTransactionId: number })
+    assert.equal(found.body.payments.length, 1, 'it is found by it')
+    const masked = await gateway.pay({ ...ids, entityId: masking })
+    assert.equal(masked.body.merchantTransactionId, 'xxxxxxxxxxxx1486')
+    const refused = await gateway.pay({ ...ids, entityId: strictIdentifiers })
+    assert.deepEqual(
+      refused.body.result.parameterErrors.map(({ name }: { name: string }) => name),
+      ['merchantTransactionId', 'merchantInvoiceId'],
+    )
+  })
+
+  it('a channel may keep texts, with a warning', async () => {
+    const kept = await gateway.pay({ descriptor: 'Card 4539 5787 6362 1486', entityId: keeping })
+    assert.equal(kept.body.descriptor, 'Card 4539 5787 6362 1486')
+    assert.ok(gateway.logged.some(line => line.includes(keeping) && line.includes('"names":["descriptor"]')))
+  })
+
+  it('no error repeats a number, wherever it was sent', async () => {
+    for (const form of forms) {
+      const wrong: Fields = { paymentBrand: form, currency: form, amount: form, 'card.expiryYear': form, 'customer.email': form }
+      const answers = [
+        await gateway.pay({ ...wrong, [`customParameters[${form}!]`]: 'x', [`customParameters[${form}]`]: '\u0000' }),
+        await gateway.post(`/v1/payments?${new URLSearchParams({ [form]: '1', [`customParameters[${form}]`]: '2' })}`, {
+          entityId: sandbox.entityId,
+        }),
+        await gateway.get('/v3/query', { entityId: sandbox.entityId, 'date.from': form, limit: form }),
+      ]
+      for (const { status, text } of answers) {
+        assert.equal(status, 400)
+        assert.equal(mask(text), text, `${form}: ${text}`)
+      }
+    }
+  })
+})
+
+/** Stands before the host and remembers what it is sent. */
+async function tapOf(port: number): Promise<{ port: number; heard(): string; close(): void }> {
+  const heard: Buffer[] = []
+  const sockets = new Set<{ destroy(): void }>()
+  const server: Server = createServer(socket => {
+    const onward = connect(port, '127.0.0.1')
+    for (const one of [socket, onward]) {
+      sockets.add(one)
+      one.on('error', () => {})
+      one.on('close', () => socket.destroy() && onward.destroy())
+    }
+    socket.on('data', bytes => heard.push(bytes))
+    socket.pipe(onward).pipe(socket)
+  })
+  await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
+  return {
+    port: (server.address() as { port: number }).port,
+    heard: () => Buffer.concat(heard).toString('latin1'),
+    close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}

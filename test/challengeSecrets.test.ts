@@ -1,0 +1,155 @@
+// The CVV while its shopper is away, as somebody would look for it who has the disk, a backup or the write-ahead log, and the seal key with it:
+// what could be opened is nowhere but in one file that no log and no standby carries, and after the payment not even there.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { runningEmbedded } from '../src/database/find.ts'
+import { eraseSecrets } from '../src/payments/redirects/store.ts'
+import { visa } from './support/gateway.ts'
+import { type Started, startProcess } from './support/process.ts'
+import { makeShopper } from './support/shopper.ts'
+
+const dataDir = join(mkdtempSync(join(tmpdir(), 'tollgate-challenge-')), 'data')
+const shop = 'http://127.0.0.1:9/back'
+
+let gateway: Started
+let pool: pg.Pool
+const open = async () => {
+  gateway = await startProcess({ DATA_DIR: dataDir, LOG_LEVEL: 'warn' })
+  pool = new pg.Pool({ ...runningEmbedded(dataDir)!, max: 2 })
+  pool.on('error', () => {})
+}
+const close = async () => {
+  await pool.end()
+  await gateway.stop()
+}
+before(open)
+after(async () => {
+  await close()
+  rmSync(join(dataDir, '..'), { recursive: true, force: true })
+})
+
+type Away = { readonly id: string; readonly redirect: { readonly url: string } }
+
+// biome-ignore lint/suspicious/noExplicitAny: an answer of the interface, looked at field by field
+const call = async (path: string, body?: Record<string, string>): Promise<any> => {
+  const { baseUrl, entityId, accessToken } = gateway.sandbox
+  const query = body ? '' : `?entityId=${entityId}`
+  const response = await fetch(`${baseUrl}${path}${query}`, {
+    headers: { Authorization: `Bearer ${accessToken}` },
+    ...(body && { method: 'POST', body: new URLSearchParams({ entityId, ...body }) }),
+  })
+  return response.json()
+}
+
+const sendAway = (): Promise<Away> =>
+  call('/v1/payments', {
+    ...visa,
+    'card.number': '4200000000000018',
+    'card.cvv': '789',
+    paymentType: 'DB',
+    amount: '92.00',
+    currency: 'EUR',
+    shopperResultUrl: shop,
+    'customParameters[3DS2_enrolled]': 'true',
+  })
+
+async function comeBack({ id, redirect }: Away): Promise<string> {
+  const page = `${gateway.sandbox.baseUrl}/r/${redirect.url.split('/').at(-1)}`
+  const seen = await makeShopper().walk(`${page}?auto=approve`, gateway.sandbox.baseUrl)
+  assert.ok(seen.location?.startsWith(shop), seen.text)
+  return (await call(`/v1/payments/${id}`)).result.code
+}
+
+/** What the seal key opens and nothing opens without: the wrapped key of the payment's sealed record. */
+async function recordKey(table: 'challenge_secrets' | 'continuations', id: string): Promise<Buffer> {
+  const { rows } = await pool.query<{ sealed: Buffer }>(`select sealed from ${table} where payment_id = $1`, [id])
+  assert.equal(rows.length, 1)
+  return rows[0]!.sealed.subarray(17, 49)
+}
+const sealedCvv = (id: string): Promise<Buffer> => recordKey('challenge_secrets', id)
+
+/** Files of the data folder that hold the bytes, the write-ahead log among what is searched. The server writes an unlogged table when it stops. */
+async function filesWith(bytes: Buffer): Promise<string[]> {
+  await close()
+  const files = readdirSync(dataDir, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+  assert.ok(files.some(path => /pg_wal\/[0-9A-F]{24}$/.test(path)))
+  const found = files.filter(path => statSync(path).size > 0 && readFileSync(path).includes(bytes))
+  await open()
+  return found
+}
+
+describe('the CVV of a challenge', () => {
+  it('is in no log, no standby and no base backup while the shopper is away: only in the file of a table that none of them carries', async () => {
+    const away = await sendAway()
+    const sealed = await sealedCvv(away.id)
+    const logged = await recordKey('continuations', away.id)
+    const found = await filesWith(sealed)
+    assert.equal(found.length, 1, found.join())
+    // No table that is written to the log, whichever file the unlogged one has now.
+    const { rows: inLog } = await pool.query<{ path: string }>(
+      `select pg_relation_filepath(oid) as path from pg_class where relpersistence = 'p' and relkind in ('r', 'i', 't')`,
+    )
+    assert.ok(!inLog.some(({ path }) => found[0] === join(dataDir, 'postgres', path)) && !found[0]!.includes('pg_wal'), found[0])
+    assert.ok(
+      (await filesWith(logged)).some(path => path.includes('pg_wal')),
+      'what is logged is found',
+    )
+    assert.equal(await comeBack(away), '000.100.110', 'a clean stop keeps it')
+    assert.ok(!gateway.printed().includes('the CVV is gone'))
+  })
+
+  it('is in no file at all once the payment went on', async () => {
+    const away = await sendAway()
+    const sealed = await sealedCvv(away.id)
+    assert.equal(await comeBack(away), '000.100.110')
+    await eraseSecrets(pool, Date.now())
+    assert.deepEqual(await filesWith(sealed), [])
+  })
+
+  it('is not waited for by payments while somebody reads the table for long, and is erased afterwards', async () => {
+    const away = await sendAway()
+    const sealed = await sealedCvv(away.id)
+    const dump = await pool.connect()
+    try {
+      await dump.query('begin')
+      await dump.query('select count(*) from challenge_secrets')
+      assert.equal(await comeBack(away), '000.100.110')
+      await eraseSecrets(pool, Date.now())
+    } finally {
+      await dump.query('commit')
+      dump.release()
+    }
+    await eraseSecrets(pool, Date.now())
+    assert.deepEqual(await filesWith(sealed), [])
+  })
+
+  it('is erased when its time is over, whatever became of the payment', async () => {
+    const away = await sendAway()
+    await eraseSecrets(pool, Date.now())
+    await sealedCvv(away.id)
+    await eraseSecrets(pool, Date.now() + 11 * 60_000)
+    assert.equal((await pool.query('select 1 from challenge_secrets')).rowCount, 0)
+  })
+
+  it('does not outlive a crash of the server: the payment goes on without it', async () => {
+    const away = await sendAway()
+    const sealed = await sealedCvv(away.id)
+    await pool.end()
+    process.kill(Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGKILL')
+    await new Promise(ended =>
+      gateway.child.exitCode === null && gateway.child.signalCode === null ? gateway.child.once('exit', ended) : ended(undefined),
+    )
+    await open()
+    assert.equal((await pool.query('select 1 from challenge_secrets')).rowCount, 0)
+    assert.equal(await comeBack(away), '000.100.110')
+    assert.match(gateway.printed(), /the CVV is gone with a crash of the database/)
+    assert.deepEqual(await filesWith(sealed), [])
+  })
+})

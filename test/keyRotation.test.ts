@@ -1,0 +1,238 @@
+// Both keys are changed under a running installation: what the old ones sealed and hashed is found, sealed and hashed anew, and the old ones retire.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { sealedPlaces } from '../src/payments/sealed.ts'
+import { makeKeys } from '../src/vault/keys.ts'
+import { databaseUrl, makeDatabase, type TestDatabase } from './support/database.ts'
+import { eventually, sandbox, visa } from './support/gateway.ts'
+import { commandLine, type Started, startProcess } from './support/process.ts'
+import { makeShopper } from './support/shopper.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-rotation-'))
+const [oldSeal, newSeal, oldLookup, newLookup, strange] = ['a', 'c', 'b', 'd', 'e'].map(digit => digit.repeat(64)) as [
+  string, string, string, string, string,
+] // biome-ignore format: names beside digits
+const idOf = (kind: 'seal' | 'lookup', key: string) => makeKeys([Buffer.from(key, 'hex')], Buffer.from(key, 'hex'))[kind][0]!.id
+
+const used = 'used-after-the-change-of-the-key'
+const unused = 'never-used-after-the-change-of-the-key'
+
+let database: TestDatabase
+let pool: pg.Pool
+const running: Started[] = []
+
+const environment = (seal: string, lookup: string, more: Record<string, string> = {}) => ({
+  DATABASE_URL: databaseUrl(database.connection),
+  DATA_DIR: join(folder, `${seal.slice(0, 1)}${lookup.slice(0, 1)}`),
+  SEAL_KEY: seal,
+  LOOKUP_KEY: lookup,
+  EGRESS_ALLOW: '',
+  ...more,
+})
+const before_ = () => environment(oldSeal, oldLookup)
+const between = () => environment(`${oldSeal},${newSeal}`, `${oldLookup},${newLookup}`)
+const during = () => environment(`${newSeal},${oldSeal}`, `${newLookup},${oldLookup}`)
+const afterwards = () => environment(newSeal, newLookup)
+
+async function start(settings: Record<string, string>): Promise<Started> {
+  const started = await startProcess(settings)
+  running.push(started)
+  return started
+}
+const stopAll = async () => {
+  for (const one of running.splice(0)) await one.stop()
+}
+
+before(async () => {
+  database = await makeDatabase()
+  pool = new pg.Pool({ ...database.connection, max: 2 })
+  pool.on('error', () => {})
+})
+after(async () => {
+  await stopAll()
+  await pool.end()
+  await database.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: an answer of the interface, looked at field by field
+type Reply = { readonly status: number; readonly body: any }
+
+async function post(
+  gateway: Started,
+  path: string,
+  fields: Record<string, string>,
+  { key, token = sandbox.accessToken }: { key?: string; token?: string } = {},
+): Promise<Reply> {
+  const response = await fetch(`${gateway.sandbox.baseUrl}${path}`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, ...(key !== undefined && { 'Idempotency-Key': key }) },
+    body: new URLSearchParams({ entityId: sandbox.entityId, currency: 'EUR', amount: '92.00', ...fields }),
+  })
+  return { status: response.status, body: await response.json() }
+}
+const pay = (gateway: Started, fields: Record<string, string> = {}, more = {}) =>
+  post(gateway, '/v1/payments', { ...visa, paymentType: 'PA', ...fields }, more)
+const capture = (gateway: Started, id: string) => post(gateway, `/v1/payments/${id}`, { paymentType: 'CP' })
+
+const count = async (text: string, values: unknown[] = []): Promise<number> => (await pool.query(text, values)).rows.length
+const keyOf = (column: string) => `encode(substring(${column} from 2 for 4), 'hex')`
+
+// Columns of bytes that are hashes, or proofs of keys. All others hold sealed records.
+const hashes = [
+  'access_tokens.token_hash', 'audit.hash', 'audit_head.proof', 'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'redirects.notice_hash',
+  'redirects.page_hash', 'redirects.session_hash', 'risk_attempts.subject',
+] // biome-ignore format: one list
+
+it('every column of sealed records is counted and sealed anew', async () => {
+  const { rows } = await pool.query<{ name: string }>(
+    `select table_name || '.' || column_name as name from information_schema.columns where table_schema = 'public' and data_type = 'bytea' order by 1`,
+  )
+  const sealed = sealedPlaces.map(({ table, sealed }) => `${table}.${sealed}`)
+  assert.deepEqual(
+    rows.map(({ name }) => name).filter(name => !sealed.includes(name)),
+    hashes,
+  )
+})
+
+describe('a change of both keys', () => {
+  const made: { early: string; late: string; away?: { id: string; redirect: { url: string } } } = { early: '', late: '' }
+  const order = { paymentType: 'DB', merchantTransactionId: 'order-0001' }
+
+  it('begins with what the old keys sealed and hashed', async () => {
+    const seed = join(folder, 'tokens.json')
+    const tokens = [used, unused].map(token => ({ label: token.slice(0, 6), token, entities: [sandbox.merchantId] }))
+    writeFileSync(seed, JSON.stringify({ psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' }, tokens }))
+    const gateway = await start({ ...before_(), SEED_FILE: seed })
+    made.early = (await pay(gateway)).body.id
+    made.late = (await pay(gateway)).body.id
+    const first = await pay(gateway, { ...order, notificationUrl: 'https://shop.example/told' }, { key: 'twin-1' })
+    assert.equal(first.status, 200)
+    const away = {
+      'customParameters[3DS2_enrolled]': 'true',
+      'card.number': '4200000000000018',
+      shopperResultUrl: 'https://shop.example/back',
+    }
+    made.away = (await pay(gateway, { ...away, paymentType: 'DB' })).body
+    await eventually(async () => (await count('select 1 from endpoints')) > 0, 'an endpoint for the notificationUrl')
+    await stopAll()
+  })
+
+  it('is refused by the command line until a gateway writes with the new key', async () => {
+    const { code, out } = await commandLine(environment(`${newSeal},${oldSeal}`, oldLookup), 'keys', 'rewrap')
+    assert.equal(code, 1)
+    assert.match(out, /No gateway has written with the key seal [0-9a-f]{8} yet/)
+    const many = environment(oldSeal, `${strange},${newLookup},${oldLookup}`)
+    await assert.rejects(startProcess(many), /A gateway takes one lookup key, or two while it is changed/)
+  })
+
+  it('finds tokens, idempotency keys, shoppers and cards of before', async () => {
+    const gateway = await start(during())
+    assert.equal((await pay(gateway, {}, { token: used })).status, 200)
+    const rehashed = `select 1 from access_tokens where label = 'used-a' and lookup_key = $1`
+    await eventually(() => count(rehashed, [idOf('lookup', newLookup)]).then(Boolean), 'the used token is hashed anew')
+    assert.equal((await pay(gateway, {}, { token: used })).status, 200)
+    const fields = { ...order, notificationUrl: 'https://shop.example/told' }
+    const twin = await pay(gateway, fields, { key: 'twin-1' })
+    assert.equal(twin.status, 200)
+    assert.equal((await pay(gateway, { ...fields, amount: '93.00' }, { key: 'twin-1' })).status, 400, 'another body')
+    assert.equal(await count(`select 1 from payments where merchant_transaction_id = 'order-0001'`), 1, 'the order is paid once')
+    assert.equal((await capture(gateway, made.early)).status, 200)
+    const page = `${gateway.sandbox.baseUrl}/r/${made.away!.redirect.url.split('/').at(-1)}`
+    const seen = await makeShopper().walk(`${page}?auto=approve`, gateway.sandbox.baseUrl)
+    assert.ok(seen.location?.startsWith('https://shop.example/back'), seen.text)
+  })
+
+  it('pays an order once, whichever of the processes of before, between and after the change the twins reach', async () => {
+    const gateways = [running[0]!, await start(between())]
+    for (let at = 0; at < 25; at++) {
+      const fields = { paymentType: 'DB', merchantTransactionId: `race-${String(at).padStart(4, '0')}` }
+      const twins = await Promise.all(gateways.map(gateway => pay(gateway, fields, { key: `race-${at}` })))
+      assert.deepEqual(
+        twins.map(({ status }) => status),
+        [200, 200],
+      )
+      assert.equal(twins[0]!.body.id, twins[1]!.body.id)
+    }
+    assert.equal(await count(`select 1 from payments where merchant_transaction_id like 'race-%'`), 25)
+    await running.pop()!.stop()
+  })
+
+  it('lists what needs which key, and seals it anew while the gateway runs', async () => {
+    const listed = await commandLine(during(), 'keys', 'list')
+    assert.match(listed.out, new RegExp(`seal +${idOf('seal', oldSeal)} +older .*card numbers.*secrets of endpoints`))
+    assert.match(listed.out, new RegExp(`lookup +${idOf('lookup', oldLookup)} +older .*1 access tokens, idempotency keys until`))
+    const refused = await commandLine(during(), 'keys', 'retire')
+    assert.equal(refused.code, 1)
+    assert.match(refused.out, new RegExp(`seal ${idOf('seal', oldSeal)} is needed by`))
+    const { code, out } = await commandLine(during(), 'keys', 'rewrap')
+    assert.equal(code, 0, out)
+    assert.match(out, /card numbers: [1-9]\d* sealed anew/)
+    assert.match(out, /secrets of endpoints: 1 sealed anew/)
+    for (const [table, column] of [
+      ['sealed_cards', 'sealed'],
+      ['continuations', 'sealed'],
+      ['challenge_secrets', 'sealed'],
+      ['endpoints', 'sealed_secrets'],
+    ] as const)
+      assert.equal(await count(`select 1 from ${table} where ${keyOf(column)} <> $1`, [idOf('seal', newSeal)]), 0, table)
+    assert.match((await commandLine(during(), 'keys', 'rewrap')).out, /card numbers: 0 sealed anew/)
+  })
+
+  it('leaves a record that does not open, names it, and keeps its key', async () => {
+    const wrong = Buffer.concat([Buffer.from(`01${idOf('seal', oldSeal)}`, 'hex'), Buffer.alloc(120)])
+    const { rows } = await pool.query(`update sealed_cards set sealed = $1 where payment_id = $2 returning sealed`, [
+      wrong,
+      made.early,
+    ])
+    assert.equal(rows.length, 1)
+    const { code, out } = await commandLine(during(), 'keys', 'rewrap')
+    assert.equal(code, 1)
+    assert.match(out, new RegExp(`record of ${sandbox.merchantId} ${made.early} does not open`))
+    assert.match((await commandLine(during(), 'keys', 'retire')).out, /is needed by 1 card numbers/)
+    await pool.query('delete from sealed_cards where payment_id = $1', [made.early])
+  })
+
+  it('retires the old keys when nothing needs them', async () => {
+    const sealRetired = await commandLine(during(), 'keys', 'retire')
+    assert.match(sealRetired.out, new RegExp(`seal ${idOf('seal', oldSeal)} is retired`))
+    assert.match(
+      sealRetired.out,
+      new RegExp(`lookup ${idOf('lookup', oldLookup)} is needed by 1 access tokens, idempotency keys`),
+    )
+    await assert.rejects(startProcess(environment(newSeal, newLookup)), /The lookup key is not the one/)
+    assert.match(
+      (await commandLine(during(), 'keys', 'retire', '--revoke-tokens')).out,
+      /\(never-\) is revoked[\s\S]*idempotency keys until/,
+    )
+    const seeded = await start({ ...during(), SEED_FILE: join(folder, 'tokens.json') })
+    assert.equal((await pay(seeded, {}, { token: unused })).status, 403, 'a seed file does not revive it under its new hash')
+    assert.equal((await pay(seeded, {}, { token: used })).status, 200)
+    // Three days later.
+    await pool.query(`update key_checks set made_at = made_at - interval '73 hours'`)
+    const { code, out } = await commandLine(during(), 'keys', 'retire')
+    assert.equal(code, 0, out)
+    assert.match(out, new RegExp(`lookup ${idOf('lookup', oldLookup)} is retired`))
+    assert.match((await commandLine(during(), 'keys', 'retire')).out, /No older key is left/)
+  })
+
+  it('ends without the old keys: what they sealed and hashed is served under the new ones', async () => {
+    await stopAll()
+    const gateway = await start(afterwards())
+    assert.equal((await capture(gateway, made.late)).status, 200)
+    assert.equal((await pay(gateway, {}, { token: used })).status, 200)
+    assert.equal((await pay(gateway, {}, { token: unused })).status, 403)
+    const told = await commandLine(afterwards(), 'audit', '--json')
+    for (const action of ['sealedAnew', 'keyRetired', 'tokenRevoked']) assert.match(told.out, new RegExp(`"${action}"`))
+    // The record of before is whole under the keys of before, which a command may still be given.
+    const verified = await commandLine(environment(newSeal, `${newLookup},${oldLookup}`), 'audit', 'verify')
+    assert.equal(verified.code, 0, verified.out)
+    await stopAll()
+    await assert.rejects(startProcess(before_()), /key/)
+  })
+})

@@ -1,0 +1,78 @@
+// Log lines: only named fields, bounded, and nothing in them that a caller, a server or a parser put there.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { LogFields } from '../src/gateway.ts'
+import { makeLog, scrub } from '../src/log.ts'
+
+const card = '4539578763621486'
+let now = 0
+function logged(write: (log: ReturnType<typeof makeLog>) => void): { line: string; fields: Record<string, unknown> }[] {
+  const lines: string[] = []
+  write(makeLog('debug', { write: (line: string) => void lines.push(line) }, { real: () => now }))
+  return lines.map(line => ({ line, fields: JSON.parse(line) }))
+}
+const lineOf = (fields: object) => logged(log => log.warn(fields as LogFields, 'something'))[0]!
+
+describe('a line', () => {
+  it('has named fields only', () => {
+    const { fields } = lineOf({ ndc: 'abc', password: 'secret', why: 'it broke' })
+    assert.deepEqual(Object.keys(fields).sort(), ['level', 'msg', 'ndc', 'time', 'why'])
+  })
+
+  it('is bounded, whatever is put into it', () => {
+    const long = 'x'.repeat(100_000)
+    const { line } = lineOf({ why: long, route: long, names: Array(5000).fill(long), address: long, ndc: long, result: long })
+    assert.ok(line.length < 5000, `${line.length}`)
+  })
+
+  const quoted: Record<string, [given: string, written: string]> = {
+    'a value that the database quotes': [
+      'invalid input syntax for type uuid: "Xmarker-7"',
+      'invalid input syntax for type uuid: "…"',
+    ],
+    'the text that a parser quotes': [
+      `Unexpected token 'X', "Xmarker"... is not valid JSON`,
+      `Unexpected token '…', "…"... is not valid JSON`,
+    ],
+    'a quotation that does not end': ['no such thing: "Xmarker and more', 'no such thing: "…"'],
+    'names of our own tables stay': ['relation "payments" misses "Xmarker"', 'relation "payments" misses "…"'],
+    'an apostrophe quotes nothing': [
+      "the acquirer's line is down, and so's the host",
+      "the acquirer's line is down, and so's the host",
+    ],
+    'a card number in the open': [`the host said ${card} is bad`, 'the host said [card number] is bad'],
+  }
+  for (const [name, [given, written]] of Object.entries(quoted))
+    it(name, () => assert.equal(lineOf({ why: given }).fields.why, written))
+
+  it('shows the row of a parameter, not what a caller put in brackets', () => {
+    const { fields } = lineOf({
+      names: [`customParameters[${card}]`, 'cart.items[3].name', 'billing.city'],
+    })
+    assert.deepEqual(fields.names, ['customParameters[…]', 'cart.items[…].name', 'billing.city'])
+  })
+})
+
+it('card numbers are masked with spaces, dots and hyphens between', () => {
+  for (const between of ['', ' ', '.', '-']) {
+    const text = `a ${card.match(/.{4}/g)!.join(between)} b`
+    assert.equal(scrub(text), 'a [card number] b', text)
+  }
+  assert.equal(scrub('4539578763621487'), '4539578763621487')
+})
+
+it('strangers cannot flood the log: 300 lines of one message in a minute, then their sum', () => {
+  const lines = logged(log => {
+    for (let at = 0; at < 1000; at++) log.warn({ address: '192.0.2.1', status: 403 }, 'a caller was turned away')
+    log.warn({ paymentId: 'a' }, 'the outcome is unknown')
+    now += 60_000
+    log.warn({ address: '192.0.2.1', status: 403 }, 'a caller was turned away')
+  }).map(({ fields }) => `${fields.msg} ${fields.attempt ?? ''}`.trim())
+  assert.deepEqual(lines.slice(299), [
+    'a caller was turned away',
+    'the outcome is unknown',
+    'so many lines were left out: a caller was turned away 700',
+    'a caller was turned away',
+  ])
+})
