@@ -124,16 +124,18 @@ test('live mode refuses folders that only an ability of root passes', {
 
 test('nobody reaches the server over TCP or speaks TLS to it, whatever its own settings say', async () => {
   const dataDir = join(root, 'first')
+  const settings = join(dataDir, 'postgres/postgresql.auto.conf')
   await withDatabase(dataDir, async db => {
-    await query(db, `alter system set listen_addresses = '*'`)
-    await query(db, 'alter system set ssl = on')
+    await assert.rejects(query(db, `alter system set listen_addresses = '*'`), { code: '42501' })
   })
+  const before = readFileSync(settings, 'utf8')
+  writeFileSync(settings, `${before}listen_addresses = '*'\nssl = on\n`) // as a hand in its folder would
   await withDatabase(dataDir, async db => {
     assert.deepEqual(await query(db, 'show listen_addresses'), [{ listen_addresses: '' }])
     assert.deepEqual(await query(db, 'show ssl'), [{ ssl: 'off' }])
     assert.deepEqual(listeningPorts(postmasterPid(dataDir)), [])
-    await query(db, 'alter system reset all')
   })
+  writeFileSync(settings, before)
   const listener = createServer().listen(0, '127.0.0.1')
   await once(listener, 'listening')
   assert.deepEqual(listeningPorts(process.pid), [(listener.address() as AddressInfo).port], 'a listener would be seen')
