@@ -46,7 +46,7 @@ describe('a line', () => {
     assert.equal(line.inFlight(), 0)
   })
 
-  it('tells terminals apart that use one trace number at one moment', async () => {
+  it('tells terminals apart that use one trace number at one moment', { timeout: 20_000 }, async () => {
     const held: [Socket, Message][] = []
     const peer = await makePeer((socket, message) => {
       held.push([socket, message])

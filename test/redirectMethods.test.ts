@@ -16,11 +16,14 @@ import { NotSent, type Transport } from '../src/connectors/transport.ts'
 import { followUp, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
 import { wallet } from '../src/connectors/wallet/paypal.ts'
 import { OperatorError } from '../src/errors.ts'
+import type { Gateway } from '../src/gateway.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
 import { merchantOfTail, merchantTail } from '../src/merchants/tail.ts'
 import { html } from '../src/pages/html.ts'
 import { chooseLanguage, moneyText, readLanguages } from '../src/pages/languages.ts'
 import { shopAddress } from '../src/pages/redirect/redirect.ts'
+import { operationOf } from '../src/payments/carryOut.ts'
+import type { Payment } from '../src/payments/payment.ts'
 import { read } from '../src/schema.ts'
 import { sandbox, testGateway } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
@@ -95,6 +98,17 @@ describe('what the wallet is sent', () => {
     const { method, pairs } = followUp(operation({}, { type: 'RV', recovering: true, reference }))
     assert.deepEqual([method, pairs.TRANSACTIONID, pairs.MSGSUBID], ['RefundTransaction', 'CAP', `${operation({}).paymentId}-RV`])
   })
+})
+
+it('no connector is given the invoice id', () => {
+  const { channel, ...known } = operation({})
+  const gateway = { directory: { entity: () => ({ ...channel, kind: 'channel' }) } } as unknown as Gateway
+  const fields = [
+    ['merchantInvoiceId', 'invoice-secret'],
+    ['merchantTransactionId', 'order-0001'],
+  ]
+  const payment = { ...known, channelId: channel.id, record: { ndc: '', fields } } as unknown as Payment
+  assert.deepEqual([...operationOf(gateway, payment, { attempt: 1 }).fields], [['merchantTransactionId', 'order-0001']])
 })
 
 describe('how the wallet’s answers are read', () => {
