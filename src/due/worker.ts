@@ -1,7 +1,7 @@
 // The worker loop: takes due work and runs its handler. Whoever is killed in the middle leaves a lease that runs out in a minute.
 
 import type { Gateway } from '../gateway.ts'
-import { type DueItem, finishDue, leaseSeconds, postponeDue, releaseAllDue, renewDue, takeDue } from './store.ts'
+import { type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
 
 /** `done`, or the real time in milliseconds at which to try again. */
 export type DueHandler = (gateway: Gateway, item: DueItem) => Promise<'done' | { readonly again: number }>
@@ -12,8 +12,8 @@ export type Worker = { stop(): Promise<void> }
 const pauseMilliseconds = 250
 const atOnce = 20
 
-/** `mayTake`: asked before each look for work. `alone`: leases found at the start belong to nobody, so that nothing waits for their end. */
-export function startWorker(gateway: Gateway, handlers: DueHandlers, mayTake: () => boolean, alone: boolean): Worker {
+/** `mayTake`: asked before each look for work. */
+export function startWorker(gateway: Gateway, handlers: DueHandlers, mayTake: () => boolean): Worker {
   let stopped = false
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> = Promise.resolve()
@@ -31,17 +31,12 @@ export function startWorker(gateway: Gateway, handlers: DueHandlers, mayTake: ()
   const next = () => {
     running = round()
   }
-  if (alone)
-    running = releaseAllDue(gateway.database.work)
-      .catch((error: Error) => gateway.log.warn({ why: error.message }, 'leases of the dead run out by themselves'))
-      .then(() => round())
-  else next()
+  next()
   return {
     async stop() {
       stopped = true
       clearTimeout(timer)
       await running
-      clearTimeout(timer)
     },
   }
 }
