@@ -41,13 +41,17 @@ const add = (...entries: Entry[]) => inTransaction(pool, db => record(db, record
 const all = () => findRows(pool, {}, 1_000_000)
 const found = async (expected?: string) => (await verify(pool, testKeys, expected)).findings
 
-/** What somebody with all rights on the database can do. */
+/** What the owner of the tables can do who gives himself the rights. */
 const tamper = (statement: string) =>
   inTransaction(pool, async db => {
+    await db.query('grant update, delete, truncate on audit, audit_head to current_user')
     await db.query('alter table audit disable trigger audit_grows; alter table audit_head disable trigger audit_head_stays')
     await db.query(statement)
     await db.query(
       'alter table audit enable always trigger audit_grows; alter table audit_head enable always trigger audit_head_stays',
+    )
+    await db.query(
+      'revoke update, delete, truncate on audit from current_user; revoke delete, truncate on audit_head from current_user',
     )
   })
 
@@ -94,23 +98,15 @@ describe('the table', () => {
     assert.deepEqual(await found(), [])
   })
 
-  it('gives a role that only owns it no right to change a row', async () => {
-    await pool.query(`drop role if exists audit_owner; create role audit_owner; grant create on schema public to audit_owner`)
-    const { rows } = await inTransaction(pool, async db => {
-      await db.query('alter table audit owner to audit_owner')
-      const asked = await db.query<{ may: boolean }>(
-        `select has_table_privilege('audit_owner', 'audit', right_name) as may from unnest(array['update', 'delete', 'truncate', 'insert']) right_name`,
-      )
-      await db.query(`alter table audit owner to ${'current_user'}`)
-      return asked
-    })
-    await pool.query('revoke create on schema public from audit_owner; drop role audit_owner')
-    assert.deepEqual(
-      rows.map(({ may }) => may),
-      [false, false, false, true],
+  it('gives a role that only owns it no right to change a row', async t => {
+    const { rows } = await pool.query<{ superuser: boolean; rights: string[] }>(
+      `select (select rolsuper from pg_roles where rolname = current_user) as superuser,
+              array(select right_name from unnest(array['update', 'delete', 'truncate', 'insert']) right_name
+                     where has_table_privilege('audit', right_name)) as rights`,
     )
+    if (rows[0]!.superuser) return t.skip('this server has a superuser alone')
+    assert.deepEqual(rows[0]!.rights, ['insert'])
   })
-
   it('has no gap after a transaction that failed, and tells nothing of it', async () => {
     await assert.rejects(
       inTransaction(pool, async db => {

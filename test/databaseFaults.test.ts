@@ -256,6 +256,50 @@ describe('a database that is silent', () => {
   })
 })
 
+describe('a write of which nothing is heard', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway({ wired: true })
+  })
+  after(() => gateway.stop())
+
+  /** What was stored of a request that was answered 503, once it has an answer. */
+  const settledAs = (merchantTransactionId: string) =>
+    eventually(
+      async () => {
+        const { rows } = await gateway.pool.query<{ result: string }>(
+          `select a.result from payments p join answers a on a.payment_id = p.id where p.merchant_transaction_id = $1`,
+          [merchantTransactionId],
+        )
+        return rows[0]?.result
+      },
+      'it is settled',
+      60,
+    )
+
+  it('a refund that was committed and told as failed is never carried out', async () => {
+    const { body: db } = await gateway.pay()
+    gateway.wire!.swallowAnswerTo('commit\u0000') // the statement, not the level of a transaction
+    const failed = await gateway.refer(db.id, { paymentType: 'RF', ...at('30.00'), merchantTransactionId: 'told-as-failed' })
+    assert.deepEqual([failed.status, failed.body.id], [503, undefined])
+    assert.equal(await settledAs('told-as-failed'), 'storedTooLate')
+    await gateway.advance('10m') // recovery has nothing to do
+    assert.equal(await settledAs('told-as-failed'), 'storedTooLate')
+    // All of it can still be refunded.
+    assert.equal(code(await gateway.refer(db.id, { paymentType: 'RF', ...at('92.00') })), success)
+    await booksAgree(gateway)
+  })
+
+  it('a payment whose batch was stored goes on when the batch is tried again', async () => {
+    gateway.wire!.swallowAnswerTo('payments 1')
+    const reply = await gateway.pay({ merchantTransactionId: 'stored-unheard', paymentType: 'CD' })
+    assert.ok([success, '900.100.600', '800.800.801'].includes(code(reply)), reply.text)
+    const result = await settledAs('stored-unheard')
+    assert.equal(result === 'succeededInTestMode', code(reply) === success)
+    await booksAgree(gateway)
+  })
+})
+
 describe('locks that others hold', () => {
   let gateway: TestGateway
   before(async () => {

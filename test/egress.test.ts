@@ -130,7 +130,13 @@ test('a sandbox calls its own machine and network, but not the metadata of a clo
 
 test('the setting names what live mode may call beside the public internet', () => {
   const key = '0'.repeat(64)
-  const environment = { MODE: 'live', TRUSTED_PROXY: '10.0.0.1', SEAL_KEY: key, LOOKUP_KEY: key }
+  const environment = {
+    MODE: 'live',
+    PUBLIC_URL: 'https://pay.example',
+    TRUSTED_PROXY: '10.0.0.1',
+    SEAL_KEY: key,
+    LOOKUP_KEY: key,
+  }
   assert.equal(mayCall('10.2.0.1', readConfig(environment, '/nonexistent').egress), false)
   const { egress } = readConfig({ ...environment, EGRESS_ALLOW: '10.2.0.0/16' }, '/nonexistent')
   assert.equal(mayCall('10.2.0.1', egress), true)

@@ -48,21 +48,94 @@ test('the first start makes the database, the second finds what the first one wr
     await db.stop()
   })
   assert.deepEqual(readdirSync(dataDir).sort(), ['postgres', 'postgres.log'])
-  for (const folder of [dataDir, join(dataDir, 'postgres')]) assert.equal(statSync(folder).mode & 0o777, 0o700)
+  assert.equal(statSync(join(dataDir, 'postgres')).mode & 0o777, 0o700)
+  assert.equal(statSync(dataDir).mode & 0o777, isRoot ? 0o701 : 0o700) // root's server has another user, who passes and cannot look
+})
+
+test("the gateway's role reads no files, runs no programs, makes no roles, and no other role is let in", async () => {
+  const dataDir = join(root, 'attacked')
+  await withDatabase(
+    dataDir,
+    async db => {
+      for (const attack of [
+        `select pg_read_file('/etc/passwd')`,
+        `copy (select 1) to program 'true'`,
+        `create role intruder superuser`,
+        `alter role ${db.user} superuser`,
+        'create database other',
+        `set session authorization tollgate`,
+      ])
+        await assert.rejects(query(db, attack), { code: '42501' }, attack)
+      await assert.rejects(query({ ...db, user: 'tollgate' }, 'select 1'), { code: '28000' })
+      await assert.rejects(query({ ...db, database: 'postgres' }, 'select 1'), { code: '28000' })
+    },
+    false,
+  )
+})
+
+test('a cluster of the time before, whose role was a superuser, passes to the role with its tables', async () => {
+  const dataDir = join(root, 'before')
+  await withDatabase(dataDir, db => query(db, 'create table notes (text text)').then(() => undefined))
+  const claim = claimFolder(dataDir)
+  const server = await startEmbeddedAsBefore(dataDir)
+  const old = { ...server, user: 'tollgate' }
+  for (const statement of [
+    'alter table notes owner to tollgate',
+    'alter database tollgate owner to tollgate',
+    'reassign owned by gateway to tollgate',
+    'drop owned by gateway',
+    'drop role gateway',
+  ])
+    await query(old, statement).catch(error => assert.match(statement, /^(reassign|drop owned)/, String(error)))
+  await server.stop()
+  claim.release()
+  await withDatabase(dataDir, async db => {
+    assert.equal(db.user, 'gateway')
+    await query(db, `insert into notes values ('kept')`)
+    await query(db, 'alter table notes add column more text')
+    assert.equal(db.created, false)
+  })
+})
+
+test('a server started by root holds no ability of root', { skip: !isRoot && 'only root has abilities' }, async () => {
+  const open = mkdtempSync(join(tmpdir(), 'tollgate-open-'))
+  chmodSync(open, 0o755)
+  const claim = claimFolder(join(open, 'data'))
+  const db = await startEmbedded({ dataDir: join(open, 'data'), say() {}, strict: true, fast: true })
+  const status = readFileSync(`/proc/${postmasterPid(join(open, 'data'))}/status`, 'utf8')
+  for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb']) assert.match(status, new RegExp(`^${set}:\\s+0+$`, 'm'))
+  assert.doesNotMatch(status, /^Uid:\s+0/m)
+  await db.stop()
+  claim.release()
+  rmSync(open, { recursive: true })
+})
+
+test('live mode refuses folders that only an ability of root passes', {
+  skip: !isRoot && 'only root has abilities',
+}, async () => {
+  const dataDir = join(root, 'closed-to-others')
+  const claim = claimFolder(dataDir)
+  await assert.rejects(
+    startEmbedded({ dataDir, say() {}, strict: true, fast: true }),
+    hasMessage(`cannot reach ${root}`, 'chmod o+x'),
+  )
+  claim.release()
 })
 
 test('nobody reaches the server over TCP or speaks TLS to it, whatever its own settings say', async () => {
   const dataDir = join(root, 'first')
+  const settings = join(dataDir, 'postgres/postgresql.auto.conf')
   await withDatabase(dataDir, async db => {
-    await query(db, `alter system set listen_addresses = '*'`)
-    await query(db, 'alter system set ssl = on')
+    await assert.rejects(query(db, `alter system set listen_addresses = '*'`), { code: '42501' })
   })
+  const before = readFileSync(settings, 'utf8')
+  writeFileSync(settings, `${before}listen_addresses = '*'\nssl = on\n`) // as a hand in its folder would
   await withDatabase(dataDir, async db => {
     assert.deepEqual(await query(db, 'show listen_addresses'), [{ listen_addresses: '' }])
     assert.deepEqual(await query(db, 'show ssl'), [{ ssl: 'off' }])
     assert.deepEqual(listeningPorts(postmasterPid(dataDir)), [])
-    await query(db, 'alter system reset all')
   })
+  writeFileSync(settings, before)
   const listener = createServer().listen(0, '127.0.0.1')
   await once(listener, 'listening')
   assert.deepEqual(listeningPorts(process.pid), [(listener.address() as AddressInfo).port], 'a listener would be seen')
@@ -261,6 +334,24 @@ async function query({ host, port, user, database }: EmbeddedDatabase, text: str
   } finally {
     await client.end()
   }
+}
+
+/** As the version before started it: everybody on the socket is let in. */
+async function startEmbeddedAsBefore(dataDir: string): Promise<EmbeddedDatabase> {
+  const db = await startEmbedded({ dataDir, say() {}, fast: true })
+  writeFileSync(join(dataDir, 'postgres/pg_hba.conf'), 'local all all trust\n')
+  process.kill(postmasterPid(dataDir), 'SIGHUP') // reads it again
+  for (const until = Date.now() + 10_000; Date.now() < until; ) {
+    if (
+      await query({ ...db, user: 'tollgate' }, 'select 1').then(
+        () => true,
+        () => false,
+      )
+    )
+      return db
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  throw new Error('the server did not read its doors again')
 }
 
 function postmasterPid(dataDir: string): number {

@@ -32,11 +32,27 @@ test('it is not taken by another while it runs, and is gone when it has ended', 
     const before = await leasedUntil()
     const step = (leaseSeconds * 1000) / 3
     now += step
-    t.mock.timers.tick(step)
-    await eventually(async () => (await leasedUntil()) > before, 'the lease is renewed')
+    await eventually(async () => {
+      t.mock.timers.tick(step) // again, when the last renewal had not come back yet
+      return (await leasedUntil()) > before
+    }, 'the lease is renewed')
     assert.equal(await take(), undefined)
   }
   finish()
   await running
   assert.equal(await leasedUntil(), 0)
+})
+
+test('at the start of a process that is alone it does not wait for the lease of a dead one', async () => {
+  const { body } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
+  // As if a process had taken it, and had been killed.
+  await gateway.pool.query(
+    `update due_work set due_at = now() - interval '1 second', leased_until = now() + interval '1 hour' where subject_id = $1`,
+    [body.id],
+  )
+  await gateway.restart()
+  await eventually(async () => {
+    const { body: read } = await gateway.get(`/v1/payments/${body.id}`, { entityId: sandbox.entityId })
+    return read.result.code === '900.100.301'
+  }, 'recovery settles it')
 })

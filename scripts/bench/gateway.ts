@@ -58,7 +58,7 @@ export async function startGatewayProcess(
     port: Number(new URL(baseUrl).port),
     entityId,
     accessToken,
-    connection: { host: host!, port: Number(port), user: 'tollgate', database: 'tollgate', ssl: false },
+    connection: { host: host!, port: Number(port), user: 'gateway', database: 'tollgate', ssl: false },
     startMilliseconds,
     stop: () => ended(child, () => child.kill('SIGTERM')),
   }

@@ -20,7 +20,8 @@ import { type Account, chooseAccount, start } from './embedded/account.ts'
 import { findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
 import { stopOrphan } from './embedded/orphan.ts'
-import { database, type Place, patienceMs, port, user } from './embedded/place.ts'
+import { database, type Place, patienceMs, port, role } from './embedded/place.ts'
+import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
 import { FolderError, holdsFolder } from './folder.ts'
 
@@ -46,29 +47,32 @@ type Options = {
   say(text: string): void
   /** Gives a start up: what it had begun is ended before it throws. */
   signal?: AbortSignal
+  /** Live mode: a server started by root keeps no ability of root's, whatever folders are closed to it. */
+  strict?: boolean
   /** For tests only: nothing is forced to the disk. */
   fast?: boolean
 }
 
 /** Starts the server, making its files and the database when they are missing. Throws FolderError for what people can mend. */
-export async function startEmbedded({ dataDir, say, signal, fast = false }: Options): Promise<EmbeddedDatabase> {
+export async function startEmbedded({ dataDir, say, signal, strict = false, fast = false }: Options): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
   if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
   const cluster = join(folder, 'postgres')
   const binaries = findBinaries()
-  const account = chooseAccount(folder, cluster, binaries)
+  const account = chooseAccount(folder, cluster, binaries, strict)
   await stopOrphan(cluster, say)
   const place = { folder, cluster, binaries, account, socketFolder: await freshSocketFolder(folder, account) }
-  if (!existsSync(join(cluster, 'PG_VERSION'))) {
+  const created = !existsSync(join(cluster, 'PG_VERSION'))
+  if (created) {
     say(`Making a database in ${folder} ...`)
     await initialise(place, fast, signal)
-  }
+  } else await makeRole(place, cluster, fast)
   const settings = serverSettings(place, fast)
   // Sessions of a postmaster that died alone need a moment to notice; until then PostgreSQL refuses to start beside them.
   for (const until = Date.now() + patienceMs; ; await sleep(250)) {
     try {
       signal?.throwIfAborted()
-      return await serve(place, settings, say, signal)
+      return { ...(await serve(place, settings, say, signal)), created }
     } catch (error) {
       if (Date.now() > until || !String(error).includes('pre-existing shared memory block')) throw error
     }
@@ -101,7 +105,7 @@ async function serve(
   settings: string[],
   say: (text: string) => void,
   signal: AbortSignal | undefined,
-): Promise<EmbeddedDatabase> {
+): Promise<Omit<EmbeddedDatabase, 'created'>> {
   const { folder, cluster, socketFolder, binaries, account } = place
   const log = openLog(join(folder, 'postgres.log'), account)
   // In a process group of its own, so that Ctrl-C reaches only the gateway, which then stops the server last.
@@ -130,9 +134,9 @@ async function serve(
     rmSync(socketFolder, { recursive: true, force: true })
   }
   try {
-    const created = await untilReady(socketFolder, server, log.tail, say, signal)
+    await untilReady(socketFolder, server, log.tail, say, signal)
     const exited = ended.then(() => (server.stopping ? new Promise<never>(() => {}) : log.tail()))
-    return { host: socketFolder, port, user, database, created, exited, stop }
+    return { host: socketFolder, port, user: role, database, exited, stop }
   } catch (error) {
     server.stopping = true
     if (server.running) child.kill('SIGINT')
@@ -141,14 +145,14 @@ async function serve(
   }
 }
 
-/** Waits until the server takes connections and the database is there; answers whether it was made now. */
+/** Waits until the server takes connections. */
 async function untilReady(
   host: string,
   server: { running: boolean },
   tail: () => string,
   say: (text: string) => void,
   signal: AbortSignal | undefined,
-): Promise<boolean> {
+): Promise<void> {
   let recovering = false
   let until = Date.now() + patienceMs
   for (; ; await sleep(25)) {
@@ -156,14 +160,7 @@ async function untilReady(
     if (!server.running) throw new FolderError(`The database server ended at its start. Its last lines were:\n${tail()}`)
     if (Date.now() > until) throw new FolderError(`The database server does not answer. Its last lines were:\n${tail()}`)
     const answer = await ask(host, database, 'select 1')
-    if (answer === undefined) return false
-    if (answer === '3D000') {
-      // no such database
-      const refused = await ask(host, 'postgres', `create database ${database}`)
-      if (refused !== undefined)
-        throw new FolderError(`The database could not be made (${refused}). The last lines were:\n${tail()}`)
-      return true
-    }
+    if (answer === undefined) return
     if (answer !== '57P03') continue
     // It answers that it is starting. After a crash it first reads what was written, which may take minutes; ending it would
     // only make it begin again.
@@ -178,7 +175,15 @@ async function untilReady(
 /** Runs one statement on a connection of its own; the error's code when that fails. */
 async function ask(host: string, name: string, statement: string): Promise<string | undefined> {
   // All of it is said here, so that no PGHOST, PGSSLMODE and the like of the surroundings takes its place.
-  const client = new pg.Client({ host, port, user, database: name, password: '', ssl: false, connectionTimeoutMillis: 5000 })
+  const client = new pg.Client({
+    host,
+    port,
+    user: role,
+    database: name,
+    password: '',
+    ssl: false,
+    connectionTimeoutMillis: 5000,
+  })
   client.on('error', () => {})
   try {
     await client.connect()

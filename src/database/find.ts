@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
+import { database, role } from './embedded/place.ts'
 
 /** Undefined when no server runs on this data folder. */
 export function runningEmbedded(dataDir: string): pg.PoolConfig | undefined {
@@ -13,5 +14,5 @@ export function runningEmbedded(dataDir: string): pg.PoolConfig | undefined {
     return undefined
   }
   const [, , , port, host] = lines // after pid, data folder and start time
-  return host && port ? { host, port: Number(port), user: 'tollgate', database: 'tollgate', password: '', ssl: false } : undefined
+  return host && port ? { host, port: Number(port), user: role, database, password: '', ssl: false } : undefined
 }

@@ -62,6 +62,11 @@ export async function leaseDue(db: Connection, item: DueItem, now: number): Prom
   return { ...item, attempts: item.attempts + 1, generation: item.generation + 1, leasedUntil }
 }
 
+/** For a process that is alone on its database: whoever held a lease is dead. */
+export async function releaseAllDue(db: Connection): Promise<void> {
+  await db.query('update due_work set leased_until = null where leased_until is not null')
+}
+
 /** Keeps what was taken for the length of another lease; undefined when it is not ours any more. */
 export async function renewDue(db: Connection, item: DueItem, now: number): Promise<DueItem | undefined> {
   const leasedUntil = now + leaseSeconds * 1000

@@ -10,7 +10,7 @@ import type { Connection } from '../database/connect.ts'
 import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
 import { unseal } from '../vault/seal.ts'
-import { carryOut, isTooLate, operationOf, refuse, type Said, settle, writtenTooLate } from './carryOut.ts'
+import { type Carried, carryOut, operationOf, refuse, type Said } from './carryOut.ts'
 import { keep, noRegistration, type Refusal, registers } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 import { awaitTwin } from './idempotency.ts'
@@ -20,6 +20,7 @@ import type { Answered, Payment } from './payment.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
 import { findChain, findRoot, findSealedCard, lockRoot } from './store/read.ts'
 import { insertFollowUp } from './store/write.ts'
+import { endUnsent, isTooLate, settleUnsent } from './unsent.ts'
 
 /** `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. */
 export type FollowUpRequest = PaymentRequest & { readonly referenceId: string; readonly completes?: true }
@@ -33,14 +34,34 @@ export async function followUp(gateway: Gateway, request: FollowUpRequest): Prom
   if (registers(request.values)) return { ...keep(...noRegistration), kept: false }
   const malformed = wrongAmount(type, request.values)
   if (malformed) return malformed
+  let unsent: Pick<Carried, 'payment' | 'rootType'> | undefined
+  const written = await write(gateway, request, type, (payment, rootType) => {
+    unsent = { payment, rootType }
+  }).catch((error: Error) => {
+    if (unsent) endUnsent(gateway, unsent)
+    throw error
+  })
+  return 'carried' in written ? carryOut(gateway, written.carried) : written.ended
+}
+
+type Ended = { readonly ended: Said | Refusal | Unknown }
+
+/** Everything up to the connector: whatever fails in here, nothing was sent. `begins` is told the payment before it is written. */
+async function write(
+  gateway: Gateway,
+  request: FollowUpRequest,
+  type: FollowUpType,
+  begins: (payment: Payment, rootType: string) => void,
+): Promise<Ended | { readonly carried: Carried }> {
   const began = performance.now()
   const { merchantId } = request.channel
   const rootId = await findRoot(gateway.database.work, merchantId, request.referenceId)
-  if (rootId === undefined) return { unknown: unknownReference[type] }
+  if (rootId === undefined) return { ended: { unknown: unknownReference[type] } }
   const { payment, chain, refused, stored } = await gateway.database.inChain(merchantId, rootId, async db => {
     const chain = await lockChain(db, request, rootId)
     const { payment, refused } = decide(gateway, request, type, chain)
     const transfers = refused ? [] : reserves(payment, chain.root.type)
+    if (!refused) begins(payment, chain.root.type)
     const stored = await insertFollowUp(
       db,
       { payment, ...(request.key && { key: request.key }) },
@@ -51,10 +72,11 @@ export async function followUp(gateway: Gateway, request: FollowUpRequest): Prom
   })
   if (!stored) {
     const twin = await awaitTwin(gateway, payment, request.key!)
-    if (twin !== 'ours') return twin
+    if (twin !== 'ours') return { ended: twin }
   }
-  if (refused) return refuse(gateway, payment, refused, false)
-  if (isTooLate(began)) return settle(gateway, { payment, rootType: chain.root.type }, writtenTooLate, false)
+  if (refused) return { ended: await refuse(gateway, payment, refused, false) }
+  const rootType = chain.root.type
+  if (isTooLate(began)) return { ended: await settleUnsent(gateway, { payment, rootType }) }
   const connector = gateway.connectors.get(payment.connector)!
   const operation = operationOf(
     gateway,
@@ -62,7 +84,7 @@ export async function followUp(gateway: Gateway, request: FollowUpRequest): Prom
     { attempt: 1, reference: referenceOf(chain.root, chain.followers) },
     await openCard(gateway, chain.root),
   )
-  return carryOut(gateway, { payment, rootType: chain.root.type, connector, operation })
+  return { carried: { payment, rootType, connector, operation } }
 }
 
 /** PA.CP: captures a preauthorization that was just approved. When the capture fails, the preauthorization is reversed and the capture answers. */

@@ -14,7 +14,7 @@ import { paymentRecord } from './record.ts'
 import { hold } from './redirects/hold.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
-import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending, writePatienceSeconds } from './store/write.ts'
+import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/write.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
 export type Said = { readonly outcome: Outcome; readonly body: string }
@@ -91,10 +91,6 @@ export function closedHere({ record, amount, currency }: Payment): Reply | undef
 
 /** A reply that ends a payment. */
 type Final = Extract<Reply, { kind: 'answer' | 'notSent' }>
-
-/** What was stored so late that its caller may have left is not sent (decisions, 60). `began`: when its request came, of performance.now(). */
-export const isTooLate = (began: number): boolean => performance.now() - began > writePatienceSeconds * 1000
-export const writtenTooLate = { kind: 'notSent', why: 'it was stored too late', result: 'storedTooLate' } as const
 
 /** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */
 export async function settle(

@@ -9,7 +9,7 @@ import type { Channel } from '../merchants/directory.ts'
 import { type Screen, screen } from '../risk/screen.ts'
 import { seal } from '../vault/seal.ts'
 import { captureAtOnce } from './backoffice.ts'
-import { carryOut, isTooLate, operationOf, refuse, type Said, settle, writtenTooLate } from './carryOut.ts'
+import { carryOut, operationOf, refuse, type Said } from './carryOut.ts'
 import { type Choice, choose, type Refusal } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 import { awaitTwin } from './idempotency.ts'
@@ -17,6 +17,7 @@ import type { Payment } from './payment.ts'
 import { maskedCard } from './record.ts'
 import { makeAddresses } from './redirects/tokens.ts'
 import type { NewPayment, RequestKey } from './store/write.ts'
+import { endUnsent, isTooLate, settleUnsent } from './unsent.ts'
 
 export type PaymentRequest = {
   readonly channel: Channel
@@ -48,12 +49,17 @@ export async function pay(gateway: Gateway, request: PaymentRequest, decide: Cho
     ...(key && { key }),
     ...(!('refused' in choice) && !refused && choice.card && { sealedCard: sealCard(gateway, payment, choice.card) }),
   }
-  if (!(await gateway.payments(row))) {
+  const unsent = { payment, rootType: payment.type }
+  const stored = await gateway.payments(row).catch((error: Error) => {
+    endUnsent(gateway, unsent)
+    throw error
+  })
+  if (!stored) {
     const twin = await awaitTwin(gateway, payment, key!)
     if (twin !== 'ours') return twin
   }
   if (refused) return refuse(gateway, payment, refused.refused, true, refused.parameterErrors)
-  if (isTooLate(began)) return settle(gateway, { payment, rootType: payment.type }, writtenTooLate, false)
+  if (isTooLate(began)) return settleUnsent(gateway, unsent)
   const { connector, card, capture, redirects } = choice as Choice
   const addresses = redirects ? makeAddresses(gateway, payment.merchantId) : undefined
   const operation = operationOf(gateway, payment, { attempt: 1, ...(addresses && { addresses }) }, card)

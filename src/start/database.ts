@@ -27,7 +27,7 @@ export async function openDatabase(config: Config, say: (text: string) => void, 
   if (config.databaseUrl !== undefined) return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
   const claim = claimFolder(config.dataDir)
   try {
-    const embedded = await startEmbedded({ dataDir: config.dataDir, say, signal })
+    const embedded = await startEmbedded({ dataDir: config.dataDir, say, signal, strict: config.mode === 'live' })
     const { host, port, user, database } = embedded
     return {
       connection: { host, port, user, database, ssl: false },

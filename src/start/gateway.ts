@@ -10,6 +10,7 @@ import type { Config } from '../config.ts'
 import type { AcquirerOptions, Address } from '../connectors/acquirer.ts'
 import { connect, type Database } from '../database/connect.ts'
 import { dueWork } from '../due/advance.ts'
+import { releaseAllDue } from '../due/store.ts'
 import { type DueHandlers, startWorker } from '../due/worker.ts'
 import { OperatorError } from '../errors.ts'
 import { caller } from '../events/call.ts'
@@ -157,6 +158,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await directory.close()
     await database.close()
   }
+  // Before the first request and the first look for work: later there are leases of our own.
+  if (parts.alone) await releaseAllDue(database.work)
   const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)

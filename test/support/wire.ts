@@ -13,6 +13,8 @@ export type Wire = {
   silence(): void
   /** Passes on what had to wait. */
   resume(): void
+  /** Lets everything through until a connection sends such a text: then nothing comes back on that one any more. Once. */
+  swallowAnswerTo(text: string): void
   /** Connections made so far. */
   made(): number
   close(): Promise<void>
@@ -21,6 +23,7 @@ export type Wire = {
 export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
   const pairs = new Set<readonly [Socket, Socket]>()
   let silent = false
+  let swallowed: string | undefined
   let made = 0
   const reach = () => {
     const { host = '', port = 5432 } = connection
@@ -37,7 +40,13 @@ export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
         pairs.delete(pair)
         to.destroy()
       })
-      from.on('data', chunk => void to.write(chunk))
+      from.on('data', (chunk: Buffer) => {
+        if (from === near && swallowed !== undefined && chunk.includes(swallowed)) {
+          swallowed = undefined
+          far.removeAllListeners('data').resume()
+        }
+        to.write(chunk)
+      })
       if (silent) from.pause()
     }
   })
@@ -57,6 +66,9 @@ export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
     resume() {
       silent = false
       for (const pair of pairs) for (const socket of pair) socket.resume()
+    },
+    swallowAnswerTo(text) {
+      swallowed = text
     },
     made: () => made,
     async close() {

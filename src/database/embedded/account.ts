@@ -1,7 +1,7 @@
 // Whom the server runs as. PostgreSQL refuses root, so root hands it to an unprivileged user that can reach the data folder.
 
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { FolderError } from '../folder.ts'
@@ -11,10 +11,11 @@ import type { Binaries } from './binaries.ts'
 export type Account = { name: string; uid: number; gid: number; prefix: string[]; options: SpawnOptions }
 
 /**
- * PostgreSQL refuses to run as root. Root's gateway gives it to the owner of the data, or to `nobody`; where folders on
- * the way are closed to that user (/root is), setpriv leaves the one ability to pass them.
+ * PostgreSQL refuses to run as root. Root's gateway gives it to the owner of the data, or to `nobody`, who can read nothing of root's, the keys among
+ * it. Where folders on the way are closed to that user (/root is), setpriv leaves a sandbox's server the one ability to pass and read; `strict`,
+ * for live mode, refuses that.
  */
-export function chooseAccount(folder: string, cluster: string, binaries: Binaries): Account {
+export function chooseAccount(folder: string, cluster: string, binaries: Binaries, strict: boolean): Account {
   // No PG* variables of the surroundings, and messages and times that do not depend on them.
   const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
   const options: SpawnOptions = { cwd: '/', env }
@@ -34,6 +35,8 @@ export function chooseAccount(folder: string, cluster: string, binaries: Binarie
   const account = accountOf(owners.find(uid => uid) ?? 'nobody')
   // Root's own is a cluster put back from a backup by root.
   if (clusterOwner === 0) execFileSync('chown', ['-hR', `${account.uid}:${account.gid}`, cluster])
+  // Others may pass the data folder, and nothing more: what is in it has modes of its own.
+  if (statSync(folder).uid === 0) chmodSync(folder, statSync(folder).mode | 0o001)
   const barrier = firstClosed(folder, account) ?? firstClosed(binaries.postgres, account)
   if (barrier === undefined) return { ...account, prefix: [], options: { ...options, uid: account.uid, gid: account.gid } }
   const prefix = [
@@ -42,15 +45,15 @@ export function chooseAccount(folder: string, cluster: string, binaries: Binarie
     `--regid=${account.gid}`,
     '--clear-groups',
     '--no-new-privs',
-    ...['--inh-caps', '--ambient-caps', '--bounding-set'].map(set => `${set}=-all,+dac_override`),
+    ...['--inh-caps', '--ambient-caps', '--bounding-set'].map(set => `${set}=-all,+dac_read_search`),
     // Without it access(2), with which the server looks for its own files, ignores the ability (capabilities(7)).
     '--securebits=+no_setuid_fixup',
   ]
-  const probe = spawnSync('setpriv', [...prefix.slice(1), binaries.postgres, '--version'], { cwd: '/', env })
-  if (probe.status === 0) return { ...account, prefix, options }
+  const probe = strict ? undefined : spawnSync('setpriv', [...prefix.slice(1), binaries.postgres, '--version'], { cwd: '/', env })
+  if (probe?.status === 0) return { ...account, prefix, options }
   throw new FolderError(
-    `PostgreSQL does not run as root, and user ${account.name} cannot reach ${barrier}. ` +
-      `Open that folder (chmod o+x ${barrier}), install setpriv (package util-linux), or start the gateway as an ordinary user.`,
+    `PostgreSQL does not run as root, and user ${account.name}, who runs it instead, cannot reach ${barrier}: ` +
+      `let others pass that folder (chmod o+x ${barrier}), put the program and DATA_DIR elsewhere, or start the gateway as an ordinary user.`,
   )
 }
 

@@ -5,15 +5,13 @@ import { chownSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readd
 import { join } from 'node:path'
 import { FolderError } from '../folder.ts'
 import { start } from './account.ts'
-import { type Place, user } from './place.ts'
+import { type Place, superuser } from './place.ts'
+import { makeRole } from './role.ts'
 
 /** Makes them beside their place and moves them there in one step: what was interrupted is never taken for a database. */
-export async function initialise(
-  { folder, cluster, binaries, account }: Place,
-  fast: boolean,
-  signal: AbortSignal | undefined,
-): Promise<void> {
+export async function initialise(place: Place, fast: boolean, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted()
+  const { folder, cluster, binaries, account } = place
   if (existsSync(cluster)) throw new FolderError(`${cluster} exists but holds no database. Move it away, then start again.`)
   for (const name of readdirSync(folder)) {
     if (name.startsWith('postgres.new-')) rmSync(join(folder, name), { recursive: true, force: true })
@@ -26,7 +24,7 @@ export async function initialise(
     [
       '-D',
       draft,
-      `--username=${user}`,
+      `--username=${superuser}`,
       '--auth=trust',
       '--encoding=UTF8',
       '--locale-provider=builtin',
@@ -55,6 +53,7 @@ export async function initialise(
       `PostgreSQL could not make its files in ${folder} as user ${account.name} (${status}). ${complaint.trim()}`,
     )
   }
+  await makeRole(place, draft, fast)
   renameSync(draft, cluster)
   if (!fast) syncFolder(folder)
 }

@@ -8,7 +8,10 @@ export type Place = { folder: string; cluster: string; socketFolder: string; bin
 
 /** Part of the socket's name, no TCP port. */
 export const port = 5432
-export const user = 'tollgate'
+/** Owns the cluster and is let in nowhere. */
+export const superuser = 'tollgate'
+/** The gateway's own: see role.ts. */
+export const role = 'gateway'
 export const database = 'tollgate'
 
 /** How long a server may be silent while it starts or stops. */
