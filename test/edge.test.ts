@@ -44,6 +44,45 @@ const check = async (text: string, status: number, code: string): Promise<void> 
 }
 
 describe('what one connection can cost', () => {
+  const post = (...more: string[]) => lines('POST /v1/payments HTTP/1.1', host, ...more)
+
+  it('a request that never comes whole is given up, whatever it waits for, and its connection with it', async () => {
+    const short = post('Content-Length: 10')
+    const chunked = post('Transfer-Encoding: chunked')
+    const [waits, ...malformed] = await Promise.all([
+      exchange(`${short}a`), // after the time for a whole request
+      exchange(`${chunked}ZZ\r\n`),
+      exchange(`${codes}${chunked}ZZ\r\n`), // behind a request that has its answer
+      (async () => {
+        const socket = await open()
+        socket.end(`${short}a`)
+        socket.resume()
+        await once(socket, 'close')
+        return '400'
+      })(),
+    ])
+    assert.match(waits, /^HTTP\/1\.1 408 /)
+    for (const got of malformed) assert.match(got, /400/)
+  })
+
+  it('a body in the smallest pieces holds no more than itself', async () => {
+    const used = () => {
+      const { heapUsed, external, arrayBuffers } = process.memoryUsage()
+      return (heapUsed + external + arrayBuffers) / 2 ** 20
+    }
+    const earlier = used()
+    const sockets = await Promise.all(Array.from({ length: 6 }, open))
+    for (const socket of sockets) socket.write(post('Transfer-Encoding: chunked') + '1\r\na\r\n'.repeat(100_000))
+    const began = performance.now()
+    let most = 0
+    while (performance.now() - began < 3000) {
+      most = Math.max(most, used() - earlier)
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+    for (const socket of sockets) socket.destroy()
+    assert.ok(most < 150, `${Math.round(most)} MiB are held for 600 000 bytes`)
+  })
+
   it('thousands of requests that are sent at once and never read hold no memory', async () => {
     const used = () => {
       const { heapUsed, external, arrayBuffers } = process.memoryUsage()
@@ -97,7 +136,7 @@ describe('connections that are kept busy with nothing', () => {
   async function outlived(work: (socket: Socket) => void): Promise<void> {
     const connections = watchConnections(patience)
     const server = http.createServer((incoming, outgoing) => {
-      if (connections.asked(incoming.socket, outgoing)) outgoing.end(Buffer.alloc(16 * 2 ** 20))
+      if (connections.asked(incoming, outgoing)) outgoing.end(Buffer.alloc(16 * 2 ** 20))
     })
     server.on('connection', connections.opened)
     server.listen(0, '127.0.0.1')

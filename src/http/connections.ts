@@ -1,6 +1,6 @@
 // What one connection may cost: requests that wait for their answers, answers that nobody takes, and time in which nothing is asked.
 
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
@@ -16,15 +16,26 @@ const standard: Patience = { answerSeconds: 60, idleSeconds: 70, lookEverySecond
 export type Connections = {
   opened(socket: Socket): void
   /** Counts a request until its answer is gone. False = one too many: the connection is closed. */
-  asked(socket: Socket, outgoing: ServerResponse): boolean
-  /** Are answers owed on this connection? Then what is said about it has to wait. */
+  asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
+  /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
-  /** Closes the connection as soon as nothing is owed. */
+  /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long. */
   closeSoon(socket: Socket): void
   stop(): void
 }
 
-type Connection = { unfinished: number; idleSince: number; stuckSince: number | undefined; ending: boolean }
+type Connection = {
+  readonly unfinished: Set<IncomingMessage>
+  idleSince: number
+  stuckSince: number | undefined
+  endsBefore: number | undefined
+}
+
+/** A request of which nothing more can come never ends: no answer is owed to it before it has come whole. */
+const isOwed = ({ unfinished }: Connection): boolean => [...unfinished].some(({ complete }) => complete)
+
+/** So long a caller may take in what was said last. */
+const lingerSeconds = 5
 
 export function watchConnections({ answerSeconds, idleSeconds, lookEverySeconds }: Patience = standard): Connections {
   const connections = new Map<Socket, Connection>()
@@ -34,13 +45,14 @@ export function watchConnections({ answerSeconds, idleSeconds, lookEverySeconds 
     for (const [socket, one] of connections) {
       one.stuckSince = socket.writableLength === 0 ? undefined : (one.stuckSince ?? now)
       const isStuck = one.stuckSince !== undefined && now - one.stuckSince > answerSeconds * 1000
-      const isIdle = one.unfinished === 0 && now - one.idleSince > idleSeconds * 1000
-      if (isStuck || isIdle) socket.destroy()
+      const isIdle = one.unfinished.size === 0 && now - one.idleSince > idleSeconds * 1000
+      const isOver = one.endsBefore !== undefined && now > one.endsBefore
+      if (isStuck || isIdle || isOver) socket.destroy()
     }
   }, lookEverySeconds * 1000).unref()
 
   function opened(socket: Socket): Connection {
-    const one: Connection = { unfinished: 0, idleSince: performance.now(), stuckSince: undefined, ending: false }
+    const one: Connection = { unfinished: new Set(), idleSince: performance.now(), stuckSince: undefined, endsBefore: undefined }
     connections.set(socket, one)
     socket.once('close', () => connections.delete(socket))
     return one
@@ -48,25 +60,29 @@ export function watchConnections({ answerSeconds, idleSeconds, lookEverySeconds 
 
   return {
     opened,
-    asked(socket, outgoing) {
+    asked(incoming, outgoing) {
+      const { socket } = incoming
       const one = connections.get(socket) ?? opened(socket)
-      if (one.ending) return false
-      if (one.unfinished >= unfinishedMost) {
+      if (one.endsBefore !== undefined) return false
+      if (one.unfinished.size >= unfinishedMost) {
         socket.destroy()
         return false
       }
-      one.unfinished++
+      one.unfinished.add(incoming)
       outgoing.once('close', () => {
-        one.unfinished--
+        one.unfinished.delete(incoming)
         one.idleSince = performance.now()
-        if (one.ending && one.unfinished === 0) socket.end()
+        if (one.endsBefore !== undefined && !isOwed(one)) socket.end()
       })
       return true
     },
-    isOwed: socket => (connections.get(socket)?.unfinished ?? 0) > 0,
+    isOwed(socket) {
+      const one = connections.get(socket)
+      return one !== undefined && isOwed(one)
+    },
     closeSoon(socket) {
       const one = connections.get(socket)
-      if (one) one.ending = true
+      if (one) one.endsBefore = performance.now() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
     },
     stop: () => clearInterval(timer),
   }

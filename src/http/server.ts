@@ -68,7 +68,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   const connections = watchConnections(options.patience)
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    if (!connections.asked(incoming.socket, outgoing)) return
+    if (!connections.asked(incoming, outgoing)) return
     const started = performance.now()
     const number = randomHex(gateway.random)
     readBody(incoming, body => {
@@ -186,7 +186,8 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (!socket.writable) return
-    if (connections.isOwed(socket)) return connections.closeSoon(socket) // this is no answer to what was asked before
+    connections.closeSoon(socket)
+    if (connections.isOwed(socket)) return // this is no answer to what was asked before
     const [status, name]: [number, ResultName] =
       error.code === 'HPE_HEADER_OVERFLOW'
         ? [431, 'headersTooLarge']
@@ -235,24 +236,36 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 }
 
-/** Reads the body, one character a byte; undefined when it is too large. */
+/** Reads the body, one character a byte; undefined when it is too large. What comes in many small pieces is copied: each would keep the whole
+ * buffer that it came in. */
 function readBody(incoming: IncomingMessage, done: (body: string | undefined) => void): void {
-  const chunks: Buffer[] = []
+  let body: Buffer = Buffer.alloc(0)
   let length = 0
   let over = false
   incoming.on('data', (chunk: Buffer) => {
+    const at = length
     length += chunk.length
-    if (length <= bodyMax) chunks.push(chunk)
-    else if (!over) {
+    if (length > bodyMax) {
+      if (over) return
       over = true
       done(undefined) // the rest is not read: the answer closes the connection
       incoming.pause()
+    } else if (at === 0) body = chunk.length > 1024 ? chunk : Buffer.from(chunk)
+    else {
+      if (length > body.length) body = grown(body, at, Math.min(Math.max(2 * length, 4096), bodyMax))
+      chunk.copy(body, at)
     }
   })
   incoming.on('end', () => {
-    if (!over) done(chunks.length === 1 ? chunks[0]!.toString('latin1') : Buffer.concat(chunks).toString('latin1'))
+    if (!over) done(body.toString('latin1', 0, length))
   })
   incoming.on('error', () => {}) // a caller that went away
+}
+
+function grown(body: Buffer, used: number, size: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(size)
+  body.copy(larger, 0, 0, used)
+  return larger
 }
 
 /** Other servers send notices as their protocols want. */
