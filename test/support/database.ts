@@ -59,7 +59,16 @@ export async function makeDatabase(): Promise<TestDatabase> {
   return {
     connection: inDatabase(connection, name),
     async drop() {
-      await withPool(connection, pool => pool.query(`drop database if exists ${name} with (force)`))
+      // A worker of autovacuum may be at it, which this role cannot end: it is soon done by itself.
+      for (let tries = 0; ; tries++) {
+        const failed = await withPool(connection, pool => pool.query(`drop database if exists ${name} with (force)`)).then(
+          () => undefined,
+          (error: Error & { code?: string }) => error,
+        )
+        if (!failed) break
+        if (failed.code !== '42501' || tries === 40) throw failed
+        await new Promise(resolve => setTimeout(resolve, 250))
+      }
       await own?.stop()
     },
   }
