@@ -7,7 +7,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
 import { unfinishedMost, watchConnections } from '../src/http/connections.ts'
-import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { type Body, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway
 before(async () => {
@@ -236,6 +236,33 @@ describe('whose page sends it', () => {
       assert.equal((await clock({ Origin })).status, 403, Origin)
     assert.equal((await clock({})).status, 200)
     assert.equal((await clock({ Origin: gateway.baseUrl })).status, 200)
+  })
+  it('nor does any call that the public credentials could make', async () => {
+    const payments = async () => Number((await gateway.pool.query('select count(*) from payments')).rows[0].count)
+    const before = await payments()
+    const fields = {
+      entityId: sandbox.entityId,
+      ...visa,
+      'authentication.userId': sandbox.userId,
+      'authentication.password': sandbox.password,
+    }
+    const post = (path: string, body: Record<string, string>, Origin: string) =>
+      fetch(`${gateway.baseUrl}${path}`, { method: 'POST', headers: { Origin }, body: new URLSearchParams(body) })
+    for (const path of ['/v1/payments', '/v1/threeDSecure', `/v1/payments/${'0'.repeat(32)}`]) {
+      const answer = await post(path, fields, 'https://evil.example')
+      assert.equal(answer.status, 403, path)
+      assert.equal(((await answer.json()) as Body).result.description, 'Pages of other sites may not do this')
+    }
+    assert.equal(await payments(), before)
+    assert.equal((await post('/v1/payments', fields, gateway.baseUrl)).status, 200)
+    assert.equal(await payments(), before + 1)
+  })
+  it('an answer to a program loads nothing and stands in no frame when a browser shows it', async () => {
+    for (const path of ['/v1/resultcodes', '/v1/payments', '/nowhere'])
+      assert.equal(
+        (await fetch(gateway.baseUrl + path)).headers.get('content-security-policy'),
+        "default-src 'none'; frame-ancestors 'none'",
+      )
   })
   it('answers to credentials are for no script of another site', async () => {
     const reply = await gateway.pay()

@@ -622,6 +622,20 @@ describe('who comes back wrongly', () => {
     atShop(await shopper.open(`${gateway.baseUrl}/r/return/${tokenOf(started)}?token=${token}&PayerID=ABCDEFGHIJKLM`), started.id)
     is(await read(started.id), 'declinedByWallet')
   })
+  it('under HTTPS the cookie has the prefix that no page without it may set, and stays with HTTPS', async () => {
+    const cookieOf = async (server: TestGateway) => {
+      const { body } = await server.pay({ shopperResultUrl: shop, ...secure('4012888888881881') })
+      const page = await fetch(server.baseUrl + new URL(body.redirect.url).pathname, { redirect: 'manual' })
+      return page.headers.getSetCookie()[0]!
+    }
+    const safe = await testGateway({ environment: { PUBLIC_URL: 'https://pay.example' } })
+    try {
+      assert.match(await cookieOf(safe), /^__Secure-tollgate_[0-9a-f]{12}=\S{22}; Path=\/r; .*HttpOnly; SameSite=Lax; Secure$/)
+    } finally {
+      await safe.stop()
+    }
+    assert.match(await cookieOf(gateway), /^tollgate_[0-9a-f]{12}=\S{22}; Path=\/r; .*HttpOnly; SameSite=Lax$/)
+  })
   it('another browser is refused, with or without a cookie of its own', async () => {
     const started = await begin(paypal())
     const shopper = makeShopper()

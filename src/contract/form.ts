@@ -2,7 +2,7 @@
 // Two steps, because what is lenient depends on the channel, and the channel stands in the form: `readForm` splits, `checkForm` judges.
 
 import { type CardBrands, standardBrands } from './brands.ts'
-import { type CardNumberRules, hasLongRun, maskCardNumbers } from './cardNumbers.ts'
+import { type CardNumberRules, maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from './cardNumbers.ts'
 import { matches } from './formats.ts'
 import { limits } from './limits.ts'
 import { type Group, type Known, lookup } from './parameters/table.ts'
@@ -157,7 +157,7 @@ function withoutCardNumber(
   const asSent = { row, value }
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
-  if (!hasLongRun(value) && !hasLongRun(name)) return asSent
+  if (!mayHoldCardNumber(value) && !mayHoldCardNumber(name)) return asSent
   const masked = { name: maskCardNumbers(name, brands), value: maskCardNumbers(value, brands) }
   if (masked.name === name && masked.value === value) return asSent
   const treatment = parameter.cardNumbers === 'byChance' ? cardNumbers.inIdentifiers : cardNumbers.inTexts
@@ -191,7 +191,7 @@ const mended = (row: string, value: string) =>
   row === 'createRegistration' && Object.hasOwn(booleans, value) ? booleans[value]! : value
 
 function parameterError({ name, row, parameter }: Known, value: string, message: string): ParameterError {
-  const safe = !parameter.secret && !row.endsWith('[name]') && !hasLongRun(value) && value.length <= 255
+  const safe = !parameter.secret && !row.endsWith('[name]') && mayBeRepeated(value) && value.length <= 255
   return safe ? { name, value, message } : { name, message }
 }
 

@@ -11,6 +11,7 @@ import { type Channel, legacyToken, type Merchant, type Token } from '../merchan
 import { keyedHash } from '../vault/keys.ts'
 import type { Answer, Request } from './answer.ts'
 import { told } from './answer.ts'
+import { isForeign } from './host.ts'
 
 /** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
 export type Caller = {
@@ -29,6 +30,9 @@ export function authenticator(gateway: Gateway): Authenticate {
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
       told(gateway, request, status, name, { entityId: named, ...(parameter && { parameterErrors: [parameter] }) })
 
+    // The sandbox's credentials are public: a page of another site must not use them from a developer's browser.
+    if (gateway.sandbox && isForeign(request.headers.origin, request.headers.host, gateway.publicUrl()))
+      return refuse(403, 'foreignOrigin')
     const credentials = credentialsOf(request, form)
     if (!credentials) return refuse(401, 'unauthenticated')
     const token = directory.token(credentials.sent)

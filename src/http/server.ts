@@ -60,6 +60,9 @@ const headers = [
   'application/json;charset=UTF-8',
   'Cache-Control',
   'private, no-cache, no-store',
+  // Data is no page: shown by a browser it may load nothing and stand in no frame.
+  'Content-Security-Policy',
+  "default-src 'none'; frame-ancestors 'none'",
   ...common,
 ] as const
 

@@ -1,5 +1,6 @@
 // The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
 
+import { mayBeRepeated } from '../contract/cardNumbers.ts'
 import { type Check, type Form, formChecker, type ParameterError, peek, readForm } from '../contract/form.ts'
 import { namesNear } from '../contract/nearest.ts'
 import { emptyNested, type Nested } from '../contract/nested.ts'
@@ -261,7 +262,7 @@ function namesInQuery({ query }: Request): string[] {
 function asked(paymentType: string | undefined, paymentBrand: string | undefined): Nested {
   const more = emptyNested()
   if (paymentType !== undefined && /^[A-Z]{2}(\.[A-Z]{2})?$/.test(paymentType)) more.paymentType = paymentType
-  if (paymentBrand !== undefined && /^[A-Z0-9_]{1,32}$/i.test(paymentBrand) && !/\d{8}/.test(paymentBrand))
+  if (paymentBrand !== undefined && /^[A-Z0-9_]{1,32}$/i.test(paymentBrand) && mayBeRepeated(paymentBrand))
     more.paymentBrand = paymentBrand
   return more
 }

@@ -88,7 +88,7 @@ export function redirectPages(
 
   /** Does the browser that returns hold the cookie of the one that began last? */
   function isSameSession(request: Request, { token, redirected }: Found): boolean {
-    const sent = cookieOf(request, cookieName(token))
+    const sent = cookieOf(request, cookieName(token, secure()))
     const { sessionHash } = redirected
     if (sent === undefined || sessionHash === null) return false
     return hashesOf(gateway, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
@@ -142,7 +142,7 @@ export function redirectPages(
     const value = gateway.random.bytes(16).toString('base64url')
     await bindSession(gateway.database.work, found.merchantId, found.redirected.paymentId, hashOf(gateway, 'session', value))
     return {
-      'Set-Cookie': `${cookieName(found.token)}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${secure() ? '; Secure' : ''}`,
+      'Set-Cookie': `${cookieName(found.token, secure())}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${secure() ? '; Secure' : ''}`,
     }
   }
 

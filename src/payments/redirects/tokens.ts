@@ -45,5 +45,7 @@ export const hashOf = (gateway: Gateway, kind: TokenKind | 'session', token: str
 export const hashesOf = (gateway: Gateway, kind: TokenKind | 'session', token: string): readonly Buffer[] =>
   keyedHashes(gateway.keys, `redirect ${kind}`, token)
 
-/** Names the cookie of one payment, so that two payments in one browser do not disturb each other. */
-export const cookieName = (page: string): string => `tollgate_${createHash('sha256').update(page).digest('hex').slice(0, 12)}`
+/** Names the cookie of one payment, so that two payments in one browser do not disturb each other. Under HTTPS with the prefix that lets no page
+ * without it set one. */
+export const cookieName = (page: string, secure: boolean): string =>
+  `${secure ? '__Secure-' : ''}tollgate_${createHash('sha256').update(page).digest('hex').slice(0, 12)}`
