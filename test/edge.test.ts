@@ -242,6 +242,9 @@ describe('whose page sends it', () => {
     const before = await payments()
     const fields = {
       entityId: sandbox.entityId,
+      paymentType: 'DB',
+      amount: '10.00',
+      currency: 'EUR',
       ...visa,
       'authentication.userId': sandbox.userId,
       'authentication.password': sandbox.password,
@@ -254,7 +257,8 @@ describe('whose page sends it', () => {
       assert.equal(((await answer.json()) as Body).result.description, 'Pages of other sites may not do this')
     }
     assert.equal(await payments(), before)
-    assert.equal((await post('/v1/payments', fields, gateway.baseUrl)).status, 200)
+    const own = await post('/v1/payments', fields, gateway.baseUrl)
+    assert.equal(own.status, 200, await own.text())
     assert.equal(await payments(), before + 1)
   })
   it('an answer to a program loads nothing and stands in no frame when a browser shows it', async () => {
