@@ -168,7 +168,7 @@ function install(set) {
   writeStamp({ hash: lockHash(), tree: treeState(), set: whole ? 'all' : set })
 }
 
-/** The pids of gateways of this clone that are alive; the marks of dead ones are removed. See src/database/running.ts. */
+/** The pids of gateways of this clone that are alive; the marks of dead ones are removed. See src/platform/database/running.ts. */
 function runningGateways() {
   if (!existsSync(modules)) return []
   return readdirSync(modules).flatMap(name => {
@@ -191,7 +191,7 @@ function checkNode() {
   )
 }
 
-// ---- One set-up at a time. The same way as src/database/folder.ts, which says why.
+// ---- One set-up at a time. The same way as src/platform/database/folder.ts, which says why.
 
 function oneAtATime(act) {
   let told = false
@@ -250,7 +250,7 @@ function linked(from, to) {
   }
 }
 
-// ---- Whether a process is alive: the same lines as src/database/running.ts, which this Node may not be able to read.
+// ---- Whether a process is alive: the same lines as src/platform/database/running.ts, which this Node may not be able to read.
 
 function isSameProcess(pid, identity) {
   const now = processIdentity(pid)

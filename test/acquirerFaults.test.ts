@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { faultNames } from '../src/simulators/acquirerHost/decide.ts'
-import { randomFaults } from '../src/simulators/acquirerHost/randomFaults.ts'
+import { faultNames } from '../src/sandbox/acquirerHost/decide.ts'
+import { randomFaults } from '../src/sandbox/acquirerHost/randomFaults.ts'
 import { dieEverywhere, simulate } from './simulation/acquirer.ts'
 
 const seed = Number(process.env.SIMULATION_SEED ?? Math.floor(Math.random() * 2 ** 31))

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import pg from 'pg'
-import { runningEmbedded } from '../src/database/find.ts'
+import { runningEmbedded } from '../src/platform/database/find.ts'
 import { type Started, startProcess } from './support/process.ts'
 import { makeShopper } from './support/shopper.ts'
 

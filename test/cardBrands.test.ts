@@ -5,10 +5,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
-import { readConfig } from '../src/config.ts'
-import { readCardBrands } from '../src/connectors/cardBrands.ts'
+import { readCardBrands } from '../src/connectors/cards/brandsFile.ts'
 import { standardBrands } from '../src/contract/brands.ts'
-import { OperatorError } from '../src/errors.ts'
+import { OperatorError } from '../src/platform/errors.ts'
+import { readConfig } from '../src/start/config.ts'
 import { type Fields, type TestGateway, testGateway } from './support/gateway.ts'
 
 const read = (brands: unknown[]) => readCardBrands(JSON.stringify({ brands }), 'brands.json')

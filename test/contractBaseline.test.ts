@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { openApi } from '../src/contract/openapi.ts'
 import { operations } from '../src/contract/operations.ts'
-import type { Gateway } from '../src/gateway.ts'
-import { routes } from '../src/http/routes.ts'
+import type { Gateway } from '../src/start/assemble.ts'
+import { routesOf } from '../src/start/routes.ts'
 import { breaks } from './support/compatibility.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document that each case changes in one place
@@ -36,8 +36,8 @@ test('every reference of the document leads somewhere', () => {
 
 test('every route is described, and nothing else', () => {
   // What stands below /r/ is for browsers and other servers: docs/reference/redirects.md.
-  const served = routes({ sandbox: true } as Gateway, [], async () => '')
-    .map(([method, path]) => `${method} ${path}`)
+  const served = routesOf({ sandbox: true } as Gateway, [])
+    .map(({ method, path }) => `${method} ${path}`)
     .filter(route => !route.includes(' /r/'))
   assert.deepEqual(operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`).sort(), served.sort())
 })

@@ -6,9 +6,9 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { hasLuhnDigit, standardBrands } from '../src/contract/brands.ts'
 import { groupSettings } from '../src/merchants/settings.ts'
-import { cardOutcomes } from '../src/simulators/cards.ts'
-import { testCards } from '../src/simulators/testCards.ts'
-import { curlLine } from '../src/start/welcome.ts'
+import { cardOutcomes } from '../src/sandbox/cards.ts'
+import { testCards } from '../src/sandbox/testCards.ts'
+import { curlLine } from '../src/sandbox/welcome.ts'
 import { sandbox } from './support/gateway.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
@@ -40,7 +40,9 @@ test('the curl line of the README is the one that a start prints', () => {
 
 test('every setting is explained in operating.md', () => {
   const page = read('docs/operating.md')
-  const environment = [...read('src/config.ts').matchAll(/(?:setting|oneOf|whole|file)\('([A-Z_]+)'/g)].map(([, name]) => name!)
+  const environment = [...read('src/start/config.ts').matchAll(/(?:setting|oneOf|whole|file)\('([A-Z_]+)'/g)].map(
+    ([, name]) => name!,
+  )
   assert.ok(environment.length >= 10)
   const names = [...environment, ...Object.keys(groupSettings.entries)]
   assert.deepEqual(

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { systemRandom } from '../src/clock.ts'
-import { addDue, leaseSeconds } from '../src/due/store.ts'
-import { listDeliveries } from '../src/events/deliveries/store.ts'
+import { listDeliveries } from '../src/notifications/deliveries/store.ts'
+import { systemRandom } from '../src/platform/clock.ts'
+import { addDue, leaseSeconds } from '../src/platform/due/store.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { type Client, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'

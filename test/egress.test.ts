@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import http from 'node:http'
 import net, { type AddressInfo, BlockList } from 'node:net'
 import { after, test } from 'node:test'
-import { readConfig } from '../src/config.ts'
-import { type Egress, findTarget, mayCall, type Resolve } from '../src/events/address.ts'
-import { caller } from '../src/events/call.ts'
+import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
+import { caller } from '../src/platform/egress/call.ts'
+import { readConfig } from '../src/start/config.ts'
 
 const live: Egress = { allow: new BlockList(), httpsOnly: true, standardPortsOnly: true }
 const sandboxed = readConfig({}, '/nonexistent').egress

@@ -20,9 +20,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import pg from 'pg'
-import { type EmbeddedDatabase, startEmbedded } from '../src/database/embedded.ts'
-import { claimFolder, FolderError } from '../src/database/folder.ts'
-import { isSameProcess, markRunning, processIdentity } from '../src/database/running.ts'
+import { type EmbeddedDatabase, startEmbedded } from '../src/platform/database/embedded.ts'
+import { claimFolder, FolderError } from '../src/platform/database/folder.ts'
+import { isSameProcess, markRunning, processIdentity } from '../src/platform/database/running.ts'
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-test-')))
 const isRoot = process.getuid?.() === 0
@@ -360,7 +360,9 @@ function postmasterPid(dataDir: string): number {
 
 /** Runs lines of a small script in a process of its own, with what this file tests imported. */
 function runScript(lines: string): ChildProcess {
-  const imports = ['embedded', 'folder'].map(name => `await import('${new URL(`../src/database/${name}.ts`, import.meta.url)}')`)
+  const imports = ['embedded', 'folder'].map(
+    name => `await import('${new URL(`../src/platform/database/${name}.ts`, import.meta.url)}')`,
+  )
   const script = `const { claimFolder, startEmbedded } = { ...${imports.join(', ...')} }\n${lines}`
   return spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { cardRetentionDays } from '../src/payments/pay.ts'
+import { cardRetentionDays } from '../src/payments/initial/pay.ts'
 import { eraseCards, eraseKeys } from '../src/payments/store/sweep.ts'
 import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 

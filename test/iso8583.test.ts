@@ -8,22 +8,28 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { decode, encode, isMalformed, type Message } from '../src/connectors/cards/iso8583/codec.ts'
+import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
+import type { Field } from '../src/connectors/cards/iso8583/fields.ts'
+import { type Account, forwarded, nameAndPlace, notForwarded } from '../src/connectors/cards/iso8583/forwarding.ts'
+import { frame, frameMax, splitter } from '../src/connectors/cards/iso8583/framing.ts'
+import { masked } from '../src/connectors/cards/iso8583/masking.ts'
+import { messageOf, replyOf } from '../src/connectors/cards/iso8583/messages.ts'
+import { privateText, readPrivateData, tags, writePrivateData } from '../src/connectors/cards/iso8583/privateData.ts'
+import {
+  actionCodeOf,
+  avsLetter,
+  responseCodes,
+  responseOf,
+  resultOfResponse,
+} from '../src/connectors/cards/iso8583/responseCodes.ts'
+import { retrievalReference } from '../src/connectors/cards/iso8583/versions.ts'
 import type { Operation, OperationType, Reply } from '../src/connectors/connector.ts'
-import { decode, encode, isMalformed, type Message } from '../src/connectors/iso8583/codec.ts'
-import { dialects } from '../src/connectors/iso8583/dialects.ts'
-import type { Field } from '../src/connectors/iso8583/fields.ts'
-import { type Account, forwarded, nameAndPlace, notForwarded } from '../src/connectors/iso8583/forwarding.ts'
-import { frame, frameMax, splitter } from '../src/connectors/iso8583/framing.ts'
-import { masked } from '../src/connectors/iso8583/masking.ts'
-import { messageOf, replyOf } from '../src/connectors/iso8583/messages.ts'
-import { privateText, readPrivateData, tags, writePrivateData } from '../src/connectors/iso8583/privateData.ts'
-import { actionCodeOf, avsLetter, responseCodes, responseOf, resultOfResponse } from '../src/connectors/iso8583/responseCodes.ts'
-import { retrievalReference } from '../src/connectors/iso8583/versions.ts'
 import { amountDigits, hundredthsOf, minorUnits } from '../src/connectors/minorUnits.ts'
 import { groups } from '../src/contract/parameters/table.ts'
 import { results } from '../src/contract/results/results.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
-import { read } from '../src/schema.ts'
+import { read } from '../src/platform/schema.ts'
 
 const ascii = dialects['1987']!
 const at = Date.UTC(2026, 10, 20, 2, 0, 0)

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { inTransaction } from '../src/database/connect.ts'
+import { inTransaction } from '../src/platform/database/connect.ts'
 import { keepKeys, makeKeys } from '../src/vault/keys.ts'
 import { readProofs } from '../src/vault/store.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'

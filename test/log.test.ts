@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { LogFields } from '../src/gateway.ts'
-import { makeLog, scrub } from '../src/log.ts'
+import type { LogFields } from '../src/platform/log.ts'
+import { makeLog, scrub } from '../src/platform/log.ts'
 
 const card = '4539578763621486'
 let now = 0

@@ -1,9 +1,9 @@
 // The missed return: once, 29 minutes after the checkout was made, unless the status was read before. By the movable clock.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { systemClock } from '../src/clock.ts'
-import { cancelMissedReturn, scheduleMissedReturn } from '../src/events/missedReturn.ts'
+import { cancelMissedReturn, scheduleMissedReturn } from '../src/checkouts/missedReturn.ts'
 import type { Directory } from '../src/merchants/directory.ts'
+import { systemClock } from '../src/platform/clock.ts'
 import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { examine } from '../src/payments/doctor.ts'
+import { examine } from '../src/payments/ledger/doctor.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { eventually, type Reply, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 

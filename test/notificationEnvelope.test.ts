@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { createCipheriv } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { decrypt, encrypt } from '../src/events/cipher.ts'
-import { envelope, onTheWire, testNotification } from '../src/events/notification.ts'
-import { isSigned, signature, signingSecret } from '../src/events/signature.ts'
+import { decrypt, encrypt } from '../src/notifications/cipher.ts'
+import { envelope, onTheWire, testNotification } from '../src/notifications/notification.ts'
+import { isSigned, signature, signingSecret } from '../src/notifications/signature.ts'
 
 const secret = Buffer.from('000102030405060708090A0B0C0D0E0F'.repeat(2), 'hex')
 

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { leaseMilliseconds } from '../src/events/deliveries/deliver.ts'
-import { listAttempts, listDeliveries } from '../src/events/deliveries/store.ts'
-import { givenUpAfter } from '../src/events/ladder.ts'
+import { leaseMilliseconds } from '../src/notifications/deliveries/deliver.ts'
+import { listAttempts, listDeliveries } from '../src/notifications/deliveries/store.ts'
+import { givenUpAfter } from '../src/notifications/retrySchedule.ts'
 import { addEndpoint, type TestEndpoint } from './support/endpoints.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { opened, type Receiver, startReceiver } from './support/receiver.ts'

@@ -7,7 +7,7 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { onTheWire, type Wrapper } from '../src/events/notification.ts'
+import { onTheWire, type Wrapper } from '../src/notifications/notification.ts'
 import { eventually } from './support/gateway.ts'
 
 const page = readFileSync(new URL('../docs/reference/notifications.md', import.meta.url), 'utf8')

@@ -16,8 +16,8 @@ import type { Parameter, Parameters } from '../src/contract/parameters/parameter
 import { type Group, groups, indexMax } from '../src/contract/parameters/table.ts'
 import { type RequestKind, requests } from '../src/contract/requests.ts'
 import { bodyMax } from '../src/http/server.ts'
+import { releaseHours } from '../src/payments/followUps/rules.ts'
 import { keyHours } from '../src/payments/idempotency.ts'
-import { releaseHours } from '../src/payments/rules.ts'
 import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 type Pairs = readonly (readonly [string, string])[]

@@ -4,14 +4,14 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import { systemClock, systemRandom } from '../src/clock.ts'
+import type { Message } from '../src/connectors/cards/iso8583/codec.ts'
 import type { Connector, Operation, Reply } from '../src/connectors/connector.ts'
-import type { Message } from '../src/connectors/iso8583/codec.ts'
-import type { Gateway } from '../src/gateway.ts'
-import { carryOut } from '../src/payments/carryOut.ts'
-import { examine } from '../src/payments/doctor.ts'
+import { carryOut } from '../src/payments/execute.ts'
+import { examine } from '../src/payments/ledger/doctor.ts'
+import type { PaymentParts } from '../src/payments/parts.ts'
 import { findPayment } from '../src/payments/store/read.ts'
 import { answerLane, writePatienceSeconds } from '../src/payments/store/write.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
 import { answerAll, type Peer, startPeer } from './support/peer.ts'
@@ -172,7 +172,7 @@ describe('an operation without an answer', () => {
       directory: { businessTime: systemClock.real },
       database: { work: gateway.pool },
       answers: answerLane(gateway.pool),
-    } as unknown as Gateway
+    } as unknown as PaymentParts
     const reply: Reply = { kind: 'answer', result: 'succeeded', amount, currency, details: {}, kept: {} }
     let bring = (_: Reply) => {}
     const connector: Connector = {

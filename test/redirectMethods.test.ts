@@ -8,23 +8,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
-import { readConfig } from '../src/config.ts'
+import { readRedirectMethods } from '../src/connectors/bankTransfer/redirectMethods.ts'
 import type { Operation } from '../src/connectors/connector.ts'
 import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
-import { readRedirectMethods } from '../src/connectors/redirectMethods.ts'
 import { NotSent, type Transport } from '../src/connectors/transport.ts'
 import { followUp, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
 import { wallet } from '../src/connectors/wallet/paypal.ts'
-import { OperatorError } from '../src/errors.ts'
-import type { Gateway } from '../src/gateway.ts'
+import type { HttpParts } from '../src/http/parts.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
 import { merchantOfTail, merchantTail } from '../src/merchants/tail.ts'
 import { html } from '../src/pages/html.ts'
 import { chooseLanguage, moneyText, readLanguages } from '../src/pages/languages.ts'
-import { shopAddress } from '../src/pages/redirect/redirect.ts'
-import { operationOf } from '../src/payments/carryOut.ts'
+import { shopAddress } from '../src/pages/shopper/redirect.ts'
+import { operationOf } from '../src/payments/execute.ts'
 import type { Payment } from '../src/payments/payment.ts'
-import { read } from '../src/schema.ts'
+import { OperatorError } from '../src/platform/errors.ts'
+import { read } from '../src/platform/schema.ts'
+import { readConfig } from '../src/start/config.ts'
 import { sandbox, testGateway } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -102,7 +102,7 @@ describe('what the wallet is sent', () => {
 
 it('no connector is given the invoice id', () => {
   const { channel, ...known } = operation({})
-  const gateway = { directory: { entity: () => ({ ...channel, kind: 'channel' }) } } as unknown as Gateway
+  const gateway = { directory: { entity: () => ({ ...channel, kind: 'channel' }) } } as unknown as HttpParts
   const fields = [
     ['merchantInvoiceId', 'invoice-secret'],
     ['merchantTransactionId', 'order-0001'],
@@ -198,7 +198,7 @@ describe('how the wallet’s answers are read', () => {
 })
 
 describe('the files of redirect methods and partners', () => {
-  const own = readFileSync(new URL('../src/connectors/redirectMethods.json', import.meta.url), 'utf8')
+  const own = readFileSync(new URL('../src/connectors/bankTransfer/redirectMethods.json', import.meta.url), 'utf8')
   const changed = (change: object) => {
     const { SOFORTUEBERWEISUNG } = JSON.parse(own)
     return JSON.stringify({ SOFORTUEBERWEISUNG: { ...SOFORTUEBERWEISUNG, ...change } })
@@ -402,7 +402,7 @@ describe('small parts', () => {
     )
   })
   it('every language has every text, and the browser’s wish decides', () => {
-    for (const folder of ['../src/pages/redirect/languages/', '../src/simulators/languages/']) {
+    for (const folder of ['../src/pages/shopper/languages/', '../src/sandbox/languages/']) {
       const url = new URL(folder, import.meta.url)
       const names = (language: string) => Object.keys(JSON.parse(readFileSync(new URL(`${language}.json`, url), 'utf8'))).sort()
       const languages = readLanguages(url)

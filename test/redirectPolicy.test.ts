@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { OperatorError } from '../src/errors.ts'
 import { channelSettings, type WrittenChannelSettings } from '../src/merchants/settings.ts'
-import { read as readSettings } from '../src/schema.ts'
+import { OperatorError } from '../src/platform/errors.ts'
+import { read as readSettings } from '../src/platform/schema.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 

@@ -8,8 +8,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { Resolve } from '../src/events/address.ts'
-import { resolver } from '../src/events/resolve.ts'
+import type { Resolve } from '../src/platform/egress/address.ts'
+import { resolver } from '../src/platform/egress/resolve.ts'
 import { eventually } from './support/gateway.ts'
 
 /** Names that the server knows; it says that others do not exist, and nothing to those that begin with slow. */

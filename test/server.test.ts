@@ -4,10 +4,9 @@
 import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { systemRandom } from '../src/clock.ts'
-import type { Gateway } from '../src/gateway.ts'
+import type { HttpParts } from '../src/http/parts.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
-import { makeCount } from '../src/metrics.ts'
+import { systemRandom } from '../src/platform/clock.ts'
 import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -284,13 +283,16 @@ describe('stopping', () => {
 
 it('an answer that cannot be written is one 500, and the next request is answered', async () => {
   const quiet = () => {}
-  const parts = { random: systemRandom, clock: { real: () => 0 }, build: 'test', count: makeCount() }
+  const parts = { random: systemRandom, clock: { real: () => 0 }, build: 'test', count: { request: quiet } }
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
   const bad = { Location: 'https://shop.example/#\u4e2d' }
   const server = makeServer(
-    { ...parts, log } as unknown as Gateway,
-    ({ path }) => ({ status: 200, body: '{"result":{}}', ...(path === '/bad' && { headers: bad }) }),
-    { trustedProxies: new BlockList(), requireForwardedTls: false, hosts: {}, refusal: () => undefined, routeName: () => '' },
+    { ...parts, log } as unknown as HttpParts,
+    (_, path) => ({
+      name: path,
+      answer: () => ({ status: 200, body: '{"result":{}}', ...(path === '/bad' && { headers: bad }) }),
+    }),
+    { trustedProxies: new BlockList(), requireForwardedTls: false, hosts: {}, refusal: () => undefined },
   )
   const port = await server.listen(0, '127.0.0.1')
   const line = open(port)

@@ -7,7 +7,7 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFile
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { processIdentity } from '../src/database/running.ts'
+import { processIdentity } from '../src/platform/database/running.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
 after(() => rmSync(root, { recursive: true, force: true }))

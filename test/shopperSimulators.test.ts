@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { encodeMessage, wrongFields } from '../src/connectors/threeDSecure/messages.ts'
-import { type Asked, readerOf, type Told, type World } from '../src/simulators/exchange.ts'
-import { issuer } from '../src/simulators/threeDSecure/issuer.ts'
-import { simulatorCredentials, walletSimulator } from '../src/simulators/wallet/wallet.ts'
+import { encodeMessage, wrongFields } from '../src/connectors/cards/threeDSecure/messages.ts'
+import { type Asked, readerOf, type Told, type World } from '../src/sandbox/exchange.ts'
+import { issuer } from '../src/sandbox/threeDSecure/issuer.ts'
+import { simulatorCredentials, walletSimulator } from '../src/sandbox/wallet/wallet.ts'
 import { type TestGateway, testGateway } from './support/gateway.ts'
 
 let time = 0

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { systemClock, systemRandom } from '../src/clock.ts'
-import { connect } from '../src/database/connect.ts'
-import { leaseTraces } from '../src/terminals/lease.ts'
+import { leaseTraces } from '../src/connectors/cards/terminals/lease.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { connect } from '../src/platform/database/connect.ts'
 import { makeDatabase } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
 

@@ -2,21 +2,21 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Operation } from '../src/connectors/connector.ts'
-import { authenticationAlone } from '../src/connectors/threeDSecure/alone.ts'
-import { withThreeDSecure } from '../src/connectors/threeDSecure/authenticate.ts'
-import { browserGiven, buildAReq, buildCReq, challengeInd, methodData } from '../src/connectors/threeDSecure/build.ts'
-import type { Directory } from '../src/connectors/threeDSecure/directory.ts'
+import { authenticationAlone } from '../src/connectors/cards/threeDSecure/alone.ts'
+import { withThreeDSecure } from '../src/connectors/cards/threeDSecure/authenticate.ts'
+import { browserGiven, buildAReq, buildCReq, challengeInd, methodData } from '../src/connectors/cards/threeDSecure/build.ts'
+import type { Directory } from '../src/connectors/cards/threeDSecure/directory.ts'
 import {
   decodeMessage,
   encodeMessage,
   type Message,
   type MessageType,
   wrongFields,
-} from '../src/connectors/threeDSecure/messages.ts'
-import { type Action, actionOf, eciKnown, eciOf, type Status } from '../src/connectors/threeDSecure/statuses.ts'
+} from '../src/connectors/cards/threeDSecure/messages.ts'
+import { type Action, actionOf, eciKnown, eciOf, type Status } from '../src/connectors/cards/threeDSecure/statuses.ts'
+import type { Operation } from '../src/connectors/connector.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
-import { read } from '../src/schema.ts'
+import { read } from '../src/platform/schema.ts'
 
 const id = '8a829417-4b7e-4b28-814b-9699220015ca'
 const other = '12341234-1234-1234-1234-123412341234'

@@ -30,7 +30,7 @@ const sources = sourcesIn('src')
 const everything = [...sources, ...sourcesIn('test'), ...sourcesIn('scripts')]
 
 // Where SQL may stand: the stores, the runner of migrations and what opens the database.
-const sqlPlaces = /\/store(\.ts$|\/)|^src\/(database|due|start)\//
+const sqlPlaces = /\/store(\.ts$|\/)|^src\/(platform\/(database|due)|start)\//
 const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
 
 // Tables of the whole platform; all others belong to a merchant.
@@ -68,30 +68,51 @@ describe('imports', () => {
     })
   }
 
-  test('only downwards: what runs forms no circle of folders', () => {
-    const edges = new Map<string, Set<string>>()
-    for (const source of sources) {
-      const running = {
-        ...source,
-        text: source.text.replace(/^(import|export) type .*$/gm, '').replace(/^import type \{[^}]*\}.*$/gm, ''),
-      }
-      const from = place(source.path)
-      for (const to of importsOf(running)) if (place(to) !== from) edges.set(from, (edges.get(from) ?? new Set()).add(place(to)))
-    }
+  const edges = new Map<string, Set<string>>()
+  for (const source of sources) {
+    const from = place(source.path)
+    for (const to of importsOf(source).map(place)) if (to !== from) edges.set(from, (edges.get(from) ?? new Set()).add(to))
+  }
+
+  test('every permission is used', () => {
+    const unused = Object.entries(mayImport).flatMap(([from, others]) =>
+      others
+        .split(' ')
+        .filter(to => to !== '' && !edges.get(from)?.has(to))
+        .map(to => `${from} → ${to}`),
+    )
+    assert.deepEqual(unused, [])
+  })
+
+  test('only downwards: the rooms form no circle, types included', () => {
     const circle = (at: string, way: readonly string[]): string[] | undefined =>
       way.includes(at)
         ? [...way.slice(way.indexOf(at)), at]
         : [...(edges.get(at) ?? [])].map(next => circle(next, [...way, at])).find(found => found !== undefined)
-    for (const folder of edges.keys()) assert.equal(circle(folder, []), undefined)
+    for (const room of edges.keys()) assert.equal(circle(room, []), undefined)
   })
 
   test('contract and simulators are pure: no packages, and of Node nothing', () => {
-    // The acquirer's host is a program of its own.
-    const pure = sources.filter(({ path }) => /^src\/(contract|simulators)\//.test(path) && !path.includes('/acquirerHost/'))
+    const pure = sources.filter(({ path }) =>
+      /^src\/(contract\/|sandbox\/(bank|threeDSecure|wallet)\/|sandbox\/(test)?[cC]ards)/.test(path),
+    )
     for (const { path, text } of pure) {
       assert.ok(!/from '[^.]/.test(text), `${path} imports a package`)
       if (path.startsWith('src/contract/')) assert.ok(!/\b(Date\.now|Math\.random|process\.)/.test(text), path)
     }
+  })
+
+  test('connectors know no database, but for the leases of terminals', () => {
+    const found = sources.filter(
+      ({ path, text }) =>
+        path.startsWith('src/connectors/') &&
+        !path.startsWith('src/connectors/cards/terminals/') &&
+        /platform\/database\//.test(text),
+    )
+    assert.deepEqual(
+      found.map(({ path }) => path),
+      [],
+    )
   })
 })
 
@@ -103,7 +124,7 @@ test('SQL stands in stores', () => {
 test('no statement asks the server for the time, but the one that compares the clocks', () => {
   const found = sources.filter(
     ({ path, code }) =>
-      path !== 'src/database/clocks.ts' &&
+      path !== 'src/platform/database/clocks.ts' &&
       /(?<![.\w])now\(\)|\b(current_timestamp|current_date|clock_timestamp|statement_timestamp)\b/.test(code),
   )
   assert.deepEqual(
@@ -113,7 +134,7 @@ test('no statement asks the server for the time, but the one that compares the c
 })
 
 test('the machine is asked for time and chance in one place', () => {
-  const allowed = /^src\/(clock|main)\.ts$|^src\/(database|start)\//
+  const allowed = /^src\/(platform\/clock|main)\.ts$|^src\/(platform\/database|start)\//
   const found = sources.filter(({ path, code }) => !allowed.test(path) && /Date\.now\(|new Date\(\)|Math\.random\(/.test(code))
   assert.deepEqual(
     found.map(({ path }) => path),

@@ -2,7 +2,7 @@
 // payments, as long as a payment and its answer, and one like those of events.
 
 import pg from 'pg'
-import { systemRandom, timeOrderedId } from '../../src/clock.ts'
+import { systemRandom, timeOrderedId } from '../../src/platform/clock.ts'
 import { orderOf, takeJobs } from './parts.ts'
 
 export type CommitOrder = { readonly connection: pg.PoolConfig; readonly document: string }

@@ -7,8 +7,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { connect } from '../../src/database/connect.ts'
-import { examine } from '../../src/payments/doctor.ts'
+import { examine } from '../../src/payments/ledger/doctor.ts'
+import { connect } from '../../src/platform/database/connect.ts'
 import { makeDataFolder, type RunningGateway, startGatewayProcess } from './gateway.ts'
 import type { LoadJob, LoadResult } from './load.ts'
 import { spread } from './measures.ts'
@@ -91,7 +91,7 @@ try {
 async function startSide(delay: number): Promise<RunningGateway> {
   const folder = makeDataFolder()
   cleanUps.push(() => folder.remove())
-  const program = fileURLToPath(new URL('../../src/simulators/acquirerHost/main.ts', import.meta.url))
+  const program = fileURLToPath(new URL('../../src/sandbox/acquirerHost/main.ts', import.meta.url))
   const host = spawn(process.execPath, [program, 'child', `delay=${delay}`], { stdio: ['pipe', 'pipe', 'inherit'] })
   cleanUps.push(() => ended(host, () => host.stdin.end()))
   const file = join(folder.path, 'acquirers.json')

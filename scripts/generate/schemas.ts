@@ -1,12 +1,12 @@
 // JSON Schemas of the files that operators write, for editors: a file may name its own as `$schema`. The gateway itself checks more.
 
 import { toJsonSchema } from '@valibot/to-json-schema'
-import { cardBrandsSchema } from '../../src/connectors/cardBrands.ts'
+import { redirectMethodsSchema } from '../../src/connectors/bankTransfer/redirectMethods.ts'
+import { cardBrandsSchema } from '../../src/connectors/cards/brandsFile.ts'
 import { directorySchema, walletSchema } from '../../src/connectors/partners.ts'
-import { redirectMethodsSchema } from '../../src/connectors/redirectMethods.ts'
 import { seedSchema } from '../../src/merchants/seed.ts'
-import { riskRulesSchema } from '../../src/risk/rules.ts'
-import type { Schema } from '../../src/schema.ts'
+import { riskRulesSchema } from '../../src/payments/risk/rules.ts'
+import type { Schema } from '../../src/platform/schema.ts'
 import { acquirersSchema } from '../../src/start/acquirers.ts'
 
 const schemas: Readonly<Record<string, readonly [setting: string, schema: Schema]>> = {

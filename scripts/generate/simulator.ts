@@ -1,8 +1,8 @@
 // docs/reference/simulator.md: how to make each outcome on a test channel, from the simulator's own tables.
 
 import { results } from '../../src/contract/results/results.ts'
-import { cardOutcomes, switches } from '../../src/simulators/cards.ts'
-import { testCards } from '../../src/simulators/testCards.ts'
+import { cardOutcomes, switches } from '../../src/sandbox/cards.ts'
+import { testCards } from '../../src/sandbox/testCards.ts'
 import { code, generatedMark, table } from './markdown.ts'
 
 export function simulatorPage(): string {

@@ -4,7 +4,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { stopOrphan } from '../../src/database/embedded/orphan.ts'
+import { stopOrphan } from '../../src/platform/database/embedded/orphan.ts'
 import { dropDatabases, startTestServer } from '../../test/support/database.ts'
 
 /** The name of the first test that failed, or why the run ended without one. */

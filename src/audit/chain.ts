@@ -1,7 +1,7 @@
 // The chain of the audit: what each hash covers, how entries are added, and where a chain was tampered with.
 
-import type { Clock } from '../clock.ts'
-import type { Connection } from '../database/connect.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Connection } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Actor, type Entry, type Row, thisProcess } from './entry.ts'
 import { insertRow, lockHead, moveHead, readHead, readRowsAfter } from './store.ts'

@@ -3,8 +3,8 @@
 
 import { isIPv6 } from 'node:net'
 import type pg from 'pg'
-import { inTransaction } from '../database/connect.ts'
-import { groupCommit } from '../database/groupCommit.ts'
+import { inTransaction } from '../platform/database/connect.ts'
+import { groupCommit } from '../platform/database/groupCommit.ts'
 import { type Recorder, record } from './chain.ts'
 import type { Actor, Entry } from './entry.ts'
 import { countFailures, type Failure, type FailureKind, takeFailures } from './store.ts'

@@ -1,8 +1,8 @@
 // The audit and the failed attempts to authenticate in the database.
 
 import type pg from 'pg'
-import { type Connection, timeParameter } from '../database/connect.ts'
-import { perSize, quantised, valuesList } from '../database/groupCommit.ts'
+import { type Connection, timeParameter } from '../platform/database/connect.ts'
+import { perSize, quantised, valuesList } from '../platform/database/groupCommit.ts'
 import type { Row } from './entry.ts'
 
 /** The last place of the chain, locked until the transaction ends. No hash before the first row, or when that row is gone. */

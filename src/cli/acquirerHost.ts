@@ -1,9 +1,9 @@
 // tollgate acquirer-host: runs the sandbox's acquirer host alone, for a gateway whose ACQUIRERS_FILE names it.
 
 import { type Command, InvalidArgumentError } from 'commander'
-import { faultNames } from '../simulators/acquirerHost/decide.ts'
-import { runHost } from '../simulators/acquirerHost/main.ts'
-import { isFault, randomFaults } from '../simulators/acquirerHost/randomFaults.ts'
+import { faultNames } from '../sandbox/acquirerHost/decide.ts'
+import { runHost } from '../sandbox/acquirerHost/main.ts'
+import { isFault, randomFaults } from '../sandbox/acquirerHost/randomFaults.ts'
 import { refuse, told } from './open.ts'
 
 type Options = {

@@ -1,7 +1,7 @@
 // tollgate doctor: adds the journal up again, compares it with what the rules compute from the operations, and says where they differ.
 
 import type { Command } from 'commander'
-import { examine } from '../payments/doctor.ts'
+import { examine } from '../payments/ledger/doctor.ts'
 import { withOpened } from './open.ts'
 
 /** A payment without an answer that is older than this must be in somebody's hands. */

@@ -1,7 +1,7 @@
 // tollgate endpoints: who is told of what. Secrets are printed only when they are made, or when they are asked for by `secret`.
 
 import type { Command } from 'commander'
-import { type Called, isAcknowledged } from '../events/call.ts'
+import type { Directory } from '../merchants/directory.ts'
 import {
   activateEndpoint,
   closeEndpoint,
@@ -10,11 +10,11 @@ import {
   rotateSecret,
   showSecrets,
   testEndpoint,
-} from '../events/endpoints/endpoint.ts'
-import { findEndpoint, listEndpoints } from '../events/endpoints/store.ts'
-import type { Fields, Wrapper } from '../events/notification.ts'
-import { signingSecret } from '../events/signature.ts'
-import type { Directory } from '../merchants/directory.ts'
+} from '../notifications/endpoints/endpoint.ts'
+import { findEndpoint, listEndpoints } from '../notifications/endpoints/store.ts'
+import type { Fields, Wrapper } from '../notifications/notification.ts'
+import { signingSecret } from '../notifications/signature.ts'
+import { type Called, isAcknowledged } from '../platform/egress/call.ts'
 import { type Opened, readSecret, refuse, table, timeText, withOpened } from './open.ts'
 
 const print = (text: string) => process.stdout.write(`${text}\n`)

@@ -2,10 +2,10 @@
 
 import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
-import { inTransaction } from '../database/connect.ts'
 import { announceChange, readTokens, revokeToken } from '../merchants/store.ts'
 import { keyHours } from '../payments/idempotency.ts'
-import { sealedPlaces } from '../payments/sealed.ts'
+import { inTransaction } from '../platform/database/connect.ts'
+import { sealedPlaces } from '../start/sealed.ts'
 import { writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
 import { countSealed, dropProof, lockProofs, readProofs } from '../vault/store.ts'

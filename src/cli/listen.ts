@@ -3,7 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { decrypt } from '../events/cipher.ts'
+import { decrypt } from '../notifications/cipher.ts'
 import { told } from './open.ts'
 import { type Json, openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 

@@ -1,7 +1,7 @@
 // The command line: each file beside this one adds its commands.
 
 import { Command } from 'commander'
-import { outliveReaders, refuseInspector } from '../errors.ts'
+import { outliveReaders, refuseInspector } from '../platform/errors.ts'
 import acquirerHost from './acquirerHost.ts'
 import audit from './audit.ts'
 import chargebacks from './chargebacks.ts'

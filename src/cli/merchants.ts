@@ -2,9 +2,9 @@
 
 import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
-import { inTransaction } from '../database/connect.ts'
 import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
+import { inTransaction } from '../platform/database/connect.ts'
 import { refuse, table, timeText, withOpened } from './open.ts'
 
 export default (program: Command): void => {

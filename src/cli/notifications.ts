@@ -1,9 +1,9 @@
 // tollgate notifications: are they all accounted for, what became of each, and telling them again.
 
 import type { Command } from 'commander'
-import { checkNotifications } from '../events/deliveries/check.ts'
-import { replay } from '../events/deliveries/replay.ts'
-import { listAttempts, listDeliveries, type ReplayFilter } from '../events/deliveries/store.ts'
+import { checkNotifications } from '../notifications/deliveries/check.ts'
+import { replay } from '../notifications/deliveries/replay.ts'
+import { listAttempts, listDeliveries, type ReplayFilter } from '../notifications/deliveries/store.ts'
 import { find, merchantAndChannel } from './endpoints.ts'
 import { refuse, table, timeText, withOpened } from './open.ts'
 

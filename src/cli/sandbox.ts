@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readConfig } from '../config.ts'
+import { readConfig } from '../start/config.ts'
 import { readSecret, refuse } from './open.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of the interface, looked at field by field

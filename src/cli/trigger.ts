@@ -2,10 +2,10 @@
 // that an operator would make.
 
 import type { Command } from 'commander'
+import { mismatches, recordChargeback } from '../clearing/chargebacks.ts'
 import { hundredths } from '../contract/amounts.ts'
 import { results } from '../contract/results/results.ts'
-import { mismatches, recordChargeback } from '../payments/chargebacks.ts'
-import { buildNumber } from '../start/gateway.ts'
+import { buildNumber } from '../platform/build.ts'
 import { refuse, told, withOpened } from './open.ts'
 import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 

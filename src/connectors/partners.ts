@@ -2,9 +2,9 @@
 // only the gateway's user may read.
 
 import { dirname, resolve } from 'node:path'
-import { OperatorError } from '../errors.ts'
-import { file, filled, mapOf, object, optional, parseJson, type Read, read, text, where } from '../schema.ts'
-import { type ClientTls, readTlsFiles, tlsFiles } from '../tls.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { file, filled, mapOf, object, optional, parseJson, type Read, read, text, where } from '../platform/schema.ts'
+import { type ClientTls, readTlsFiles, tlsFiles } from '../platform/tls.ts'
 
 const address = where(
   text(/^https:\/\/|^http:\/\/(127\.0\.0\.1|localhost)[:/]/, 'must be an address with https'),

@@ -3,7 +3,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import type { TLSSocket } from 'node:tls'
-import { type ClientTls, spokenTls } from '../tls.ts'
+import { type ClientTls, spokenTls } from '../platform/tls.ts'
 
 export type Sent = { readonly status: number; readonly body: string }
 

@@ -3,9 +3,9 @@
 import type { Charset, ParameterError } from '../contract/form.ts'
 import type { Nested } from '../contract/nested.ts'
 import { isGood, type ResultName, results } from '../contract/results/results.ts'
-import type { Gateway } from '../gateway.ts'
-import type { Said } from '../payments/carryOut.ts'
-import { plainRecord } from '../payments/record.ts'
+import type { Said } from '../payments/execute.ts'
+import { plainRecord } from '../payments/read/record.ts'
+import type { HttpParts } from './parts.ts'
 
 export type Request = {
   readonly method: string
@@ -27,8 +27,8 @@ export type Answer = {
   readonly status: number
   /** Stands before the body: bytes that many answers share. */
   readonly before?: Buffer
-  /** Texts one after the other are sent as they come, without a length. */
-  readonly body: string | AsyncIterable<string>
+  /** Bytes bring their Content-Type. Texts one after the other are sent as they come, without a length. */
+  readonly body: string | Buffer | AsyncIterable<string>
   readonly headers?: Readonly<Record<string, string>>
   /** What it says, for the log. */
   readonly result?: ResultName
@@ -57,20 +57,13 @@ export type Told = {
 
 /** An answer that is no payment: a result with build number, time and ndc. */
 export function told(
-  gateway: Gateway,
+  parts: HttpParts,
   request: Request,
   status: number,
   name: ResultName,
   { entityId, more, parameterErrors, headers }: Told = {},
 ): TextAnswer {
-  const record = plainRecord(
-    results[name],
-    gateway.build,
-    timeOf(gateway, entityId),
-    ndcOf(request, entityId),
-    more,
-    parameterErrors,
-  )
+  const record = plainRecord(results[name], parts.build, timeOf(parts, entityId), ndcOf(request, entityId), more, parameterErrors)
   const asked = headers ?? headersOf[status]
   return { ...json(status, record), result: name, ...(asked && { headers: asked }) }
 }
@@ -82,7 +75,7 @@ const headersOf: Readonly<Record<number, Answer['headers']>> = {
 }
 
 /** The business time of the merchant whose entity is named, so that its answers stay in order when its clock is moved. */
-function timeOf(gateway: Gateway, entityId: string | undefined): number {
-  const entity = entityId === undefined ? undefined : gateway.directory.entity(entityId)
-  return entity && 'merchantId' in entity ? gateway.directory.businessTime(entity.merchantId) : gateway.clock.real()
+function timeOf(parts: HttpParts, entityId: string | undefined): number {
+  const entity = entityId === undefined ? undefined : parts.directory.entity(entityId)
+  return entity && 'merchantId' in entity ? parts.directory.businessTime(entity.merchantId) : parts.clock.real()
 }

@@ -6,12 +6,11 @@ import { type Form, peek, readForm } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
-import type { Gateway } from '../gateway.ts'
 import { type Channel, legacyToken, type Merchant, type Token } from '../merchants/directory.ts'
 import { keyedHash } from '../vault/keys.ts'
 import type { Answer, Request } from './answer.ts'
 import { told } from './answer.ts'
-import { isForeign } from './host.ts'
+import type { HttpParts } from './parts.ts'
 
 /** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
 export type Caller = {
@@ -23,22 +22,19 @@ export type Caller = {
 
 export type Authenticate = (request: Request, form: Form) => Caller | Answer | Promise<Answer>
 
-export function authenticator(gateway: Gateway): Authenticate {
-  const { directory, failures, clock } = gateway
+export function authenticator(parts: HttpParts): Authenticate {
+  const { directory, failures, clock } = parts
   return (request, form) => {
     const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
-      told(gateway, request, status, name, { entityId: named, ...(parameter && { parameterErrors: [parameter] }) })
+      told(parts, request, status, name, { entityId: named, ...(parameter && { parameterErrors: [parameter] }) })
 
-    // The sandbox's credentials are public: a page of another site must not use them from a developer's browser.
-    if (gateway.sandbox && isForeign(request.headers.origin, request.headers.host, gateway.publicUrl()))
-      return refuse(403, 'foreignOrigin')
     const credentials = credentialsOf(request, form)
     if (!credentials) return refuse(401, 'unauthenticated')
     const token = directory.token(credentials.sent)
-    const guess = () => guessOf(gateway, request, credentials)
+    const guess = () => guessOf(parts, request, credentials)
     const failed = async (name: ResultName) => {
-      const credential = knownToken(gateway, credentials.sent)
+      const credential = knownToken(parts, credentials.sent)
       // Who asks with a good token for entities of others has guessed no password.
       const attempt = token
         ? { address: request.address, credential: token.id }
@@ -52,7 +48,7 @@ export function authenticator(gateway: Gateway): Authenticate {
       const channels = directory.channelsOf(token)
       if (channels.length !== 1)
         return refuse(400, 'entityMissing', { name: 'entityId', message: 'is required: the token acts for several channels' })
-      return callerFor(gateway, token, channels[0]!.id, credentials.legacy) ?? failed('legacyCredentialsOff')
+      return callerFor(parts, token, channels[0]!.id, credentials.legacy) ?? failed('legacyCredentialsOff')
     }
     if (!matches(hex32, named)) return refuse(400, 'invalidParameter', { name: 'entityId', message: hex32.rule })
     const other = peek(form, 'authentication.entityId')
@@ -70,7 +66,7 @@ export function authenticator(gateway: Gateway): Authenticate {
         message: 'must name a channel, or a merchant with channel dispatching',
       })
     }
-    return callerFor(gateway, token, named, credentials.legacy) ?? failed('legacyCredentialsOff')
+    return callerFor(parts, token, named, credentials.legacy) ?? failed('legacyCredentialsOff')
   }
 }
 
@@ -81,7 +77,7 @@ export const actorOf = ({ address }: Request, { token }: Caller): Actor => ({ ki
 
 /** The channel of a request: the one named, or the first that the merchant's rules choose by brand and currency. */
 export function channelOf(
-  gateway: Gateway,
+  parts: HttpParts,
   { entity }: Caller,
   brand: string | undefined,
   currency: string | undefined,
@@ -92,13 +88,13 @@ export function channelOf(
   const rule = entity.settings.channelDispatching.find(
     ({ brands, currencies }) => fits(brands, brand) && fits(currencies, currency),
   )
-  const channel = rule && gateway.directory.entity(rule.channel)
+  const channel = rule && parts.directory.entity(rule.channel)
   return channel?.kind === 'channel' && channel.merchantId === entity.id ? channel : undefined
 }
 
-function callerFor(gateway: Gateway, token: Token, entityId: string, legacy: boolean): Caller | undefined {
-  const entity = gateway.directory.entity(entityId) as Channel | Merchant
-  const merchant = gateway.directory.merchant(entity.merchantId)
+function callerFor(parts: HttpParts, token: Token, entityId: string, legacy: boolean): Caller | undefined {
+  const entity = parts.directory.entity(entityId) as Channel | Merchant
+  const merchant = parts.directory.merchant(entity.merchantId)
   if (legacy && !merchant?.settings.legacyCredentials) return undefined
   return { token, entityId, entity, merchantId: entity.merchantId }
 }
@@ -119,7 +115,7 @@ function credentialsOf({ headers }: Request, form: Form): Credentials | undefine
 }
 
 /** A guess as it is counted: neither the credential nor the user id stands in it. A bearer token may be made of the two as well. */
-function guessOf({ keys }: Gateway, { address }: Request, { sent, userId }: Credentials): Attempt {
+function guessOf({ keys }: HttpParts, { address }: Request, { sent, userId }: Credentials): Attempt {
   const start = (purpose: string, text: string) => keyedHash(keys, purpose, text).toString('hex').slice(0, 16)
   const [before, password] = Buffer.from(sent, 'base64').toString().split('|')
   const name = userId ?? (password === undefined ? undefined : before)
@@ -130,17 +126,17 @@ function guessOf({ keys }: Gateway, { address }: Request, { sent, userId }: Cred
 const turnedAway: ReadonlySet<number> = new Set([401, 403, 429])
 
 /** A line for whoever watches over the house: who was turned away, from where, and with which token where it is one of ours, or was. */
-export function noteRefusal(gateway: Gateway, request: Request, { status, result }: Answer): void {
+export function noteRefusal(parts: HttpParts, request: Request, { status, result }: Answer): void {
   if (!turnedAway.has(status)) return
   const form = request.method === 'POST' ? readForm(request.body, request.charset) : readForm(request.query)
   const credentials = credentialsOf(request, form === 'tooManyParameters' ? emptyForm : form)
-  const tokenId = credentials && knownToken(gateway, credentials.sent)
+  const tokenId = credentials && knownToken(parts, credentials.sent)
   const { number: ndc, address } = request
-  gateway.log.warn({ ndc, status, address, ...(result && { result }), ...(tokenId && { tokenId }) }, 'a caller was turned away')
+  parts.log.warn({ ndc, status, address, ...(result && { result }), ...(tokenId && { tokenId }) }, 'a caller was turned away')
 }
 
 const emptyForm: Form = { pairs: [], broken: new Set() }
 
 /** The id of a token of ours, also of one that was revoked. */
-const knownToken = ({ directory }: Gateway, sent: string): string | undefined =>
+const knownToken = ({ directory }: HttpParts, sent: string): string | undefined =>
   directory.token(sent)?.id ?? directory.revokedToken(sent)

@@ -4,18 +4,18 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import https from 'node:https'
 import type { BlockList, Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
-import { randomHex } from '../clock.ts'
 import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
-import { isUnavailable } from '../database/errors.ts'
-import type { Gateway } from '../gateway.ts'
-import { spokenTls } from '../tls.ts'
+import { randomHex } from '../platform/clock.ts'
+import { isUnavailable } from '../platform/database/errors.ts'
+import { spokenTls } from '../platform/tls.ts'
 import { addressOf, isListed } from './address.ts'
 import { type Answer, type Request, told } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
 import { maxima, type Patience, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal } from './host.ts'
-import type { Router } from './routes.ts'
+import type { HttpParts } from './parts.ts'
+import type { Destination, Router } from './router.ts'
 
 export const bodyMax = 256 * 1024
 
@@ -27,8 +27,6 @@ export type ServerOptions = {
   readonly patience?: Patience
   /** Live mode behind a proxy: a request must have come to the proxy over TLS. */
   readonly requireForwardedTls: boolean
-  /** As logs name the route of a path. */
-  readonly routeName: (path: string) => string
   /** Names why no request is taken at the moment, if so. */
   refusal(): ResultName | undefined
 }
@@ -66,30 +64,32 @@ const headers = [
   ...common,
 ] as const
 
-export function makeServer(gateway: Gateway, route: Router, options: ServerOptions): Server {
+export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   const connections = watchConnections(options.patience)
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (!connections.asked(incoming, outgoing)) return
     const started = performance.now()
-    const number = randomHex(gateway.random)
-    readBody(incoming, body => {
-      const request = requestOf(incoming, body ?? '', number)
+    const number = randomHex(parts.random)
+    const target = targetOf(incoming)
+    const destination = find(incoming.method ?? 'GET', target.path)
+    readBody(incoming, destination.route?.bodyMax ?? bodyMax, body => {
+      const request = requestOf(incoming, target, body ?? '', number)
       Promise.resolve()
-        .then(() => answer(request, incoming, body))
-        .catch(error => failed(request, error))
-        .then(made => send(outgoing, made))
+        .then(() => answer(destination, request, incoming, body))
+        .catch(error => failed(destination, request, error))
+        .then(made => send(outgoing, made, destination.route?.cors))
         // What cannot be written, for a character that no header may have, is a failure like any other.
-        .catch(error => send(outgoing, failed(request, error)))
+        .catch(error => send(outgoing, failed(destination, request, error)))
         .then(made => {
-          gateway.count.request(made.status)
-          noteRefusal(gateway, request, made)
-          gateway.log.debug(
+          parts.count.request(made.status)
+          noteRefusal(parts, request, made)
+          parts.log.debug(
             {
               ndc: number,
               method: request.method,
-              route: options.routeName(request.path),
+              route: destination.name,
               status: made.status,
               milliseconds: Math.round(performance.now() - started),
             },
@@ -97,55 +97,63 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
           )
         })
         .catch(error => {
-          failed(request, error)
+          failed(destination, request, error)
           outgoing.destroy()
         })
     })
   }
 
-  function answer(request: Request, incoming: IncomingMessage, body: string | undefined): Answer | Promise<Answer> {
+  function answer(
+    destination: Destination,
+    request: Request,
+    incoming: IncomingMessage,
+    body: string | undefined,
+  ): Answer | Promise<Answer> {
     const refusal = closing ? 'shuttingDown' : options.refusal()
-    if (refusal) return told(gateway, request, 503, refusal)
+    if (refusal) return told(parts, request, 503, refusal)
     // What may not have been read to its end, or was meant for another, is the last of its connection.
-    const last = (status: number, name: ResultName) => told(gateway, request, status, name, { headers: { Connection: 'close' } })
+    const last = (status: number, name: ResultName) => told(parts, request, status, name, { headers: { Connection: 'close' } })
     if (body === undefined) return last(413, 'bodyTooLarge')
     const misdirected = hostRefusal(incoming, options.hosts)
     if (misdirected) return last(400, misdirected)
     if (!/^(chunked)?$/i.test(incoming.headers['transfer-encoding'] ?? '')) return last(501, 'transferCodingUnknown')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
-      return told(gateway, request, 403, 'tlsRequired')
-    if (request.method === 'POST' && !speaksFreely(request.path) && !isForm(incoming))
-      return told(gateway, request, 415, 'wrongContentType')
-    return route(request)
+      return told(parts, request, 403, 'tlsRequired')
+    if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))
+      return told(parts, request, 415, 'wrongContentType')
+    return destination.answer(request)
   }
 
   /** What must not happen becomes one 500 that carries its number; the log has the cause. */
-  function failed(request: Request, error: unknown): Answer {
+  function failed({ name }: Destination, request: Request, error: unknown): Answer {
     const { message, code } = error as Error & { code?: string }
-    gateway.log.error(
+    parts.log.error(
       {
         ndc: request.number,
         method: request.method,
-        route: options.routeName(request.path),
+        route: name,
         why: code === undefined ? message : `${code} ${message}`,
       },
       'a request failed',
     )
     return isUnavailable(error)
-      ? { ...told(gateway, request, 503, 'databaseUnavailable'), headers: { 'Retry-After': '5' } }
-      : told(gateway, request, 500, 'internalError')
+      ? { ...told(parts, request, 503, 'databaseUnavailable'), headers: { 'Retry-After': '5' } }
+      : told(parts, request, 500, 'internalError')
   }
 
-  function send(outgoing: ServerResponse, made: Answer): Answer {
+  function send(outgoing: ServerResponse, made: Answer, cors?: true): Answer {
     const { status, before, body, headers: more } = made
     if (outgoing.destroyed) return made
     const extra = more ? Object.entries(more).flat() : []
-    const whole = typeof body === 'string'
+    const whole = typeof body === 'string' || Buffer.isBuffer(body)
     outgoing.writeHead(status, [
       // A page brings its own type and caching, and is not for other sites' scripts.
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
-      ...(whole ? ['Content-Length', String((before?.length ?? 0) + Buffer.byteLength(body))] : []),
+      ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
+      ...(whole
+        ? ['Content-Length', String((before?.length ?? 0) + (typeof body === 'string' ? Buffer.byteLength(body) : body.length))]
+        : []),
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
     if (before) outgoing.write(before)
@@ -153,19 +161,16 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
     // What breaks on the way breaks the connection: half an answer must not look whole.
     else
       pipeline(body, outgoing).catch((error: Error) =>
-        gateway.log.warn({ why: error.message }, 'an answer was broken off on its way'),
+        parts.log.warn({ why: error.message }, 'an answer was broken off on its way'),
       )
     return made
   }
 
-  function requestOf(incoming: IncomingMessage, body: string, number: string): Request {
-    const url = (incoming.url ?? '/').replace(/^https?:\/\/[^/?]*/i, '') // a target may be a whole address, as proxies send it
-    const mark = url.indexOf('?')
-    const path = (mark < 0 ? url : url.slice(0, mark)).replace(/\/{2,}/g, '/')
+  function requestOf(incoming: IncomingMessage, { path, query }: Target, body: string, number: string): Request {
     return {
       method: incoming.method ?? 'GET',
-      path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path,
-      query: mark < 0 ? '' : url.slice(mark + 1),
+      path,
+      query,
       headers: incoming.headers as Request['headers'],
       body,
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
@@ -198,7 +203,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
           ? [408, 'malformedRequest']
           : [400, 'malformedRequest']
     const { body } = told(
-      gateway,
+      parts,
       {
         method: '',
         path: '',
@@ -207,7 +212,7 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
         body: '',
         charset: 'utf-8',
         address: '',
-        number: randomHex(gateway.random),
+        number: randomHex(parts.random),
       },
       status,
       name,
@@ -239,9 +244,21 @@ export function makeServer(gateway: Gateway, route: Router, options: ServerOptio
   }
 }
 
+type Target = Pick<Request, 'path' | 'query'>
+
+function targetOf({ url = '/' }: IncomingMessage): Target {
+  const target = url.replace(/^https?:\/\/[^/?]*/i, '') // it may be a whole address, as proxies send it
+  const mark = target.indexOf('?')
+  const path = (mark < 0 ? target : target.slice(0, mark)).replace(/\/{2,}/g, '/')
+  return {
+    path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path,
+    query: mark < 0 ? '' : target.slice(mark + 1),
+  }
+}
+
 /** Reads the body, one character a byte; undefined when it is too large. What comes in many small pieces is copied: each would keep the whole
  * buffer that it came in. */
-function readBody(incoming: IncomingMessage, done: (body: string | undefined) => void): void {
+function readBody(incoming: IncomingMessage, bodyMax: number, done: (body: string | undefined) => void): void {
   let body: Buffer = Buffer.alloc(0)
   let length = 0
   let over = false
@@ -270,9 +287,6 @@ function grown(body: Buffer, used: number, size: number): Buffer {
   body.copy(larger, 0, 0, used)
   return larger
 }
-
-/** Other servers send notices as their protocols want. */
-const speaksFreely = (path: string): boolean => path.startsWith('/r/notice/') || path.startsWith('/simulators/')
 
 /** A form as it is, in a charset that we read. */
 const isForm = ({ headers }: IncomingMessage): boolean =>

@@ -1,10 +1,10 @@
 // Who may act for whom, held in memory: entities by id, tokens by their keyed hash. Read again whenever the database says that it changed.
 
 import { hash } from 'node:crypto'
-import type { Clock } from '../clock.ts'
-import type { Database } from '../database/connect.ts'
-import { OperatorError } from '../errors.ts'
-import { read as readBy } from '../schema.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Database } from '../platform/database/connect.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { read as readBy } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import {
   type ChannelSettings,

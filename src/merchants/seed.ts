@@ -5,10 +5,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { record } from '../audit/chain.ts'
 import type { Actor, Entry } from '../audit/entry.ts'
-import { type Clock, type Random, timeOrderedId } from '../clock.ts'
-import { inTransaction } from '../database/connect.ts'
-import type { InstallationMode } from '../database/installation.ts'
-import { OperatorError } from '../errors.ts'
+import { type Clock, type Random, timeOrderedId } from '../platform/clock.ts'
+import { inTransaction } from '../platform/database/connect.ts'
+import type { InstallationMode } from '../platform/database/installation.ts'
+import { OperatorError } from '../platform/errors.ts'
 import {
   file,
   filled,
@@ -22,7 +22,7 @@ import {
   type Written,
   where,
   written,
-} from '../schema.ts'
+} from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'

@@ -22,7 +22,7 @@ import {
   type Written,
   where,
   whole,
-} from '../schema.ts'
+} from '../platform/schema.ts'
 
 /** Brands of the interface; files of the operator may add others. */
 export const standardBrandNames: ReadonlySet<string> = new Set([...standardRows.map(({ name }) => name), ...otherBrands])

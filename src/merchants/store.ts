@@ -1,6 +1,6 @@
 // Entities and access tokens in the database.
 
-import { type Connection, timeParameter } from '../database/connect.ts'
+import { type Connection, timeParameter } from '../platform/database/connect.ts'
 
 export type EntityKind = 'psp' | 'division' | 'merchant' | 'channel'
 

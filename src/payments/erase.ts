@@ -1,10 +1,10 @@
 // Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Soon after a start and once an hour, in small steps.
 // What is left in the file of the secrets of challenges: every minute.
 
-import type { Gateway } from '../gateway.ts'
-import { attemptDays, eraseAttempts } from '../risk/store.ts'
 import { keyHours } from './idempotency.ts'
+import type { PaymentParts } from './parts.ts'
 import { eraseSecrets } from './redirects/store.ts'
+import { attemptDays, eraseAttempts } from './risk/store.ts'
 import { eraseCards, eraseKeys, eraseRedirects } from './store/sweep.ts'
 
 /** After a start: what fell due while nothing ran. */
@@ -12,9 +12,9 @@ const soonMilliseconds = 5000
 /** So long an address that was handed to a shopper still leads to the shop. */
 const redirectDays = 30
 
-export async function eraseOld(gateway: Gateway): Promise<number> {
-  const now = gateway.clock.real()
-  const db = gateway.database.work
+export async function eraseOld(parts: PaymentParts): Promise<number> {
+  const now = parts.clock.real()
+  const db = parts.database.work
   return (
     (await eraseCards(db, now)) +
     (await eraseKeys(db, now - keyHours * 3_600_000)) +
@@ -23,22 +23,26 @@ export async function eraseOld(gateway: Gateway): Promise<number> {
   )
 }
 
-const rhythms: readonly (readonly [everyMilliseconds: number, erase: (gateway: Gateway) => Promise<unknown>])[] = [
+const rhythms: readonly (readonly [everyMilliseconds: number, erase: (parts: PaymentParts) => Promise<unknown>])[] = [
   [3_600_000, eraseOld],
   [60_000, ({ database, clock }) => eraseSecrets(database.work, clock.real())],
 ]
 
-export function startErasing(gateway: Gateway): { stop(): Promise<void> } {
-  const started = rhythms.map(([every, erase]) => repeated(gateway, every, erase))
+export function startErasing(parts: PaymentParts): { stop(): Promise<void> } {
+  const started = rhythms.map(([every, erase]) => repeated(parts, every, erase))
   return { stop: async () => void (await Promise.all(started.map(one => one.stop()))) }
 }
 
-function repeated(gateway: Gateway, every: number, erase: (gateway: Gateway) => Promise<unknown>): { stop(): Promise<void> } {
+function repeated(
+  parts: PaymentParts,
+  every: number,
+  erase: (parts: PaymentParts) => Promise<unknown>,
+): { stop(): Promise<void> } {
   let running: Promise<unknown> = Promise.resolve()
   let timer: NodeJS.Timeout
   const once = () => {
-    running = erase(gateway)
-      .catch((error: Error) => gateway.log.warn({ why: error.message }, 'old card data could not be erased'))
+    running = erase(parts)
+      .catch((error: Error) => parts.log.warn({ why: error.message }, 'old card data could not be erased'))
       .then(() => plan(every))
   }
   const plan = (milliseconds: number) => {

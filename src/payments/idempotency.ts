@@ -5,14 +5,14 @@ import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
-import { hasDue } from '../due/store.ts'
-import type { Gateway } from '../gateway.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { hasDue } from '../platform/due/store.ts'
 import { keyedHashes } from '../vault/keys.ts'
-import { pendingAnswers } from './announced.ts'
-import { pendingRecord, type Said } from './carryOut.ts'
-import type { Refusal } from './choose.ts'
+import { pendingRecord, type Said } from './execute.ts'
+import type { Refusal } from './initial/choose.ts'
+import type { PaymentParts } from './parts.ts'
 import type { Answered, Payment } from './payment.ts'
+import { pendingAnswers } from './read/announced.ts'
 import { findChain, findKeyOwner, findPayment } from './store/read.ts'
 import { type RequestKey, wasAnnouncedPending } from './store/write.ts'
 
@@ -23,25 +23,25 @@ export const keyHours = 72
 const twinSlackSeconds = 5
 
 /** The key of a request, bound to its channel and its path, and a fingerprint of its body without the CVV. */
-export function requestKey(gateway: Gateway, { id }: Channel, path: string, key: string, form: Form): RequestKey {
+export function requestKey(parts: PaymentParts, { id }: Channel, path: string, key: string, form: Form): RequestKey {
   const body = form.pairs
     .filter(([name]) => name !== 'card.cvv')
     .map(pair => JSON.stringify(pair))
     .sort()
     .join('\n')
-  const hashes = keyedHashes(gateway.keys, 'idempotency key', `${id}\n${path}\n${key}`)
-  const fingerprints = keyedHashes(gateway.keys, 'request body', body)
+  const hashes = keyedHashes(parts.keys, 'idempotency key', `${id}\n${path}\n${key}`)
+  const fingerprints = keyedHashes(parts.keys, 'request body', body)
   const [newest, older] = hashes.map((hash, at) => ({ hash, fingerprint: fingerprints[at]! }))
   return { ...newest!, ...(older && { older }) }
 }
 
 /** The key is taken: by this very payment (a batch that was written twice), by its twin, or by another request. */
 export async function awaitTwin(
-  gateway: Gateway,
+  parts: PaymentParts,
   { merchantId, id }: Payment,
   key: RequestKey,
 ): Promise<Said | Refusal | 'ours'> {
-  const db = gateway.database.work
+  const db = parts.database.work
   const owner = await findKeyOwner(db, merchantId, key.older ? [key.hash, key.older.hash] : [key.hash])
   if (!owner) throw new Error('an idempotency key was taken and is gone')
   if (owner.paymentId === id) return 'ours'
@@ -55,22 +55,22 @@ export async function awaitTwin(
   }
   for (let pause = 10; ; pause = Math.min(pause * 2, 250)) {
     const first = await findPayment(db, merchantId, owner.paymentId)
-    const late = first !== undefined && gateway.clock.real() >= first.recordedAt + waitSeconds(gateway, first) * 1000
+    const late = first !== undefined && parts.clock.real() >= first.recordedAt + waitSeconds(parts, first) * 1000
     if (first?.answer) {
-      const told = await saidOf(gateway, first)
+      const told = await saidOf(parts, first)
       if (told !== 'capturing') return told
       if (late) return said(first)
     } else {
-      const given = first && (await pendingAnswers(gateway, [first])).get(first.id)
+      const given = first && (await pendingAnswers(parts, [first])).get(first.id)
       if (given !== undefined) return { outcome: 'pending', body: given }
-      if (first && (late || (await isWaiting(gateway, first)))) return pendingRecord(gateway, first)
+      if (first && (late || (await isWaiting(parts, first)))) return pendingRecord(parts, first)
     }
     await wait(pause)
   }
 }
 
 /** So long after its beginning the first request has ended, or its process has died. A PA.CP asks twice. */
-function waitSeconds({ connectors }: Gateway, { connector, record }: Answered): number {
+function waitSeconds({ connectors }: PaymentParts, { connector, record }: Answered): number {
   const seconds = connectors.get(connector)?.answerWithinSeconds ?? 0
   return (record.captureAtOnce ? 2 * seconds : seconds) + twinSlackSeconds
 }
@@ -78,15 +78,15 @@ function waitSeconds({ connectors }: Gateway, { connector, record }: Answered): 
 const said = ({ answer }: Answered): Said => ({ outcome: results[answer!.result].outcome, body: answer!.body })
 
 /** What the first request was told. A PA.CP was told of its capture when that failed, and of its preauthorization otherwise. */
-async function saidOf(gateway: Gateway, first: Answered): Promise<Said | 'capturing'> {
+async function saidOf(parts: PaymentParts, first: Answered): Promise<Said | 'capturing'> {
   if (!first.record.captureAtOnce || !first.answer!.approved) return said(first)
-  const capture = (await findChain(gateway.database.work, first.merchantId, first.id)).find(({ type }) => type === 'CP')
+  const capture = (await findChain(parts.database.work, first.merchantId, first.id)).find(({ type }) => type === 'CP')
   if (capture?.answer) return said(capture.answer.approved ? first : capture)
   // Told as pending: the capture, or the preauthorization, which was then not captured.
-  const pending = capture ? await isWaiting(gateway, capture) : await wasAnnouncedPending(gateway.database.work, first)
+  const pending = capture ? await isWaiting(parts, capture) : await wasAnnouncedPending(parts.database.work, first)
   return pending ? said(first) : 'capturing'
 }
 
 /** The first request has been answered as pending, or recovery has taken it over. */
-const isWaiting = (gateway: Gateway, { merchantId, id }: Payment): Promise<boolean> =>
-  hasDue(gateway.database.work, 'recover', merchantId, id)
+const isWaiting = (parts: PaymentParts, { merchantId, id }: Payment): Promise<boolean> =>
+  hasDue(parts.database.work, 'recover', merchantId, id)

@@ -2,7 +2,7 @@
 
 import type { Kept, Mode, OperationType, Prepared } from '../connectors/connector.ts'
 import type { ResultName } from '../contract/results/results.ts'
-import type { Screening } from '../risk/screen.ts'
+import type { Screening } from './risk/screen.ts'
 
 export type Payment = {
   readonly merchantId: string

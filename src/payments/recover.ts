@@ -5,11 +5,11 @@
 
 import type { Connector, Operation, Reply } from '../connectors/connector.ts'
 import { isApproved, results } from '../contract/results/results.ts'
-import type { DueItem } from '../due/store.ts'
-import { backOff, type DueHandler } from '../due/worker.ts'
-import type { Gateway } from '../gateway.ts'
-import { completeCapture, openCard, referenceOf } from './backoffice.ts'
-import { answerRow, closedHere, operationOf, settle } from './carryOut.ts'
+import type { DueItem } from '../platform/due/store.ts'
+import { backOff, type DueHandler } from '../platform/due/worker.ts'
+import { answerRow, closedHere, operationOf, settle } from './execute.ts'
+import { completeCapture, openCard, referenceOf } from './followUps/followUp.ts'
+import type { PaymentParts } from './parts.ts'
 import type { Answered } from './payment.ts'
 import { openHeld } from './redirects/hold.ts'
 import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals.ts'
@@ -18,54 +18,54 @@ import { sweepUnanswered } from './store/sweep.ts'
 import { wasAnnouncedPending } from './store/write.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
-export const recover: DueHandler = async (gateway, item) => {
-  const found = await findCarried(gateway, item.merchantId, item.subjectId)
+export const recover: DueHandler<PaymentParts> = async (parts, item) => {
+  const found = await findCarried(parts, item.merchantId, item.subjectId)
   if (!found || found.payment.answer) return 'done'
-  const held = typeof item.details.sealed === 'string' ? openSealed(gateway, item, item.details.sealed) : undefined
+  const held = typeof item.details.sealed === 'string' ? openSealed(parts, item, item.details.sealed) : undefined
   const { payment, root, connector } = found
-  const updates = await wasAnnouncedPending(gateway.database.work, payment)
+  const updates = await wasAnnouncedPending(parts.database.work, payment)
   // Refused before any connector was chosen, and the process died between its two writes: nothing was ever sent.
   if (!connector) {
-    const row = answerRow(gateway, payment, root.type, 'notAsked', { kept: {}, outcome: {} })
+    const row = answerRow(parts, payment, root.type, 'notAsked', { kept: {}, outcome: {} })
     // A refused capture, refund or reversal reserved nothing, and is no event (decisions, 15).
-    await gateway.answers({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
+    await parts.answers({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
     return 'done'
   }
   const { how } = connector.operations[payment.type] ?? { how: 'reverse' }
   if (how === 'reverse') {
     // The answer decides against a late approval first; the reversal that it leaves behind is then sent until it is acknowledged.
-    const row = answerRow(gateway, payment, root.type, 'timeoutReversed', { kept: {}, outcome: {} })
-    if (await gateway.answers({ ...row, updates, followUp: { kind: 'reverse', dueAt: gateway.clock.real() } }))
-      gateway.log.info({ paymentId: payment.id, result: 'timeoutReversed' }, 'recovered')
+    const row = answerRow(parts, payment, root.type, 'timeoutReversed', { kept: {}, outcome: {} })
+    if (await parts.answers({ ...row, updates, followUp: { kind: 'reverse', dueAt: parts.clock.real() } }))
+      parts.log.info({ paymentId: payment.id, result: 'timeoutReversed' }, 'recovered')
     return 'done'
   }
   const operation = operationOf(
-    gateway,
+    parts,
     payment,
     {
       attempt: item.attempts + 1,
-      ...(root !== payment && { reference: referenceOf(root, await findChain(gateway.database.work, root.merchantId, root.id)) }),
+      ...(root !== payment && { reference: referenceOf(root, await findChain(parts.database.work, root.merchantId, root.id)) }),
       ...(held && { continued: held.data }),
     },
-    await openCard(gateway, root),
+    await openCard(parts, root),
   )
   const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
-  if (!settled) return { again: gateway.clock.real() + backOff(item.attempts) }
-  await settle(gateway, { payment, rootType: root.type }, settled, updates)
-  gateway.log.info({ paymentId: payment.id, result: settled.kind === 'answer' ? settled.result : 'neverSent' }, 'recovered')
+  if (!settled) return { again: parts.clock.real() + backOff(item.attempts) }
+  await settle(parts, { payment, rootType: root.type }, settled, updates)
+  parts.log.info({ paymentId: payment.id, result: settled.kind === 'answer' ? settled.result : 'neverSent' }, 'recovered')
   return 'done'
 }
 
-const openSealed = (gateway: Gateway, { merchantId, subjectId }: DueItem, sealed: string) =>
-  openHeld(gateway, merchantId, subjectId, Buffer.from(sealed, 'base64'))
+const openSealed = (parts: PaymentParts, { merchantId, subjectId }: DueItem, sealed: string) =>
+  openHeld(parts, merchantId, subjectId, Buffer.from(sealed, 'base64'))
 
 /** Due work of kind `reverse`: money that may be held or moved goes back. Never given up before it is acknowledged. */
-export const reverse: DueHandler = async (gateway, item) => {
-  const found = await findCarried(gateway, item.merchantId, item.subjectId)
+export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
+  const found = await findCarried(parts, item.merchantId, item.subjectId)
   if (!found?.connector) return 'done'
   const { payment, root, connector } = found
-  const late = await findLateApproval(gateway.database.work, item.merchantId, item.subjectId)
+  const late = await findLateApproval(parts.database.work, item.merchantId, item.subjectId)
   if (late?.acknowledged) return 'done'
   const reference = {
     paymentId: payment.id,
@@ -75,61 +75,61 @@ export const reverse: DueHandler = async (gateway, item) => {
     kept: late?.kept ?? payment.answer?.kept ?? {},
   }
   const operation = operationOf(
-    gateway,
+    parts,
     payment,
     { type: 'RV', recovering: true, attempt: item.attempts, reference },
-    await openCard(gateway, root),
+    await openCard(parts, root),
   )
   const reply = await askAgain(connector, operation, 'repeat')
-  if (!isTakenBack(reply)) return againLater(gateway, item, reply)
-  if (late) await acknowledgeLateApproval(gateway.database.work, item.merchantId, item.subjectId, gateway.clock.real())
-  gateway.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
+  if (!isTakenBack(reply)) return againLater(parts, item, reply)
+  if (late) await acknowledgeLateApproval(parts.database.work, item.merchantId, item.subjectId, parts.clock.real())
+  parts.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
   return 'done'
 }
 
 /** Due work of kind `capture`: the second half of a PA.CP, when its request died in between or its approval came late. */
-export const capture: DueHandler = async (gateway, item) => {
-  const chain = await findChain(gateway.database.work, item.merchantId, item.subjectId)
+export const capture: DueHandler<PaymentParts> = async (parts, item) => {
+  const chain = await findChain(parts.database.work, item.merchantId, item.subjectId)
   const authorized = chain.find(({ id }) => id === item.subjectId)!
-  const channel = gateway.directory.entity(authorized.channelId)
+  const channel = parts.directory.entity(authorized.channelId)
   if (channel?.kind !== 'channel') throw new Error(`payment ${authorized.id} belongs to no channel`)
-  await completeCapture(gateway, channel, authorized, chain)
+  await completeCapture(parts, channel, authorized, chain)
   return 'done'
 }
 
 /** Due work of kind `release`: what a partial capture left of the hold goes free at the issuer. Its subject is the capture. */
-export const release: DueHandler = async (gateway, item) => {
-  const found = await findCarried(gateway, item.merchantId, item.subjectId)
+export const release: DueHandler<PaymentParts> = async (parts, item) => {
+  const found = await findCarried(parts, item.merchantId, item.subjectId)
   if (!found?.connector) return 'done'
   const { payment, root, connector } = found
   const operation = operationOf(
-    gateway,
+    parts,
     payment,
     { type: 'RV', releasing: true, attempt: item.attempts, reference: referenceOf(root, []) },
-    await openCard(gateway, root),
+    await openCard(parts, root),
   )
   const reply = await askAgain(connector, operation, 'repeat')
-  return isTakenBack(reply) ? 'done' : againLater(gateway, item, reply)
+  return isTakenBack(reply) ? 'done' : againLater(parts, item, reply)
 }
 
 /** An answer that refuses gives nothing back. */
 const isTakenBack = (reply: Reply): boolean => reply.kind === 'answer' && isApproved(results[reply.result].outcome)
 
-function againLater(gateway: Gateway, { subjectId, kind, attempts }: DueItem, reply: Reply): { readonly again: number } {
+function againLater(parts: PaymentParts, { subjectId, kind, attempts }: DueItem, reply: Reply): { readonly again: number } {
   const why = reply.kind === 'answer' ? `refused: ${reply.result}` : reply.kind === 'redirect' ? 'redirected' : reply.why
-  gateway.log.warn({ paymentId: subjectId, kind, attempt: attempts, why }, 'money could not be given back yet')
-  return { again: gateway.clock.real() + backOff(attempts) }
+  parts.log.warn({ paymentId: subjectId, kind, attempt: attempts, why }, 'money could not be given back yet')
+  return { again: parts.clock.real() + backOff(attempts) }
 }
 
 async function findCarried(
-  gateway: Gateway,
+  parts: PaymentParts,
   merchantId: string,
   paymentId: string,
 ): Promise<{ payment: Answered; root: Answered; connector: Connector | undefined } | undefined> {
-  const payment = await findPayment(gateway.database.work, merchantId, paymentId)
+  const payment = await findPayment(parts.database.work, merchantId, paymentId)
   if (!payment) return undefined
-  const root = payment.rootId === undefined ? payment : (await findPayment(gateway.database.work, merchantId, payment.rootId))!
-  const connector = payment.connector === '' ? undefined : gateway.connectors.get(payment.connector)
+  const root = payment.rootId === undefined ? payment : (await findPayment(parts.database.work, merchantId, payment.rootId))!
+  const connector = payment.connector === '' ? undefined : parts.connectors.get(payment.connector)
   if (payment.connector !== '' && !connector) throw new Error(`the connector ${payment.connector} is not configured any more`)
   return { payment, root, connector }
 }
@@ -148,24 +148,24 @@ const orphanSlackSeconds = 45
 const sweepSeconds = 5
 
 /** A payment is an orphan when nobody can be waiting for its connector any more. */
-export const orphanSeconds = ({ connectors }: Pick<Gateway, 'connectors'>): number =>
+export const orphanSeconds = ({ connectors }: Pick<PaymentParts, 'connectors'>): number =>
   Math.max(0, ...[...connectors.values()].map(({ answerWithinSeconds }) => answerWithinSeconds)) + orphanSlackSeconds
 
 /** Looks for payments whose process died between its two writes. `alone`: whatever is unanswered now was left behind. That search has ended when this
  * resolves, so that it comes before the first request: it would take that for an orphan too. */
-export async function startSweeping(gateway: Gateway, alone: boolean): Promise<{ stop(): Promise<void> }> {
+export async function startSweeping(parts: PaymentParts, alone: boolean): Promise<{ stop(): Promise<void> }> {
   const sweep = async (before: number | undefined) => {
     try {
-      const found = await sweepUnanswered(gateway.database.work, before, gateway.clock.real())
-      if (found > 0) gateway.log.warn({ attempt: found }, 'unanswered payments were found and go to recovery')
+      const found = await sweepUnanswered(parts.database.work, before, parts.clock.real())
+      if (found > 0) parts.log.warn({ attempt: found }, 'unanswered payments were found and go to recovery')
     } catch (error) {
-      gateway.log.warn({ why: (error as Error).message }, 'the search for unanswered payments failed')
+      parts.log.warn({ why: (error as Error).message }, 'the search for unanswered payments failed')
     }
   }
   if (alone) await sweep(undefined)
   let running = Promise.resolve()
   const timer = setInterval(() => {
-    running = running.then(() => sweep(gateway.clock.real() - orphanSeconds(gateway) * 1000))
+    running = running.then(() => sweep(parts.clock.real() - orphanSeconds(parts) * 1000))
   }, sweepSeconds * 1000).unref()
   return {
     async stop() {

@@ -1,9 +1,9 @@
 // Payments that were stored and must not be sent any more, because their request ended before: its caller was told so, or left (decisions, 60).
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { isUnavailable } from '../database/errors.ts'
-import type { Gateway } from '../gateway.ts'
-import { type Carried, settle } from './carryOut.ts'
+import { isUnavailable } from '../platform/database/errors.ts'
+import { type Carried, settle } from './execute.ts'
+import type { PaymentParts } from './parts.ts'
 import { findPayment } from './store/read.ts'
 import { writePatienceSeconds } from './store/write.ts'
 
@@ -13,8 +13,8 @@ export const isTooLate = (began: number): boolean => performance.now() - began >
 type Unsent = Pick<Carried, 'payment' | 'rootType'>
 
 /** Ends it as never sent. */
-export const settleUnsent = (gateway: Gateway, unsent: Unsent) =>
-  settle(gateway, unsent, { kind: 'notSent', why: 'it was stored too late', result: 'storedTooLate' }, false)
+export const settleUnsent = (parts: PaymentParts, unsent: Unsent) =>
+  settle(parts, unsent, { kind: 'notSent', why: 'it was stored too late', result: 'storedTooLate' }, false)
 
 const firstPauseMilliseconds = 500
 /** Then the search for orphans may take it. */
@@ -24,14 +24,14 @@ const pauses = 6
  * A request failed between its write and the connector, and what became of the write may be unknown. Recovery would carry out what its caller was
  * told to have failed: so the payment is ended as never sent, as soon as the database shows it. Goes on after the request; never fails.
  */
-export function endUnsent(gateway: Gateway, unsent: Unsent): void {
+export function endUnsent(parts: PaymentParts, unsent: Unsent): void {
   const { merchantId, id } = unsent.payment
   const end = async (): Promise<void> => {
     for (let pause = 0; pause < pauses; pause++) {
       await wait(firstPauseMilliseconds * 2 ** pause, undefined, { ref: false })
       try {
-        const found = await findPayment(gateway.database.work, merchantId, id)
-        if (found && !found.answer) await settleUnsent(gateway, unsent)
+        const found = await findPayment(parts.database.work, merchantId, id)
+        if (found && !found.answer) await settleUnsent(parts, unsent)
         if (found) return
       } catch (error) {
         if (!isUnavailable(error)) throw error
@@ -39,6 +39,6 @@ export function endUnsent(gateway: Gateway, unsent: Unsent): void {
     }
   }
   end().catch((error: Error) =>
-    gateway.log.error({ paymentId: id, why: error.message }, 'a payment that was not sent stays unanswered'),
+    parts.log.error({ paymentId: id, why: error.message }, 'a payment that was not sent stays unanswered'),
   )
 }

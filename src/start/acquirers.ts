@@ -1,16 +1,17 @@
 // Acquirers: those of ACQUIRERS_FILE, and in a sandbox without one the sandbox's own host for testMode=EXTERNAL. docs/operating-acquirer.md describes the file.
 
 import { dirname, resolve } from 'node:path'
-import type { Clock, Random } from '../clock.ts'
-import { type Acquirer, type AcquirerOptions, type Address, makeAcquirer } from '../connectors/acquirer.ts'
+import { type Acquirer, type AcquirerOptions, type Address, makeAcquirer } from '../connectors/cards/acquirer.ts'
+import type { AcquirerFigures } from '../connectors/cards/figures.ts'
+import { dialects } from '../connectors/cards/iso8583/dialects.ts'
+import { cardRouting, type RouteCounters } from '../connectors/cards/routing.ts'
+import { type Lease, leaseTraces } from '../connectors/cards/terminals/lease.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
-import { dialects } from '../connectors/iso8583/dialects.ts'
-import { cardRouting, type RouteCounters } from '../connectors/routing.ts'
-import type { Connection } from '../database/connect.ts'
-import type { InstallationMode } from '../database/installation.ts'
-import { OperatorError } from '../errors.ts'
-import type { Log } from '../gateway.ts'
-import type { AcquirerFigures } from '../metrics.ts'
+import type { Clock, Random } from '../platform/clock.ts'
+import type { Connection } from '../platform/database/connect.ts'
+import type { InstallationMode } from '../platform/database/installation.ts'
+import { OperatorError } from '../platform/errors.ts'
+import type { Log } from '../platform/log.ts'
 import {
   file,
   filledListOf,
@@ -25,9 +26,8 @@ import {
   text,
   where,
   whole,
-} from '../schema.ts'
-import { type Lease, leaseTraces } from '../terminals/lease.ts'
-import { type ClientTls, readTlsFiles, spokenTls, tlsFiles } from '../tls.ts'
+} from '../platform/schema.ts'
+import { type ClientTls, readTlsFiles, spokenTls, tlsFiles } from '../platform/tls.ts'
 
 export type AcquirerParts = { readonly db: Connection; readonly clock: Clock; readonly random: Random; readonly log: Log }
 

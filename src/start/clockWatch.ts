@@ -1,11 +1,11 @@
 // Compares the clock of this process with that of its database, at the start and now and then. A small difference is told; a large one would let
 // processes take each other's leases and look for orphans too early or too late, so that no request and no due work is taken until it is mended.
 
-import type { Clock } from '../clock.ts'
-import { clockAhead } from '../database/clocks.ts'
-import type { Connection } from '../database/connect.ts'
-import { OperatorError } from '../errors.ts'
-import type { Log } from '../gateway.ts'
+import type { Clock } from '../platform/clock.ts'
+import { clockAhead } from '../platform/database/clocks.ts'
+import type { Connection } from '../platform/database/connect.ts'
+import { OperatorError } from '../platform/errors.ts'
+import type { Log } from '../platform/log.ts'
 
 /** Half a lease of due work (due/store.ts): two processes at the two ends still respect each other's. */
 export const refusedSeconds = 30

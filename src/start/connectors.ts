@@ -1,34 +1,30 @@
 // The connectors and methods of a process, put together from its configuration.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Clock, Random } from '../clock.ts'
-import type { Config } from '../config.ts'
+import { transfer, transferMethod } from '../connectors/bankTransfer/transfer.ts'
+import { authenticationAlone } from '../connectors/cards/threeDSecure/alone.ts'
+import { withThreeDSecure } from '../connectors/cards/threeDSecure/authenticate.ts'
+import type { Requestor } from '../connectors/cards/threeDSecure/build.ts'
+import { type Directory, directoryServer } from '../connectors/cards/threeDSecure/directory.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
-import type { Connectors, Method, Methods } from '../connectors/index.ts'
-import { authenticationAlone } from '../connectors/threeDSecure/alone.ts'
-import { withThreeDSecure } from '../connectors/threeDSecure/authenticate.ts'
-import type { Requestor } from '../connectors/threeDSecure/build.ts'
-import { type Directory, directoryServer } from '../connectors/threeDSecure/directory.ts'
-import { transfer, transferMethod } from '../connectors/transfer.ts'
-import { httpTransport, type Transport } from '../connectors/transport.ts'
+import type { Connectors, Method, Methods } from '../connectors/registry.ts'
+import type { Transport } from '../connectors/transport.ts'
 import { wallet, walletMethod } from '../connectors/wallet/paypal.ts'
-import { cardSimulator } from '../simulators/cards.ts'
-import { simulatorCredentials } from '../simulators/wallet/wallet.ts'
-import type { ClientTls } from '../tls.ts'
-
-/** `simulators`: the address of the simulators' server for us, and for browsers; absent outside a sandbox. */
-export type Surroundings = {
-  readonly clock: Clock
-  readonly random: Random
-  /** The links to acquirers, which carry cards in the modes external and live. */
-  readonly acquirers: readonly Connector[]
-  readonly simulators?: { readonly url: string; readonly publicUrl: () => string }
-}
+import type { Clock, Random } from '../platform/clock.ts'
+import type { ClientTls } from '../platform/tls.ts'
+import { cardSimulator } from '../sandbox/cards.ts'
+import { simulatorCredentials } from '../sandbox/wallet/wallet.ts'
+import type { Network } from './assemble.ts'
+import type { Config } from './config.ts'
 
 const modes: readonly Mode[] = ['internal', 'external', 'live']
 
-export function makeConnectors(config: Config, surroundings: Surroundings): { connectors: Connectors; methods: Methods } {
-  const { clock, random, simulators } = surroundings
+export function makeConnectors(
+  config: Config,
+  { acquirers, simulators, transport }: Network,
+  clock: Clock,
+  random: Random,
+): { connectors: Connectors; methods: Methods } {
   const connectors = new Map<string, Connector>()
   const add = (connector: Connector) => connectors.set(connector.name, connector)
 
@@ -40,7 +36,7 @@ export function makeConnectors(config: Config, surroundings: Surroundings): { co
     const directory = directoryServer({
       requestor: given.requestor,
       url: () => given.url,
-      transport: transportTo(mode === 'internal' ? undefined : config.directories[mode]?.tls),
+      transport: transportTo(transport, mode === 'internal' ? undefined : config.directories[mode]?.tls),
       clock,
       random,
     })
@@ -55,29 +51,29 @@ export function makeConnectors(config: Config, surroundings: Surroundings): { co
     cardSimulator((milliseconds, signal) => wait(milliseconds, undefined, signal ? { signal } : {})),
   )
 
-  for (const connector of surroundings.acquirers) cards(connector.name === 'cards live' ? 'live' : 'external', connector)
+  for (const connector of acquirers) cards(connector.name === 'cards live' ? 'live' : 'external', connector)
 
   const methods = new Map<string, Method>()
   for (const mode of modes) {
     const settings = mode === 'internal' ? simulators && sandboxWallet(simulators) : config.wallets[mode]
     if (!settings) continue
-    add(wallet(mode, () => settings, transportTo(mode === 'internal' ? undefined : config.wallets[mode]?.tls)))
+    add(wallet(mode, () => settings, transportTo(transport, mode === 'internal' ? undefined : config.wallets[mode]?.tls)))
   }
   methods.set(walletMethod.brand, walletMethod)
   for (const method of config.redirectMethods) methods.set(method.brand, transferMethod(method))
   for (const mode of modes) {
     if (mode === 'internal' && !simulators) continue
     if (config.redirectMethods.some(({ endpoints }) => endpoints[mode]))
-      add(transfer(mode, config.redirectMethods, () => simulators?.url ?? '', httpTransport))
+      add(transfer(mode, config.redirectMethods, () => simulators?.url ?? '', transport))
   }
   return { connectors, methods }
 }
 
 /** With the partner's own certificates, if it has any. */
 const transportTo =
-  (tls: ClientTls | undefined): Transport =>
+  (transport: Transport, tls: ClientTls | undefined): Transport =>
   (request, signal) =>
-    httpTransport({ ...request, ...(tls && { tls }) }, signal)
+    transport({ ...request, ...(tls && { tls }) }, signal)
 
 const sandboxRequestor: Requestor = {
   id: 'tollgate-sandbox',
@@ -90,7 +86,7 @@ const sandboxRequestor: Requestor = {
   mcc: '5999',
 }
 
-const sandboxWallet = ({ url, publicUrl }: NonNullable<Surroundings['simulators']>) => ({
+const sandboxWallet = ({ url, publicUrl }: NonNullable<Network['simulators']>) => ({
   endpoint: `${url}/wallet/nvp`,
   get checkout() {
     return `${publicUrl()}/wallet/checkout`

@@ -2,17 +2,17 @@
 
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import type { Clock, Random } from '../clock.ts'
-import type { Config } from '../config.ts'
-import { inTransaction } from '../database/connect.ts'
-import { type EmbeddedDatabase, startEmbedded } from '../database/embedded.ts'
-import { claimFolder } from '../database/folder.ts'
-import { compareModes, type InstallationMode, keepMode, readMode } from '../database/installation.ts'
-import { migrate } from '../database/migrate.ts'
-import { OperatorError } from '../errors.ts'
 import { applySeed, readSeed, sentFor } from '../merchants/seed.ts'
+import type { Clock, Random } from '../platform/clock.ts'
+import { inTransaction } from '../platform/database/connect.ts'
+import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
+import { claimFolder } from '../platform/database/folder.ts'
+import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
+import { migrate } from '../platform/database/migrate.ts'
+import { OperatorError } from '../platform/errors.ts'
 import { compareKeys, type Keys, keepKeys, keyedHashes } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
+import type { Config } from './config.ts'
 
 export type Opened = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
 

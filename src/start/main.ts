@@ -4,15 +4,15 @@
 import cluster from 'node:cluster'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { systemClock, systemRandom } from '../clock.ts'
-import { type Config, readConfig } from '../config.ts'
-import { markRunning } from '../database/running.ts'
-import { errorText, onDefect, outliveReaders, refuseInspector } from '../errors.ts'
-import type { Log } from '../gateway.ts'
-import { makeLog } from '../log.ts'
-import { type Opened, openDatabase, prepareDatabase } from './database.ts'
-import { type Running, startGateway, stopSeconds } from './gateway.ts'
-import { writeWelcome } from './welcome.ts'
+import { readSeed } from '../merchants/seed.ts'
+import { systemClock, systemRandom } from '../platform/clock.ts'
+import { markRunning } from '../platform/database/running.ts'
+import { errorText, onDefect, outliveReaders, refuseInspector } from '../platform/errors.ts'
+import { type Log, makeLog } from '../platform/log.ts'
+import { writeWelcome } from '../sandbox/welcome.ts'
+import { type Config, readConfig } from './config.ts'
+import { type Opened, openDatabase, prepareDatabase, sandboxSeed } from './database.ts'
+import { publicUrlOf, type Running, startGateway, stopSeconds } from './serve.ts'
 import { startWorkers } from './workers.ts'
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
@@ -38,7 +38,7 @@ async function main(): Promise<void> {
   try {
     const starting = start(config, opened, log)
     const running = await Promise.race([starting, ending.reason])
-    if (typeof running !== 'string') writeWelcome(config, running.port, opened, performance.now() - began)
+    if (typeof running !== 'string') welcome(config, running.port, opened, performance.now() - began)
     const why = await Promise.race([
       ending.reason,
       ...(typeof running === 'string' ? [] : [running.failed]),
@@ -52,6 +52,13 @@ async function main(): Promise<void> {
     await opened.close()
     unmark()
   }
+}
+
+function welcome(config: Config, port: number, { embedded }: Opened, milliseconds: number): void {
+  const baseUrl = publicUrlOf(config, port)
+  const newDatabase = embedded?.created === true
+  if (config.mode === 'live') say(`Tollgate is ready at ${baseUrl} (live).`)
+  else writeWelcome({ baseUrl, dataDir: config.dataDir, seed: readSeed(sandboxSeed), newDatabase, milliseconds })
 }
 
 function say(text: string): void {

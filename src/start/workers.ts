@@ -3,15 +3,14 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
-import { systemClock, systemRandom } from '../clock.ts'
-import { type Config, readConfig } from '../config.ts'
-import { errorText, OperatorError, onDefect } from '../errors.ts'
-import type { Log } from '../gateway.ts'
-import { makeLog } from '../log.ts'
-import { acquirerHostProcess } from './acquirerHost.ts'
+import { systemClock, systemRandom } from '../platform/clock.ts'
+import { errorText, OperatorError, onDefect } from '../platform/errors.ts'
+import { type Log, makeLog } from '../platform/log.ts'
+import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
+import { startSimulators } from '../sandbox/serve.ts'
+import { type Config, readConfig } from './config.ts'
 import type { Opened } from './database.ts'
-import { type Parts, publicUrlOf, type Running, startGateway, stopSeconds } from './gateway.ts'
-import { startSimulators } from './simulators.ts'
+import { type Parts, publicUrlOf, type Running, startGateway, stopSeconds } from './serve.ts'
 
 /** What a worker cannot find out by itself. */
 type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'>

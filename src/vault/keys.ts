@@ -4,8 +4,8 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Connection } from '../database/connect.ts'
-import { OperatorError } from '../errors.ts'
+import type { Connection } from '../platform/database/connect.ts'
+import { OperatorError } from '../platform/errors.ts'
 import { keepProof, lockProofs, nameLookupProof, type Proof, readProofs } from './store.ts'
 
 /** As key objects: Node spends ten microseconds on preparing a key that it is given as bytes, each time. */

@@ -1,7 +1,7 @@
 // Sealed records are sealed anew under the newest key, in small steps beside a running gateway. Begun again it goes on with what is left.
 
-import type { Random } from '../clock.ts'
-import type { Connection } from '../database/connect.ts'
+import type { Random } from '../platform/clock.ts'
+import type { Connection } from '../platform/database/connect.ts'
 import type { Keys } from './keys.ts'
 import { SealError, seal, unseal } from './seal.ts'
 import { replaceSealed, type SealedPlace, type SealedRow, sealedOtherwise } from './store.ts'

@@ -2,7 +2,7 @@
 // the place it belongs to, so that a sealed record copied to another row does not open.
 
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
-import type { Random } from '../clock.ts'
+import type { Random } from '../platform/clock.ts'
 import type { Keys } from './keys.ts'
 
 // Bytes: version 1 · key id 4 · wrap IV 12 · wrapped key 32 · wrap tag 16 · IV 12 · tag 16 · ciphertext

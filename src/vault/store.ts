@@ -1,6 +1,6 @@
 // Proofs of the keys in the database, a keyed value for each, never a key; and sealed records, wherever they stand, by the key that they need.
 
-import { type Connection, timeParameter } from '../database/connect.ts'
+import { type Connection, timeParameter } from '../platform/database/connect.ts'
 
 /** `made_at`: since when the key is written with; absent for the first ones. */
 export type Proof = { readonly name: string; readonly proof: Buffer; readonly made_at?: number | null }
@@ -51,6 +51,12 @@ export type SealedPlace = {
   /** What binds a record to its row. */
   bound(merchantId: string, id: string): string
 }
+
+/** A record that fills a column. */
+export const sealedColumn = (name: string): Pick<SealedPlace, 'sealed' | 'replace'> => ({
+  sealed: name,
+  replace: value => `${name} = ${value}`,
+})
 
 export type SealedRow = { readonly merchantId: string; readonly id: string; readonly sealed: Buffer }
 

@@ -2,34 +2,28 @@
 // host loses, delays, doubles and cuts. Afterwards recovery runs to its end, and the books of the host and of the gateway must be the same.
 
 import assert from 'node:assert/strict'
-import { BlockList } from 'node:net'
 import pg from 'pg'
-import { limitFailures } from '../../src/audit/failures.ts'
-import { systemRandom } from '../../src/clock.ts'
-import type { AcquirerOptions } from '../../src/connectors/acquirer.ts'
-import { dialects } from '../../src/connectors/iso8583/dialects.ts'
-import { retrievalReference } from '../../src/connectors/iso8583/versions.ts'
-import { standardBrands } from '../../src/contract/brands.ts'
+import type { AcquirerOptions } from '../../src/connectors/cards/acquirer.ts'
+import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
+import { retrievalReference } from '../../src/connectors/cards/iso8583/versions.ts'
 import { formChecker, readForm } from '../../src/contract/form.ts'
 import { requests } from '../../src/contract/requests.ts'
-import { connect } from '../../src/database/connect.ts'
-import { type DueItem, takeDue } from '../../src/due/store.ts'
-import { runItem } from '../../src/due/worker.ts'
-import type { Gateway } from '../../src/gateway.ts'
-import { type Channel, openDirectory } from '../../src/merchants/directory.ts'
+import type { Channel } from '../../src/merchants/directory.ts'
 import { applySeed, readSeed } from '../../src/merchants/seed.ts'
-import { makeCount } from '../../src/metrics.ts'
-import { followUp } from '../../src/payments/backoffice.ts'
-import { lateReplies } from '../../src/payments/carryOut.ts'
-import { pay } from '../../src/payments/pay.ts'
+import { followUp } from '../../src/payments/followUps/followUp.ts'
+import { pay } from '../../src/payments/initial/pay.ts'
 import { sweepUnanswered } from '../../src/payments/store/sweep.ts'
-import { answerLane, paymentLane } from '../../src/payments/store/write.ts'
-import type { Fault } from '../../src/simulators/acquirerHost/decide.ts'
-import { type Host, startHost } from '../../src/simulators/acquirerHost/host.ts'
-import { type Ledger, openLedger } from '../../src/simulators/acquirerHost/ledger.ts'
+import { systemRandom } from '../../src/platform/clock.ts'
+import { connect } from '../../src/platform/database/connect.ts'
+import { type DueItem, takeDue } from '../../src/platform/due/store.ts'
+import { runItem } from '../../src/platform/due/worker.ts'
+import type { Fault } from '../../src/sandbox/acquirerHost/decide.ts'
+import { type Host, startHost } from '../../src/sandbox/acquirerHost/host.ts'
+import { type Ledger, openLedger } from '../../src/sandbox/acquirerHost/ledger.ts'
 import { sandboxAcquirer, startAcquirers } from '../../src/start/acquirers.ts'
+import { assemble, dueHandlers, type Gateway } from '../../src/start/assemble.ts'
+import { readConfig } from '../../src/start/config.ts'
 import { sandboxSeed } from '../../src/start/database.ts'
-import { dueHandlers } from '../../src/start/gateway.ts'
 import { makeDatabase } from '../support/database.ts'
 import { sandbox, testKeys, visa } from '../support/gateway.ts'
 import { crashing } from './crash.ts'
@@ -207,29 +201,23 @@ async function makeWorld(luck: Dice): Promise<World> {
     },
   }
   const acquirers = await startAcquirers([options], { db: opened.work, clock, random: systemRandom, log: quiet })
-  const gateway: Gateway = {
+  const assembly = await assemble({
+    config: readConfig({}, '/nonexistent'),
+    keys: testKeys,
     clock,
     random: systemRandom,
-    keys: testKeys,
-    directory: await openDirectory(opened, testKeys, clock, () => {}),
     database: opened,
-    failures: limitFailures(opened.work, () => {}),
-    connectors: new Map(acquirers.connectors.map(connector => [connector.name, connector])),
     log: quiet,
-    payments: paymentLane(opened.paymentLane),
-    answers: answerLane(opened.answerLane),
-    methods: new Map(),
-    cardBrands: standardBrands,
-    egress: { allow: new BlockList(), httpsOnly: true, standardPortsOnly: true },
-    call: () => Promise.reject(new Error('the simulation calls nobody')),
-    count: makeCount(),
     publicUrl: () => '',
-    build: 'simulation',
-    sandbox: true,
-  }
-  for (const connector of acquirers.connectors) connector.start?.(lateReplies(gateway))
+    onError: () => {},
+    network: {
+      call: () => Promise.reject(new Error('the simulation calls nobody')),
+      transport: () => Promise.reject(new Error('the simulation has acquirers only')),
+      acquirers: acquirers.connectors,
+    },
+  })
   const world: World = {
-    gateway,
+    gateway: assembly.gateway,
     pool,
     ledger,
     host,
@@ -241,7 +229,7 @@ async function makeWorld(luck: Dice): Promise<World> {
     },
     async stop() {
       await acquirers.stop()
-      await gateway.directory.close()
+      await assembly.stop()
       await opened.close()
       await host.stop()
       await pool.end()

@@ -3,9 +3,9 @@
 
 import type pg from 'pg'
 import type { Connector } from '../../src/connectors/connector.ts'
-import { type Database, inTransaction } from '../../src/database/connect.ts'
-import { takeTurns } from '../../src/database/turns.ts'
-import type { Gateway } from '../../src/gateway.ts'
+import { type Database, inTransaction } from '../../src/platform/database/connect.ts'
+import { takeTurns } from '../../src/platform/database/turns.ts'
+import type { Gateway } from '../../src/start/assemble.ts'
 
 export type Crash = {
   readonly gateway: Gateway

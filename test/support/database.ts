@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbedded } from '../../src/database/embedded.ts'
-import { claimFolder } from '../../src/database/folder.ts'
-import { migrate } from '../../src/database/migrate.ts'
+import { startEmbedded } from '../../src/platform/database/embedded.ts'
+import { claimFolder } from '../../src/platform/database/folder.ts'
+import { migrate } from '../../src/platform/database/migrate.ts'
 
 export type TestDatabase = { readonly connection: pg.PoolConfig; drop(): Promise<void> }
 /** `migrated` is the template: all migrations and no rows, to be read only. */

@@ -1,12 +1,17 @@
 // Endpoints of a test gateway: made and activated by the functions that the command line uses, on the gateway's database.
 
 import type pg from 'pg'
-import { systemClock, systemRandom } from '../../src/clock.ts'
-import { readConfig } from '../../src/config.ts'
-import type { Database } from '../../src/database/connect.ts'
-import { caller } from '../../src/events/call.ts'
-import { activateEndpoint, createEndpoint, type EndpointParts, type NewEndpoint } from '../../src/events/endpoints/endpoint.ts'
-import { resolver } from '../../src/events/resolve.ts'
+import {
+  activateEndpoint,
+  createEndpoint,
+  type EndpointParts,
+  type NewEndpoint,
+} from '../../src/notifications/endpoints/endpoint.ts'
+import { systemClock, systemRandom } from '../../src/platform/clock.ts'
+import type { Database } from '../../src/platform/database/connect.ts'
+import { caller } from '../../src/platform/egress/call.ts'
+import { resolver } from '../../src/platform/egress/resolve.ts'
+import { readConfig } from '../../src/start/config.ts'
 import { sandbox, testKeys } from './gateway.ts'
 
 export function endpointParts(pool: pg.Pool): EndpointParts {

@@ -1,13 +1,13 @@
 // A gateway in this process on a port of its own and a database of its own, as a sandbox, and a client that speaks to it over HTTP.
 
 import pg from 'pg'
-import { type Clock, type Random, systemClock, systemRandom } from '../../src/clock.ts'
-import { readConfig } from '../../src/config.ts'
-import type { Log } from '../../src/gateway.ts'
 import { legacyToken } from '../../src/merchants/directory.ts'
 import { applySeed, readSeed, type Seed } from '../../src/merchants/seed.ts'
+import { type Clock, type Random, systemClock, systemRandom } from '../../src/platform/clock.ts'
+import type { Log } from '../../src/platform/log.ts'
+import { readConfig } from '../../src/start/config.ts'
 import { sandboxSeed } from '../../src/start/database.ts'
-import { startGateway } from '../../src/start/gateway.ts'
+import { startGateway } from '../../src/start/serve.ts'
 import { type Keys, makeKeys } from '../../src/vault/keys.ts'
 import { makeDatabase } from './database.ts'
 import { type Wire, wireTo } from './wire.ts'

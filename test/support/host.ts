@@ -3,9 +3,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dialects } from '../../src/connectors/iso8583/dialects.ts'
-import { type Host, type HostOptions, startHost } from '../../src/simulators/acquirerHost/host.ts'
-import { type Ledger, openLedger } from '../../src/simulators/acquirerHost/ledger.ts'
+import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
+import { type Host, type HostOptions, startHost } from '../../src/sandbox/acquirerHost/host.ts'
+import { type Ledger, openLedger } from '../../src/sandbox/acquirerHost/ledger.ts'
 
 export type TestHost = Host & { readonly ledger: Ledger }
 

@@ -2,7 +2,7 @@
 
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { decrypt } from '../../src/events/cipher.ts'
+import { decrypt } from '../../src/notifications/cipher.ts'
 
 export type Received = {
   readonly method: string

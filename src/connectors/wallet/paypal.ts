@@ -2,7 +2,7 @@
 
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Connector, Mode, Operation, Redirect, Reply } from '../connector.ts'
-import type { Method } from '../index.ts'
+import type { Method } from '../registry.ts'
 import { NotSent, type Transport } from '../transport.ts'
 import {
   buyerOf,

@@ -3,12 +3,12 @@
 import type { Hop, Kept, Operation, Redirect } from '../../connectors/connector.ts'
 import type { Nested } from '../../contract/nested.ts'
 import { type ResultName, results } from '../../contract/results/results.ts'
-import type { Gateway } from '../../gateway.ts'
 import { seal, unseal } from '../../vault/seal.ts'
-import { sealPending } from '../announced.ts'
-import type { Said } from '../carryOut.ts'
+import type { Said } from '../execute.ts'
+import type { PaymentParts } from '../parts.ts'
 import type { Payment } from '../payment.ts'
-import { paymentRecord } from '../record.ts'
+import { sealPending } from '../read/announced.ts'
+import { paymentRecord } from '../read/record.ts'
 import { insertContinuation } from './store.ts'
 import { hashOf, tokenOf } from './tokens.ts'
 
@@ -25,10 +25,10 @@ export type Held = {
   readonly cvv?: true
 }
 
-export async function hold(gateway: Gateway, payment: Payment, operation: Operation, redirect: Redirect): Promise<Said> {
+export async function hold(parts: PaymentParts, payment: Payment, operation: Operation, redirect: Redirect): Promise<Said> {
   const addresses = operation.addresses
   if (!addresses) throw new Error(`${payment.connector} redirects without addresses`)
-  const now = gateway.directory.businessTime(payment.merchantId)
+  const now = parts.directory.businessTime(payment.merchantId)
   const body = JSON.stringify(
     paymentRecord(
       payment,
@@ -38,7 +38,7 @@ export async function hold(gateway: Gateway, payment: Payment, operation: Operat
         ...(redirect.structures && { structures: redirect.structures }),
         redirect: redirectOf(redirect, addresses),
       },
-      gateway.build,
+      parts.build,
       now,
     ),
   )
@@ -53,19 +53,19 @@ export async function hold(gateway: Gateway, payment: Payment, operation: Operat
     ...(cvv !== undefined && { cvv: true }),
   }
   const { merchantId, id } = payment
-  const real = gateway.clock.real()
+  const real = parts.clock.real()
   await insertContinuation(
-    gateway.database.work,
+    parts.database.work,
     payment,
     {
       step: redirect.step,
-      sealed: seal(gateway.keys, gateway.random, place(merchantId, id), JSON.stringify(held)),
-      ...(cvv !== undefined && { secret: seal(gateway.keys, gateway.random, secretPlace(merchantId, id), cvv) }),
-      answer: sealPending(gateway, payment, body),
+      sealed: seal(parts.keys, parts.random, place(merchantId, id), JSON.stringify(held)),
+      ...(cvv !== undefined && { secret: seal(parts.keys, parts.random, secretPlace(merchantId, id), cvv) }),
+      answer: sealPending(parts, payment, body),
       deadline: now + redirect.endsAfterSeconds * 1000,
       endsAt: real + redirect.endsAfterSeconds * 1000,
-      pageHash: hashOf(gateway, 'page', held.page),
-      noticeHash: hashOf(gateway, 'notice', held.notice),
+      pageHash: hashOf(parts, 'page', held.page),
+      noticeHash: hashOf(parts, 'notice', held.notice),
     },
     real,
   )
@@ -94,11 +94,11 @@ function redirectOf(redirect: Redirect, addresses: NonNullable<Operation['addres
   }
 }
 
-export const openHeld = (gateway: Gateway, merchantId: string, paymentId: string, sealed: Buffer): Held =>
-  JSON.parse(unseal(gateway.keys, place(merchantId, paymentId), sealed))
+export const openHeld = (parts: PaymentParts, merchantId: string, paymentId: string, sealed: Buffer): Held =>
+  JSON.parse(unseal(parts.keys, place(merchantId, paymentId), sealed))
 
-export const openCvv = (gateway: Gateway, merchantId: string, paymentId: string, secret: Buffer): string =>
-  unseal(gateway.keys, secretPlace(merchantId, paymentId), secret)
+export const openCvv = (parts: PaymentParts, merchantId: string, paymentId: string, secret: Buffer): string =>
+  unseal(parts.keys, secretPlace(merchantId, paymentId), secret)
 
 /** What binds a continuation, and a CVV, to its payment. */
 export const place = (merchantId: string, paymentId: string) => `continuation ${merchantId} ${paymentId}`

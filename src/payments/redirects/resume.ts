@@ -2,10 +2,10 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Kept } from '../../connectors/connector.ts'
-import type { DueHandler } from '../../due/worker.ts'
-import type { Gateway } from '../../gateway.ts'
-import { captureAtOnce, openCard } from '../backoffice.ts'
-import { carryOut, operationOf, settle } from '../carryOut.ts'
+import type { DueHandler } from '../../platform/due/worker.ts'
+import { carryOut, operationOf, settle } from '../execute.ts'
+import { captureAtOnce, openCard } from '../followUps/followUp.ts'
+import type { PaymentParts } from '../parts.ts'
 import type { Answered } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
 import { type Held, openCvv, openHeld } from './hold.ts'
@@ -16,40 +16,40 @@ import { addressesOf } from './tokens.ts'
 const recoverAfterSeconds = 90
 
 /** Goes on with a payment; false when somebody else has taken its continuation. */
-export async function resume(gateway: Gateway, payment: Answered, step: string, event: Kept, ended = false): Promise<boolean> {
+export async function resume(parts: PaymentParts, payment: Answered, step: string, event: Kept, ended = false): Promise<boolean> {
   const { merchantId, id } = payment
   const taken = await takeContinuation(
-    gateway.database.work,
+    parts.database.work,
     merchantId,
     id,
     step,
-    gateway.directory.businessTime(merchantId),
-    gateway.clock.real() + recoverAfterSeconds * 1000,
+    parts.directory.businessTime(merchantId),
+    parts.clock.real() + recoverAfterSeconds * 1000,
     ended,
   )
   if (!taken) return false
-  const held = openHeld(gateway, merchantId, id, taken.sealed)
-  const connector = gateway.connectors.get(payment.connector)
+  const held = openHeld(parts, merchantId, id, taken.sealed)
+  const connector = parts.connectors.get(payment.connector)
   if (!connector?.resume) throw new Error(`the connector ${payment.connector} does not take returns`)
-  const sealedCard = await openCard(gateway, payment)
-  const cvv = taken.secret ? openCvv(gateway, merchantId, id, taken.secret) : undefined
+  const sealedCard = await openCard(parts, payment)
+  const cvv = taken.secret ? openCvv(parts, merchantId, id, taken.secret) : undefined
   if (held.cvv && cvv === undefined)
-    gateway.log.warn({ paymentId: id }, 'the CVV is gone with a crash of the database: it is not sent')
+    parts.log.warn({ paymentId: id }, 'the CVV is gone with a crash of the database: it is not sent')
   const operation = operationOf(
-    gateway,
+    parts,
     payment,
-    { attempt: 1, addresses: addressesOf(gateway.publicUrl(), held.page, held.notice) },
+    { attempt: 1, addresses: addressesOf(parts.publicUrl(), held.page, held.notice) },
     sealedCard && { ...sealedCard, ...(cvv !== undefined && { cvv }) },
   )
   if (ended && !held.asksAtEnd) {
-    await settle(gateway, { payment, rootType: payment.type }, endedReply(payment, held), true)
+    await settle(parts, { payment, rootType: payment.type }, endedReply(payment, held), true)
     return true
   }
   const resumed = { step, data: held.data, event: { ...event, ...(taken.mark !== null && { mark: taken.mark }) } }
-  const said = await carryOut(gateway, { payment, rootType: payment.type, connector, operation, resumed })
-  const channel = gateway.directory.entity(payment.channelId)
+  const said = await carryOut(parts, { payment, rootType: payment.type, connector, operation, resumed })
+  const channel = parts.directory.entity(payment.channelId)
   if (payment.record.captureAtOnce && said.outcome !== 'pending' && channel?.kind === 'channel')
-    await captureAtOnce(gateway, channel, payment, said)
+    await captureAtOnce(parts, channel, payment, said)
   return true
 }
 
@@ -63,8 +63,8 @@ const endedReply = ({ amount, currency }: Answered, { endsAs }: Held) => ({
 })
 
 /** Due work of kind `redirectExpiry`: nobody came back in time. */
-export const redirectExpiry: DueHandler = async (gateway, { merchantId, subjectId }) => {
-  const db = gateway.database.work
+export const redirectExpiry: DueHandler<PaymentParts> = async (parts, { merchantId, subjectId }) => {
+  const db = parts.database.work
   const payment = await findPayment(db, merchantId, subjectId)
   if (!payment || payment.answer) {
     await dropContinuation(db, merchantId, subjectId)
@@ -72,12 +72,12 @@ export const redirectExpiry: DueHandler = async (gateway, { merchantId, subjectI
   }
   const row = await findContinuation(db, merchantId, subjectId)
   // Somebody is at work on it, and may yet send the shopper away again.
-  if (!row) return { again: gateway.clock.real() + recoverAfterSeconds * 1000 }
-  const left = row.deadline - gateway.directory.businessTime(merchantId)
-  if (left > 0) return { again: gateway.clock.real() + left }
-  if (await resume(gateway, payment, row.step, { ended: 'true' }, true))
-    gateway.log.info({ paymentId: subjectId, kind: row.step }, 'the shopper did not come back in time')
-  return { again: gateway.clock.real() + recoverAfterSeconds * 1000 }
+  if (!row) return { again: parts.clock.real() + recoverAfterSeconds * 1000 }
+  const left = row.deadline - parts.directory.businessTime(merchantId)
+  if (left > 0) return { again: parts.clock.real() + left }
+  if (await resume(parts, payment, row.step, { ended: 'true' }, true))
+    parts.log.info({ paymentId: subjectId, kind: row.step }, 'the shopper did not come back in time')
+  return { again: parts.clock.real() + recoverAfterSeconds * 1000 }
 }
 
 /** Where a payment stands for somebody who looks at it: answered, waiting for a step, or in the hands of another. */
@@ -86,13 +86,13 @@ export type Standing =
   | { readonly at: 'step'; readonly payment: Answered; readonly step: string; readonly held: Held; readonly mark: string | null }
   | { readonly at: 'work'; readonly payment: Answered }
 
-export async function standing(gateway: Gateway, merchantId: string, paymentId: string): Promise<Standing> {
-  const db = gateway.database.work
+export async function standing(parts: PaymentParts, merchantId: string, paymentId: string): Promise<Standing> {
+  const db = parts.database.work
   const row = await findContinuation(db, merchantId, paymentId)
   const payment = (await findPayment(db, merchantId, paymentId))!
   if (payment.answer) return { at: 'answered', payment }
-  if (row && row.deadline > gateway.directory.businessTime(merchantId)) {
-    const held = openHeld(gateway, merchantId, paymentId, row.sealed)
+  if (row && row.deadline > parts.directory.businessTime(merchantId)) {
+    const held = openHeld(parts, merchantId, paymentId, row.sealed)
     return { at: 'step', payment, step: row.step, held, mark: row.mark }
   }
   return { at: 'work', payment }
@@ -100,17 +100,17 @@ export async function standing(gateway: Gateway, merchantId: string, paymentId: 
 
 /** Waits until a payment is answered or has reached another step, or the time is up. */
 export async function settledStanding(
-  gateway: Gateway,
+  parts: PaymentParts,
   merchantId: string,
   paymentId: string,
   notAt: string | undefined,
   seconds: number,
 ): Promise<Standing> {
-  const deadline = gateway.clock.real() + seconds * 1000
+  const deadline = parts.clock.real() + seconds * 1000
   for (let pause = 20; ; pause = Math.min(pause * 2, 250)) {
-    const found = await standing(gateway, merchantId, paymentId)
+    const found = await standing(parts, merchantId, paymentId)
     const moved = found.at === 'answered' || (found.at === 'step' && found.step !== notAt)
-    if (moved || gateway.clock.real() >= deadline) return found
+    if (moved || parts.clock.real() >= deadline) return found
     await wait(pause)
   }
 }

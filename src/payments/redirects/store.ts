@@ -1,7 +1,7 @@
 // Redirects and continuations in the database.
 
 import type pg from 'pg'
-import { type Connection, timeParameter } from '../../database/connect.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import type { Payment } from '../payment.ts'
 
 export type NewContinuation = {

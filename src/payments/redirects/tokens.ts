@@ -2,15 +2,15 @@
 
 import { createHash } from 'node:crypto'
 import type { Addresses } from '../../connectors/connector.ts'
-import type { Gateway } from '../../gateway.ts'
 import { merchantOfTail, merchantTail } from '../../merchants/tail.ts'
 import { keyedHashes } from '../../vault/keys.ts'
+import type { PaymentParts } from '../parts.ts'
 
 export type TokenKind = 'page' | 'notice'
 
-export function makeAddresses(gateway: Gateway, merchantId: string): Addresses {
-  const token = () => `${gateway.random.bytes(16).toString('base64url')}.${merchantTail(merchantId)}`
-  return addressesOf(gateway.publicUrl(), token(), token())
+export function makeAddresses(parts: PaymentParts, merchantId: string): Addresses {
+  const token = () => `${parts.random.bytes(16).toString('base64url')}.${merchantTail(merchantId)}`
+  return addressesOf(parts.publicUrl(), token(), token())
 }
 
 /** The addresses of two tokens. */
@@ -30,20 +30,21 @@ export const tokenOf = (address: string): string => address.slice(address.lastIn
 
 /** Whose a token is, and its hashes; undefined when the text is no token. */
 export function readToken(
-  gateway: Gateway,
+  parts: PaymentParts,
   kind: TokenKind,
   token: string,
 ): { readonly merchantId: string; readonly hashes: readonly Buffer[] } | undefined {
   const tail = /^[A-Za-z0-9_-]{22}\.([0-9a-z]{1,25})$/.exec(token)?.[1]
   const merchantId = tail === undefined ? undefined : merchantOfTail(tail)
-  return merchantId === undefined ? undefined : { merchantId, hashes: hashesOf(gateway, kind, token) }
+  return merchantId === undefined ? undefined : { merchantId, hashes: hashesOf(parts, kind, token) }
 }
 
-export const hashOf = (gateway: Gateway, kind: TokenKind | 'session', token: string): Buffer => hashesOf(gateway, kind, token)[0]!
+export const hashOf = (parts: PaymentParts, kind: TokenKind | 'session', token: string): Buffer =>
+  hashesOf(parts, kind, token)[0]!
 
 /** Also under an older lookup key, because a shopper may be away while it is changed. */
-export const hashesOf = (gateway: Gateway, kind: TokenKind | 'session', token: string): readonly Buffer[] =>
-  keyedHashes(gateway.keys, `redirect ${kind}`, token)
+export const hashesOf = (parts: PaymentParts, kind: TokenKind | 'session', token: string): readonly Buffer[] =>
+  keyedHashes(parts.keys, `redirect ${kind}`, token)
 
 /** Names the cookie of one payment, so that two payments in one browser do not disturb each other. Under HTTPS with the prefix that lets no page
  * without it set one. */

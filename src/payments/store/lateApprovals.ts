@@ -1,8 +1,8 @@
 // Approvals that came after their payment had ended otherwise.
 
 import type { Kept } from '../../connectors/connector.ts'
-import { type Connection, timeParameter } from '../../database/connect.ts'
-import { askedAgain } from '../../due/store.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { askedAgain } from '../../platform/due/store.ts'
 
 export type LateApproval = { readonly kept: Kept; readonly acknowledged: boolean }
 

@@ -1,6 +1,6 @@
 // What waiting payments were answered.
 
-import type { Connection } from '../../database/connect.ts'
+import type { Connection } from '../../platform/database/connect.ts'
 
 /** Sealed, by payment id; of payments that were not answered as pending there is none. */
 export async function findPendingAnswers(

@@ -2,7 +2,7 @@
 
 import type { Mode, OperationType } from '../../connectors/connector.ts'
 import type { ResultName } from '../../contract/results/results.ts'
-import type { Connection } from '../../database/connect.ts'
+import type { Connection } from '../../platform/database/connect.ts'
 import type { Answered } from '../payment.ts'
 
 export type Row = {

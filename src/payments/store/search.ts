@@ -1,6 +1,6 @@
 // What searches read: first the keys of a page and how much their records weigh, then the records, some at a time.
 
-import { type Connection, timeParameter } from '../../database/connect.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import type { Answered } from '../payment.ts'
 import { answeredColumns, answeredOf, answeredTables, type Row } from './read.ts'
 

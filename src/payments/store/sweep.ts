@@ -1,6 +1,6 @@
 // What runs over many payments: the search for unanswered ones, and what is erased when its time is over.
 
-import { type Connection, timeParameter } from '../../database/connect.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 
 /** Erases sealed cards whose last day is over, by the time of their merchant. `now` is real time. */
 export const eraseCards = (db: Connection, now: number): Promise<number> =>

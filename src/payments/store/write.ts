@@ -1,13 +1,12 @@
-// What is written: first payments and all answers ride group commits; captures, refunds, reversals and chargebacks are written inside the
+// What is written: first payments and all answers ride group commits; captures, refunds, reversals and what is answered already are written inside the
 // transaction that holds the lock on the first payment of their chain.
 
 import type pg from 'pg'
-import { type Connection, timeParameter } from '../../database/connect.ts'
-import { type GroupCommit, groupCommit, perSize, quantised, valuesList } from '../../database/groupCommit.ts'
-import { askedAgain } from '../../due/store.ts'
-import type { Transfer } from '../journal.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { type GroupCommit, groupCommit, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
+import { askedAgain } from '../../platform/due/store.ts'
+import type { Transfer } from '../ledger/journal.ts'
 import type { Answer, Payment } from '../payment.ts'
-import type { ChargebackLine } from './chargebacks.ts'
 
 /** The idempotency row of a request. While the lookup key is changed it has a second one under the older key: a twin whose process knows only one
  * of the two keys meets it all the same. */
@@ -292,15 +291,8 @@ export async function insertFollowUp(
   return true
 }
 
-/** Writes a chargeback or its reversal with its answer, journal and event, inside the transaction that holds the lock on the first payment. */
-export async function insertChargeback(db: Connection, row: NewAnswer, { report, line }: ChargebackLine): Promise<void> {
-  const { merchantId, id } = row.payment
-  await db.query('insert into chargeback_lines (merchant_id, report, line, payment_id) values ($1, $2, $3, $4)', [
-    merchantId,
-    report,
-    line,
-    id,
-  ])
+/** Writes an operation that is answered already, inside the transaction that holds the lock on the first payment. */
+export async function insertAnswered(db: Connection, row: NewAnswer): Promise<void> {
   await insertFollowUp(db, { payment: row.payment }, [], true)
   await db.query({ name: 'answers 1', text: insertAnswers(1), values: answerValues(row) })
 }

@@ -1,0 +1,57 @@
+// The missed return: the shopper paid in the hosted form and the merchant did not read the status. 29 minutes after the checkout was made
+// its shopperResultUrl is called once, with the same query as the shopper's browser would bring. A checkout schedules it when the shopper
+// presses pay, and cancels it when the status is read (decisions, 42).
+
+import { withStatusPath } from '../contract/statusPath.ts'
+import type { NotificationParts } from '../notifications/parts.ts'
+import type { Connection } from '../platform/database/connect.ts'
+import { addDue, cancelDue } from '../platform/due/store.ts'
+import type { DueHandler } from '../platform/due/worker.ts'
+
+export const missedReturnMinutes = 29
+
+export type Checkout = {
+  readonly merchantId: string
+  /** The checkout as 32 hex characters. */
+  readonly subjectId: string
+  /** Its id and path as the shopper's browser carries them. */
+  readonly id: string
+  readonly resourcePath: string
+  readonly shopperResultUrl: string
+  /** Business time of its creation. */
+  readonly createdAt: number
+}
+
+const kind = 'missedReturn'
+
+/** Pressing pay after minute 29 makes it due at once. Pressing again changes nothing. */
+export async function scheduleMissedReturn(
+  { clock, directory }: Pick<NotificationParts, 'clock' | 'directory'>,
+  db: Connection,
+  checkout: Checkout,
+): Promise<void> {
+  const { merchantId, subjectId, id, resourcePath, shopperResultUrl, createdAt } = checkout
+  const left = createdAt + missedReturnMinutes * 60_000 - directory.businessTime(merchantId)
+  await addDue(db, kind, merchantId, subjectId, clock.real() + left, { id, resourcePath, shopperResultUrl })
+}
+
+export const cancelMissedReturn = (db: Connection, merchantId: string, subjectId: string): Promise<boolean> =>
+  cancelDue(db, kind, merchantId, subjectId)
+
+/** Called once, whatever the answer. A process killed in the middle may leave a second call: better than none. */
+export const missedReturn: DueHandler<NotificationParts> = async (parts, { merchantId, details }) => {
+  const { id, resourcePath, shopperResultUrl } = details as Pick<Checkout, 'id' | 'resourcePath' | 'shopperResultUrl'>
+  const called = await parts.call({ method: 'GET', url: withStatusPath(shopperResultUrl, id, resourcePath), headers: {} })
+  if (called.brokenOff) return { again: parts.clock.real() }
+  parts.log.info(
+    {
+      kind,
+      entityId: merchantId,
+      ...(called.status !== undefined && { status: called.status }),
+      ...(called.failure !== undefined && { why: called.failure }),
+    },
+    'the shopperResultUrl was called for a missed return',
+  )
+  parts.count.attempt(called.status === undefined ? 'failed' : 'acknowledged')
+  return 'done'
+}

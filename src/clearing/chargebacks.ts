@@ -1,0 +1,134 @@
+// Chargebacks (CB) and their reversals (CR): money that an issuer takes back, and gives again. Nobody is asked: an acquirer's report says
+// what has happened, and what fits a payment is recorded with its answer, journal and event in one transaction. Nothing is guessed.
+
+import { type Recorder, record } from '../audit/chain.ts'
+import { successOf } from '../connectors/registry.ts'
+import { answerRow } from '../payments/execute.ts'
+import { type Chain, chargedBack, cleared, done } from '../payments/followUps/rules.ts'
+import type { PaymentParts } from '../payments/parts.ts'
+import type { Answered, Payment } from '../payments/payment.ts'
+import { findChain, findRoot, lockRoot } from '../payments/store/read.ts'
+import { insertAnswered } from '../payments/store/write.ts'
+import { timeOrderedId } from '../platform/clock.ts'
+import { hourOf, type ReportLine, resultOfReason } from './chargebackReport.ts'
+import { findByRetrievalReference, findChargebackLine, findOwners, insertChargebackLine, type Place } from './store.ts'
+
+export type Bookkeeping = Pick<PaymentParts, 'database' | 'directory' | 'clock' | 'random' | 'build'> & Recorder
+
+export type Recorded =
+  | { readonly kind: 'recorded'; readonly payment: Payment }
+  | { readonly kind: 'known'; readonly paymentId: string }
+  | { readonly kind: 'refused'; readonly why: Mismatch }
+
+/** Why a line is not recorded. */
+export const mismatches = {
+  noPayment: 'there is no such payment',
+  severalPayments: 'several payments have this reference: name the payment by its id',
+  nothingCleared: 'the payment is no approved DB, no approved CP and no PA that was captured',
+  currencyDiffers: 'the payment is in another currency',
+  aboveCleared: 'the amount is above what was cleared and is not charged back already',
+  noChargeback: 'there is no chargeback that is not reversed already',
+  severalChargebacks: 'the payment has several chargebacks: name the one by its id',
+  aboveChargeback: 'the amount is above that of the chargeback',
+  otherLine: 'another line was imported under this report and line number before',
+} as const
+export type Mismatch = keyof typeof mismatches
+
+export async function recordChargeback(parts: Bookkeeping, line: ReportLine): Promise<Recorded> {
+  const places = await findNamed(parts, line)
+  if (places.length !== 1) return { kind: 'refused', why: places.length === 0 ? 'noPayment' : 'severalPayments' }
+  const { merchantId, id } = places[0]!
+  const rootId = (await findRoot(parts.database.work, merchantId, id))!
+  return parts.database.inChain(merchantId, rootId, async db => {
+    await lockRoot(db, merchantId, rootId)
+    const payments = await findChain(db, merchantId, rootId)
+    const before = await findChargebackLine(db, merchantId, line)
+    if (before !== undefined) {
+      const same = payments.find(one => one.id === before)
+      return same && same.type === line.type && same.amount === line.amount && same.currency === line.currency
+        ? { kind: 'known', paymentId: before }
+        : { kind: 'refused', why: 'otherLine' }
+    }
+    const chain: Chain = {
+      reference: payments.find(one => one.id === id)!,
+      root: payments.find(one => one.id === rootId)!,
+      followers: payments.filter(one => one.id !== rootId),
+    }
+    const reference = line.type === 'CB' ? chargeable(line, chain) : reversible(line, chain)
+    if (typeof reference === 'string') return { kind: 'refused', why: reference }
+    const payment = paymentOf(parts, line, chain.root, reference)
+    const result = line.type === 'CB' ? resultOfReason(line.reason) : successOf[payment.mode]
+    const answer = answerRow(parts, payment, chain.root.type, result, {
+      kept: { report: line.report, line: String(line.line), reason: line.reason, date: line.date },
+      outcome: {
+        details: {
+          ExtendedDescription: line.type === 'CB' ? 'Charged back' : 'Chargeback reversed',
+          ...(line.reason !== '' && { AcquirerResponse: line.reason }),
+        },
+      },
+    })
+    await insertChargebackLine(db, merchantId, line, payment.id)
+    await insertAnswered(db, answer)
+    const { channelId: entityId, id: subject, type } = payment
+    const details = { type, referenceId: reference.id, report: line.report, line: line.line }
+    await record(db, parts, [{ action: 'chargebackRecorded', entityId, subject, details }])
+    return { kind: 'recorded', payment }
+  })
+}
+
+type Claim = Pick<ReportLine, 'amount' | 'currency'>
+
+/** What a chargeback refers to: the DB or the CP. Refunds do not shelter from it, because issuers do not look at them. */
+export function chargeable({ amount, currency }: Claim, { reference, root, followers }: Chain): Answered | Mismatch {
+  const named = reference.type === 'PA' ? followers.find(({ type, answer }) => type === 'CP' && answer?.approved) : reference
+  if (!named?.answer?.approved || (named.type !== 'DB' && named.type !== 'CP')) return 'nothingCleared'
+  if (currency !== root.currency) return 'currencyDiffers'
+  const reversed = root.type === 'DB' ? done(followers, 'RV').reduce((total, one) => total + one.amount, 0) : 0
+  return amount > cleared(root, followers) - reversed - chargedBack(followers) ? 'aboveCleared' : named
+}
+
+/** What a reversal of a chargeback refers to: the CB that it names, or the only one of the payment that is not reversed. */
+export function reversible({ amount, currency }: Claim, { reference, root, followers }: Chain): Answered | Mismatch {
+  const reversed = new Set(done(followers, 'CR').map(({ referenceId }) => referenceId))
+  const open = done(followers, 'CB').filter(({ id }) => !reversed.has(id))
+  const meant = reference.type === 'CB' ? open.filter(({ id }) => id === reference.id) : open
+  if (meant.length !== 1) return meant.length === 0 ? 'noChargeback' : 'severalChargebacks'
+  if (currency !== root.currency) return 'currencyDiffers'
+  return amount > meant[0]!.amount ? 'aboveChargeback' : meant[0]!
+}
+
+const hour = 3_600_000
+
+async function findNamed({ database }: Bookkeeping, { acquirer, reference, date }: ReportLine): Promise<Place[]> {
+  if (acquirer === undefined) return findOwners(database.work, reference)
+  const from = hourOf(reference, date)
+  return findByRetrievalReference(database.work, acquirer, reference, from, from + hour)
+}
+
+const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId', 'descriptor']
+
+function paymentOf({ clock, random, directory }: Bookkeeping, line: ReportLine, root: Answered, reference: Answered): Payment {
+  const { merchantId, channelId, merchantTransactionId } = reference
+  const id = timeOrderedId(clock.real(), random)
+  return {
+    merchantId,
+    id,
+    channelId,
+    rootId: root.id,
+    referenceId: reference.id,
+    type: line.type,
+    ...(root.brand !== undefined && { brand: root.brand }),
+    amount: line.amount,
+    currency: line.currency,
+    mode: root.mode,
+    connector: '', // nobody is asked
+    ...(merchantTransactionId !== undefined && { merchantTransactionId }),
+    receivedAt: directory.businessTime(merchantId),
+    recordedAt: clock.real(),
+    record: {
+      ndc: `${channelId}_${id}`,
+      fields: reference.record.fields.filter(([name]) => inherited.includes(name)),
+      ...(root.record.card && { card: root.record.card }),
+    },
+  }
+}

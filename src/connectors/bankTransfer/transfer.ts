@@ -1,0 +1,247 @@
+// The connector behind every redirect method of the configuration: begin a payment, send the shopper away, and ask what became of it. Neither a
+// return nor a notice is believed; both only lead to asking.
+
+import { amountText } from '../../contract/amounts.ts'
+import { type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
+import type { Connector, Kept, Mode, Noticed, Operation, Reply, Structures } from '../connector.ts'
+import type { Method } from '../registry.ts'
+import { NotSent, type Transport } from '../transport.ts'
+import type { Endpoints, RedirectMethod } from './redirectMethods.ts'
+
+export const transferMethod = ({ brand, types, currencies, needs, endpoints }: RedirectMethod): Method => ({
+  brand,
+  code: 'OT',
+  connector: 'transfer',
+  modes: Object.keys(endpoints) as Mode[],
+  types,
+  currencies,
+  needs,
+})
+
+export function transfer(
+  mode: Mode,
+  methods: readonly RedirectMethod[],
+  simulators: () => string,
+  transport: Transport,
+): Connector {
+  const byBrand = new Map(methods.map(method => [method.brand, method]))
+
+  async function ask(
+    { brand }: Operation,
+    which: keyof Omit<Endpoints, 'headers' | 'tls'>,
+    words: Kept,
+    form: Readonly<Record<string, string>> | undefined,
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const method = byBrand.get(brand)
+    const endpoints = method?.endpoints[mode]
+    const address = endpoints?.[which]
+    if (!method || !endpoints || address === undefined) throw new NotSent(`${brand} has no ${which} address for ${mode}`)
+    const url = fill(address.replace('{simulators}', simulators()), words, encodeURIComponent)
+    const { status, body } = await transport(
+      {
+        method: form ? 'POST' : 'GET',
+        url,
+        headers: { ...endpoints.headers, ...(form && { 'Content-Type': 'application/x-www-form-urlencoded' }) },
+        ...(form && { body: new URLSearchParams({ ...form }).toString() }),
+        ...(endpoints.tls && { tls: endpoints.tls }),
+      },
+      signal,
+    )
+    if (status >= 500) throw new Error(`answered with status ${status}`)
+    const json = readJson(body)
+    const named = (name: keyof RedirectMethod['answer']) => {
+      const value = json[method.answer[name] ?? name]
+      return value === undefined || value === null ? undefined : String(value)
+    }
+    return {
+      status: named('status') ?? '',
+      ...optional('transactionId', named('transactionId')),
+      ...optional('redirect', named('redirect')),
+      ...optional('amount', named('amount')),
+      ...optional('currency', named('currency')),
+      ...optional('reason', named('reason')),
+    }
+  }
+
+  async function begin(operation: Operation, signal: AbortSignal): Promise<Reply> {
+    const method = byBrand.get(operation.brand)
+    if (!method) return { kind: 'notSent', why: `${operation.brand} is not configured` }
+    const words = wordsOf(operation)
+    const form = Object.fromEntries(
+      Object.entries(method.fields)
+        .map(([name, template]) => [name, fill(template, words)] as const)
+        .filter(([, value]) => value !== ''),
+    )
+    const answer = await ask(operation, 'start', words, form, signal)
+    if (answer.transactionId === undefined || !isAddress(answer.redirect))
+      return replyOf(operation, resultOf(method, answer.status) ?? 'refusedByBank', answer)
+    return {
+      kind: 'redirect',
+      step: 'transfer',
+      data: { transactionId: answer.transactionId },
+      hop: { kind: 'go', url: new URL(answer.redirect).href },
+      endsAfterSeconds: method.endsAfterSeconds,
+      endsAs: 'onlineTransferTimedOut',
+      asksAtEnd: true,
+      details: {
+        ConnectorTxID1: answer.transactionId,
+        ExtendedDescription: `The shopper goes to ${method.title}`,
+        AcquirerResponse: answer.status,
+      },
+    }
+  }
+
+  /** What the bank says now. Pending keeps the payment open: the shopper goes to the shop, and the notice will come. */
+  async function look(operation: Operation, data: Kept, atEnd: boolean, signal: AbortSignal): Promise<Reply> {
+    const method = byBrand.get(operation.brand)!
+    const answer = await ask(operation, 'status', data, undefined, signal)
+    const result = resultOf(method, answer.status)
+    if (result === undefined)
+      return { kind: 'unknown', why: 'the bank answered with a status that the configuration does not know' }
+    if (results[result].outcome !== 'pending')
+      return replyOf(operation, result, { ...answer, transactionId: data.transactionId! })
+    if (atEnd) return replyOf(operation, 'onlineTransferTimedOut', { ...answer, transactionId: data.transactionId! })
+    return {
+      kind: 'redirect',
+      step: 'transfer',
+      data,
+      hop: { kind: 'shop' },
+      endsAfterSeconds: method.endsAfterSeconds,
+      endsAs: 'onlineTransferTimedOut',
+      asksAtEnd: true,
+    }
+  }
+
+  return {
+    name: `transfer ${mode}`,
+    answerWithinSeconds: 15,
+    operations: {
+      DB: { how: 'repeat', afterSeconds: 15 },
+      RF: { how: 'repeat', afterSeconds: 15 },
+    },
+    partialReversal: false,
+    perform: (operation, signal) =>
+      guarded(async () => {
+        const { type, continued, attempt, addresses } = operation
+        if (type === 'RF') return refund(operation, signal)
+        if (operation.recovering) return giveBack(operation, signal)
+        if (continued) {
+          const reply = await look(operation, continued, false, signal)
+          return reply.kind === 'redirect' ? { kind: 'unknown', why: 'the bank has not decided' } : reply
+        }
+        if (attempt > 1 || !addresses) return replyOf(operation, 'onlineTransferTimedOut', { status: '' })
+        return begin(operation, signal)
+      }),
+    ask: (operation, signal) =>
+      guarded(async () => {
+        const { transactionId } = operation.continued ?? {}
+        if (transactionId === undefined) return { kind: 'unknown', why: 'no transfer was begun' }
+        const reply = await look(operation, { transactionId }, false, signal)
+        return reply.kind === 'redirect' ? { kind: 'unknown', why: 'the bank has not decided' } : reply
+      }),
+    resume: (operation, { data, event }, signal) => guarded(() => look(operation, data, event.ended === 'true', signal)),
+    readReturn: () => ({ kind: 'resume', event: {} }),
+    readNotice: (): Noticed => ({ kind: 'resume', event: {}, answer: 'ok', contentType: 'text/plain' }),
+    staleNotice: () => ({ answer: 'ok', contentType: 'text/plain' }),
+  }
+
+  async function refund(operation: Operation, signal: AbortSignal): Promise<Reply> {
+    const { amount, currency, paymentId, reference } = operation
+    const words: Kept = { transactionId: reference?.kept.transactionId ?? '' }
+    const form = { amount: amountText(amount), currency, reference: paymentId }
+    const answer = await ask(operation, 'refund', words, form, signal)
+    const result = resultOf(byBrand.get(operation.brand)!, answer.status) ?? 'refusedByBank'
+    return replyOf(operation, results[result].outcome === 'pending' ? 'succeeded' : result, answer)
+  }
+
+  /** Money that came too late, or another amount than was asked for: what came goes back as a refund. Of a refund nothing can be taken back. */
+  async function giveBack(operation: Operation, signal: AbortSignal): Promise<Reply> {
+    const { type, kept } = operation.reference!
+    if (type === 'RF' || kept.transactionId === undefined) return { kind: 'unknown', why: 'there is no transfer to give back' }
+    return refund(
+      { ...operation, amount: Number(kept.amount ?? operation.amount), currency: kept.currency ?? operation.currency },
+      signal,
+    )
+  }
+}
+
+type Answer = {
+  readonly status: string
+  readonly transactionId?: string
+  readonly redirect?: string
+  readonly amount?: string
+  readonly currency?: string
+  readonly reason?: string
+}
+
+/** Words that templates may use: the payment, our addresses, the merchant's account, and every parameter of the request by its name. */
+function wordsOf(operation: Operation): Kept {
+  const { addresses, channel, paymentId, amount, currency, fields } = operation
+  const account = channel.settings.bankAccount
+  return {
+    ...Object.fromEntries(fields),
+    paymentId,
+    amount: amountText(amount),
+    currency,
+    back: addresses?.back ?? '',
+    cancel: addresses?.cancel ?? '',
+    notice: addresses?.notice ?? '',
+    ...(account && { 'merchantAccount.holder': account.holder, 'merchantAccount.number': account.number }),
+  }
+}
+
+/** `{name}` is replaced by its word, or by nothing; merchantInvoiceId is never among the words (decisions, 46). */
+const fill = (template: string, words: Kept, encode: (text: string) => string = text => text): string =>
+  template.replace(/\{([A-Za-z0-9_.[\]]+)\}/g, (_, name: string) => encode(Object.hasOwn(words, name) ? words[name]! : ''))
+
+const resultOf = ({ statuses }: RedirectMethod, status: string): ResultName | undefined =>
+  Object.hasOwn(statuses, status) ? resultOfCode.get(statuses[status]!)?.name : undefined
+
+function replyOf(operation: Operation, result: ResultName, answer: Answer): Reply {
+  const { amount, currency, channel } = operation
+  const account = channel.settings.bankAccount
+  const came = {
+    amount: /^\d{1,10}\.\d{2}$/.test(answer.amount ?? '') ? Number(answer.amount!.replace('.', '')) : amount,
+    currency: answer.currency ?? currency,
+  }
+  const differs = came.amount !== amount || came.currency !== currency
+  const structures: Structures | undefined = account && { 'merchant.bankAccount': account as unknown as Kept }
+  return {
+    kind: 'answer',
+    result,
+    ...came,
+    details: {
+      ExtendedDescription: answer.reason ?? (result === 'succeeded' ? 'Approved' : 'The transfer was not made'),
+      ...(answer.transactionId !== undefined && { ConnectorTxID1: answer.transactionId }),
+      ...(answer.status !== '' && { AcquirerResponse: answer.status }),
+    },
+    kept: {
+      ...optional('transactionId', answer.transactionId),
+      ...(differs && { amount: String(came.amount), currency: came.currency }),
+    },
+    ...(structures && { structures }),
+  }
+}
+
+async function guarded(work: () => Promise<Reply>): Promise<Reply> {
+  try {
+    return await work()
+  } catch (error) {
+    return error instanceof NotSent ? { kind: 'notSent', why: error.message } : { kind: 'unknown', why: (error as Error).message }
+  }
+}
+
+/** The words of a parse error would repeat what was sent. */
+function readJson(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const json = JSON.parse(text)
+    if (typeof json === 'object' && json !== null) return json
+  } catch {}
+  throw new Error('answered with something that is no JSON object')
+}
+
+const isAddress = (text: string | undefined): text is string =>
+  text !== undefined && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+const optional = <Name extends string>(name: Name, value: string | undefined) =>
+  (value === undefined ? {} : { [name]: value }) as { readonly [key in Name]?: string }

@@ -1,0 +1,116 @@
+// One acquirer: operations out as ISO 8583 messages over its link, answers back as replies. Choosing among acquirers is routing's.
+
+import type { ConnectionOptions } from 'node:tls'
+import type { LateReply, Mode, Operation, Reply } from '../connector.ts'
+import { dialects } from './iso8583/dialects.ts'
+import type { Account } from './iso8583/forwarding.ts'
+import { makeLine } from './iso8583/line.ts'
+import { type Link, makeLink } from './iso8583/link.ts'
+import { messageOf, replyOf, type Trace } from './iso8583/messages.ts'
+
+export type Address = { readonly host: string; readonly port: number }
+
+export type AcquirerOptions = {
+  readonly name: string
+  /** What resultDetails.clearingInstituteName says. */
+  readonly institute: string
+  readonly modes: readonly Mode[]
+  readonly dialect: string
+  readonly addresses: readonly (() => Promise<Address>)[]
+  readonly tls?: ConnectionOptions
+  readonly account: Account
+  readonly terminals: readonly string[]
+  readonly signOn: boolean
+  readonly answerWithinSeconds: number
+  /** So long after an answer failed to come recovery begins. */
+  readonly recoverAfterSeconds: number
+  readonly echoSeconds: number
+  readonly echoAnswerSeconds: number
+  readonly inFlightMax: number
+  readonly breakerTimeouts: number
+  readonly breakerSeconds: number
+  readonly partialReversal: boolean
+}
+
+/** Hands out terminal and trace number; undefined while none can be had. Durable, so that none comes twice (terminals/). */
+export type Traces = { next(): { readonly terminal: string; readonly stan: string } | undefined }
+
+export type AcquirerParts = {
+  readonly traces: Traces
+  time(): number
+  random(): number
+  say(text: string): void
+}
+
+export type Acquirer = {
+  readonly options: AcquirerOptions
+  readonly link: Link
+  trace(): Trace | undefined
+  exchange(operation: Operation, trace: Trace, signal: AbortSignal, late: LateReply | undefined): Promise<Reply>
+  stop(): Promise<void>
+}
+
+const waitForLineMilliseconds = 4000
+const drainMilliseconds = 5000
+
+export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Acquirer {
+  const dialect = dialects[options.dialect]
+  if (!dialect) throw new Error(`there is no dialect ${options.dialect}`)
+  const lines = options.addresses.map((address, at) =>
+    makeLine({
+      name: `${options.name} line ${at + 1}`,
+      dialect,
+      address,
+      ...(options.tls && { tls: options.tls }),
+      signOn: options.signOn,
+      echoSeconds: options.echoSeconds,
+      echoAnswerSeconds: options.echoAnswerSeconds,
+      inFlightMax: options.inFlightMax,
+      breakerTimeouts: options.breakerTimeouts,
+      breakerSeconds: options.breakerSeconds,
+      reconnectMilliseconds: { first: 100, max: 30_000 },
+      time: parts.time,
+      random: parts.random,
+      say: parts.say,
+    }),
+  )
+  const link = makeLink(lines, waitForLineMilliseconds, drainMilliseconds)
+  return {
+    options,
+    link,
+    trace() {
+      const next = parts.traces.next()
+      return next && { ...next, at: Math.floor(parts.time() / 1000) * 1000 }
+    },
+    async exchange(operation, trace, signal, late) {
+      if (!operation.card) return refused(operation, 'cardNumberErased')
+      const account = accountOf(operation, options)
+      const message = messageOf(operation, trace, account, dialect)
+      const read = (answer: typeof message) =>
+        replyOf(operation, message, trace, answer, dialect, options.name, options.institute)
+      const again = (answer: typeof message) => {
+        // Late acknowledgements of a reversal change nothing.
+        if (!operation.recovering && !operation.releasing) late?.(operation.merchantId, operation.paymentId, read(answer))
+      }
+      const sent = await link.send(message, signal, again)
+      return sent.kind === 'answer' ? read(sent.message) : sent
+    },
+    stop: () => link.stop(),
+  }
+}
+
+/** A channel may have an account of its own with an acquirer. */
+const accountOf = ({ channel }: Operation, { name, account }: AcquirerOptions): Account => ({
+  ...account,
+  ...channel.settings.acquirerAccounts[name],
+})
+
+/** Refused here, before anything was sent. */
+export const refused = ({ amount, currency }: Operation, result: Extract<Reply, { kind: 'answer' }>['result']): Reply => ({
+  kind: 'answer',
+  result,
+  amount,
+  currency,
+  details: { ExtendedDescription: 'Refused before it was sent' },
+  kept: {},
+})

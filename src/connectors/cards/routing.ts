@@ -1,0 +1,123 @@
+// The connector for cards of one mode: chooses among acquirers by the channel's routes, in order, and goes on to the next only when nothing was sent.
+// A trace for every way is on disk before the first message leaves, so that recovery can reverse wherever a message may have arrived.
+
+import type { Route } from '../../merchants/settings.ts'
+import type { Asked, Connector, LateReply, Mode, Operation, Prepared, Reply } from '../connector.ts'
+import { type Acquirer, refused } from './acquirer.ts'
+import type { Trace } from './iso8583/messages.ts'
+
+/** For metrics: which acquirer carried what, and how often the next one had to. */
+export type RouteCounters = Record<
+  string,
+  { tried: number; answered: number; notSent: number; unknown: number; tookOver: number }
+>
+
+export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connector & { readonly counters: RouteCounters } {
+  const byName = new Map(acquirers.map(acquirer => [acquirer.options.name, acquirer]))
+  const counters: RouteCounters = Object.fromEntries(
+    acquirers.map(({ options }) => [options.name, { tried: 0, answered: 0, notSent: 0, unknown: 0, tookOver: 0 }]),
+  )
+  const answerWithinSeconds = Math.max(...acquirers.map(({ options }) => options.answerWithinSeconds))
+  const afterSeconds = Math.max(...acquirers.map(({ options }) => options.recoverAfterSeconds))
+  let late: LateReply | undefined
+
+  async function exchange(operation: Operation, way: Way, signal: AbortSignal): Promise<Reply> {
+    const count = counters[way.acquirer.options.name]!
+    count.tried++
+    const reply = await way.acquirer.exchange(operation, way.trace, signal, late)
+    if (reply.kind !== 'redirect') count[reply.kind === 'answer' ? 'answered' : reply.kind]++ // an acquirer never redirects
+    return reply
+  }
+
+  /** First payments: the next acquirer is tried only when nothing was sent to the one before. */
+  async function tryInOrder(operation: Operation, ways: readonly Way[], signal: AbortSignal): Promise<Reply> {
+    let last: Reply = { kind: 'notSent', why: 'no acquirer, or no trace number, was there for this payment', never: true }
+    for (const [at, way] of ways.entries()) {
+      last = await exchange(operation, way, signal)
+      if (last.kind !== 'notSent') return last
+      if (at + 1 < ways.length) counters[ways[at + 1]!.acquirer.options.name]!.tookOver++
+    }
+    return last
+  }
+
+  /** Nobody knows which acquirer has it: all are told, and all must have heard. */
+  async function takeBack(operation: Operation, ways: readonly Way[], signal: AbortSignal): Promise<Reply> {
+    const known = operation.reference?.kept.acquirer
+    const concerned = known === undefined ? ways : ways.filter(({ acquirer }) => acquirer.options.name === known)
+    // Without a trace no message ever left: there is nothing to take back.
+    if (concerned.length === 0) return refused(operation, 'succeeded')
+    const replies = await Promise.all(concerned.map(way => exchange(operation, way, signal)))
+    return replies.find(({ kind }) => kind !== 'answer') ?? replies[0]!
+  }
+
+  const waysOf = (prepared: Prepared | undefined): Way[] =>
+    (prepared ?? []).flatMap(({ acquirer, terminal, stan, at }) => {
+      const found = byName.get(acquirer ?? '')
+      return found ? [{ acquirer: found, trace: { terminal: terminal!, stan: stan!, at: Number(at) } }] : []
+    })
+
+  return {
+    name: `cards ${mode}`,
+    answerWithinSeconds,
+    counters,
+    operations: {
+      PA: { how: 'reverse', afterSeconds },
+      DB: { how: 'reverse', afterSeconds },
+      CD: { how: 'repeat', afterSeconds },
+      CP: { how: 'repeat', afterSeconds },
+      RF: { how: 'repeat', afterSeconds },
+      RV: { how: 'repeat', afterSeconds },
+    },
+    partialReversal: acquirers.every(({ options }) => options.partialReversal),
+    prepare(asked) {
+      const names = asked.reference
+        ? [asked.reference.kept.acquirer ?? '']
+        : routeOf(
+            asked,
+            acquirers.map(({ options }) => options.name),
+          )
+      // A credit is repeated until it is acknowledged: it must not be able to go two ways.
+      const allowed = asked.type === 'CD' ? names.slice(0, 1) : names
+      return allowed.flatMap(name => {
+        const trace = byName.get(name)?.trace()
+        return trace ? [{ acquirer: name, terminal: trace.terminal, stan: trace.stan, at: String(trace.at) }] : []
+      })
+    },
+    async perform(operation, signal) {
+      const ways = waysOf(operation.prepared)
+      if (operation.recovering) return takeBack(operation, ways, signal)
+      return tryInOrder(operation, ways, signal)
+    },
+    start(handler) {
+      late = handler
+    },
+    async stop() {
+      await Promise.all(acquirers.map(acquirer => acquirer.stop()))
+    },
+  }
+}
+
+type Way = { readonly acquirer: Acquirer; readonly trace: Trace }
+
+/** The names of the acquirers for a payment, in order: of the first route that fits, else the first acquirer alone. */
+export function routeOf(asked: Asked, configured: readonly string[]): readonly string[] {
+  const route = asked.channel.settings.routes.find(one => fits(one, asked))
+  return route ? route.acquirers.filter(name => configured.includes(name)) : configured.slice(0, 1)
+}
+
+function fits(route: Route, { brand, currency, bin, amount }: Asked): boolean {
+  return (
+    (route.brands === undefined || route.brands.includes(brand)) &&
+    (route.currencies === undefined || route.currencies.includes(currency)) &&
+    (route.bins === undefined || (bin !== undefined && route.bins.some(range => inRange(bin, range)))) &&
+    (route.amountFrom === undefined || amount >= route.amountFrom) &&
+    (route.amountTo === undefined || amount <= route.amountTo)
+  )
+}
+
+/** `4`, `510000-559999`: compared on as many digits as the range has. */
+function inRange(bin: string, range: string): boolean {
+  const [from, to = from] = range.split('-') as [string, string | undefined]
+  const digits = bin.slice(0, from.length)
+  return digits.length === from.length && digits >= from && digits <= to
+}

@@ -1,0 +1,120 @@
+// Finds the route of a request. A route is a record: every room gives its own, `start` puts them into one table, and nothing but the record says what a
+// path takes.
+
+import { notBuilt } from '../contract/notBuilt.ts'
+import { type Answer, type Request, told } from './answer.ts'
+import { isForeign } from './host.ts'
+import type { HttpParts } from './parts.ts'
+
+/** Segments of the path by their names, decoded. */
+export type Named = Readonly<Record<string, string>>
+export type RequestFunction = (request: Request, named: Named) => Answer | Promise<Answer>
+
+export type Route = {
+  readonly method: 'GET' | 'POST'
+  /** `{id}` names a segment, wherever it stands; `{rest…}` at the end names all that follow. */
+  readonly path: string
+  /** A merchant's server with its credentials; a browser that comes by itself; whoever likes. */
+  readonly callers: 'token' | 'browser' | 'anyone'
+  /** What a POST may carry; `form` when absent. */
+  readonly body?: 'form' | 'anything'
+  /** The most bytes of a body; the server's own limit when absent. */
+  readonly bodyMax?: number
+  /** Scripts of all sites may read the answer. */
+  readonly cors?: true
+  readonly answer: RequestFunction
+}
+
+/** Where a request goes. `name` is the route's path, for logs: the path itself is made by its caller. */
+export type Destination = { readonly name: string; readonly route?: Route; answer(request: Request): Answer | Promise<Answer> }
+export type Router = (method: string, path: string) => Destination
+
+type Place = { readonly path: string; readonly segments: readonly string[]; readonly methods: Map<string, Route> }
+
+export function router(parts: HttpParts, routes: readonly Route[]): Router {
+  const places = new Map<string, Place>()
+  for (const route of routes) {
+    const { path, method } = route
+    if (!places.has(path)) places.set(path, { path, segments: path.split('/'), methods: new Map() })
+    places.get(path)!.methods.set(method, route)
+  }
+  // Names of segments are tried after words: `/r/return/{id}` before `/r/{kind}/{id}`.
+  const patterns = [...places.values()].filter(({ path }) => path.includes('{')).sort((a, b) => wordsOf(b) - wordsOf(a))
+
+  function find(path: string): { place: Place; named: Named } | undefined {
+    const place = path.includes('{') ? undefined : places.get(path)
+    if (place) return { place, named: nothing }
+    const segments = path.split('/')
+    for (const place of patterns) {
+      const named = namesIn(place.segments, segments)
+      if (named) return { place, named }
+    }
+    return undefined
+  }
+
+  return (method, path) => {
+    const found = find(path)
+    if (!found) return { name: 'elsewhere', answer: request => told(parts, request, 404, notBuilt(path) ?? 'pathNotFound') }
+    const { methods, path: name } = found.place
+    // Without its body, which the server leaves out, the answer to a HEAD is that to a GET.
+    const route = methods.get(method === 'HEAD' ? 'GET' : method)
+    if (route) return { name, route, answer: request => answerOf(parts, route, request, found.named) }
+    const forBrowsers = [...methods.values()].some(({ callers, cors }) => callers === 'browser' || cors)
+    const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), ...(forBrowsers ? ['OPTIONS'] : [])].join(', ')
+    return {
+      name,
+      answer: request =>
+        method === 'OPTIONS' && forBrowsers
+          ? preflight(allow)
+          : told(parts, request, 405, 'methodNotAllowed', { headers: { Allow: allow } }),
+    }
+  }
+}
+
+function answerOf(parts: HttpParts, route: Route, request: Request, named: Named): Answer | Promise<Answer> {
+  // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
+  if (parts.sandbox && route.callers === 'token' && isForeign(request.headers.origin, request.headers.host, parts.publicUrl()))
+    return told(parts, request, 403, 'foreignOrigin')
+  return route.answer(request.method === 'HEAD' ? { ...request, method: 'GET' } : request, named)
+}
+
+const nothing: Named = {}
+
+const wordsOf = ({ segments }: Place): number => segments.filter(segment => !segment.startsWith('{')).length
+
+function namesIn(pattern: readonly string[], segments: readonly string[]): Named | undefined {
+  const rest = /^\{(\w+)…\}$/.exec(pattern.at(-1)!)?.[1]
+  const fixed = rest === undefined ? pattern.length : pattern.length - 1
+  if (rest === undefined ? segments.length !== fixed : segments.length < fixed) return undefined
+  const named: Record<string, string> = {}
+  for (let at = 0; at < fixed; at++) {
+    const name = /^\{(\w+)\}$/.exec(pattern[at]!)?.[1]
+    if (name === undefined ? pattern[at] !== segments[at] : segments[at] === '') return undefined
+    if (name !== undefined) named[name] = decoded(segments[at]!)
+  }
+  if (rest !== undefined) named[rest] = segments.slice(fixed).join('/')
+  return named
+}
+
+/** What is not even a name stays what it is: it will not be found. */
+function decoded(raw: string): string {
+  try {
+    return decodeURIComponent(raw)
+  } catch {
+    return raw
+  }
+}
+
+/** What a browser asks before a script of another site may send something: no credentials travel. */
+const preflight = (allow: string): Answer => ({
+  status: 200,
+  body: '',
+  headers: {
+    'Content-Type': 'text/plain',
+    Allow: allow,
+    'Access-Control-Allow-Origin': '*',
+    'Access-Control-Allow-Methods': allow,
+    'Access-Control-Allow-Headers': 'Content-Type',
+    'Access-Control-Max-Age': '86400',
+  },
+})

@@ -1,0 +1,148 @@
+// The request functions that find payments: by merchantTransactionId, by time, by one id with its chain.
+
+import { brandsOf } from '../../connectors/registry.ts'
+import type { ParameterError } from '../../contract/form.ts'
+import { limits } from '../../contract/limits.ts'
+import { pageSize } from '../../contract/parameters/query.ts'
+import { makeSearches, type Page, type SearchRefusal } from '../../payments/read/search.ts'
+import { givenText, readPayment } from '../../payments/read/status.ts'
+import type { Search } from '../../payments/store/search.ts'
+import { type Answer, isId, type Request, told } from '../answer.ts'
+import type { Caller } from '../authenticate.ts'
+import type { HttpParts } from '../parts.ts'
+import type { AdmittedRead, V1 } from './v1.ts'
+
+/** Records that go out in one piece, with their length; more are streamed. */
+const onePieceBytes = 256 * 1024
+/** Records of one merchantTransactionId. */
+const listMost = 500
+
+export function searches(
+  parts: HttpParts,
+  admit: (request: Request) => AdmittedRead | Answer | Promise<Answer>,
+): Pick<V1, 'queryList' | 'v3One' | 'v3List'> {
+  const find = makeSearches(parts)
+
+  const wrong = (request: Request, entityId: string, ...parameterErrors: ParameterError[]): Answer =>
+    told(parts, request, 400, 'invalidParameter', { entityId, parameterErrors })
+
+  /** The records of a page under their name, and the rest of the answer behind them. */
+  async function answerOf(
+    request: Request,
+    entityId: string,
+    name: 'payments' | 'records',
+    page: Page | SearchRefusal,
+    pages?: number | SearchRefusal,
+  ): Promise<Answer> {
+    if (page === 'pageTooLarge')
+      return told(parts, request, 400, page, {
+        entityId,
+        parameterErrors: [{ name: 'limit', message: 'must be smaller here' }],
+      })
+    if (page === 'tooManySearches' || typeof pages === 'string')
+      return told(parts, request, 429, 'tooManySearches', { entityId, headers: { 'Retry-After': '5' } })
+    if (page.count === 0) return told(parts, request, 400, 'transactionNotFound', { entityId })
+    const more = pages === undefined ? {} : { pages: String(pages) }
+    const { body } = told(parts, request, 200, 'requestSucceeded', { entityId, more })
+    const records = inList(name, page.texts(), body)
+    if (page.bytes > onePieceBytes) return { status: 200, body: records }
+    let text = ''
+    for await (const part of records) text += part
+    return { status: 200, body: text }
+  }
+
+  /** What a search leaves out: by the types and the methods that it names. */
+  function filterOf(values: ReadonlyMap<string, string>): Pick<Search, 'types' | 'brands'> {
+    const types = listOf(values.get('paymentTypes'))
+    const methods = listOf(values.get('paymentMethods'))
+    return {
+      ...(types && { types: types.flatMap(type => type.split('.')) }), // PA.CP made a PA and a CP
+      ...(methods && { brands: brandsOf(methods, parts.methods, parts.cardBrands) }),
+    }
+  }
+
+  return {
+    async queryList(request) {
+      const admitted = admit(request)
+      if (!('caller' in admitted)) return admitted
+      const { token, entityId, merchantId } = admitted.caller
+      const merchantTransactionId = admitted.values.get('merchantTransactionId')
+      if (merchantTransactionId === undefined)
+        return wrong(request, entityId, { name: 'merchantTransactionId', message: 'is required' })
+      const search = { merchantId, merchantTransactionId, ...filterOf(admitted.values) }
+      return answerOf(request, entityId, 'payments', await find.page(token.id, search, listMost, 1, false))
+    },
+
+    async v3One(request, { id = '' }) {
+      const admitted = admit(request)
+      if (!('caller' in admitted)) return admitted
+      const { token, entityId, merchantId } = admitted.caller
+      const filter = filterOf(admitted.values)
+      const payment = isId(id) ? await readPayment(parts, merchantId, id) : undefined
+      if (!payment) return told(parts, request, 400, 'transactionNotFound', { entityId })
+      if (admitted.values.get('includeLinkedTransactions') === 'true') {
+        const chain = await find.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
+        return answerOf(request, entityId, 'records', chain)
+      }
+      const { types, brands } = filter
+      if (!(types?.includes(payment.type) ?? true) || !(brands?.includes(payment.brand ?? '') ?? true))
+        return told(parts, request, 400, 'transactionNotFound', { entityId })
+      const { body } = told(parts, request, 200, 'requestSucceeded', { entityId })
+      return { status: 200, body: `{"records":[${givenText(parts, payment)}],${body.slice(1)}` }
+    },
+
+    async v3List(request) {
+      const admitted = admit(request)
+      if (!('caller' in admitted)) return admitted
+      const { caller, values } = admitted
+      const { token, entityId } = caller
+      const asked = searchOf(caller, values)
+      if ('errors' in asked) return wrong(request, entityId, ...asked.errors)
+      const [limit, pageNo] = [Number(values.get('limit') ?? pageSize), Number(values.get('pageNo') ?? 1)]
+      if ((pageNo - 1) * limit >= limits.searchReach)
+        return wrong(request, entityId, {
+          name: 'pageNo',
+          message: `leads beyond the first ${limits.searchReach} records of a search: narrow date.from and date.to`,
+        })
+      const search = { ...asked, ...filterOf(values) }
+      const page = await find.page(token.id, search, limit, pageNo, values.get('includeLinkedTransactions') === 'true')
+      const pages = typeof page === 'string' || page.count === 0 ? 1 : await find.pages(token.id, search, limit)
+      return answerOf(request, entityId, 'records', page, pages)
+    },
+  }
+}
+
+/** `{"records":[…],` and the rest of an answer whose brace is opened by it. */
+async function* inList(name: string, texts: AsyncIterable<string>, body: string): AsyncGenerator<string> {
+  yield `{"${name}":[`
+  yield* texts
+  yield `],${body.slice(1)}`
+}
+
+const listOf = (value: string | undefined): string[] | undefined => value?.split(',')
+
+/** A search by merchantTransactionId, by time, or both. Bare days are whole days in UTC (decisions, 31). */
+function searchOf({ merchantId, entity }: Caller, values: ReadonlyMap<string, string>): Search | { errors: ParameterError[] } {
+  const [from, to, merchantTransactionId] = [values.get('date.from'), values.get('date.to'), values.get('merchantTransactionId')]
+  const errors: ParameterError[] = []
+  if (from === undefined && to !== undefined) errors.push({ name: 'date.from', message: 'is required together with date.to' })
+  if (to === undefined && from !== undefined) errors.push({ name: 'date.to', message: 'is required together with date.from' })
+  if (from === undefined && to === undefined && merchantTransactionId === undefined) {
+    errors.push(
+      { name: 'date.from', message: 'is required without merchantTransactionId' },
+      { name: 'date.to', message: 'is required without merchantTransactionId' },
+    )
+  }
+  const begin = from === undefined ? undefined : Date.parse(`${from.length === 10 ? `${from} 00:00:00` : from}Z`)
+  const end = to === undefined ? undefined : Date.parse(`${to.length === 10 ? `${to} 23:59:59` : to}Z`) + 1000
+  if (begin !== undefined && end !== undefined && begin >= end)
+    errors.push({ name: 'date.from', message: 'must not be after date.to' })
+  if (errors.length > 0) return { errors }
+  return {
+    merchantId,
+    ...(entity.kind === 'channel' && begin !== undefined && { channelId: entity.id }),
+    ...(merchantTransactionId !== undefined && { merchantTransactionId }),
+    ...(begin !== undefined && { from: begin }),
+    ...(end !== undefined && { to: end }),
+  }
+}

@@ -1,0 +1,164 @@
+// Tells endpoints what they are owed. Any number of processes may do it: each takes deliveries with a lease, of each endpoint only as many
+// as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else.
+
+import { withStatusPath } from '../../contract/statusPath.ts'
+import { type Repeated, repeat } from '../../platform/due/repeat.ts'
+import { type Call, type Called, isAcknowledged } from '../../platform/egress/call.ts'
+import { closeEndpoint, secretsOf } from '../endpoints/endpoint.ts'
+import { envelope, onTheWire } from '../notification.ts'
+import type { NotificationParts } from '../parts.ts'
+import { givenUpAfter, nextAttempt } from '../retrySchedule.ts'
+import type { Taken } from './delivery.ts'
+import { fanOut, fanOutBatch } from './fanOut.ts'
+import { type AttemptLane, releaseAll, releaseDelivery, takeDeliveries } from './store.ts'
+
+/** Longer than a call can last; whoever is killed in the middle leaves a lease that runs out. */
+export const leaseMilliseconds = 60_000
+
+// Where a dead endpoint has a longer backlog than it has room for, some wait in vain: they end here, a day after their last attempt could be.
+const outdatedAfter = givenUpAfter + 86_400_000
+
+export type Deliver = (delivery: Taken) => Promise<Called | undefined>
+
+/** Makes one attempt and stores how it ended. */
+export function deliverer(parts: NotificationParts, attempts: AttemptLane): Deliver {
+  return async delivery => {
+    const { merchantId, endpointId, position } = delivery
+    const outdated = parts.directory.businessTime(merchantId) - delivery.emittedAt > outdatedAfter
+    const called = delivery.kind === 'cursor' || outdated ? undefined : await attempt(parts, delivery)
+    if (called?.brokenOff) {
+      await releaseDelivery(parts.database.work, delivery)
+      return called
+    }
+    const now = parts.directory.businessTime(merchantId)
+    const acknowledged = called !== undefined && isAcknowledged(called)
+    const gone = called?.status === 410
+    const inVain = gone || (called?.forbidden === true && delivery.kind === 'request')
+    const asked = called?.status === 429 || called?.status === 503 ? called.retryAfter : undefined
+    const wait = called === undefined || inVain ? undefined : nextAttempt(delivery.attempts, now - delivery.emittedAt, asked)
+    await attempts({
+      merchantId,
+      endpointId,
+      position,
+      attempt: delivery.attempts,
+      attemptedAt: now,
+      milliseconds: called?.milliseconds ?? 0,
+      status: called?.status ?? null,
+      failure: called === undefined ? 'not taken in 30 days' : (called.failure ?? null),
+      answer: called?.answer ?? '',
+      acknowledged,
+      state: acknowledged ? 'acknowledged' : wait === undefined ? 'given up' : 'scheduled',
+      dueAt: acknowledged || wait === undefined ? null : parts.clock.real() + wait,
+    })
+    parts.count.attempt(acknowledged ? 'acknowledged' : wait === undefined ? 'given up' : 'failed')
+    if (gone && delivery.kind === 'webhook') {
+      parts.log.warn({ entityId: merchantId, status: 410 }, 'a webhook answered 410 and is disabled')
+      await closeEndpoint(parts, merchantId, endpointId, 'disabled', now)
+    }
+    return called
+  }
+}
+
+/** What cannot even be put together is a failed attempt too: it is seen in the log, and it holds nobody up for longer than the others. */
+async function attempt(parts: NotificationParts, delivery: Taken): Promise<Called> {
+  let call: Call
+  try {
+    call = await callOf(parts, delivery)
+  } catch (error) {
+    parts.log.error(
+      { kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message },
+      'a notification cannot be made',
+    )
+    return { failure: 'the notification cannot be made', answer: '', milliseconds: 0 }
+  }
+  return parts.call(call)
+}
+
+async function callOf(parts: NotificationParts, delivery: Taken): Promise<Call> {
+  const { kind, type, action, fields, wrapper, channelId, paymentId } = delivery
+  const url = (kind === 'request' ? delivery.url : delivery.endpointUrl)!
+  const channel = parts.directory.entity(channelId!)
+  if (kind === 'request' && channel?.kind === 'channel' && channel.settings.notificationUrlForm === 'get')
+    return { method: 'GET', url: withStatusPath(url, paymentId, `/v1/payments/${paymentId}`), headers: {} }
+  const payload = delivery.body ?? (await parts.pendingPayload(delivery))
+  const wired = onTheWire(envelope({ type, action, payload }, fields), {
+    id: delivery.notificationId,
+    sequence: delivery.sequence,
+    attempt: delivery.attempts,
+    seconds: Math.floor(parts.clock.real() / 1000),
+    wrapper,
+    secrets: secretsOf(parts.keys, { ...delivery, id: delivery.endpointId }).map(secret => Buffer.from(secret, 'hex')),
+    iv: parts.random.bytes(12),
+  })
+  return { method: 'POST', url, ...wired }
+}
+
+const roomMost = 16
+
+// Events gather so long between two fan-outs: under load one transaction then serves many payments instead of a few.
+const gatherMilliseconds = 100
+
+/** Fans out and delivers until it is stopped. `alone`: leases found at the start belong to nobody. */
+export function startDelivering(parts: NotificationParts, deliver: Deliver, alone: boolean): { stop(): Promise<void> } {
+  const db = parts.database.work
+  const lanes = new Map<string, { running: number; most: number }>()
+  const running = new Set<Promise<void>>()
+  let stopped = false
+  let delivering: Repeated | undefined
+  let fanning: Repeated | undefined
+
+  async function send(delivery: Taken): Promise<void> {
+    const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
+    lanes.set(delivery.endpointId, lane)
+    lane.running += 1
+    try {
+      const called = await deliver(delivery)
+      // No answer at all halves the room, down to one call at a time; answers open it again.
+      lane.most = called?.status === undefined ? Math.max(1, lane.most >> 1) : Math.min(roomMost, lane.most + 1)
+    } catch (error) {
+      if (!stopped)
+        parts.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
+    } finally {
+      lane.running -= 1
+      delivering?.hurry() // there is room again
+      if (lane.running === 0 && lane.most === roomMost) lanes.delete(delivery.endpointId)
+    }
+  }
+
+  async function deliverDue(): Promise<number> {
+    const rooms = Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)]))
+    const taken = await takeDeliveries(db, parts.clock.real(), leaseMilliseconds, rooms, roomMost)
+    for (const delivery of taken) {
+      if (stopped) await releaseDelivery(db, delivery)
+      else {
+        const sent = send(delivery).finally(() => running.delete(sent))
+        running.add(sent)
+      }
+    }
+    return taken.length
+  }
+
+  async function fanOutAll(): Promise<number> {
+    let found = 0
+    for (let batch = fanOutBatch; batch === fanOutBatch && !stopped; found += batch) {
+      batch = await fanOut(parts)
+      if (batch > 0) delivering?.hurry()
+    }
+    return found
+  }
+
+  const failed = (error: Error) => parts.log.warn({ why: error.message }, 'notifications wait')
+  const started = (alone ? releaseAll(db).catch(failed) : Promise.resolve()).then(() => {
+    delivering = repeat(deliverDue, failed)
+    fanning = repeat(fanOutAll, failed, gatherMilliseconds)
+  })
+  return {
+    /** What is under way is broken off (the calls by `gateway.call`): it is sent again, by whoever is alive then. */
+    async stop() {
+      stopped = true
+      await started
+      await Promise.all([delivering?.stop(), fanning?.stop()])
+      await Promise.all(running)
+    },
+  }
+}

@@ -1,0 +1,26 @@
+// Deliveries as the movable clock sees them: when a merchant's time is moved, attempts happen in order with everything else that falls due.
+
+import type { DueSource } from '../../platform/due/source.ts'
+import type { NotificationParts } from '../parts.ts'
+import { type Deliver, leaseMilliseconds } from './deliver.ts'
+import { fanOut } from './fanOut.ts'
+import { firstDelivery, moveDeliveries, takeDelivery } from './store.ts'
+
+export const dueDeliveries = (parts: NotificationParts, deliver: Deliver): DueSource => ({
+  async prepare() {
+    while ((await fanOut(parts, true)) > 0);
+  },
+  async first(db, merchantId, until, now) {
+    const found = await firstDelivery(db, merchantId, until, now)
+    return (
+      found && {
+        ...found,
+        async take(db) {
+          const taken = await takeDelivery(db, found, now + leaseMilliseconds)
+          return async () => void (await deliver(taken))
+        },
+      }
+    )
+  },
+  move: moveDeliveries,
+})

@@ -1,0 +1,456 @@
+// Deliveries in the database: made from events, taken with a lease by any number of processes, settled in batches.
+
+import type pg from 'pg'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
+import type { Endpoint } from '../endpoints/endpoint.ts'
+import { attemptsAhead } from '../retrySchedule.ts'
+import type { Attempt, Delivery, Taken } from './delivery.ts'
+
+export type WaitingEvent = {
+  readonly merchantId: string
+  readonly paymentId: string
+  readonly sequence: number
+  readonly type: string
+  readonly channelId: string
+  readonly rootId: string
+  readonly recordedAt: number
+  /** A later state of the payment was told already. */
+  readonly overtaken: boolean
+  /** JSON of a payment that may name a notificationUrl. */
+  readonly record: string | null
+}
+
+/** Processes take turns, so that positions follow the order of events. Without `wait` false when another one is at it. */
+export async function takeTurn(db: Connection, wait: boolean): Promise<boolean> {
+  if (wait) {
+    await db.query('select pg_advisory_xact_lock(7065112)')
+    return true
+  }
+  const { rows } = await db.query<{ ours: boolean }>('select pg_try_advisory_xact_lock(7065112) as ours')
+  return rows[0]!.ours
+}
+
+export async function anyWaiting(db: Connection): Promise<boolean> {
+  const { rows } = await db.query<{ any: boolean }>({
+    name: 'any waiting events',
+    // Ordered like the index of waiting events, so that no plan reads the others.
+    text: 'select (select 1 from events where fan_out is null order by recorded_at limit 1) is not null as any',
+  })
+  return rows[0]!.any
+}
+
+/** Events that were not fanned out, whenever their transactions committed. */
+export async function waitingEvents(db: Connection, limit: number): Promise<WaitingEvent[]> {
+  const { rows } = await db.query<WaitingEvent>({
+    name: 'waiting events',
+    text: `select e.merchant_id as "merchantId", e.payment_id as "paymentId", e.sequence, e.type, e.channel_id as "channelId", e.root_id as "rootId",
+                  e.recorded_at as "recordedAt",
+                  exists (select 1 from events later where later.merchant_id = e.merchant_id and later.payment_id = e.payment_id
+                             and later.sequence > e.sequence and later.fan_out is not null) as overtaken,
+                  case when p.record like '%"notificationUrl"%' then p.record end as record
+             from events e left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id
+            where e.fan_out is null order by e.recorded_at, e.payment_id, e.sequence limit $1`,
+    values: [limit],
+  })
+  return rows
+}
+
+export async function markFannedOut(db: Connection, events: readonly (WaitingEvent & { superseded: boolean })[]): Promise<void> {
+  await db.query({
+    name: 'mark fanned out',
+    text: `update events e set fan_out = given.fan_out
+             from unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[]) as given (merchant_id, payment_id, sequence, fan_out)
+            where e.merchant_id = given.merchant_id and e.payment_id = given.payment_id and e.sequence = given.sequence`,
+    values: [
+      events.map(one => one.merchantId),
+      events.map(one => one.paymentId),
+      events.map(one => one.sequence),
+      events.map(one => (one.superseded ? 'superseded' : 'done')),
+    ],
+  })
+}
+
+export type NewDelivery = Omit<Delivery, 'attempts'> & { readonly dueAt: number; readonly replay?: boolean }
+
+export async function insertDeliveries(db: Connection, rows: readonly NewDelivery[]): Promise<void> {
+  await db.query({
+    name: 'insert deliveries',
+    text: `insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, url, replay, emitted_at, due_at)
+           select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::uuid[], $5::bigint[], $6::uuid[], $7::smallint[], $8::uuid[], $9::text[],
+                                $10::boolean[], $11::timestamptz[], $12::timestamptz[])`,
+    values: [
+      rows.map(one => one.merchantId),
+      rows.map(one => one.endpointId),
+      rows.map(one => one.position),
+      rows.map(one => one.notificationId),
+      rows.map(one => one.sequence),
+      rows.map(one => one.paymentId),
+      rows.map(one => one.eventSequence),
+      rows.map(one => one.rootId),
+      rows.map(one => one.url),
+      rows.map(one => one.replay ?? false),
+      rows.map(one => timeParameter(one.emittedAt)),
+      rows.map(one => timeParameter(one.dueAt)),
+    ],
+  })
+}
+
+// A delivery waits for the ones before it in its chain, until those have made the attempt after one hour (decisions, 40). A subquery
+// with a limit is one look into the index for each row; `not exists` would be turned into a join over the whole backlog.
+const free = `(
+  select head.position from deliveries head
+   where head.merchant_id = d.merchant_id and head.endpoint_id = d.endpoint_id and head.root_id = d.root_id and head.state = 'scheduled'
+     and head.position < d.position and (head.attempts < ${attemptsAhead} or head.leased_until > $1)
+   order by head.root_id, head.position limit 1) is null`
+
+const takenColumns = `
+  d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
+  d.payment_id as "paymentId", d.event_sequence as "eventSequence", d.root_id as "rootId", d.url, d.attempts, d.emitted_at as "emittedAt",
+  e.kind, ev.channel_id as "channelId", e.fields, e.wrapper, e.sealed_secrets as "sealedSecrets", e.url as "endpointUrl",
+  ev.type, ev.action, ev.occurred_at as "occurredAt", case when d.event_sequence > 1 then a.body end as body`
+const takenJoins = `
+  join endpoints e on e.merchant_id = d.merchant_id and e.id = d.endpoint_id
+  join events ev on ev.merchant_id = d.merchant_id and ev.payment_id = d.payment_id and ev.sequence = d.event_sequence
+  left join answers a on a.merchant_id = d.merchant_id and a.payment_id = d.payment_id`
+
+/**
+ * Takes due deliveries for the length of a lease, of each endpoint no more than there is room for: a long backlog of one does not
+ * hide the others. The endpoints that are owed anything are found by skipping through the index, so that idle ones cost nothing.
+ */
+export async function takeDeliveries(
+  db: Connection,
+  now: number,
+  leaseMilliseconds: number,
+  rooms: Readonly<Record<string, number>>,
+  otherwise: number,
+): Promise<Taken[]> {
+  const { rows } = await db.query<Taken>({
+    name: 'take deliveries',
+    text: `
+      with recursive owing as (
+        (select merchant_id, endpoint_id from deliveries where state = 'scheduled' order by merchant_id, endpoint_id limit 1)
+        union all
+        select next.merchant_id, next.endpoint_id from owing cross join lateral (
+          select merchant_id, endpoint_id from deliveries
+           where state = 'scheduled' and (merchant_id, endpoint_id) > (owing.merchant_id, owing.endpoint_id)
+           order by merchant_id, endpoint_id limit 1) next),
+      chosen as (
+        select due.merchant_id, due.endpoint_id, due.position
+          from owing join endpoints e on e.merchant_id = owing.merchant_id and e.id = owing.endpoint_id and e.state = 'active'
+         cross join lateral (
+           select d.merchant_id, d.endpoint_id, d.position from deliveries d
+            where d.merchant_id = owing.merchant_id and d.endpoint_id = owing.endpoint_id and d.state = 'scheduled' and d.due_at <= $1
+              and (d.leased_until is null or d.leased_until <= $1) and ${free}
+            order by d.due_at, d.position limit coalesce(($3::jsonb ->> replace(owing.endpoint_id::text, '-', ''))::integer, $4)
+              for update skip locked) due),
+      leased as (
+        update deliveries d set leased_until = $2, attempts = d.attempts + 1 from chosen
+         where d.merchant_id = chosen.merchant_id and d.endpoint_id = chosen.endpoint_id and d.position = chosen.position
+        returning d.*)
+      select ${takenColumns} from leased d ${takenJoins} order by d.position`,
+    values: [timeParameter(now), timeParameter(now + leaseMilliseconds), JSON.stringify(rooms), otherwise],
+  })
+  return rows
+}
+
+export type FirstDelivery = Pick<Delivery, 'merchantId' | 'endpointId' | 'position'> & {
+  readonly dueAt: number
+  readonly busy: boolean
+}
+
+/** The first delivery of one merchant that is due by a time. */
+export async function firstDelivery(
+  db: Connection,
+  merchantId: string,
+  until: number,
+  now: number,
+): Promise<FirstDelivery | undefined> {
+  const { rows } = await db.query<FirstDelivery>(
+    `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.due_at as "dueAt", coalesce(d.leased_until > $1, false) as busy
+       from deliveries d join endpoints e on e.merchant_id = d.merchant_id and e.id = d.endpoint_id and e.state = 'active'
+      where d.merchant_id = $2 and d.state = 'scheduled' and d.due_at <= $3 and ${free}
+      order by d.due_at, d.endpoint_id, d.position limit 1 for update of d`,
+    [timeParameter(now), merchantId, timeParameter(until)],
+  )
+  return rows[0]
+}
+
+export async function takeDelivery(
+  db: Connection,
+  { merchantId, endpointId, position }: Pick<Delivery, 'merchantId' | 'endpointId' | 'position'>,
+  leasedUntil: number,
+): Promise<Taken> {
+  const { rows } = await db.query<Taken>(
+    `with leased as (
+       update deliveries set leased_until = $4, attempts = attempts + 1
+        where merchant_id = $1 and endpoint_id = $2 and position = $3 returning *)
+     select ${takenColumns} from leased d ${takenJoins}`,
+    [merchantId, endpointId, position, timeParameter(leasedUntil)],
+  )
+  return rows[0]!
+}
+
+/** Stores how an attempt ended: the log line, and what it means for the delivery. False when the delivery had ended otherwise before. */
+export type AttemptLane = GroupCommit<Attempt, boolean>
+
+export function attemptLane(pool: pg.Pool): AttemptLane {
+  return groupCommit<Attempt, boolean>({
+    patienceSeconds: 30, // as long as its lease is sure to last
+    key: ({ merchantId, endpointId, position }) => merchantId + endpointId + String(position).padStart(16, '0'),
+    async write(rows) {
+      const { rows: ended } = await pool.query<Pick<Attempt, 'merchantId' | 'endpointId' | 'position'>>({
+        name: 'settle deliveries',
+        text: `
+          with given as (
+            select * from unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::integer[], $5::timestamptz[], $6::integer[], $7::smallint[], $8::text[], $9::text[],
+                                 $10::boolean[], $11::text[], $12::timestamptz[])
+              as given (merchant_id, endpoint_id, position, attempt, attempted_at, milliseconds, status, failure, answer, acknowledged, state, due_at)),
+          logged as (
+            insert into delivery_attempts (merchant_id, endpoint_id, position, attempt, attempted_at, milliseconds, status, failure, answer, acknowledged)
+            select merchant_id, endpoint_id, position, attempt, attempted_at, milliseconds, status, failure, answer, acknowledged from given
+            on conflict do nothing)
+          update deliveries d
+             set state = given.state, due_at = coalesce(given.due_at, d.due_at), leased_until = null,
+                 settled_at = case when given.state <> 'scheduled' then given.attempted_at end
+            from given
+           where d.merchant_id = given.merchant_id and d.endpoint_id = given.endpoint_id and d.position = given.position and d.state = 'scheduled'
+             and (given.acknowledged or d.attempts = given.attempt)  -- a failure says nothing once another attempt has begun
+          returning d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position`,
+        values: [
+          rows.map(one => one.merchantId),
+          rows.map(one => one.endpointId),
+          rows.map(one => one.position),
+          rows.map(one => one.attempt),
+          rows.map(one => timeParameter(one.attemptedAt)),
+          rows.map(one => one.milliseconds),
+          rows.map(one => one.status),
+          rows.map(one => one.failure),
+          rows.map(one => one.answer),
+          rows.map(one => one.acknowledged),
+          rows.map(one => one.state),
+          rows.map(one => (one.dueAt === null ? null : timeParameter(one.dueAt))),
+        ],
+      })
+      const keys = new Set(ended.map(one => `${one.endpointId} ${one.position}`))
+      return rows.map(one => keys.has(`${one.endpointId} ${one.position}`))
+    },
+  })
+}
+
+/** Gives a lease back unused, at the end of a process. */
+export async function releaseDelivery(db: Connection, { merchantId, endpointId, position, attempts }: Delivery): Promise<void> {
+  await db.query(
+    `update deliveries set leased_until = null where merchant_id = $1 and endpoint_id = $2 and position = $3 and state = 'scheduled' and attempts = $4`,
+    [merchantId, endpointId, position, attempts],
+  )
+}
+
+/** Ends the leases of processes that are gone: only for the one process that has the database to itself. */
+export async function releaseAll(db: Connection): Promise<void> {
+  await db.query(`update deliveries set leased_until = null where state = 'scheduled' and leased_until is not null`)
+}
+
+/** Brings everything that a merchant's endpoints are owed nearer. */
+export async function moveDeliveries(db: Connection, merchantId: string, milliseconds: number): Promise<void> {
+  await db.query(
+    `update deliveries set due_at = due_at - $2 * interval '1 millisecond' where merchant_id = $1 and state = 'scheduled'`,
+    [merchantId, milliseconds],
+  )
+}
+
+/** The next deliveries of an endpoint that is read by a cursor. */
+export async function readAhead(
+  db: Connection,
+  merchantId: string,
+  endpointId: string,
+  limit: number,
+  now: number,
+): Promise<Taken[]> {
+  const { rows } = await db.query<Taken>(
+    `select ${takenColumns} from deliveries d ${takenJoins}
+      where d.merchant_id = $1 and d.endpoint_id = $2 and d.state = 'scheduled' and d.due_at > $4 order by d.position limit $3`,
+    [merchantId, endpointId, limit, timeParameter(now)],
+  )
+  return rows
+}
+
+export async function acknowledgeUpTo(
+  db: Connection,
+  merchantId: string,
+  endpointId: string,
+  position: number,
+  businessNow: number,
+): Promise<void> {
+  await db.query(
+    `with read as (
+       update deliveries set state = 'acknowledged', settled_at = $4, attempts = attempts + 1
+        where merchant_id = $1 and endpoint_id = $2 and position <= $3 and state = 'scheduled' returning position, attempts)
+     insert into delivery_attempts (merchant_id, endpoint_id, position, attempt, attempted_at, milliseconds, answer, acknowledged)
+     select $1, $2, position, attempts, $4, 0, 'read', true from read`,
+    [merchantId, endpointId, position, timeParameter(businessNow)],
+  )
+}
+
+export type EndpointCounts = {
+  readonly merchantId: string
+  readonly endpointId: string
+  readonly kind: string
+  readonly state: string
+  readonly url: string | null
+  readonly name: string | null
+  readonly emitted: number
+  readonly acknowledged: number
+  readonly scheduled: number
+  readonly givenUp: number
+  /** Acknowledged, but no answer in the log says so. */
+  readonly withoutProof: number
+  /** Events that were fanned out while the endpoint was owed them, and for which there is no delivery. */
+  readonly lost: number
+}
+
+/** All in one statement, so that all numbers are of one moment. Of all endpoints, deleted ones too. */
+export async function countDeliveries(db: Connection, merchantId: string | null): Promise<EndpointCounts[]> {
+  const { rows } = await db.query<EndpointCounts>(
+    `select e.merchant_id as "merchantId", e.id as "endpointId", e.kind, e.state, e.url, e.name, e.emitted,
+            counted.acknowledged, counted.scheduled, counted.given_up as "givenUp", counted.without_proof as "withoutProof",
+            case when e.state = 'active' and e.kind <> 'request' then (
+              select count(*) from events ev
+               where ev.merchant_id = e.merchant_id and ev.fan_out = 'done' and ev.recorded_at >= e.activated_at
+                 and (e.channel_id is null or ev.channel_id = e.channel_id) and ev.type = any (e.types)
+                 and not exists (select 1 from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id
+                                    and d.payment_id = ev.payment_id and d.event_sequence = ev.sequence)) else 0 end as lost
+       from endpoints e cross join lateral (
+         select count(*) filter (where d.state = 'acknowledged') as acknowledged, count(*) filter (where d.state = 'scheduled') as scheduled,
+                count(*) filter (where d.state = 'given up') as given_up,
+                count(*) filter (where d.state = 'acknowledged' and not exists (
+                  select 1 from delivery_attempts a where a.merchant_id = d.merchant_id and a.endpoint_id = d.endpoint_id and a.position = d.position
+                     and a.acknowledged)) as without_proof
+           from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id) counted
+      where $1::uuid is null or e.merchant_id = $1 order by e.merchant_id, e.created_at, e.id`,
+    [merchantId],
+  )
+  return rows
+}
+
+export async function countWaiting(db: Connection, merchantId: string | null): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*) from events where fan_out is null and ($1::uuid is null or merchant_id = $1)',
+    [merchantId],
+  )
+  return rows[0]!.count
+}
+
+/** How many deliveries wait, and for how long the oldest of those that are due has waited, in milliseconds. */
+export async function measureBacklog(db: Connection, now: number): Promise<{ scheduled: number; due: number; oldest: number }> {
+  const { rows } = await db.query<{ scheduled: number; due: number; oldest: number }>(
+    `select count(*) as scheduled, count(*) filter (where d.due_at <= $1) as due,
+            coalesce(extract(epoch from $1 - min(d.due_at) filter (where d.due_at <= $1)) * 1000, 0)::bigint as oldest
+       from deliveries d join endpoints e on e.merchant_id = d.merchant_id and e.id = d.endpoint_id and e.kind <> 'cursor'
+      where d.state = 'scheduled'`,
+    [timeParameter(now)],
+  )
+  return rows[0]!
+}
+
+export type ReplayFilter = {
+  readonly notificationId?: string
+  readonly paymentId?: string
+  readonly from?: number
+  readonly to?: number
+  /** Business time of the event: since inclusive, until exclusive. */
+  readonly since?: number
+  readonly until?: number
+  readonly state?: 'scheduled' | 'acknowledged' | 'given up'
+}
+
+export type ToReplay = {
+  readonly paymentId: string
+  readonly eventSequence: number
+  readonly rootId: string
+  readonly url: string | null
+  /** Absent when the endpoint was never told. */
+  readonly sequence: number | null
+}
+
+/** Events that an endpoint could be told, with their first delivery if there was one. */
+export async function findToReplay(
+  db: Connection,
+  { merchantId, id, channelId, types, kind }: Pick<Endpoint, 'merchantId' | 'id' | 'channelId' | 'types' | 'kind'>,
+  filter: ReplayFilter,
+  limit: number,
+): Promise<ToReplay[]> {
+  const { rows } = await db.query<ToReplay>(
+    `select ev.payment_id as "paymentId", ev.sequence as "eventSequence", ev.root_id as "rootId", d.url, d.sequence
+       from events ev
+       left join lateral (select * from deliveries d where d.merchant_id = ev.merchant_id and d.endpoint_id = $2 and d.payment_id = ev.payment_id
+                             and d.event_sequence = ev.sequence order by d.position limit 1) d on true
+      where ev.merchant_id = $1 and ev.fan_out = 'done' and ($3::uuid is null or ev.channel_id = $3) and ev.type = any ($4)
+        and ($5::uuid is null or d.notification_id = $5) and ($6::uuid is null or ev.payment_id = $6)
+        and ($7::bigint is null or d.position >= $7) and ($8::bigint is null or d.position <= $8)
+        and ($9::timestamptz is null or ev.occurred_at >= $9) and ($10::timestamptz is null or ev.occurred_at < $10)
+        and ($11::text is null or d.state = $11) and ($12 <> 'request' or d.url is not null)
+      order by d.position nulls first, ev.recorded_at, ev.payment_id, ev.sequence limit $13`,
+    [
+      merchantId,
+      id,
+      channelId,
+      types,
+      filter.notificationId ?? null,
+      filter.paymentId ?? null,
+      filter.from ?? null,
+      filter.to ?? null,
+      filter.since === undefined ? null : timeParameter(filter.since),
+      filter.until === undefined ? null : timeParameter(filter.until),
+      filter.state ?? null,
+      kind,
+      limit,
+    ],
+  )
+  return rows
+}
+
+export type Listed = Delivery & {
+  readonly state: string
+  readonly replay: boolean
+  readonly dueAt: number
+  readonly settledAt: number | null
+  readonly lastStatus: number | null
+  readonly lastFailure: string | null
+}
+
+/** Deliveries of one endpoint, newest first, with how the last attempt ended. */
+export async function listDeliveries(
+  db: Connection,
+  merchantId: string,
+  endpointId: string,
+  state: string | null,
+  limit: number,
+): Promise<Listed[]> {
+  const { rows } = await db.query<Listed>(
+    `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
+            d.payment_id as "paymentId", d.event_sequence as "eventSequence", d.root_id as "rootId", d.url, d.attempts, d.emitted_at as "emittedAt",
+            d.state, d.replay, d.due_at as "dueAt", d.settled_at as "settledAt", last.status as "lastStatus", last.failure as "lastFailure"
+       from deliveries d left join lateral (
+         select status, failure from delivery_attempts a where a.merchant_id = d.merchant_id and a.endpoint_id = d.endpoint_id
+            and a.position = d.position order by attempt desc limit 1) last on true
+      where d.merchant_id = $1 and d.endpoint_id = $2 and ($3::text is null or d.state = $3) order by d.position desc limit $4`,
+    [merchantId, endpointId, state, limit],
+  )
+  return rows
+}
+
+export async function listAttempts(
+  db: Connection,
+  merchantId: string,
+  endpointId: string,
+  position: number,
+): Promise<Omit<Attempt, 'state' | 'dueAt'>[]> {
+  const { rows } = await db.query<Omit<Attempt, 'state' | 'dueAt'>>(
+    `select merchant_id as "merchantId", endpoint_id as "endpointId", position, attempt, attempted_at as "attemptedAt", milliseconds, status, failure,
+            answer, acknowledged
+       from delivery_attempts where merchant_id = $1 and endpoint_id = $2 and position = $3 order by attempt`,
+    [merchantId, endpointId, position],
+  )
+  return rows
+}

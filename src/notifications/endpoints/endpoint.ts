@@ -1,0 +1,193 @@
+// Endpoints: who is told of what, and with which secret. Made inactive, active once a test notification got a 2xx.
+
+import { type Recorder, record } from '../../audit/chain.ts'
+import type { Action } from '../../audit/entry.ts'
+import { type Clock, type Random, randomHex, timeOrderedId } from '../../platform/clock.ts'
+import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { urlRefusal } from '../../platform/egress/address.ts'
+import { type Called, isAcknowledged } from '../../platform/egress/call.ts'
+import type { Keys } from '../../vault/keys.ts'
+import { seal, unseal } from '../../vault/seal.ts'
+import { type Fields, onTheWire, testNotification, type Wrapper } from '../notification.ts'
+import type { NotificationParts } from '../parts.ts'
+import { findEndpoint, giveUpAll, insertEndpoint, lockEndpoint, setSecrets, setState } from './store.ts'
+
+export type EndpointKind = 'webhook' | 'cursor' | 'request'
+
+export type Endpoint = {
+  readonly merchantId: string
+  readonly id: string
+  readonly kind: EndpointKind
+  /** Absent: all channels of the merchant. */
+  readonly channelId: string | null
+  readonly name: string | null
+  readonly url: string | null
+  readonly types: readonly string[]
+  readonly fields: Fields
+  readonly wrapper: Wrapper
+  readonly sealedSecrets: Buffer
+  readonly alertAddress: string | null
+  readonly state: 'inactive' | 'active' | 'disabled' | 'deleted'
+  readonly emitted: number
+  readonly createdAt: number
+  readonly activatedAt: number | null
+}
+
+export type NewEndpoint = Pick<Endpoint, 'merchantId' | 'kind'> &
+  Partial<Pick<Endpoint, 'channelId' | 'name' | 'url' | 'types' | 'fields' | 'wrapper' | 'alertAddress'>> & {
+    /** 64 hex characters, for merchants who bring the secret that their receivers know; absent = a new one. */
+    readonly secret?: string
+  }
+
+export type EndpointParts = Pick<NotificationParts, 'clock' | 'random' | 'keys' | 'database' | 'call' | 'egress'> & Recorder
+
+/** Something that can be mended by whoever asked; the sentence says what. */
+export type Refused = { readonly refused: string }
+
+export const eventTypes: readonly string[] = ['PAYMENT', 'REGISTRATION']
+
+export async function createEndpoint(
+  parts: EndpointParts,
+  wanted: NewEndpoint,
+): Promise<{ endpoint: Endpoint; secret: string } | Refused> {
+  const { kind, url = null, types = eventTypes, secret } = wanted
+  if ((kind === 'webhook') !== (url !== null))
+    return { refused: kind === 'webhook' ? 'A webhook needs a url.' : 'Only a webhook has a url.' }
+  const refusal = url === null ? undefined : urlRefusal(url, parts.egress)
+  if (refusal !== undefined) return { refused: `The url ${refusal}.` }
+  const unknown = types.find(type => !eventTypes.includes(type))
+  if (unknown !== undefined || types.length === 0) return { refused: `types must be some of ${eventTypes.join(', ')}.` }
+  if (secret !== undefined && !/^[0-9a-fA-F]{64}$/.test(secret)) return { refused: 'The secret must be 64 hex characters.' }
+  const made = newEndpoint(parts, wanted)
+  return inTransaction(parts.database.work, async db => {
+    if (!(await insertEndpoint(db, made.endpoint))) return { refused: `There is an endpoint called ${wanted.name} already.` }
+    await note(db, parts, 'endpointMade', made.endpoint, { kind })
+    return made
+  })
+}
+
+/** Whoever is told of payments, and with which secret, is told of in the audit. Addresses stay out: they may hold credentials. */
+const note = (db: Connection, recorder: Recorder, action: Action, endpoint: Endpoint, details = {}): Promise<void> =>
+  record(db, recorder, [{ action, entityId: endpoint.channelId ?? endpoint.merchantId, subject: endpoint.id, details }])
+
+/** The row of an endpoint that is not stored yet. One that is not called needs no test and is active at once. */
+export function newEndpoint(
+  { clock, random, keys }: { clock: Clock; random: Random; keys: Keys },
+  wanted: NewEndpoint,
+): { endpoint: Endpoint; secret: string } {
+  const { merchantId, kind } = wanted
+  const now = clock.real()
+  const id = timeOrderedId(now, random)
+  const secret = (wanted.secret ?? random.bytes(32).toString('hex')).toUpperCase()
+  const active = kind !== 'webhook'
+  const endpoint: Endpoint = {
+    merchantId,
+    id,
+    kind,
+    channelId: wanted.channelId ?? null,
+    name: wanted.name ?? null,
+    url: wanted.url ?? null,
+    types: wanted.types ?? eventTypes,
+    fields: wanted.fields ?? 'all',
+    wrapper: wanted.wrapper ?? 'none',
+    sealedSecrets: seal(keys, random, secretPlace(merchantId, id), JSON.stringify([secret])),
+    alertAddress: wanted.alertAddress ?? null,
+    state: active ? 'active' : 'inactive',
+    emitted: 0,
+    createdAt: now,
+    activatedAt: active ? now : null,
+  }
+  return { endpoint, secret }
+}
+
+/** The valid secrets in hex, the older first. */
+export const secretsOf = (
+  keys: Keys,
+  { merchantId, id, sealedSecrets }: Pick<Endpoint, 'merchantId' | 'id' | 'sealedSecrets'>,
+): string[] => JSON.parse(unseal(keys, secretPlace(merchantId, id), sealedSecrets))
+
+/** The valid secrets for somebody who asks to see them. */
+export async function showSecrets(parts: EndpointParts, endpoint: Endpoint): Promise<string[]> {
+  await inTransaction(parts.database.work, db => note(db, parts, 'secretShown', endpoint))
+  return secretsOf(parts.keys, endpoint)
+}
+
+/** What binds secrets to their endpoint. */
+export const secretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
+
+/** Sends the test notification, outside any transaction. */
+export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Promise<Called> {
+  const { headers, body } = onTheWire(testNotification, {
+    id: randomHex(parts.random),
+    sequence: 0,
+    attempt: 1,
+    seconds: Math.floor(parts.clock.real() / 1000),
+    wrapper: endpoint.wrapper,
+    secrets: secretsOf(parts.keys, endpoint).map(secret => Buffer.from(secret, 'hex')),
+    iv: parts.random.bytes(12),
+  })
+  return parts.call({ method: 'POST', url: endpoint.url!, headers, body })
+}
+
+/** Active from now on, if the test notification got a 2xx. It is owed what is recorded after this moment. */
+export async function activateEndpoint(parts: EndpointParts, merchantId: string, id: string): Promise<Called | Refused> {
+  const endpoint = await findEndpoint(parts.database.work, merchantId, id)
+  if (endpoint?.kind !== 'webhook' || endpoint.state === 'deleted') return { refused: 'There is no such webhook.' }
+  const called = await testEndpoint(parts, endpoint)
+  if (isAcknowledged(called)) {
+    await changeLocked(parts, merchantId, id, async (db, locked) => {
+      // The moment is taken under the lock that fan-out takes too: no event falls between the two.
+      if (locked.state !== 'inactive' && locked.state !== 'disabled') return
+      await setState(db, merchantId, id, 'active', parts.clock.real())
+      await note(db, parts, 'endpointActivated', locked)
+    })
+  }
+  return called
+}
+
+/** The first step of a rotation makes a second secret that is valid beside the first; the second step ends the first. */
+export async function rotateSecret(
+  parts: EndpointParts,
+  merchantId: string,
+  id: string,
+  step: 'begin' | 'finish',
+): Promise<{ secrets: string[] } | Refused> {
+  return changeLocked(parts, merchantId, id, async (db, endpoint) => {
+    const secrets = secretsOf(parts.keys, endpoint)
+    if (step === 'begin' && secrets.length > 1) return { refused: 'A rotation is under way: finish it first.' }
+    if (step === 'finish' && secrets.length < 2) return { refused: 'No rotation is under way.' }
+    const next = step === 'begin' ? [secrets[0]!, parts.random.bytes(32).toString('hex').toUpperCase()] : secrets.slice(1)
+    await setSecrets(db, merchantId, id, seal(parts.keys, parts.random, secretPlace(merchantId, id), JSON.stringify(next)))
+    await note(db, parts, 'secretRotated', endpoint, { step })
+    return { secrets: next }
+  })
+}
+
+/** No more is sent; what was still scheduled counts as given up. `disabled` can be activated again. */
+export async function closeEndpoint(
+  parts: EndpointParts,
+  merchantId: string,
+  id: string,
+  state: 'disabled' | 'deleted',
+  businessNow: number,
+): Promise<{ givenUp: number } | Refused> {
+  return changeLocked(parts, merchantId, id, async (db, endpoint) => {
+    if (state === 'disabled' && endpoint.kind !== 'webhook') return { refused: 'Only a webhook can be disabled.' }
+    await setState(db, merchantId, id, state)
+    const givenUp = await giveUpAll(db, merchantId, id, businessNow)
+    await note(db, parts, 'endpointClosed', endpoint, { state, givenUp })
+    return { givenUp }
+  })
+}
+
+async function changeLocked<Value>(
+  { database }: Pick<EndpointParts, 'database'>,
+  merchantId: string,
+  id: string,
+  change: (db: Connection, endpoint: Endpoint) => Promise<Value>,
+): Promise<Value | Refused> {
+  return inTransaction(database.work, async db => {
+    const endpoint = await lockEndpoint(db, merchantId, id)
+    return endpoint && endpoint.state !== 'deleted' ? change(db, endpoint) : { refused: 'There is no such endpoint.' }
+  })
+}

@@ -1,0 +1,115 @@
+// Endpoints in the database.
+
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import type { Endpoint } from './endpoint.ts'
+
+const columns = `merchant_id as "merchantId", id, kind, channel_id as "channelId", name, url, types, fields, wrapper, sealed_secrets as "sealedSecrets",
+  alert_address as "alertAddress", state, emitted, created_at as "createdAt", activated_at as "activatedAt"`
+
+/** False when the name is taken, or the channel has its endpoint for requests already. */
+export async function insertEndpoint(db: Connection, endpoint: Endpoint): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into endpoints (merchant_id, id, kind, channel_id, name, url, types, fields, wrapper, sealed_secrets, alert_address, state, created_at, activated_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing`,
+    [
+      endpoint.merchantId,
+      endpoint.id,
+      endpoint.kind,
+      endpoint.channelId,
+      endpoint.name,
+      endpoint.url,
+      endpoint.types,
+      endpoint.fields,
+      endpoint.wrapper,
+      endpoint.sealedSecrets,
+      endpoint.alertAddress,
+      endpoint.state,
+      timeParameter(endpoint.createdAt),
+      endpoint.activatedAt === null ? null : timeParameter(endpoint.activatedAt),
+    ],
+  )
+  return rowCount === 1
+}
+
+export async function findEndpoint(db: Connection, merchantId: string, id: string): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Endpoint>(`select ${columns} from endpoints where merchant_id = $1 and id = $2`, [
+    merchantId,
+    id,
+  ])
+  return rows[0]
+}
+
+export async function findEndpointByName(db: Connection, merchantId: string, name: string): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Endpoint>(
+    `select ${columns} from endpoints where merchant_id = $1 and name = $2 and state <> 'deleted'`,
+    [merchantId, name],
+  )
+  return rows[0]
+}
+
+/** All endpoints that were not deleted; of one merchant, or of all for the operator. */
+export async function listEndpoints(db: Connection, merchantId: string | null): Promise<Endpoint[]> {
+  const { rows } = await db.query<Endpoint>(
+    `select ${columns} from endpoints where ($1::uuid is null or merchant_id = $1) and state <> 'deleted' order by merchant_id, created_at, id`,
+    [merchantId],
+  )
+  return rows
+}
+
+export async function lockEndpoint(db: Connection, merchantId: string, id: string): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Endpoint>(`select ${columns} from endpoints where merchant_id = $1 and id = $2 for update`, [
+    merchantId,
+    id,
+  ])
+  return rows[0]
+}
+
+/** Locks all endpoints of some merchants, whatever their state, always in the same order: fan-out and activation exclude each other. */
+export async function lockEndpoints(db: Connection, merchantIds: readonly string[]): Promise<Endpoint[]> {
+  const { rows } = await db.query<Endpoint>({
+    name: 'lock endpoints',
+    text: `select ${columns} from endpoints where merchant_id = any ($1) and state <> 'deleted' order by merchant_id, id for update`,
+    values: [merchantIds],
+  })
+  return rows
+}
+
+export async function setState(
+  db: Connection,
+  merchantId: string,
+  id: string,
+  state: Endpoint['state'],
+  activatedAt?: number,
+): Promise<void> {
+  await db.query(
+    'update endpoints set state = $3, activated_at = coalesce($4, activated_at) where merchant_id = $1 and id = $2',
+    [merchantId, id, state, activatedAt === undefined ? null : timeParameter(activatedAt)],
+  )
+}
+
+export async function setSecrets(db: Connection, merchantId: string, id: string, sealed: Buffer): Promise<void> {
+  await db.query('update endpoints set sealed_secrets = $3 where merchant_id = $1 and id = $2', [merchantId, id, sealed])
+}
+
+/** How many deliveries each endpoint has now been given. */
+export async function setEmitted(
+  db: Connection,
+  counts: readonly Pick<Endpoint, 'merchantId' | 'id' | 'emitted'>[],
+): Promise<void> {
+  await db.query({
+    name: 'set emitted',
+    text: `update endpoints e set emitted = given.emitted
+             from unnest($1::uuid[], $2::uuid[], $3::bigint[]) as given (merchant_id, id, emitted)
+            where e.merchant_id = given.merchant_id and e.id = given.id`,
+    values: [counts.map(one => one.merchantId), counts.map(one => one.id), counts.map(one => one.emitted)],
+  })
+}
+
+export async function giveUpAll(db: Connection, merchantId: string, id: string, businessNow: number): Promise<number> {
+  const { rowCount } = await db.query(
+    `update deliveries set state = 'given up', settled_at = $3, leased_until = null
+      where merchant_id = $1 and endpoint_id = $2 and state = 'scheduled'`,
+    [merchantId, id, timeParameter(businessNow)],
+  )
+  return rowCount ?? 0
+}

@@ -1,0 +1,311 @@
+// The addresses of a payment whose shopper left: the page that sends on, the returns, the hidden frame, and notices from server to server.
+// The pages know no method; what a return means is the connector's to say. Nothing here decides about money.
+
+import { Buffer } from 'node:buffer'
+import { timingSafeEqual } from 'node:crypto'
+import type { Arrival, Hop } from '../../connectors/connector.ts'
+import { type Charset, readForm } from '../../contract/form.ts'
+import type { Answer, Request } from '../../http/answer.ts'
+import type { HttpParts } from '../../http/parts.ts'
+import type { RequestFunction } from '../../http/router.ts'
+import type { Answered } from '../../payments/payment.ts'
+import { takeLateNotice } from '../../payments/redirects/late.ts'
+import { resume, type Standing, settledStanding, standing } from '../../payments/redirects/resume.ts'
+import { bindSession, findRedirect, markContinuation, type Redirected } from '../../payments/redirects/store.ts'
+import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
+import { findPayment } from '../../payments/store/read.ts'
+import type { LogFields } from '../../platform/log.ts'
+import { type Page, renderPage } from '../html.ts'
+import { chooseLanguage, readLanguages } from '../languages.ts'
+import * as views from './views.ts'
+
+/** How long a shopper's request waits for a result before a page says so. */
+const patienceSeconds = 12
+/** A challenge's browser may be a little faster than its result. */
+const resultWithinSeconds = 2
+
+type Found = { readonly merchantId: string; readonly token: string; readonly redirected: Redirected }
+
+export function redirectPages(
+  parts: HttpParts,
+): Readonly<Record<'page' | 'back' | 'cancel' | 'method' | 'methodDone' | 'notice', RequestFunction>> {
+  const languages = readLanguages(new URL('./languages/', import.meta.url))
+  const secure = () => parts.publicUrl().startsWith('https:')
+
+  const render = (status: number, page: Page, headers: Record<string, string> = {}): Answer => {
+    const rendered = renderPage(page, parts.random.bytes(16).toString('base64'))
+    return { status, body: rendered.body, headers: { ...rendered.headers, ...headers } }
+  }
+  const language = (request: Request) => chooseLanguage(languages, request.headers['accept-language'])
+  const plain = (request: Request, status: number, kind: 'unknown' | 'error', shop?: string): Answer => {
+    const { language: name, texts } = language(request)
+    return render(status, views.plainPage(name, texts, kind, shop))
+  }
+  const audit = (line: NonNullable<LogFields['audit']>, request: Request, more: LogFields, why: string) =>
+    parts.log.warn({ audit: line, ndc: request.number, ...more }, why)
+
+  async function find(kind: TokenKind, token: string): Promise<Found | undefined> {
+    const read = readToken(parts, kind, token)
+    const redirected = read && (await findRedirect(parts.database.work, kind, read.merchantId, read.hashes))
+    return redirected && { merchantId: read.merchantId, token, redirected }
+  }
+
+  /** Finds the payment of a token, and turns what must not happen into a page. */
+  const guarded =
+    (work: (request: Request, found: Found) => Promise<Answer>): RequestFunction =>
+    async (request, { token = '' }) => {
+      let found: Found | undefined
+      try {
+        found = await find('page', token)
+        if (found) return await work(request, found)
+        audit('unknownToken', request, {}, 'a redirect address that does not exist was asked for')
+        return plain(request, 404, 'unknown')
+      } catch (error) {
+        parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
+        return plain(request, 500, 'error', found && (await shopOf(found)))
+      }
+    }
+
+  /** The way back to the shop, where even that can be read. */
+  const shopOf = async ({ merchantId, redirected }: Found): Promise<string | undefined> => {
+    const payment = await findPayment(parts.database.work, merchantId, redirected.paymentId).catch(() => undefined)
+    return payment && shopAddressOf(payment)
+  }
+
+  function about(request: Request, { token }: Found, payment: Answered): views.About {
+    const { language: name, texts } = language(request)
+    const channel = parts.directory.entity(payment.channelId)
+    const fields = new Map(payment.record.fields)
+    return {
+      language: name,
+      texts,
+      shop: fields.get('merchant.name') ?? channel?.name ?? '',
+      amount: payment.amount,
+      currency: payment.currency,
+      shopUrl: shopAddressOf(payment),
+      page: `${parts.publicUrl()}/r/${token}`,
+    }
+  }
+
+  /** Does the browser that returns hold the cookie of the one that began last? */
+  function isSameSession(request: Request, { token, redirected }: Found): boolean {
+    const sent = cookieOf(request, cookieName(token, secure()))
+    const { sessionHash } = redirected
+    if (sent === undefined || sessionHash === null) return false
+    return hashesOf(parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
+  }
+
+  function wrongSession(request: Request, found: Found, payment: Answered): Answer {
+    audit('wrongSession', request, { paymentId: payment.id }, 'a browser that did not begin the payment came back for it')
+    return render(403, views.refusedPage(about(request, found, payment), 'session'))
+  }
+
+  /** Only to the address that the authenticated merchant stored with the payment: there is no open redirect. */
+  const toShop = (payment: Answered): Answer => seeOther(shopAddressOf(payment))
+
+  /** What somebody who looks at the payment gets to see. */
+  async function goOn(request: Request, found: Found, at: Standing, headers: Record<string, string>): Promise<Answer> {
+    if (at.at === 'answered') return toShop(at.payment)
+    const here = about(request, found, at.payment)
+    if (at.at === 'work') return render(200, views.waitPage(here, here.page), headers)
+    const { hop } = at.held
+    if (hop.kind === 'shop') return toShop(at.payment)
+    const auto = at.payment.mode === 'internal' ? readValues(request.query).get('auto') : undefined
+    const switched = (url: string) => withAuto(url, auto)
+    if (hop.kind === 'go') return seeOther(switched(hop.url), headers)
+    if (hop.kind === 'post') return render(200, views.postPage(here, hop, switched(hop.url)), headers)
+    const frame = hop.method && at.mark !== 'methodDone' ? `${parts.publicUrl()}/r/method/${found.token}` : undefined
+    return render(200, views.browserPage(here, hop as Extract<Hop, { kind: 'browser' }>, frame, switched(here.page)), headers)
+  }
+
+  const page = guarded(async (request, found) => {
+    const { merchantId, redirected, token } = found
+    const values = sentValues(request)
+    let at = await standing(parts, merchantId, redirected.paymentId)
+    if (at.at === 'work') at = await settledStanding(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+    const reports = at.at === 'step' && at.held.hop.kind === 'browser' && request.method === 'POST' && values.has('browser')
+    if (reports && at.at === 'step') {
+      if (!isSameSession(request, found)) return wrongSession(request, found, at.payment)
+      const seen = new Map([...values, ...seenBy(request)])
+      const returned = connectorOf(at.payment).readReturn!({ step: at.step, data: at.held.data, values: seen })
+      if (returned.kind === 'resume') await resume(parts, at.payment, at.step, returned.event)
+      at = await settledStanding(parts, merchantId, redirected.paymentId, at.step, patienceSeconds)
+      return at.at === 'answered'
+        ? toShop(at.payment)
+        : seeOther(withAuto(`${parts.publicUrl()}/r/${token}`, readValues(request.query).get('auto')))
+    }
+    return goOn(request, found, at, await session(request, found))
+  })
+
+  /** Whoever opens the page begins anew: the cookie is kept when it is the right one. */
+  async function session(request: Request, found: Found): Promise<Record<string, string>> {
+    if (isSameSession(request, found)) return {}
+    const value = parts.random.bytes(16).toString('base64url')
+    await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hashOf(parts, 'session', value))
+    return {
+      'Set-Cookie': `${cookieName(found.token, secure())}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${secure() ? '; Secure' : ''}`,
+    }
+  }
+
+  const connectorOf = (payment: Answered) => {
+    const connector = parts.connectors.get(payment.connector)
+    if (!connector?.readReturn) throw new Error(`the connector ${payment.connector} does not take returns`)
+    return connector
+  }
+
+  const comeBack = (cancelled: boolean) =>
+    guarded(async (request, found) => {
+      const { merchantId, redirected, token } = found
+      const values = sentValues(request)
+      let at = await standing(parts, merchantId, redirected.paymentId)
+      const arrival = (step: Extract<Standing, { at: 'step' }>): Arrival => ({
+        step: step.step,
+        data: step.held.data,
+        values,
+        ...(cancelled && { cancelled: true }),
+      })
+      const forged = (payment: Answered, why: string) => {
+        audit('forgedReturn', request, { paymentId: payment.id, why }, 'a return was refused')
+        return render(400, views.refusedPage(about(request, found, payment), 'forged'))
+      }
+      if (request.method === 'POST') {
+        // Browsers keep the cookie back when another site posts: what was posted is looked at, then the browser comes again by GET.
+        if (at.at === 'step') {
+          const returned = connectorOf(at.payment).readReturn!(arrival(at))
+          if (returned.kind === 'forged') return forged(at.payment, returned.why)
+        }
+        return seeOther(`${parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
+      }
+      if (!isSameSession(request, found)) return wrongSession(request, found, at.payment)
+      if (at.at === 'answered')
+        parts.log.debug({ audit: 'returnedAgain', paymentId: at.payment.id }, 'the shopper came back again')
+      if (at.at === 'step') {
+        const { step } = at
+        const returned = connectorOf(at.payment).readReturn!(arrival(at))
+        if (returned.kind === 'forged') return forged(at.payment, returned.why)
+        if (returned.kind === 'resume') {
+          const ours = await resume(parts, at.payment, step, returned.event)
+          at = ours ? await standing(parts, merchantId, redirected.paymentId) : at
+          if (!ours) at = await settledStanding(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+        } else {
+          at = await settledStanding(parts, merchantId, redirected.paymentId, step, resultWithinSeconds)
+          if (at.at === 'step' && at.step === step) {
+            audit(
+              'forgedReturn',
+              request,
+              { paymentId: at.payment.id, why: 'no result had come' },
+              'a browser returned without a result',
+            )
+            return render(200, views.unconfirmedPage(about(request, found, at.payment)))
+          }
+        }
+      }
+      if (at.at === 'work') at = await settledStanding(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+      if (at.at === 'step' && at.held.hop.kind !== 'shop') return seeOther(`${parts.publicUrl()}/r/${token}`)
+      return goOn(request, found, at, {})
+    })
+
+  return {
+    page,
+    back: comeBack(false),
+    cancel: comeBack(true),
+
+    method: guarded(async (request, { merchantId, redirected }) => {
+      const at = await standing(parts, merchantId, redirected.paymentId)
+      const { language: name } = language(request)
+      const method = at.at === 'step' && at.held.hop.kind === 'browser' ? at.held.hop.method : undefined
+      return render(200, method ? views.framePage(method, name) : views.frameDonePage(name))
+    }),
+
+    methodDone: guarded(async (request, { merchantId, redirected }) => {
+      const { language: name } = language(request)
+      await markContinuation(parts.database.work, merchantId, redirected.paymentId, 'methodDone')
+      return render(200, views.frameDonePage(name))
+    }),
+
+    async notice(request, { token = '' }) {
+      const found = await find('notice', token)
+      const text = (status: number, answer: string, contentType: string): Answer => ({
+        status,
+        body: answer,
+        headers: { 'Content-Type': contentType },
+      })
+      if (!found) {
+        audit('unknownToken', request, {}, 'a notice came to an address that does not exist')
+        return text(404, 'not found', 'text/plain')
+      }
+      const at = await standing(parts, found.merchantId, found.redirected.paymentId)
+      const connector = connectorOf(at.payment)
+      const body = Buffer.from(request.body, 'latin1').toString('utf8')
+      if (at.at !== 'step') {
+        await takeLateNotice(parts, at.payment)
+        parts.log.debug(
+          { audit: 'returnedAgain', paymentId: at.payment.id },
+          'a notice came for a payment that does not wait for one',
+        )
+        const stale = connector.staleNotice?.(body) ?? { answer: 'not found', contentType: 'text/plain' }
+        return text(200, stale.answer, stale.contentType)
+      }
+      const noticed = connector.readNotice?.({ step: at.step, data: at.held.data, body })
+      if (noticed?.kind !== 'resume') {
+        audit('forgedNotice', request, { paymentId: at.payment.id, ...(noticed && { why: noticed.why }) }, 'a notice was refused')
+        return text(200, noticed?.answer ?? 'not found', noticed?.contentType ?? 'text/plain')
+      }
+      // The other side waits for its acknowledgement, not for the authorization. Recovery stands behind the resumption.
+      const { payment, step } = at
+      void resume(parts, payment, step, noticed.event).catch((error: Error) =>
+        parts.log.error({ paymentId: payment.id, why: error.message }, 'a payment could not be resumed after its notice'),
+      )
+      return text(200, noticed.answer, noticed.contentType)
+    },
+  }
+}
+
+function shopAddressOf({ id, type, record }: Answered): string {
+  const url = new Map(record.fields).get('shopperResultUrl')!
+  return shopAddress(url, id, `/v1/${type === '3D' ? 'threeDSecure' : 'payments'}/${id}`)
+}
+
+/** The shop's address with `id` and `resourcePath` behind what it has already. */
+export function shopAddress(url: string, id: string, path: string): string {
+  const hash = url.indexOf('#')
+  const [base, fragment] = hash < 0 ? [url, ''] : [url.slice(0, hash), url.slice(hash)]
+  const join = !base.includes('?') ? '?' : /[?&]$/.test(base) ? '' : '&'
+  return new URL(`${base}${join}id=${id}&resourcePath=${encodeURIComponent(path)}${fragment}`).href
+}
+
+/** Addresses come from merchants and from the other side: a header takes them only as URL writes them. */
+const seeOther = (url: string, headers: Readonly<Record<string, string>> = {}): Answer => ({
+  status: 303,
+  body: '',
+  headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
+})
+
+/** A switch of the simulators: who shops without hands says on redirect.url what the shopper does. */
+function withAuto(url: string, auto: string | undefined): string {
+  if (auto === undefined || !/^[a-zA-Z0-9]{1,20}$/.test(auto)) return url
+  return `${url}${url.includes('?') ? '&' : '?'}auto=${auto}`
+}
+
+/** What the request itself tells of the browser. */
+function seenBy({ headers, address }: Request): (readonly [string, string])[] {
+  const seen = { acceptHeader: headers.accept, userAgent: headers['user-agent'], ip: address.replace(/^::ffff:/, '') }
+  return Object.entries(seen).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value] as const]))
+}
+
+const sentValues = ({ method, query, body, charset }: Request): ReadonlyMap<string, string> =>
+  method === 'POST' ? readValues(body, charset) : readValues(query)
+
+function readValues(text: string, charset?: Charset): ReadonlyMap<string, string> {
+  const form = readForm(text, charset)
+  return new Map(form === 'tooManyParameters' ? [] : form.pairs)
+}
+
+function cookieOf({ headers }: Request, name: string): string | undefined {
+  const found = (headers.cookie ?? '')
+    .split(';')
+    .map(part => part.trim())
+    .find(part => part.startsWith(`${name}=`))
+  const value = found?.slice(name.length + 1)
+  return value !== undefined && Buffer.byteLength(value) <= 64 ? value : undefined
+}

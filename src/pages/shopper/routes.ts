@@ -1,0 +1,20 @@
+// Where shoppers who left come by, and where other servers tell of them.
+
+import type { HttpParts } from '../../http/parts.ts'
+import type { RequestFunction, Route } from '../../http/router.ts'
+import { redirectPages } from './redirect.ts'
+
+export function shopperRoutes(parts: HttpParts): Route[] {
+  const pages = redirectPages(parts)
+  const opened = (path: string, answer: RequestFunction): Route[] =>
+    (['GET', 'POST'] as const).map(method => ({ method, path, callers: 'browser', answer }))
+  return [
+    ...opened('/r/{token}', pages.page),
+    ...opened('/r/return/{token}', pages.back),
+    ...opened('/r/cancel/{token}', pages.cancel),
+    ...opened('/r/method/{token}', pages.method),
+    ...opened('/r/methodDone/{token}', pages.methodDone),
+    // Other servers write as their protocols want.
+    { method: 'POST', path: '/r/notice/{token}', callers: 'anyone', body: 'anything', answer: pages.notice },
+  ]
+}

@@ -1,0 +1,254 @@
+// Write, call, write: the payment is on disk before this begins; here the connector is asked, outside any transaction, and its answer is stored.
+// The first stored answer wins. What cannot be known is left pending for recovery.
+
+import type { Card, Connector, Kept, LateReply, Operation, Reply } from '../connectors/connector.ts'
+import { successOf } from '../connectors/registry.ts'
+import { amountText } from '../contract/amounts.ts'
+import type { ParameterError } from '../contract/form.ts'
+import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
+import { books } from './ledger/journal.ts'
+import type { PaymentParts } from './parts.ts'
+import type { Answer, Payment } from './payment.ts'
+import { sealPending } from './read/announced.ts'
+import { paymentRecord } from './read/record.ts'
+import { hold } from './redirects/hold.ts'
+import { addLateApproval } from './store/lateApprovals.ts'
+import { findPayment } from './store/read.ts'
+import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/write.ts'
+
+/** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
+export type Said = { readonly outcome: Outcome; readonly body: string }
+
+/** The type of the first payment of the chain decides which accounts a refund or reversal touches. */
+export type Carried = {
+  readonly payment: Payment
+  readonly rootType: string
+  readonly connector: Connector
+  readonly operation: Operation
+  /** The payment goes on after its shopper, or a notice, came back. */
+  readonly resumed?: { readonly step: string; readonly data: Kept; readonly event: Kept }
+}
+
+export async function carryOut(parts: PaymentParts, carried: Carried): Promise<Said> {
+  const reply = await ask(parts, carried)
+  if (reply.kind === 'unknown') return leavePending(parts, carried, reply.why)
+  try {
+    if (reply.kind === 'redirect') return await hold(parts, carried.payment, carried.operation, reply)
+    return await settle(parts, carried, reply, carried.resumed !== undefined)
+  } catch (error) {
+    // The answer is known but cannot be stored: it is not told before it is durable. Recovery finds the payment.
+    parts.log.error({ paymentId: carried.payment.id, why: (error as Error).message }, 'the answer could not be stored')
+    return leavePending(parts, carried, 'the answer could not be stored')
+  }
+}
+
+/** Asks the connector and waits as long as it declares. What it throws is an unknown outcome: never guess. */
+async function ask(parts: PaymentParts, carried: Carried): Promise<Reply> {
+  const { connector, operation, payment } = carried
+  const here = closedHere(payment)
+  if (here) return here
+  const waiting = new AbortController()
+  let gaveUp = false
+  const { resumed } = carried
+  const performed = (
+    resumed ? connector.resume!(operation, resumed, waiting.signal) : connector.perform(operation, waiting.signal)
+  ).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
+  let timer: NodeJS.Timeout | undefined
+  const tooLate = new Promise<Reply>(resolve => {
+    timer = setTimeout(
+      () => {
+        gaveUp = true
+        resolve({ kind: 'unknown', why: 'no answer in time' })
+        waiting.abort()
+      },
+      patienceSeconds(connector, operation, resumed?.step) * 1000,
+    )
+  })
+  // An answer that comes after all is a late reply like any other.
+  performed
+    .then(reply => (gaveUp ? takeLateReply(parts, payment.merchantId, payment.id, reply) : undefined))
+    .catch((error: Error) => parts.log.error({ paymentId: payment.id, why: error.message }, 'a late reply could not be taken'))
+  const reply = await Promise.race([performed, tooLate])
+  clearTimeout(timer)
+  return reply
+}
+
+const patienceSeconds = (connector: Connector, operation: Operation, step?: string): number =>
+  connector.answerWithinSeconds + (connector.secondsBefore?.(operation, step) ?? 0)
+
+/** After 72 hours a reversal releases nothing at the issuer any more: the hold is closed here, and no message is sent (decisions, 8). */
+export function closedHere({ record, amount, currency }: Payment): Reply | undefined {
+  if (record.releasesAtIssuer !== false) return undefined
+  return {
+    kind: 'answer',
+    result: 'succeeded',
+    amount,
+    currency,
+    details: { ExtendedDescription: 'Closed without a message' },
+    kept: {},
+  }
+}
+
+/** A reply that ends a payment. */
+type Final = Extract<Reply, { kind: 'answer' | 'notSent' }>
+
+/** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */
+export async function settle(
+  parts: PaymentParts,
+  carried: Pick<Carried, 'payment' | 'rootType'>,
+  reply: Final,
+  updates: boolean,
+): Promise<Said> {
+  const { payment, rootType } = carried
+  const { result, leaves } = judged(payment, reply)
+  const answered = reply.kind === 'answer' ? reply : undefined
+  const stored = answerRow(parts, payment, rootType, result, {
+    kept: answered?.kept ?? {},
+    outcome: {
+      ...(answered && { details: answered.details }),
+      ...(answered?.avsResponse !== undefined && { avsResponse: answered.avsResponse }),
+      ...(answered?.cvvResponse !== undefined && { cvvResponse: answered.cvvResponse }),
+      ...(answered?.riskScore !== undefined && { riskScore: answered.riskScore }),
+      ...(answered?.structures && { structures: answered.structures }),
+    },
+  })
+  const followUp = leaves && { kind: leaves, dueAt: parts.clock.real() + afterSeconds[leaves] * 1000 }
+  if (await parts.answers({ ...stored, updates, ...(followUp && { followUp }) })) {
+    return { outcome: results[result].outcome, body: stored.answer.body }
+  }
+  return yieldTo(parts, payment, stored.answer, stored.answer.approved || leaves === 'reverse')
+}
+
+/** A refusal of our own, stored with the payment's id. */
+export async function refuse(
+  parts: PaymentParts,
+  payment: Payment,
+  result: ResultName,
+  announced: boolean,
+  parameterErrors?: readonly ParameterError[],
+): Promise<Said> {
+  const stored = answerRow(parts, payment, payment.type, result, {
+    kept: {},
+    outcome: { ...(parameterErrors && { parameterErrors }) },
+  })
+  await parts.answers({ ...stored, transfers: [], announced })
+  return { outcome: results[result].outcome, body: stored.answer.body }
+}
+
+/** A reversal is due at once; the capture of a PA.CP only when the request that makes it must have ended. */
+const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, release: 0, capture: 60 }
+
+/** What a reply means: plain success takes the code of the mode, and another amount than was sent is no success. */
+function judged({ amount, currency, mode, record }: Payment, reply: Final): { result: ResultName; leaves?: LeftToDo['kind'] } {
+  if (reply.kind === 'notSent') return { result: reply.result ?? 'neverSent' }
+  const approved = isApproved(results[reply.result].outcome)
+  if (approved && (reply.amount !== amount || reply.currency !== currency))
+    return { result: 'amountCameBackDifferent', leaves: 'reverse' }
+  const leaves = reply.leaves ?? (approved && record.captureAtOnce ? 'capture' : undefined)
+  return {
+    result: reply.result === 'succeeded' ? (record.risk?.review ?? successOf[mode]) : reply.result,
+    ...(leaves && { leaves }),
+  }
+}
+
+export function answerRow(
+  parts: Pick<PaymentParts, 'directory' | 'clock' | 'build'>,
+  payment: Payment,
+  rootType: string,
+  result: ResultName,
+  said: { kept: Answer['kept']; outcome: Omit<Parameters<typeof paymentRecord>[1], 'result'> },
+): NewAnswer {
+  const now = parts.directory.businessTime(payment.merchantId)
+  // An authentication moves nothing, a chargeback always moves money, though its result is no success.
+  const approved = payment.type === 'CB' || (payment.type !== '3D' && isApproved(results[result].outcome))
+  const body = JSON.stringify(paymentRecord(payment, { ...said.outcome, result: results[result] }, parts.build, now))
+  return {
+    payment,
+    answer: { result, approved, kept: said.kept, body, answeredAt: now },
+    transfers: books(payment, rootType, approved),
+    announced: true,
+    recordedAt: parts.clock.real(),
+  }
+}
+
+/** Another answer was first. If ours moved money and the other did not, the money must go back, once, whoever hears of it how often. */
+async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, moved: boolean): Promise<Said> {
+  const db = parts.database.work
+  const { merchantId, id } = payment
+  const { answer: theirs } = (await findPayment(db, merchantId, id))!
+  // The same answer twice has left its reversal behind at the first time.
+  const goesBack = moved && !theirs!.approved && theirs!.result !== ours.result
+  if (goesBack && (await addLateApproval(db, merchantId, id, ours.kept, parts.clock.real())))
+    parts.log.warn({ paymentId: id, result: theirs!.result }, 'an approval came too late and is reversed')
+  return { outcome: results[theirs!.result].outcome, body: theirs!.body }
+}
+
+/** The outcome is unknown: the merchant reads pending, and recovery settles it by the connector's rule. */
+async function leavePending(parts: PaymentParts, { payment, connector, operation }: Carried, why: string): Promise<Said> {
+  parts.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
+  const after = connector.operations[operation.type]?.afterSeconds ?? 60
+  const now = parts.clock.real()
+  const said = pendingRecord(parts, payment)
+  const sealed = sealPending(parts, payment, said.body)
+  // What cannot be stored is true all the same: the payment is on disk without an answer, and the search for such payments finds it.
+  await insertPending(parts.database.work, payment, sealed, now + after * 1000, now).catch((error: Error) =>
+    parts.log.error({ paymentId: payment.id, why: error.message }, 'the pending state could not be stored'),
+  )
+  return said
+}
+
+export function pendingRecord(parts: PaymentParts, payment: Payment): Said {
+  const now = parts.directory.businessTime(payment.merchantId)
+  return { outcome: 'pending', body: JSON.stringify(paymentRecord(payment, { result: results.pending }, parts.build, now)) }
+}
+
+/** Takes replies that nobody waits for. Where one cannot be stored, recovery settles its payment without it. */
+export const lateReplies =
+  (parts: PaymentParts): LateReply =>
+  (merchantId, paymentId, reply) => {
+    takeLateReply(parts, merchantId, paymentId, reply).catch((error: Error) =>
+      parts.log.error({ paymentId, why: error.message }, 'a late reply could not be taken'),
+    )
+  }
+
+/** A reply that came after the request had stopped waiting, or a second time. */
+export async function takeLateReply(parts: PaymentParts, merchantId: string, paymentId: string, reply: Reply): Promise<void> {
+  if (reply.kind !== 'answer') return
+  const payment = await findPayment(parts.database.work, merchantId, paymentId)
+  if (!payment) return parts.log.error({ paymentId }, 'a reply came for a payment that does not exist')
+  const rootType =
+    payment.rootId === undefined ? payment.type : (await findPayment(parts.database.work, merchantId, payment.rootId))!.type
+  const updates = await wasAnnouncedPending(parts.database.work, payment)
+  parts.log.info(
+    { paymentId, result: reply.result },
+    `a reply for ${amountText(payment.amount)} ${payment.currency} came late or twice`,
+  )
+  await settle(parts, { payment, rootType }, reply, updates)
+}
+
+/** Puts the operation together as the connector sees it. */
+export function operationOf(
+  parts: PaymentParts,
+  payment: Payment,
+  more: Pick<Operation, 'attempt'> & Partial<Operation>,
+  card?: Card,
+): Operation {
+  const channel = parts.directory.entity(payment.channelId)
+  if (channel?.kind !== 'channel') throw new Error(`payment ${payment.id} belongs to no channel`)
+  return {
+    type: payment.type,
+    merchantId: payment.merchantId,
+    paymentId: payment.id,
+    channel: { id: channel.id, name: channel.name, settings: channel.settings },
+    mode: payment.mode,
+    brand: payment.brand ?? '',
+    amount: payment.amount,
+    currency: payment.currency,
+    fields: new Map(payment.record.fields.filter(([name]) => name !== 'merchantInvoiceId')),
+    receivedAt: payment.receivedAt,
+    ...(payment.record.prepared && { prepared: payment.record.prepared }),
+    ...(payment.record.remains !== undefined && { remains: payment.record.remains }),
+    ...(card && { card }),
+    ...more,
+  }
+}

@@ -1,0 +1,303 @@
+// Captures, refunds and reversals: POST /v1/payments/{id}. The rules and the first write run under a lock on the first payment of the chain.
+
+import type { Asked, Operation } from '../../connectors/connector.ts'
+import { minorUnits } from '../../connectors/minorUnits.ts'
+import { modeOf } from '../../connectors/registry.ts'
+import { amountText, hundredths } from '../../contract/amounts.ts'
+import { isApproved, isGood, type ResultName } from '../../contract/results/results.ts'
+import type { Channel } from '../../merchants/directory.ts'
+import { timeOrderedId } from '../../platform/clock.ts'
+import type { Connection } from '../../platform/database/connect.ts'
+import { unseal } from '../../vault/seal.ts'
+import { type Carried, carryOut, operationOf, refuse, type Said } from '../execute.ts'
+import { awaitTwin } from '../idempotency.ts'
+import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
+import { descriptorFor } from '../initial/descriptor.ts'
+import { keptFields, type PaymentRequest, sealPlace } from '../initial/pay.ts'
+import { reserves } from '../ledger/journal.ts'
+import type { PaymentParts } from '../parts.ts'
+import type { Answered, Payment } from '../payment.ts'
+import { findChain, findRoot, findSealedCard, lockRoot } from '../store/read.ts'
+import { insertFollowUp } from '../store/write.ts'
+import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
+import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
+
+/** `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. */
+export type FollowUpRequest = PaymentRequest & { readonly referenceId: string; readonly completes?: true }
+
+/** The referenced payment does not exist, or is another merchant's: nothing is stored. */
+export type Unknown = { readonly unknown: ResultName }
+
+export async function followUp(parts: PaymentParts, request: FollowUpRequest): Promise<Said | Refusal | Unknown> {
+  const type = request.values.get('paymentType')!
+  if (!isFollowUpType(type)) return wrongType(type)
+  if (registers(request.values)) return { ...keep(...noRegistration), kept: false }
+  const malformed = wrongAmount(type, request.values)
+  if (malformed) return malformed
+  let unsent: Pick<Carried, 'payment' | 'rootType'> | undefined
+  const written = await write(parts, request, type, (payment, rootType) => {
+    unsent = { payment, rootType }
+  }).catch((error: Error) => {
+    if (unsent) endUnsent(parts, unsent)
+    throw error
+  })
+  return 'carried' in written ? carryOut(parts, written.carried) : written.ended
+}
+
+type Ended = { readonly ended: Said | Refusal | Unknown }
+
+/** Everything up to the connector: whatever fails in here, nothing was sent. `begins` is told the payment before it is written. */
+async function write(
+  parts: PaymentParts,
+  request: FollowUpRequest,
+  type: FollowUpType,
+  begins: (payment: Payment, rootType: string) => void,
+): Promise<Ended | { readonly carried: Carried }> {
+  const began = performance.now()
+  const { merchantId } = request.channel
+  const rootId = await findRoot(parts.database.work, merchantId, request.referenceId)
+  if (rootId === undefined) return { ended: { unknown: unknownReference[type] } }
+  const { payment, chain, refused, stored } = await parts.database.inChain(merchantId, rootId, async db => {
+    const chain = await lockChain(db, request, rootId)
+    const { payment, refused } = decide(parts, request, type, chain)
+    const transfers = refused ? [] : reserves(payment, chain.root.type)
+    if (!refused) begins(payment, chain.root.type)
+    const stored = await insertFollowUp(
+      db,
+      { payment, ...(request.key && { key: request.key }) },
+      transfers,
+      refused === undefined,
+    )
+    return { payment, chain, refused, stored }
+  })
+  if (!stored) {
+    const twin = await awaitTwin(parts, payment, request.key!)
+    if (twin !== 'ours') return { ended: twin }
+  }
+  if (refused) return { ended: await refuse(parts, payment, refused, false) }
+  const rootType = chain.root.type
+  if (isTooLate(began)) return { ended: await settleUnsent(parts, { payment, rootType }) }
+  const connector = parts.connectors.get(payment.connector)!
+  const operation = operationOf(
+    parts,
+    payment,
+    { attempt: 1, reference: referenceOf(chain.root, chain.followers) },
+    await openCard(parts, chain.root),
+  )
+  return { carried: { payment, rootType, connector, operation } }
+}
+
+/** PA.CP: captures a preauthorization that was just approved. When the capture fails, the preauthorization is reversed and the capture answers. */
+export async function captureAtOnce(parts: PaymentParts, channel: Channel, authorized: Payment, said: Said): Promise<Said> {
+  if (!isApproved(said.outcome)) return said
+  const { amount, currency } = authorized
+  const captured = await refer(parts, channel, authorized, { paymentType: 'CP', amount: amountText(amount), currency })
+  if (isGood(captured.outcome)) return said
+  await refer(parts, channel, authorized, { paymentType: 'RV' })
+  return captured
+}
+
+/** Does what of a PA.CP is not done yet: the capture, or after a failed one the reversal. */
+export async function completeCapture(
+  parts: PaymentParts,
+  channel: Channel,
+  authorized: Answered,
+  chain: readonly Answered[],
+): Promise<void> {
+  if (!authorized.answer?.approved || done(chain, 'CP').length > 0 || done(chain, 'RV').length > 0) return
+  if (chain.some(({ type }) => type === 'CP')) await refer(parts, channel, authorized, { paymentType: 'RV' })
+  else await captureAtOnce(parts, channel, authorized, { outcome: 'success', body: authorized.answer.body })
+}
+
+async function refer(
+  parts: PaymentParts,
+  channel: Channel,
+  { id, record, tokenId }: Payment,
+  values: Record<string, string>,
+): Promise<Said> {
+  const ours = {
+    channel,
+    referenceId: id,
+    known: new Map(),
+    ndc: record.ndc,
+    values: new Map(Object.entries(values)),
+    ...(tokenId !== undefined && { tokenId }), // whose PA.CP it is, whoever carries it on
+  }
+  return (await followUp(parts, { ...ours, completes: true })) as Said
+}
+
+async function lockChain(db: Connection, { channel, referenceId }: FollowUpRequest, rootId: string): Promise<Chain> {
+  await lockRoot(db, channel.merchantId, rootId)
+  const payments = await findChain(db, channel.merchantId, rootId)
+  return {
+    reference: payments.find(({ id }) => id === referenceId)!,
+    root: payments.find(({ id }) => id === rootId)!,
+    followers: payments.filter(({ id }) => id !== rootId),
+  }
+}
+
+function decide(
+  parts: PaymentParts,
+  request: FollowUpRequest,
+  type: FollowUpType,
+  chain: Chain,
+): { payment: Payment; refused: ResultName | undefined } {
+  const { values } = request
+  const channel = actingChannel(parts, request.channel, chain.reference)
+  const { reference, root, followers } = chain
+  const now = parts.directory.businessTime(channel.merchantId)
+  const amount = values.has('amount') ? hundredths(values.get('amount')!) : undefined
+  const currency = values.get('currency')
+  const testMode = values.get('testMode')
+  const mode = testMode === undefined ? root.mode : modeOf(channel.settings, testMode)
+  const connector = parts.connectors.get(root.connector)
+  const open = reversalOpen(root, followers)
+  const asked: Asked = {
+    type,
+    channel,
+    mode: root.mode,
+    brand: root.brand ?? '',
+    amount: amount ?? (type === 'RV' ? open : 0),
+    currency: currency ?? root.currency,
+    reference: { kept: root.answer?.kept ?? {} },
+    now,
+  }
+  const forbidden =
+    [request.channel, channel].some(({ settings }) => settings.disabled) && !request.completes
+      ? 'channelDisabled'
+      : forbids(
+          {
+            type,
+            channelId: channel.id,
+            now,
+            ...(amount !== undefined && { amount }),
+            ...(currency !== undefined && { currency }),
+            // A mode that the channel does not take differs from that of any payment on it.
+            ...(testMode !== undefined && { mode: mode === 'testModeOnLive' ? 'external' : (mode as Payment['mode']) }),
+          },
+          chain,
+          { offered: connector?.operations[type] !== undefined, partialReversal: connector?.partialReversal === true },
+        )
+  const id = timeOrderedId(parts.clock.real(), parts.random)
+  // What is left of an older payment goes back as it stands.
+  const units = amount === undefined ? undefined : minorUnits(amount, asked.currency)
+  const refused = forbidden ?? (typeof units === 'string' ? units : connector?.refuses?.(asked))
+  const payment: Payment = {
+    merchantId: channel.merchantId,
+    id,
+    channelId: channel.id,
+    rootId: root.id,
+    referenceId: reference.id,
+    type,
+    ...(root.brand !== undefined && { brand: root.brand }),
+    amount: asked.amount,
+    currency: asked.currency,
+    mode: root.mode,
+    // Refused: should the process die before the refusal is stored, recovery must not carry it out.
+    connector: refused ? '' : root.connector,
+    ...inheritedTransactionId(values, reference),
+    ...(request.tokenId !== undefined && { tokenId: request.tokenId }),
+    receivedAt: now,
+    recordedAt: parts.clock.real(),
+    record: {
+      ndc: request.ndc,
+      fields: [
+        ...inheritedFields(values, reference),
+        ...keptFields(values, request.known),
+        ['descriptor', descriptorOf(channel, id, values, reference)],
+      ],
+      ...(root.record.card && { card: root.record.card }),
+      ...(type === 'CP' && { releases: open }),
+      ...(type === 'RV' && { releasesAtIssuer: releasesAtIssuer(now, root), remains: open - asked.amount }),
+      ...(!refused && connector?.prepare && { prepared: connector.prepare(asked) }),
+    },
+  }
+  return { payment, refused }
+}
+
+/** Absent from the request, these are those of the referenced payment (decisions, 29). */
+const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId']
+
+function inheritedFields(values: ReadonlyMap<string, string>, reference: Answered): (readonly [string, string])[] {
+  return reference.record.fields.filter(([name]) => inherited.includes(name) && !values.has(name))
+}
+
+function inheritedTransactionId(
+  values: ReadonlyMap<string, string>,
+  reference: Answered,
+): Pick<Payment, 'merchantTransactionId'> {
+  const merchantTransactionId = values.get('merchantTransactionId') ?? reference.merchantTransactionId
+  return merchantTransactionId === undefined ? {} : { merchantTransactionId }
+}
+
+/** Where the merchant lets its channels refer to each other's payments, what one asks is carried out on the channel of the payment: by its account. */
+function actingChannel({ directory }: PaymentParts, asking: Channel, { channelId }: Answered): Channel {
+  const own = directory.entity(channelId)
+  return own?.kind === 'channel' && directory.merchant(asking.merchantId)?.settings.referencesAcrossChannels ? own : asking
+}
+
+/** A descriptor of its own is under the channel's setting like that of a first payment; else it is that of the referenced payment. */
+function descriptorOf(channel: Channel, id: string, values: ReadonlyMap<string, string>, { record }: Answered): string {
+  const theirs = record.fields.find(([name]) => name === 'descriptor')?.[1]
+  const sent = values.get('descriptor')
+  return theirs !== undefined && (sent === undefined || channel.settings.descriptor === 'ignore')
+    ? theirs
+    : descriptorFor(channel, id, sent)
+}
+
+/** The payment that an operation refers to, as the connector sees it. */
+export function referenceOf(root: Answered, followers: readonly Answered[]): NonNullable<Operation['reference']> {
+  const capture = followers.find(({ type, answer }) => type === 'CP' && answer?.approved)
+  return {
+    paymentId: root.id,
+    type: root.type,
+    amount: root.amount,
+    receivedAt: root.receivedAt,
+    kept: root.answer?.kept ?? {},
+    ...(capture && { captureKept: capture.answer!.kept }),
+  }
+}
+
+/** The card of a first payment, unsealed; undefined when it is erased or there never was one. */
+export async function openCard(parts: PaymentParts, { merchantId, id }: Payment): Promise<Operation['card']> {
+  const sealed = await findSealedCard(parts.database.work, merchantId, id)
+  return sealed && JSON.parse(unseal(parts.keys, sealPlace(merchantId, id), sealed))
+}
+
+const isFollowUpType = (type: string): type is FollowUpType => type === 'CP' || type === 'RF' || type === 'RV'
+
+const otherTypes: Readonly<Record<string, ResultName>> = {
+  PA: 'typeIsInitial',
+  DB: 'typeIsInitial',
+  CD: 'typeIsInitial',
+  'PA.CP': 'typeIsInitial',
+  RB: 'rebillNotSupported',
+  RC: 'receiptOnlyByPlatform',
+}
+
+const wrongType = (type: string): Refusal => ({
+  refused: otherTypes[type] ?? 'typeUnknown',
+  kept: false,
+  parameterErrors: [{ name: 'paymentType', message: 'must be CP, RF or RV here' }],
+})
+
+/** Amount and currency: both for CP and RF, which the form has checked; both or neither for RV, where a currency alone is a full reversal too. */
+function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): Refusal | undefined {
+  if (type === 'RV') {
+    if (!values.has('amount') || values.has('currency')) return undefined
+    return {
+      refused: 'currencyMissing',
+      kept: false,
+      parameterErrors: [{ name: 'currency', message: 'is required for a partial reversal' }],
+    }
+  }
+  if (hundredths(values.get('amount')!) === 0)
+    return { refused: 'zeroAmount', kept: false, parameterErrors: [{ name: 'amount', message: 'must be above zero' }] }
+  return undefined
+}
+
+const unknownReference: Readonly<Record<FollowUpType, ResultName>> = {
+  CP: 'captureReferenceUnknown',
+  RF: 'refundReferenceUnknown',
+  RV: 'reversalReferenceUnknown',
+}

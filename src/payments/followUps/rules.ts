@@ -1,0 +1,132 @@
+// What forbids a capture, a refund or a reversal. Each rule is one line, and the order is the precedence: it is part of the interface.
+// Pure: given the referenced payment, its chain and the request, the name of the result that forbids, or nothing.
+// Followers that are still pending count as done (decisions, 3).
+
+import type { Mode } from '../../connectors/connector.ts'
+import type { ResultName } from '../../contract/results/results.ts'
+import { isApproved, results } from '../../contract/results/results.ts'
+import type { Answered } from '../payment.ts'
+
+export type FollowUpType = 'CP' | 'RF' | 'RV'
+
+export type FollowUp = {
+  readonly type: FollowUpType
+  /** Hundredths; absent on a full reversal. */
+  readonly amount?: number
+  readonly currency?: string
+  readonly channelId: string
+  /** Only when the request names a test mode. */
+  readonly mode?: Mode
+  /** Business time, milliseconds. */
+  readonly now: number
+}
+
+/** The referenced payment, the first of its chain, and all that refer to it. */
+export type Chain = { readonly reference: Answered; readonly root: Answered; readonly followers: readonly Answered[] }
+
+/** What the connector of the payment can do. */
+export type Abilities = { readonly offered: boolean; readonly partialReversal: boolean }
+
+/** Within this time of the original a reversal is sent to the issuer, to release the held funds. */
+export const releaseHours = 72
+
+export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): ResultName | undefined {
+  const { reference } = chain
+  if (reference.channelId !== request.channelId) return 'channelDiffers'
+  if (!reference.answer) return 'referencePending'
+  if (!isApproved(results[reference.answer.result].outcome)) return rejected[request.type]
+  const wrong = byType[request.type](request, chain)
+  if (wrong) return wrong
+  if (request.mode !== undefined && request.mode !== chain.root.mode) return 'modeDiffers'
+  if (request.currency !== undefined && request.currency !== chain.root.currency) return 'currencyDiffers'
+  if (request.amount === 0) return 'zeroAmount'
+  const tooMuch = byAmount[request.type](request, chain)
+  if (tooMuch) return tooMuch
+  if (!abilities.offered) return 'operationNotOffered'
+  if (request.type === 'RV' && !abilities.partialReversal && isPartial(request, chain)) return 'partialReversalNotOffered'
+  return undefined
+}
+
+const rejected: Readonly<Record<FollowUpType, ResultName>> = {
+  CP: 'captureOfRejected',
+  RF: 'refundOfRejected',
+  RV: 'reversalOfRejected',
+}
+
+type Rule = (request: FollowUp, chain: Chain) => ResultName | undefined
+
+const byType: Readonly<Record<FollowUpType, Rule>> = {
+  CP: (_, { reference, followers }) => {
+    if (reference.type !== 'PA') return 'notCapturable'
+    if (done(followers, 'CP').length > 0) return 'alreadyCaptured' // even after a partial capture
+    if (sum(done(followers, 'RV')) >= reference.amount) return 'authorizationReversed'
+    if (done(followers, 'RV').some(reversal => !reversal.answer)) return 'reversalUnderWay' // what is left of the hold is not known yet
+    return undefined
+  },
+  RF: (_, { reference, root, followers }) => {
+    if (reference.type === 'PA' && done(followers, 'CP').length === 0) return 'notYetCaptured'
+    if (!refundable.has(reference.type)) return 'notRefundable'
+    if (root.type === 'PA' && done(followers, 'CP').some(capture => !capture.answer)) return 'referencePending'
+    if (root.type === 'DB' && sum(done(followers, 'RV')) >= root.amount) return 'refundOfReversed'
+    if (refundOpen(root, followers) === 0) return chargedBack(followers) > 0 ? 'refundOfChargedBack' : 'alreadyRefunded'
+    return undefined
+  },
+  RV: (request, { reference, followers }) => {
+    if (reference.type === 'CP') return 'reversalOfCapture'
+    if (reference.type !== 'PA' && reference.type !== 'DB') return 'notReversible'
+    if (done(followers, 'CP').length > 0) return 'reversalOfCaptured'
+    if (done(followers, 'RF').length > 0) return 'reversalOfRefunded'
+    if (chargedBack(followers) > 0) return 'reversalOfChargedBack'
+    if (reversalOpen(reference, followers) === 0) return 'alreadyReversed'
+    if (done(followers, 'RV').some(reversal => !reversal.answer)) return 'anotherReversalUnderWay' // what shall stand is not known yet
+    if (reference.type === 'DB' && !releasesAtIssuer(request.now, reference)) return 'reversalAfterRelease'
+    return undefined
+  },
+}
+
+const byAmount: Readonly<Record<FollowUpType, Rule>> = {
+  CP: ({ amount }, { reference, followers }) =>
+    amount! > reversalOpen(reference, followers) ? 'captureAboveAuthorized' : undefined,
+  RF: ({ amount }, { root, followers }) => (amount! > refundOpen(root, followers) ? 'refundAboveCleared' : undefined),
+  RV: ({ amount }, { reference, followers }) =>
+    amount !== undefined && amount > reversalOpen(reference, followers) ? 'reversalAboveOpen' : undefined,
+}
+
+const refundable: ReadonlySet<string> = new Set(['PA', 'DB', 'CP'])
+
+/** Followers of a type that are approved or may yet be. */
+export function done(followers: readonly Answered[], type: FollowUpType | 'CB' | 'CR'): readonly Answered[] {
+  return followers.filter(follower => follower.type === type && (!follower.answer || follower.answer.approved))
+}
+
+/** What was cleared: an approved DB, or the approved capture of a PA. */
+export function cleared(root: Answered, followers: readonly Answered[]): number {
+  if (root.type === 'DB') return root.answer?.approved ? root.amount : 0
+  return sum(followers.filter(({ type, answer }) => type === 'CP' && answer?.approved))
+}
+
+/** What issuers took back and did not give again. */
+export function chargedBack(followers: readonly Answered[]): number {
+  return sum(done(followers, 'CB')) - sum(done(followers, 'CR'))
+}
+
+/** What can still be refunded: cleared, less refunds, reversals and chargebacks, over the whole chain. */
+export function refundOpen(root: Answered, followers: readonly Answered[]): number {
+  const reversed = root.type === 'DB' ? sum(done(followers, 'RV')) : 0
+  return Math.max(0, cleared(root, followers) - sum(done(followers, 'RF')) - reversed - chargedBack(followers))
+}
+
+/** What is left of a PA's hold, or of a DB, after reversals. */
+export function reversalOpen(reference: Answered, followers: readonly Answered[]): number {
+  return Math.max(0, reference.amount - sum(done(followers, 'RV')))
+}
+
+/** Up to 72:00:00.000 after the original a message releases the hold at the issuer. */
+export const releasesAtIssuer = (now: number, original: { readonly receivedAt: number }): boolean =>
+  now - original.receivedAt <= releaseHours * 3_600_000
+
+function isPartial({ amount }: FollowUp, { reference }: Chain): boolean {
+  return amount !== undefined && amount < reference.amount
+}
+
+const sum = (payments: readonly Answered[]): number => payments.reduce((total, { amount }) => total + amount, 0)

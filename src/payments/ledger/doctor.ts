@@ -1,0 +1,150 @@
+// The doctor: adds the journal up again and compares it, chain by chain, with what the rules compute from the operations. Two
+// bookkeepings that must agree. It reads one snapshot and changes nothing.
+
+import type pg from 'pg'
+import { amountText } from '../../contract/amounts.ts'
+import { inTransaction } from '../../platform/database/connect.ts'
+import { cleared } from '../followUps/rules.ts'
+import type { Answered } from '../payment.ts'
+import {
+  countStray,
+  findFollowersOf,
+  findForgotten,
+  findGuards,
+  findJournal,
+  findRootsAfter,
+  findTakenBack,
+  type JournalLine,
+  type Place,
+} from './store.ts'
+
+export type Examined = {
+  readonly payments: number
+  readonly chains: number
+  readonly lines: number
+  /** A sentence each. */
+  readonly findings: readonly string[]
+}
+
+const page = 500
+const nobody = '0'.repeat(32)
+
+/** `before`: payments recorded before this moment (milliseconds) must be answered, or in somebody's hands; 0 = that is not looked at. */
+export async function examine(pool: pg.Pool, before = 0): Promise<Examined> {
+  return inTransaction(pool, async db => {
+    await db.query('set transaction isolation level repeatable read, read only')
+    const findings: string[] = []
+    let [payments, chains, lines] = [0, 0, 0]
+    for (let [merchantId, id] = [nobody, nobody]; ; ) {
+      const roots = await findRootsAfter(db, merchantId, id, page)
+      for (const [owner, ofOwner] of Map.groupBy(roots, root => root.merchantId)) {
+        const followers = await findFollowersOf(
+          db,
+          owner,
+          ofOwner.map(({ id }) => id),
+        )
+        const all = [...ofOwner, ...followers]
+        const journal = await findJournal(
+          db,
+          owner,
+          all.map(({ id }) => id),
+        )
+        const guards = new Map(
+          (
+            await findGuards(
+              db,
+              owner,
+              ofOwner.map(({ id }) => id),
+            )
+          ).map(guard => [guard.paymentId, guard.captureId]),
+        )
+        const byRoot = Map.groupBy(followers, ({ rootId }) => rootId)
+        const byPayment = Map.groupBy(journal, ({ paymentId }) => paymentId)
+        for (const root of ofOwner) {
+          const chain = { root, followers: byRoot.get(root.id) ?? [] }
+          const booked = [root, ...chain.followers].flatMap(payment => byPayment.get(payment.id) ?? [])
+          findings.push(...examineChain(chain, booked, guards.get(root.id)))
+        }
+        payments += all.length
+        lines += journal.length
+      }
+      chains += roots.length
+      const last = roots.at(-1)
+      if (!last || roots.length < page) break
+      merchantId = last.merchantId
+      id = last.id
+    }
+    const stray = await countStray(db)
+    if (stray.answers > 0) findings.push(`${stray.answers} answers belong to no payment.`)
+    if (stray.journal > 0) findings.push(`${stray.journal} journal lines belong to no payment.`)
+    if (stray.events > 0) findings.push(`${stray.events} approved payments have no event.`)
+    const named = (places: readonly Place[], what: string) =>
+      findings.push(...places.map(({ id, merchantId }) => `Payment ${id} of merchant ${merchantId}: ${what}.`))
+    named(await findForgotten(db, before, page), 'it has no answer, and nothing is under way that would give it one')
+    named(await findTakenBack(db, page), 'it was answered as approved and is being reversed')
+    return { payments, chains, lines, findings }
+  })
+}
+
+type ChainOf = { readonly root: Answered; readonly followers: readonly Answered[] }
+
+/** What one chain should have in the books, and what it has. */
+export function examineChain({ root, followers }: ChainOf, booked: readonly JournalLine[], guard: string | undefined): string[] {
+  const approved = (type: string) => sum(followers.filter(one => one.type === type && one.answer?.approved))
+  const pending = (type: string) => sum(followers.filter(one => one.type === type && !one.answer))
+  const isHold = root.type === 'PA'
+  const stands = root.answer?.approved === true
+  const captures = followers.filter(({ type, answer }) => type === 'CP' && answer?.approved)
+  const open = followers.filter(({ type, answer }) => type === 'CP' && !answer)
+  const reversed = approved('RV')
+  const chargedBack = approved('CB') - approved('CR')
+  const credited = root.type === 'CD' && stands ? root.amount : 0
+
+  const expected: readonly [what: string, expected: number, found: number][] = [
+    ['held', isHold && stands && captures.length === 0 ? root.amount - reversed : 0, balance(booked, 'held', 'posted')],
+    [
+      'cleared',
+      cleared(root, followers) - approved('RF') - (isHold ? 0 : reversed) - credited - chargedBack,
+      balance(booked, 'acquirer', 'posted'),
+    ],
+    ['reserved of the hold', isHold ? -pending('RV') : 0, outstanding(booked, 'held')],
+    ['reserved of cleared money', -pending('RF') - (isHold ? 0 : pending('RV')), outstanding(booked, 'acquirer')],
+  ]
+  const findings = expected
+    .filter(([, wanted, found]) => wanted !== found)
+    .map(([what, wanted, found]) => `the operations make ${signed(wanted)} ${what}, the journal ${signed(found)}`)
+  if (captures.length > 1) findings.push(`it was captured ${captures.length} times`)
+  const holder = captures[0] ?? open[0]
+  if (holder?.id !== guard) findings.push(`its capture is ${holder?.id ?? 'none'}, the guard row says ${guard ?? 'none'}`)
+  if (isHold && cleared(root, followers) > root.amount - reversed) findings.push('more was captured than was held')
+  if (approved('RF') + (isHold ? 0 : reversed) > cleared(root, followers)) findings.push('more was given back than was cleared')
+  // Refunds and chargebacks together may be above it: an issuer does not look at refunds.
+  if (chargedBack > cleared(root, followers) - (isHold ? 0 : reversed)) findings.push('more was charged back than was cleared')
+  if (chargedBack < 0) findings.push('more chargebacks were reversed than there are')
+  for (const { currency, mode } of booked) {
+    if (currency !== root.currency || mode !== root.mode)
+      findings.push(`it is in ${root.currency} and ${root.mode}, a journal line in ${currency} and ${mode}`)
+  }
+  return findings.map(finding => `Payment ${root.id} of merchant ${root.merchantId}: ${finding}.`)
+}
+
+/** What an account has received less what it gave, of the lines in a state. */
+function balance(lines: readonly JournalLine[], account: string, state: JournalLine['state']): number {
+  return lines
+    .filter(line => line.state === state)
+    .reduce((total, { debit, credit, amount }) => total + (debit === account ? amount : 0) - (credit === account ? amount : 0), 0)
+}
+
+/** Reservations that no later line has posted or voided. */
+function outstanding(lines: readonly JournalLine[], account: string): number {
+  const settled = new Set(lines.filter(({ state }) => state !== 'pending').map(({ paymentId }) => paymentId))
+  return balance(
+    lines.filter(({ paymentId }) => !settled.has(paymentId)),
+    account,
+    'pending',
+  )
+}
+
+const sum = (payments: readonly Answered[]): number => payments.reduce((total, { amount }) => total + amount, 0)
+
+const signed = (hundredths: number): string => (hundredths < 0 ? `-${amountText(-hundredths)}` : amountText(hundredths))

@@ -1,0 +1,64 @@
+// The books. One row is one transfer: the debit account receives, the credit account gives. Accounts per merchant, mode and currency:
+//   holds, held       what issuers hold for the merchant, and its counter account
+//   acquirer          what the acquirer owes: cleared money
+//   merchant          what is the merchant's
+// An approved operation posts; a refund and a reversal reserve when they are written, and post or void at their answer (decisions, 7).
+
+import type { Payment } from '../payment.ts'
+
+export type Account = 'holds' | 'held' | 'acquirer' | 'merchant'
+export type Transfer = {
+  readonly line: number
+  readonly debit: Account
+  readonly credit: Account
+  /** Hundredths, above zero. */
+  readonly amount: number
+  readonly state: 'pending' | 'posted' | 'voided'
+}
+
+type Between = readonly [debit: Account, credit: Account]
+const hold: Between = ['held', 'holds']
+const release: Between = ['holds', 'held']
+const clear: Between = ['acquirer', 'merchant']
+const giveBack: Between = ['merchant', 'acquirer']
+
+/** What is reserved when the operation is written, before the connector is asked. */
+export function reserves(payment: Payment, rootType: string): Transfer[] {
+  const between = reservation(payment, rootType)
+  return between ? [line(0, between, payment.amount, 'pending')] : []
+}
+
+/** What the answer books. */
+export function books(payment: Payment, rootType: string, approved: boolean): Transfer[] {
+  const reserved = reservation(payment, rootType)
+  if (reserved) return [line(1, reserved, payment.amount, approved ? 'posted' : 'voided')]
+  if (!approved) return []
+  switch (payment.type) {
+    case 'PA':
+      return [line(1, hold, payment.amount, 'posted')]
+    case 'DB':
+    case 'CR':
+      return [line(1, clear, payment.amount, 'posted')]
+    case 'CD':
+    case 'CB':
+      return [line(1, giveBack, payment.amount, 'posted')]
+    case '3D':
+      return []
+    default:
+      return [line(1, release, payment.record.releases ?? 0, 'posted'), line(2, clear, payment.amount, 'posted')]
+  }
+}
+
+function reservation({ type }: Payment, rootType: string): Between | undefined {
+  if (type === 'RF') return giveBack
+  if (type === 'RV') return rootType === 'PA' ? release : giveBack
+  return undefined
+}
+
+const line = (line: number, [debit, credit]: Between, amount: number, state: Transfer['state']): Transfer => ({
+  line,
+  debit,
+  credit,
+  amount,
+  state,
+})

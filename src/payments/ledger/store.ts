@@ -1,0 +1,97 @@
+// What the doctor reads: chains a page at a time, with their journal lines and guard rows.
+
+import type { Mode } from '../../connectors/connector.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import type { Answered } from '../payment.ts'
+import { answeredColumns, answeredOf, answeredTables, type Row } from '../store/read.ts'
+import type { Transfer } from './journal.ts'
+
+/** A journal line as it is stored. */
+export type JournalLine = Transfer & {
+  readonly merchantId: string
+  readonly paymentId: string
+  readonly mode: Mode
+  readonly currency: string
+}
+
+/** First payments after a place in their order, a page at a time. */
+export async function findRootsAfter(db: Connection, merchantId: string, id: string, limit: number): Promise<Answered[]> {
+  const { rows } = await db.query<Row>(
+    `select ${answeredColumns} from ${answeredTables} where p.root_id is null and (p.merchant_id, p.id) > ($1, $2)
+      order by p.merchant_id, p.id limit $3`,
+    [merchantId, id, limit],
+  )
+  return rows.map(answeredOf)
+}
+
+/** What refers to some first payments of one merchant. */
+export async function findFollowersOf(db: Connection, merchantId: string, roots: readonly string[]): Promise<Answered[]> {
+  const { rows } = await db.query<Row>(
+    `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.root_id = any ($2) order by p.recorded_at, p.id`,
+    [merchantId, roots],
+  )
+  return rows.map(answeredOf)
+}
+
+/** The journal lines of some payments of one merchant. */
+export async function findJournal(db: Connection, merchantId: string, payments: readonly string[]): Promise<JournalLine[]> {
+  const { rows } = await db.query<JournalLine>(
+    `select merchant_id as "merchantId", payment_id as "paymentId", line, mode, currency, debit, credit, amount, state
+       from journal where merchant_id = $1 and payment_id = any ($2)`,
+    [merchantId, payments],
+  )
+  return rows
+}
+
+/** The captures that hold the guard row of some first payments of one merchant. */
+export async function findGuards(
+  db: Connection,
+  merchantId: string,
+  roots: readonly string[],
+): Promise<{ paymentId: string; captureId: string }[]> {
+  const { rows } = await db.query<{ paymentId: string; captureId: string }>(
+    'select payment_id as "paymentId", capture_id as "captureId" from captures where merchant_id = $1 and payment_id = any ($2)',
+    [merchantId, roots],
+  )
+  return rows
+}
+
+/** Rows that belong to no payment, and final answers that should have been announced and were not. */
+export async function countStray(db: Connection): Promise<Record<'answers' | 'journal' | 'events', number>> {
+  const { rows } = await db.query<Record<'answers' | 'journal' | 'events', number>>(
+    `select
+       (select count(*) from answers a where not exists (select from payments p where p.merchant_id = a.merchant_id and p.id = a.payment_id)) as answers,
+       (select count(*) from journal j where not exists (select from payments p where p.merchant_id = j.merchant_id and p.id = j.payment_id)) as journal,
+       (select count(*) from answers a where a.approved and not exists (
+          select from events e where e.merchant_id = a.merchant_id and e.payment_id = a.payment_id and e.sequence = 2)) as events`,
+  )
+  return rows[0]!
+}
+
+/** A payment that stands where nothing of its kind should. */
+export type Place = { readonly merchantId: string; readonly id: string }
+
+/** Payments recorded before a moment that have no answer and are in nobody's hands: neither recovery's, nor those of a shopper who is away. */
+export async function findForgotten(db: Connection, before: number, limit: number): Promise<Place[]> {
+  const { rows } = await db.query<Place>(
+    `select p.merchant_id as "merchantId", p.id from payments p
+      where p.recorded_at < $1
+        and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
+        and not exists (select from due_work d where d.kind = 'recover' and d.merchant_id = p.merchant_id and d.subject_id = p.id)
+        and not exists (select from continuations c where c.merchant_id = p.merchant_id and c.payment_id = p.id)
+      limit $2`,
+    [timeParameter(before), limit],
+  )
+  return rows
+}
+
+/** Payments that the merchant was told to be approved and that are being taken back behind his back. */
+export async function findTakenBack(db: Connection, limit: number): Promise<Place[]> {
+  const { rows } = await db.query<Place>(
+    `select d.merchant_id as "merchantId", d.subject_id as id from due_work d
+       join answers a on a.merchant_id = d.merchant_id and a.payment_id = d.subject_id and a.approved
+      where d.kind = 'reverse' limit $1`,
+    [limit],
+  )
+  return rows
+}

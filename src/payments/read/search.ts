@@ -1,0 +1,103 @@
+// Searches: a page of records, oldest first. What one can cost is bounded (decisions, 67): how deep it reaches, how many bytes a page has, how
+// many of one token run at a time. The wire counts pages, so that a deep page has to count all before it. A page is found by its keys first; its records are then read some at a time, as the caller takes them.
+
+import { limits } from '../../contract/limits.ts'
+import type { ResultName } from '../../contract/results/results.ts'
+import { WriteTimeout } from '../../platform/database/errors.ts'
+import { takeTurns } from '../../platform/database/turns.ts'
+import type { PaymentParts } from '../parts.ts'
+import { countUpTo, type Found, findChains, findPage, findPayments, type Search } from '../store/search.ts'
+import { givenText, readable } from './status.ts'
+
+const atOnceBytes = 256 * 1024
+const linkedMost = 10_000
+const turnSeconds = 10
+const waitingMost = 20
+
+export type Page = {
+  readonly count: number
+  readonly bytes: number
+  /** The records as JSON texts with commas between them. */
+  texts(): AsyncIterable<string>
+}
+
+/** `tooManySearches`: others of the same token have not ended. `pageTooLarge`: fewer records at a time can be had. */
+export type SearchRefusal = Extract<ResultName, 'tooManySearches' | 'pageTooLarge'>
+
+export type Searches = {
+  /** With linked transactions each payment brings the rest of its chain. */
+  page(tokenId: string, search: Search, limit: number, pageNo: number, linked: boolean): Promise<Page | SearchRefusal>
+  /** How many pages there are, up to where a search reaches. */
+  pages(tokenId: string, search: Search, limit: number): Promise<number | SearchRefusal>
+  /** A payment's chain. */
+  chain(tokenId: string, search: Pick<Search, 'merchantId' | 'types' | 'brands'>, rootId: string): Promise<Page | SearchRefusal>
+}
+
+export function makeSearches(parts: PaymentParts): Searches {
+  const turns = takeTurns(turnSeconds, waitingMost)
+  const db = () => parts.database.searches
+  const inTurn = <Value>(tokenId: string, work: () => Promise<Value>): Promise<Value | 'tooManySearches'> =>
+    turns(tokenId, work).catch(error => {
+      if (error instanceof WriteTimeout) return 'tooManySearches'
+      throw error
+    })
+
+  function pageOf(tokenId: string, merchantId: string, found: readonly Found[]): Page | 'pageTooLarge' {
+    const bytes = found.reduce((sum, one) => sum + one.bytes, 0)
+    if (found.length > linkedMost || (bytes > limits.pageMaxBytes && found.length > 1)) return 'pageTooLarge'
+    return {
+      count: found.length,
+      bytes,
+      async *texts() {
+        let comma = ''
+        for (const ids of portions(found)) {
+          const payments = await inTurn(tokenId, async () => readable(parts, await findPayments(db(), merchantId, ids), db()))
+          if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
+          const texts = new Map((await readable(parts, payments)).map(payment => [payment.id, givenText(parts, payment)]))
+          yield comma + ids.map(id => texts.get(id)).join(',')
+          comma = ','
+        }
+      },
+    }
+  }
+
+  return {
+    async page(tokenId, search, limit, pageNo, linked) {
+      const found = await inTurn(tokenId, async () => {
+        const page = await findPage(db(), search, limit, (pageNo - 1) * limit)
+        if (!linked || page.length === 0) return page
+        const roots = [...new Set(page.map(({ rootId }) => rootId))]
+        const all = Map.groupBy(
+          await findChains(db(), { merchantId: search.merchantId }, roots, linkedMost + 1),
+          ({ rootId }) => rootId,
+        )
+        return roots.flatMap(root => all.get(root) ?? [])
+      })
+      return found === 'tooManySearches' ? found : pageOf(tokenId, search.merchantId, found)
+    },
+    async pages(tokenId, search, limit) {
+      const count = await inTurn(tokenId, () => countUpTo(db(), search, limits.searchReach + 1))
+      return count === 'tooManySearches' ? count : Math.max(1, Math.ceil(count / limit))
+    },
+    async chain(tokenId, search, rootId) {
+      const found = await inTurn(tokenId, () => findChains(db(), search, [rootId], linkedMost + 1))
+      return found === 'tooManySearches' ? found : pageOf(tokenId, search.merchantId, found)
+    },
+  }
+}
+
+/** The keys of as many records as are read at once. */
+function* portions(found: readonly Found[]): Generator<string[]> {
+  let ids: string[] = []
+  let bytes = 0
+  for (const one of found) {
+    if (ids.length > 0 && bytes + one.bytes > atOnceBytes) {
+      yield ids
+      ids = []
+      bytes = 0
+    }
+    ids.push(one.id)
+    bytes += one.bytes
+  }
+  if (ids.length > 0) yield ids
+}

@@ -1,0 +1,43 @@
+// Reading one payment by its id.
+
+import type { Nested } from '../../contract/nested.ts'
+import { wireTime } from '../../platform/clock.ts'
+import type { Connection } from '../../platform/database/connect.ts'
+import { pendingRecord } from '../execute.ts'
+import type { PaymentParts } from '../parts.ts'
+import type { Answered } from '../payment.ts'
+import { findPayment } from '../store/read.ts'
+import { pendingAnswers } from './announced.ts'
+
+/** A payment with its answer, or with what it was answered while it waits. */
+export type Readable = Answered & { readonly pendingBody?: string | undefined }
+
+/** The payment as it reads now: its answer with the time of this reading, or pending. */
+export function currentRecord(parts: PaymentParts, payment: Readable): Nested {
+  const record = JSON.parse(givenText(parts, payment)) as Nested
+  record.timestamp = wireTime(parts.directory.businessTime(payment.merchantId))
+  return record
+}
+
+/** The payment as it was answered, as text: what lists show. */
+export const givenText = (parts: PaymentParts, payment: Readable): string =>
+  payment.answer?.body ?? payment.pendingBody ?? pendingRecord(parts, payment).body
+
+export async function readPayment(parts: PaymentParts, merchantId: string, id: string): Promise<Readable | undefined> {
+  const payment = await findPayment(parts.database.work, merchantId, id)
+  return payment && (await readable(parts, [payment]))[0]
+}
+
+/** Payments of one merchant; those that wait bring what they were answered. */
+export async function readable(
+  parts: PaymentParts,
+  payments: readonly Answered[],
+  db: Connection = parts.database.work,
+): Promise<Readable[]> {
+  const given = await pendingAnswers(
+    parts,
+    payments.filter(({ answer }) => !answer),
+    db,
+  )
+  return payments.map(payment => ({ ...payment, pendingBody: given.get(payment.id) }))
+}

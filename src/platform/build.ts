@@ -1,0 +1,12 @@
+// Which build this is.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+/** The same on every answer of one build: a hash of the program's version and lock file, and a date. */
+export function buildNumber(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  const lock = readFileSync(new URL('../../package-lock.json', import.meta.url))
+  const hash = createHash('sha1').update(version).update(lock).digest('hex')
+  return `${hash}@${version}`
+}

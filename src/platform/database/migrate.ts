@@ -1,0 +1,41 @@
+// Brings the schema up to date: numbered files, forward only, each in one transaction, never changed once applied.
+
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import type pg from 'pg'
+import { OperatorError } from '../errors.ts'
+import { inTransaction } from './connect.ts'
+
+const folder = new URL('../../../migrations/', import.meta.url)
+
+/** A migration that cannot be applied, in words for the operator. */
+export class MigrationError extends OperatorError {}
+
+/** Applies what is missing and returns the names of what was applied. Several processes may call it at once. */
+export async function migrate(pool: pg.Pool, at: string): Promise<string[]> {
+  const files = readdirSync(folder)
+    .filter(name => /^\d{4}_.*\.sql$/.test(name))
+    .sort()
+  return inTransaction(pool, async connection => {
+    await connection.query('select pg_advisory_xact_lock(7065111)') // one process at a time
+    await connection.query(
+      'create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null)',
+    )
+    const { rows } = await connection.query<{ name: string; checksum: string }>('select name, checksum from migrations')
+    const applied = new Map(rows.map(row => [row.name, row.checksum]))
+    const unknown = [...applied.keys()].filter(name => !files.includes(name))
+    if (unknown.length > 0) throw new MigrationError(`The database is newer than this program: it knows ${unknown.join(', ')}.`)
+    const made: string[] = []
+    for (const name of files) {
+      const sql = readFileSync(new URL(name, folder), 'utf8')
+      const checksum = createHash('sha256').update(sql).digest('hex')
+      const before = applied.get(name)
+      if (before === checksum) continue
+      if (before !== undefined) throw new MigrationError(`The migration ${name} was changed after it had been applied.`)
+      await connection.query(sql)
+      await connection.query('insert into migrations (name, checksum, applied_at) values ($1, $2, $3)', [name, checksum, at])
+      made.push(name)
+    }
+    return made
+  })
+}

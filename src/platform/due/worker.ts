@@ -1,0 +1,101 @@
+// The worker loop: takes due work and runs its handler. Whoever is killed in the middle leaves a lease that runs out in a minute.
+
+import type { Clock } from '../clock.ts'
+import type { Database } from '../database/connect.ts'
+import type { Log } from '../log.ts'
+import { type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
+
+/** `done`, or the real time in milliseconds at which to try again. */
+export type DueHandler<Parts> = (parts: Parts, item: DueItem) => Promise<'done' | { readonly again: number }>
+export type DueHandlers<Parts> = ReadonlyMap<string, DueHandler<Parts>>
+
+export type WorkerParts = { readonly database: Pick<Database, 'work'>; readonly clock: Clock; readonly log: Log }
+
+export type Worker = { stop(): Promise<void> }
+
+const pauseMilliseconds = 250
+const atOnce = 20
+
+/** `mayTake`: asked before each look for work. */
+export function startWorker<Parts extends WorkerParts>(
+  parts: Parts,
+  handlers: DueHandlers<Parts>,
+  mayTake: () => boolean,
+): Worker {
+  let stopped = false
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> = Promise.resolve()
+  const round = async (): Promise<void> => {
+    let found = 0
+    try {
+      const items = mayTake() ? await takeDue(parts.database.work, parts.clock.real(), atOnce) : []
+      found = items.length
+      await Promise.all(items.map(item => runItem(parts, handlers, item)))
+    } catch (error) {
+      parts.log.warn({ why: (error as Error).message }, 'due work could not be taken')
+    }
+    if (!stopped) timer = setTimeout(next, found === atOnce ? 0 : pauseMilliseconds)
+  }
+  const next = () => {
+    running = round()
+  }
+  next()
+  return {
+    async stop() {
+      stopped = true
+      clearTimeout(timer)
+      await running
+    },
+  }
+}
+
+/** Runs one item, and keeps its lease for as long as that takes; a handler that throws is tried again, later each time. */
+export async function runItem<Parts extends WorkerParts>(
+  parts: Parts,
+  handlers: DueHandlers<Parts>,
+  item: DueItem,
+): Promise<void> {
+  const db = parts.database.work
+  const handler = handlers.get(item.kind)
+  const lease = keepLease(parts, item)
+  const failed = (error: Error) =>
+    parts.log.error({ kind: item.kind, paymentId: item.subjectId, attempt: item.attempts, why: error.message }, 'due work failed')
+  let ended: Awaited<ReturnType<DueHandler<Parts>>>
+  try {
+    if (!handler) throw new Error(`nothing handles ${item.kind}`)
+    ended = await handler(parts, item)
+  } catch (error) {
+    failed(error as Error)
+    ended = { again: parts.clock.real() + backOff(item.attempts) }
+  }
+  // Where the end cannot be stored the lease runs out by itself, and the work is done again.
+  const held = await lease.end()
+  await (ended === 'done' ? finishDue(db, held) : postponeDue(db, held, ended.again)).catch(failed)
+}
+
+/** Other processes must not take what is still running: its lease is renewed well before it runs out. */
+function keepLease(parts: WorkerParts, item: DueItem): { end(): Promise<DueItem> } {
+  let held = item
+  let renewing: Promise<void> = Promise.resolve()
+  const timer = setInterval(
+    () => {
+      renewing = renewDue(parts.database.work, held, parts.clock.real()).then(
+        renewed => {
+          held = renewed ?? held
+        },
+        (error: Error) => parts.log.warn({ kind: item.kind, why: error.message }, 'a lease could not be renewed'),
+      )
+    },
+    (leaseSeconds * 1000) / 3,
+  ).unref()
+  return {
+    async end() {
+      clearInterval(timer)
+      await renewing
+      return held
+    },
+  }
+}
+
+/** 2, 4, 8 … seconds, at most ten minutes. */
+export const backOff = (attempts: number): number => Math.min(2 ** Math.min(attempts, 20), 600) * 1000

@@ -1,0 +1,53 @@
+// Figures for the operator, in the text format of Prometheus, on a port of their own. Every room registers its own in one registry. Every label has few
+// values: never an id or a URL.
+
+import { hash, timingSafeEqual } from 'node:crypto'
+import http from 'node:http'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { Log } from './log.ts'
+
+/** Figures that are asked for at a scrape, not counted as things happen. */
+export type Measure = () => Promise<void>
+
+export const makeRegistry = (): Registry => new Registry()
+
+/** Compared as hashes: the time that it takes tells nothing of what is right. */
+const isSame = (sent: string | undefined, right: string): boolean =>
+  timingSafeEqual(hash('sha256', sent ?? '', 'buffer'), hash('sha256', right, 'buffer'))
+
+/** `token`: who reads sends it; absent = nobody is asked. */
+export async function serveFigures(
+  registry: Registry,
+  measures: readonly Measure[],
+  log: Log,
+  { port, host, token }: { readonly port: number; readonly host: string; readonly token: string | undefined },
+): Promise<{ port: number; stop(): Promise<void> }> {
+  collectDefaultMetrics({ register: registry })
+  const server = http.createServer((request, response) => {
+    if (request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end()
+    if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`))
+      return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end()
+    Promise.all(measures.map(measure => measure()))
+      .then(() => registry.metrics())
+      .then(
+        text => response.writeHead(200, { 'Content-Type': registry.contentType }).end(text),
+        (error: Error) => {
+          log.warn({ why: error.message }, 'metrics could not be read')
+          response.writeHead(500).end()
+        },
+      )
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    stop: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}

@@ -1,0 +1,111 @@
+// Logs: JSON lines with named fields only (see LogFields), each bounded. Nothing in them is made by callers: where a text comes from elsewhere,
+// what it quotes is left out, and as a last line of defence it is searched for card numbers.
+
+import pino from 'pino'
+import { cardLengths, replaceNumbers } from '../contract/cardNumbers.ts'
+import { type Clock, systemClock } from './clock.ts'
+
+/** Named fields only: whatever is logged is on this list. */
+export type LogFields = {
+  readonly ndc?: string
+  readonly entityId?: string
+  readonly paymentId?: string
+  readonly method?: string
+  readonly route?: string
+  readonly status?: number
+  readonly result?: string
+  readonly milliseconds?: number
+  readonly names?: readonly string[]
+  readonly why?: string
+  readonly kind?: string
+  readonly attempt?: number
+  /** Who was refused: the address, and the token where one is known. */
+  readonly address?: string
+  readonly tokenId?: string
+  /** What somebody tried that was refused: a line for whoever watches over the house. */
+  readonly audit?: 'forgedReturn' | 'forgedNotice' | 'wrongSession' | 'unknownToken' | 'returnedAgain'
+}
+
+export type Log = {
+  debug(fields: LogFields, message: string): void
+  info(fields: LogFields, message: string): void
+  warn(fields: LogFields, message: string): void
+  error(fields: LogFields, message: string): void
+}
+
+export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+const number = (value: unknown): unknown => Number(value)
+/** Ids and names of our own. */
+const word = (value: unknown): string => scrub(String(value)).slice(0, 100)
+/** Names of parameters. What stands in brackets is a caller's. */
+const words = (value: unknown): string[] =>
+  (value as string[]).slice(0, 20).map(name => scrub(name.replace(/\[[^\]]*\]?/g, '[…]')).slice(0, 160))
+/** The message of an error: servers, parsers and partners quote in it what they were given. Names of tables and the like may stay. */
+const cause = (value: unknown): string =>
+  scrub(String(value).slice(0, 2000))
+    .replace(/(?<!\w|(?:relation|column|constraint|table|index|role|database|function) )(["'`]).*?(\1(?!\w)|$)/gs, '$1…$1')
+    .slice(0, 300)
+
+const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
+  ndc: word,
+  entityId: word,
+  paymentId: word,
+  tokenId: word,
+  address: word,
+  method: word,
+  route: word,
+  status: number,
+  result: word,
+  milliseconds: number,
+  names: words,
+  why: cause,
+  kind: word,
+  attempt: number,
+  audit: word,
+}
+
+/** Strangers can cause lines with an address or an audit at will: so many of one message in a minute, then their sum. */
+const strangersLinesMax = 300
+
+export function makeLog(level: LogLevel, out: pino.DestinationStream = standardError(), clock: Clock = systemClock): Log {
+  const lines = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out)
+  const written = new Map<string, { minute: number; count: number }>()
+  const isFlood = (message: string): boolean => {
+    const minute = Math.floor(clock.real() / 60_000)
+    const before = written.get(message)
+    const count = before?.minute === minute ? before.count + 1 : 1
+    written.set(message, { minute, count })
+    if (count === 1 && before && before.count > strangersLinesMax)
+      lines.warn({ attempt: before.count - strangersLinesMax }, `so many lines were left out: ${message}`)
+    return count > strangersLinesMax
+  }
+  const write = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: LogFields, message: string) => {
+    if (!lines.isLevelEnabled(level)) return
+    if ((fields.address !== undefined || fields.audit !== undefined) && isFlood(message)) return
+    lines[level](clean(fields), word(message))
+  }
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+function standardError(): pino.DestinationStream {
+  const destination = pino.destination({ dest: 2, sync: false })
+  destination.on('error', () => {}) // a log that nobody reads ends nothing
+  return destination
+}
+
+function clean(fields: LogFields): Record<string, unknown> {
+  const cleaned: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(fields))
+    if (Object.hasOwn(shown, name)) cleaned[name] = shown[name as keyof LogFields](value)
+  return cleaned
+}
+
+/** Masks 12 to 19 digits that pass the card check digit, whatever stands between them and whatever their brand. */
+export const scrub = (text: string): string =>
+  replaceNumbers(
+    text,
+    () => cardLengths,
+    () => '[card number]',
+  )

@@ -1,0 +1,110 @@
+// What operators write, checked by a schema: all mistakes are named at once with their places, never with a value, which may be a secret.
+// Types are read off the schemas, and `npm run generate` writes them as JSON Schemas into docs/reference/schemas.
+
+import { readFileSync } from 'node:fs'
+import * as v from 'valibot'
+import { nearest } from '../contract/nearest.ts'
+import { OperatorError } from './errors.ts'
+
+export type Schema = v.GenericSchema
+export type TextSchema = v.GenericSchema<string, string>
+/** What a schema gives when it has been read, with its defaults. */
+export type Read<One extends Schema> = v.InferOutput<One>
+/** What may be written for a schema. */
+export type Written<One extends Schema> = v.InferInput<One>
+
+/** Throws an OperatorError with a line for each mistake; `source` begins each line. */
+export function read<One extends Schema>(schema: One, given: unknown, source: string): Read<One> {
+  const { success, output, issues } = v.safeParse(schema, given, { abortPipeEarly: true }) // one mistake at a place is enough
+  if (success) return output
+  throw new OperatorError(
+    issues.flatMap(issue => mistakesOf(issue).map(one => `${source}: ${one.endsWith('?') ? one : `${one}.`}`)).join('\n'),
+  )
+}
+
+/** What was given, checked but without defaults. */
+export function written<One extends Schema>(schema: One, given: unknown, source: string): Written<One> {
+  read(schema, given, source)
+  return given as Written<One>
+}
+
+export function parseJson(text: string, source: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new OperatorError(`${source} is not JSON.`) // the parser's own message repeats what stands there
+  }
+}
+
+export function readJsonFile(path: string, source: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    throw new OperatorError(`${source} cannot be read.`)
+  }
+  return parseJson(text, source)
+}
+
+// ---- Words for schemas: each says its rule.
+
+export const flag = v.boolean('must be true or false')
+export const filled = v.pipe(v.string('must be a text'), v.minLength(1, 'must not be empty'))
+export const text = (pattern: RegExp, rule: string) => v.pipe(v.string(rule), v.regex(pattern, rule))
+export const id = text(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex characters')
+export const number = (from: number, to: number, rule = `must be a number from ${from} to ${to}`) =>
+  v.pipe(v.number(rule), v.minValue(from, rule), v.maxValue(to, rule))
+export const whole = (from: number, to: number, rule = `must be a whole number from ${from} to ${to}`) =>
+  v.pipe(v.number(rule), v.integer(rule), v.minValue(from, rule), v.maxValue(to, rule))
+export const oneOf = <const Words extends readonly (string | number)[]>(words: Words) =>
+  v.picklist(words, ({ input }) => {
+    const near = typeof input === 'string' ? nearest(input, words.map(String)) : undefined
+    const list =
+      words.length > 12
+        ? 'is not known'
+        : `must be ${words.slice(0, -1).join(', ')}${words.length > 1 ? ' or ' : ''}${words.at(-1)}`
+    return near === undefined ? list : `${list}: did you mean ${near}?`
+  })
+export const listOf = <Item extends Schema>(item: Item) => v.array(item, 'must be a list')
+export const filledListOf = <Item extends Schema>(item: Item) => v.pipe(listOf(item), v.minLength(1, 'must hold at least one'))
+export const mapOf = <Key extends v.GenericSchema<string, string>, Value extends Schema>(key: Key, value: Value) =>
+  v.record(key, value, 'must be a map')
+/** May be left out; with a default it is then that. */
+export const optional: typeof v.exactOptional = v.exactOptional
+/** The mistakes of the one that was meant, or the rule when it was neither. */
+export const either = <const Schemas extends readonly Schema[]>(schemas: Schemas, rule: string) => v.union(schemas, rule)
+
+/** With a rule that concerns the whole value. */
+export const where = <One extends Schema>(
+  schema: One,
+  holds: (value: Read<One>) => boolean,
+  rule: string | ((issue: { readonly input: Read<One> }) => string),
+) => v.pipe(schema, v.check(holds as never, rule as never)) as unknown as v.GenericSchema<Written<One>, Read<One>>
+
+/** Knows all its keys: every other is a mistake, told with the known key that is nearest. */
+export const object = <const Entries extends v.ObjectEntries>(entries: Entries) => v.strictObject(entries, wrongObject(entries))
+
+/** The same for a whole file, which may name its own schema for editors. */
+export const file = <const Entries extends v.ObjectEntries>(entries: Entries) => object({ $schema: optional(filled), ...entries })
+
+const wrongObject = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
+  if (issue.expected === 'Object') return 'must be a map'
+  if (issue.expected !== 'never') return 'is missing'
+  const known = Object.keys(entries)
+  const given = Object.keys(issue.path!.at(-1)!.input as object)
+  return given
+    .filter(name => !known.includes(name))
+    .map(name => {
+      const near = nearest(name, known)
+      return `${name} is not known${near === undefined ? '' : `: did you mean ${near}?`}`
+    })
+    .join('\n')
+}
+
+/** `divisions[0].merchants[1].settings.lenient must be true or false`. */
+function mistakesOf(issue: v.BaseIssue<unknown>): string[] {
+  const strange = issue.type === 'strict_object' && issue.expected === 'never'
+  const path = (issue.path ?? []).slice(0, strange ? -1 : undefined).map(({ key }) => key)
+  const place = path.map((key, at) => (typeof key === 'number' ? `[${key}]` : `${at > 0 ? '.' : ''}${key}`)).join('')
+  return issue.message.split('\n').map(one => (strange ? `${place}${place && '.'}${one}` : `${place}${place && ' '}${one}`))
+}

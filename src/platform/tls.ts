@@ -1,0 +1,52 @@
+// TLS as it is spoken here, by the gateway and towards others: 1.2 and 1.3, keys by ECDHE, ciphers that authenticate (AEAD) and no others. And the
+// files that a connection with a certificate of our own takes.
+
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { othersMayRead } from './files.ts'
+import { filled, object, optional, type Read } from './schema.ts'
+
+const ciphers = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  ...['ECDSA', 'RSA'].flatMap(by => [
+    `ECDHE-${by}-AES256-GCM-SHA384`,
+    `ECDHE-${by}-CHACHA20-POLY1305`,
+    `ECDHE-${by}-AES128-GCM-SHA256`,
+  ]),
+].join(':')
+
+export const spokenTls = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3', ciphers } as const
+
+/** Names of PEM files: whom we trust, and who we are when the other side asks. */
+export const tlsFiles = object({
+  ca: optional(filled),
+  cert: optional(filled),
+  key: optional(filled),
+  serverName: optional(filled),
+})
+
+export type ClientTls = { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly servername?: string }
+
+/** Names are relative to the folder of the file that names them. `fail` is told what is wrong with which. */
+export function readTlsFiles(files: Read<typeof tlsFiles>, folder: string, fail: (mistake: string) => void): ClientTls {
+  const read = (name: 'ca' | 'cert' | 'key'): { [name: string]: Buffer } => {
+    if (files[name] === undefined) return {}
+    const path = resolve(folder, files[name])
+    if (name === 'key' && othersMayRead(path)) fail(`tls.key names ${path}, which others may read: set its mode to 0600`)
+    try {
+      return { [name]: readFileSync(path) }
+    } catch {
+      fail(`tls.${name} names ${path}, which cannot be read`)
+      return {}
+    }
+  }
+  if ((files.cert === undefined) !== (files.key === undefined)) fail('tls.cert and tls.key are needed together')
+  return {
+    ...read('ca'),
+    ...read('cert'),
+    ...read('key'),
+    ...(files.serverName !== undefined && { servername: files.serverName }),
+  }
+}

@@ -1,0 +1,186 @@
+// The acquirer's host as a program of its own: listens, signs on whoever comes, answers by its tables, keeps its own books, misbehaves on demand.
+// It shares only the codec with the gateway.
+
+import { createServer, type Server, type Socket } from 'node:net'
+import { decode, encode, isMalformed, type Message } from '../../connectors/cards/iso8583/codec.ts'
+import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
+import { frame, splitter } from '../../connectors/cards/iso8583/framing.ts'
+import { actionCodeOf } from '../../connectors/cards/iso8583/responseCodes.ts'
+import { answerType } from '../../connectors/cards/iso8583/versions.ts'
+import { decide, type Fault, faultOfAmount, type Read } from './decide.ts'
+import type { Ledger } from './ledger.ts'
+
+export type HostOptions = {
+  readonly dialect: Dialect
+  readonly ledger: Ledger
+  readonly host: string
+  readonly port: number
+  /** Every answer takes so long, milliseconds. */
+  readonly delay: number
+  /** Decides for each message whether something goes wrong; beside the faults that amounts ask for. */
+  readonly faults?: (message: Message) => Fault | undefined
+  /** Slow answers come within this time; for `late` they come after `lateMilliseconds`. */
+  readonly slowMilliseconds: number
+  readonly lateMilliseconds: number
+  say(text: string): void
+}
+
+export type Host = {
+  readonly port: number
+  readonly counters: { received: number; malformed: number; repeated: number; networkMessages: number }
+  /** Cuts all lines, as a host does that dies. */
+  cutLines(): void
+  stop(): Promise<void>
+}
+
+export async function startHost(options: HostOptions): Promise<Host> {
+  const { dialect, ledger } = options
+  const sockets = new Set<Socket>()
+  const counters = { received: 0, malformed: 0, repeated: 0, networkMessages: 0 }
+  let number = [...ledger.entries()].length
+  const server: Server = createServer(socket => {
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    const split = splitter()
+    socket.on('data', bytes => {
+      const messages = split.push(bytes)
+      if (messages === 'badLength') {
+        socket.destroy()
+        return
+      }
+      for (const message of messages) receive(socket, message)
+    })
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+
+  function receive(socket: Socket, bytes: Buffer): void {
+    const message = decode(bytes, dialect)
+    if (isMalformed(message)) {
+      counters.malformed++
+      options.say(`unreadable: ${message.path} ${message.why}`)
+      return
+    }
+    if (message.type.slice(1, 2) === '8') {
+      counters.networkMessages++
+      answer(socket, message, '00', [])
+      return
+    }
+    counters.received++
+    const fault = options.faults?.(message) ?? faultOfAmount(firstTime(message) ? message.fields.get(4) : undefined)
+    if (fault === 'requestLost') return
+    if (fault === 'lineCut') {
+      book(message, fault)
+      socket.destroy()
+      return
+    }
+    const waits =
+      fault === 'late'
+        ? options.lateMilliseconds
+        : fault === 'slow'
+          ? (counters.received * 389) % options.slowMilliseconds
+          : options.delay
+    const respond = () => {
+      const { code, more } = book(message, fault)
+      if (fault === 'answerLost') return
+      answer(socket, message, code, more, fault)
+      if (fault === 'twice') answer(socket, message, code, more, fault)
+    }
+    // A slow host reads late too: then a reversal may overtake its request.
+    if (waits === 0) respond()
+    else setTimeout(respond, waits)
+  }
+
+  /** Books a message, or finds how the same message was answered before. */
+  function book(message: Message, fault: Fault | undefined): { code: string; more: readonly (readonly [number, string])[] } {
+    const { fields } = message
+    const key = [message.type.slice(1, 3), fields.get(11), fields.get(7), fields.get(41)].join(' ')
+    const before = ledger.byKey(key)
+    if (before) {
+      counters.repeated++
+      const [[, code], ...more] = before.line.answer as [[number, string], ...[number, string][]]
+      return { code, more }
+    }
+    const read = readMessage(message, dialect)
+    const name = nameOf(message.type, fields.get(11) ?? '', fields.get(7) ?? '', fields.get(32) ?? '')
+    const decision = decide(message, read, name, ledger, ++number)
+    const partly = fault === 'partly' && decision.code === '00'
+    const half = (BigInt(fields.get(4) ?? '0') / 2n).toString().padStart(12, '0')
+    const code = partly ? '10' : decision.code
+    const more = partly ? [...decision.more, [4, half] as const] : decision.more
+    ledger.write({
+      kind: decision.kind,
+      key,
+      // The note that a reversal came first stands under the name of what it reverses.
+      name: decision.kind === 'tombstone' ? read.original! : name,
+      card: read.card,
+      amount: partly ? half : (fields.get(4) ?? '0'),
+      currency: fields.get(49) ?? '',
+      rrn: fields.get(37) ?? '',
+      ...(decision.original !== undefined && { original: decision.original }),
+      ...(decision.remaining !== undefined && { remaining: decision.remaining }),
+      answer: [[39, code], ...more],
+    })
+    return { code, more }
+  }
+
+  function answer(
+    socket: Socket,
+    message: Message,
+    code: string,
+    more: readonly (readonly [number, string])[],
+    fault?: Fault,
+  ): void {
+    const echoed = [...message.fields].filter(([field]) => !notEchoed.has(field))
+    const fields = new Map<number, string>([...echoed, [39, dialect.version === '1993' ? actionCodeOf(code) : code], ...more])
+    if (fault === 'otherAmount') fields.set(4, String(BigInt(fields.get(4)!) + 1n).padStart(12, '0'))
+    const bytes = encode({ type: answerType(message.type), fields }, dialect)
+    if (!Buffer.isBuffer(bytes)) options.say(`cannot answer: ${bytes.path} ${bytes.why}`)
+    else if (!socket.destroyed) socket.write(frame(bytes))
+  }
+
+  const firstTime = ({ type }: Message) => type.endsWith('0') && !type.slice(1).startsWith('42')
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port, options.host, resolve)
+  })
+  const cutLines = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    port: (server.address() as { port: number }).port,
+    counters,
+    cutLines,
+    async stop() {
+      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      cutLines()
+      await closed
+    },
+  }
+}
+
+/** Answers repeat what was sent but for card data and what only a request says. */
+const notEchoed: ReadonlySet<number> = new Set([14, 25, 35, 43, 48, 56, 90, 95, 30])
+
+/** Reads what the books need: the card masked, and the original that a message refers to. */
+function readMessage({ type, fields }: Message, { version }: Dialect): Read {
+  const number = fields.get(2) ?? ''
+  const original = version === '1987' ? fields.get(90) : fields.get(56)
+  const remaining = version === '1987' ? fields.get(95)?.slice(0, 12) : fields.has(30) ? fields.get(4) : undefined
+  return {
+    type: `${type.slice(1, 3)}0`,
+    card: `${number.slice(0, 6)}${'*'.repeat(Math.max(0, number.length - 10))}${number.slice(-4)}`,
+    ...(original !== undefined && {
+      original:
+        version === '1987'
+          ? nameOf(original.slice(0, 4), original.slice(4, 10), original.slice(10, 20), original.slice(20, 31))
+          : nameOf(original.slice(0, 4), original.slice(4, 10), original.slice(12, 22), original.slice(24)),
+    }),
+    ...(remaining !== undefined && { remaining }),
+  }
+}
+
+/** As original data name a message; a repeat has the name of the first. */
+const nameOf = (type: string, stan: string, time: string, acquirer: string) =>
+  `${type.slice(1, 3)}0 ${stan} ${time} ${acquirer.replace(/^0+/, '')}`

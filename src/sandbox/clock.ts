@@ -1,0 +1,45 @@
+// What only a sandbox has: a clock that can be moved. POST /sandbox/clock, form fields entityId and advance (`29m`, `72h`, `1500ms`, `3d`).
+
+import { peek, readForm } from '../contract/form.ts'
+import { told } from '../http/answer.ts'
+import { actorOf, authenticator, isCaller } from '../http/authenticate.ts'
+import type { RequestFunction } from '../http/router.ts'
+import { wireTime } from '../platform/clock.ts'
+import type { DueSource } from '../platform/due/source.ts'
+import { advanceClock } from './advance.ts'
+import type { SandboxParts } from './parts.ts'
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const advanceMax = 3660 * units.d!
+
+/** `29m` → milliseconds; undefined for anything else. Nothing = 0, which only reads the clock. */
+export function duration(text: string | undefined): number | undefined {
+  if (text === undefined) return 0
+  const read = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text)
+  const milliseconds = read ? Number(read[1]) * units[read[2]!]! : Number.NaN
+  return milliseconds <= advanceMax ? milliseconds : undefined
+}
+
+export function sandboxClock(parts: SandboxParts, sources: readonly DueSource[]): RequestFunction {
+  const authenticate = authenticator(parts)
+  return async request => {
+    const form = readForm(request.body, request.charset)
+    if (form === 'tooManyParameters') return told(parts, request, 400, form)
+    const caller = authenticate(request, form)
+    if (!isCaller(caller)) return caller
+    const milliseconds = duration(peek(form, 'advance'))
+    if (milliseconds === undefined) {
+      return told(parts, request, 400, 'invalidParameter', {
+        entityId: caller.entityId,
+        parameterErrors: [
+          { name: 'advance', message: 'must be a number and ms, s, m, h or d, for example 29m; at most ten years' },
+        ],
+      })
+    }
+    const now = await advanceClock(parts, sources, caller.merchantId, milliseconds, actorOf(request, caller))
+    return told(parts, request, 200, 'requestSucceeded', {
+      entityId: caller.entityId,
+      more: { merchantId: caller.merchantId, now: wireTime(now) },
+    })
+  }
+}

@@ -1,0 +1,113 @@
+// The simulators of shopper-facing methods as a server of their own on a loopback port. The gateway asks it over HTTP like any other party;
+// browsers reach it through the gateway's own address, below /simulators/, so that one port is enough.
+
+import http, { type IncomingMessage } from 'node:http'
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock, Random } from '../platform/clock.ts'
+import { bank } from './bank/bank.ts'
+import { readerOf, type Simulator, type Told, text, type World } from './exchange.ts'
+import { issuer } from './threeDSecure/issuer.ts'
+import { walletSimulator } from './wallet/wallet.ts'
+
+export type Simulators = { readonly url: string; stop(): Promise<void> }
+
+const bodyMax = 300_000
+
+/** Where the gateway listens, for the simulators beside it: its public name need not lead anywhere from this machine. */
+export type Home = { readonly host: string; readonly port: number; readonly tls: boolean }
+
+/** `simulatorPages`: where browsers reach what is served here. */
+export async function startSimulators(
+  clock: Clock,
+  random: Random,
+  simulatorPages: () => string,
+  home: () => Home,
+): Promise<Simulators> {
+  const world: World = {
+    time: () => clock.real(),
+    uuid: random.uuid,
+    bytes: random.bytes,
+    wait: milliseconds => wait(milliseconds, undefined, { ref: false }).then(() => undefined),
+    publicUrl: simulatorPages,
+    post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
+  }
+  const simulators: readonly Simulator[] = [issuer(world), walletSimulator(world), bank(world)]
+  const server = http.createServer((incoming, outgoing) => {
+    const send = ({ status, body, headers }: Told) =>
+      outgoing.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body)
+    answer(simulators, incoming)
+      .then(send)
+      .catch(error => send(text(500, String((error as Error).message))))
+      .catch(() => outgoing.destroy())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  server.unref()
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/simulators`,
+    async stop() {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+async function answer(simulators: readonly Simulator[], incoming: IncomingMessage): Promise<Told> {
+  const url = new URL(incoming.url ?? '/', 'http://simulators')
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > bodyMax) return text(413, 'too large')
+    chunks.push(chunk)
+  }
+  const headers = incoming.headers as Record<string, string | undefined>
+  const { language, texts } = readerOf(headers['accept-language'])
+  const path = url.pathname.replace(/^\/simulators/, '')
+  const asked = {
+    method: incoming.method ?? 'GET',
+    path,
+    query: url.searchParams,
+    headers,
+    body: Buffer.concat(chunks).toString('utf8'),
+    language,
+    texts,
+  }
+  for (const simulator of simulators) {
+    const told = await simulator(asked)
+    if (told) return told
+  }
+  return text(404, 'There is nothing here.')
+}
+
+/** Posts a notice to the gateway itself. Its certificate is not looked at: the call does not leave this machine's sandbox. */
+function postHome({ host, port, tls }: Home, { pathname, host: name }: URL, contentType: string, body: string) {
+  const here = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
+  return new Promise<{ status: number; body: string }>((resolve, reject) => {
+    const options = {
+      host: here,
+      port,
+      method: 'POST',
+      path: pathname,
+      headers: { Host: name, 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) },
+      timeout: 10_000,
+    }
+    const request = tls ? https.request({ ...options, rejectUnauthorized: false }) : http.request(options)
+    request.once('error', reject)
+    request.once('timeout', () => request.destroy(new Error('no answer')))
+    request.once('response', response => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (part: string) => {
+        text += part
+      })
+      response.once('end', () => resolve({ status: response.statusCode ?? 0, body: text }))
+      response.once('error', reject)
+    })
+    request.end(body)
+  })
+}

@@ -1,0 +1,293 @@
+// The other side of 3-D Secure: a directory server with its card ranges, and an issuer's access control server with its pages. It checks what it
+// is sent as strictly as a real one, and sends results from server to server before it lets the browser go.
+
+import { decodeMessage, encodeMessage, type Message, wrongFields } from '../../connectors/cards/threeDSecure/messages.ts'
+import { html } from '../../pages/html.ts'
+import { moneyText } from '../../pages/languages.ts'
+import { type Asked, expiring, isHome, json, page, type Simulator, type Told, type World } from '../exchange.ts'
+import { type Behaviour, notParticipating, testCards } from './cards.ts'
+
+const challengeMilliseconds = 660_000
+const reference = 'TOLLGATE-SIMULATOR'
+
+type Challenge = {
+  readonly request: Message
+  readonly acsTransId: string
+  readonly dsTransId: string
+  attempts: number
+  ended?: string
+}
+
+/** What a shopper can do on the page, and what the result then says. */
+const endings: Readonly<Record<string, { readonly transStatus: string; readonly reason?: string; readonly cancel?: string }>> = {
+  approve: { transStatus: 'Y' },
+  attempt: { transStatus: 'A' },
+  decline: { transStatus: 'N', reason: '01' },
+  unavailable: { transStatus: 'U', reason: '06' },
+  cancel: { transStatus: 'N', reason: '01', cancel: '01' },
+  timeout: { transStatus: 'N', reason: '14', cancel: '04' },
+  reject: { transStatus: 'R', reason: '11' },
+}
+const attemptsMax = 3
+const decoupledMilliseconds = 700
+
+export function issuer(world: World): Simulator {
+  const challenges = expiring<Challenge>(world.time, challengeMilliseconds)
+
+  function directory(body: string): Told {
+    let message: Message
+    try {
+      message = JSON.parse(body)
+    } catch {
+      return json(200, errorOf('101', 'not a message', undefined))
+    }
+    if (message.messageType !== 'PReq' && message.messageType !== 'AReq')
+      return json(200, errorOf('101', 'PReq or AReq is expected', message))
+    const wrong = [
+      ...wrongFields(message.messageType, message),
+      ...['notificationURL', 'threeDSServerURL'].filter(
+        name => message[name] !== undefined && !isHome(world, String(message[name])),
+      ),
+    ]
+    if (wrong.length > 0) return json(200, errorOf('203', wrong.join(','), message))
+    return json(200, message.messageType === 'PReq' ? ranges(message) : authenticate(message))
+  }
+
+  const ranges = (request: Message) => ({
+    messageType: 'PRes',
+    messageVersion: request.messageVersion,
+    threeDSServerTransID: request.threeDSServerTransID,
+    dsStartProtocolVersion: '2.1.0',
+    dsEndProtocolVersion: '2.2.0',
+    cardRangeData: [...testCards].map(([number, { method }]) => ({
+      startRange: number,
+      endRange: number,
+      acsStartProtocolVersion: '2.1.0',
+      acsEndProtocolVersion: '2.2.0',
+      ...(method && { threeDSMethodURL: `${world.publicUrl()}/acs/method` }),
+    })),
+  })
+
+  function authenticate(request: Message): Message {
+    const number = String(request.acctNumber)
+    const wishes = wishesOf(request)
+    if (notParticipating.has(number) || (!testCards.has(number) && !wishes.enrolled))
+      return errorOf('305', 'the card takes no part', request)
+    const behaviour = behaviourOf(testCards.get(number), wishes.flow, String(request.threeDSRequestorChallengeInd))
+    const ids = { acsTransID: world.uuid(), dsTransID: world.uuid() }
+    const answer: Message = {
+      messageType: 'ARes',
+      messageVersion: request.messageVersion,
+      threeDSServerTransID: request.threeDSServerTransID,
+      ...ids,
+      acsReferenceNumber: reference,
+      dsReferenceNumber: reference,
+      acsOperatorID: 'SIMULATOR',
+    }
+    const value = () => world.bytes(20).toString('base64')
+    switch (behaviour) {
+      case 'authenticate':
+        return { ...answer, transStatus: 'Y', authenticationValue: value() }
+      case 'attempt':
+        return { ...answer, transStatus: 'A', authenticationValue: value() }
+      case 'inform':
+        return { ...answer, transStatus: 'I' }
+      case 'error':
+        return { ...answer, transStatus: 'U', transStatusReason: '03' }
+      case 'notEnrolled':
+        return { ...answer, transStatus: 'N', transStatusReason: '13' }
+      case 'fraud':
+        return { ...answer, transStatus: 'R', transStatusReason: '11' }
+      // The cardholder is asked elsewhere, for example by the bank's app, and takes a while.
+      case 'decoupled':
+        world
+          .wait(decoupledMilliseconds)
+          .then(() => report({ request, acsTransId: ids.acsTransID, dsTransId: ids.dsTransID, attempts: 0 }, 'approve'))
+          .catch(() => {}) // a lost result is asked for
+        return { ...answer, transStatus: 'D', authenticationType: '04' }
+      case 'challenge':
+        challenges.set(ids.acsTransID, { request, acsTransId: ids.acsTransID, dsTransId: ids.dsTransID, attempts: 0 })
+        return {
+          ...answer,
+          transStatus: 'C',
+          acsChallengeMandated: request.threeDSRequestorChallengeInd === '04' ? 'Y' : 'N',
+          authenticationType: '02',
+          acsURL: `${world.publicUrl()}/acs/challenge`,
+        }
+    }
+  }
+
+  /** The hidden frame: the issuer has seen the browser and says so to the address that the method data names. */
+  function method(asked: Asked): Told {
+    const sent = new URLSearchParams(asked.body).get('threeDSMethodData') ?? ''
+    let data: { threeDSServerTransID?: string; threeDSMethodNotificationURL?: string } | null
+    try {
+      data = JSON.parse(Buffer.from(sent, 'base64url').toString('utf8'))
+    } catch {
+      return ended(asked)
+    }
+    const url = data?.threeDSMethodNotificationURL
+    if (!isHome(world, url)) return ended(asked)
+    const back = encodeMessage({ threeDSServerTransID: data!.threeDSServerTransID })
+    return page(asked, world, {
+      title: '3-D Secure',
+      body: html`<form id="go" method="post" action="${url}"><input type="hidden" name="threeDSMethodData" value="${back}"><button>3-D Secure</button></form>`,
+      script: `document.getElementById('go').submit()`,
+    })
+  }
+
+  async function challenge(asked: Asked): Promise<Told> {
+    const form = new URLSearchParams(asked.body)
+    const request = decodeMessage('CReq', form.get('creq') ?? '')
+    const found = request && challenges.get(String(request.acsTransID))
+    if (!found || found.request.threeDSServerTransID !== request.threeDSServerTransID || found.ended !== undefined)
+      return ended(asked)
+    const auto = asked.query.get('auto')
+    if (auto === 'leave') return ended(asked)
+    if (auto !== null && Object.hasOwn(endings, auto)) return end(asked, found, auto, form.get('threeDSSessionData') ?? '')
+    return question(asked, found, form.get('threeDSSessionData') ?? '', false)
+  }
+
+  function question(asked: Asked, { request, acsTransId }: Challenge, session: string, wrongCode: boolean): Told {
+    const { texts, language } = asked
+    const number = String(request.acctNumber)
+    const scale = 10 ** Number(request.purchaseExponent)
+    const currency = currencyCodes[String(request.purchaseCurrency)]
+    const amount = currency
+      ? moneyText(language, Math.round((Number(request.purchaseAmount) / scale) * 100), currency)
+      : String(request.purchaseAmount)
+    const button = (action: string, label: string, kind = 'plain') =>
+      html`<button class="${kind}" name="action" value="${action}">${label}<span class="code">${endings[action]!.transStatus}</span></button>`
+    return page(asked, world, {
+      title: texts.acsTitle!,
+      body: html`<h1>${texts.acsTitle}</h1>
+<p class="soft">${texts.acsText}</p>
+<dl><dt>${texts.merchant}</dt><dd><bdi>${String(request.merchantName)}</bdi></dd>
+<dt>${texts.card}</dt><dd><bdi>•••• ${number.slice(-4)}</bdi></dd>
+<dt>${texts.amount}</dt><dd><bdi>${amount}</bdi></dd></dl>
+<form method="post" action="answer">
+<input type="hidden" name="acsTransID" value="${acsTransId}">
+<input type="hidden" name="threeDSSessionData" value="${session}">
+${wrongCode && html`<p role="alert"><strong>${texts.wrongCode}</strong></p>`}
+<label for="otp">${texts.otp}</label>
+<input type="text" id="otp" name="otp" inputmode="numeric" autocomplete="one-time-code" maxlength="8" aria-describedby="hint">
+<p class="soft" id="hint">${texts.otpHint}</p>
+<button name="action" value="otp">${texts.otpButton}</button>
+</form>
+<form method="post" action="answer">
+<input type="hidden" name="acsTransID" value="${acsTransId}">
+<input type="hidden" name="threeDSSessionData" value="${session}">
+${button('approve', texts.approve!)}${button('decline', texts.decline!)}${button('attempt', texts.attempt!)}${button('unavailable', texts.unavailable!)}${button('cancel', texts.cancel!)}${button('timeout', texts.timeout!)}
+</form>`,
+    })
+  }
+
+  async function answer(asked: Asked): Promise<Told> {
+    const form = new URLSearchParams(asked.body)
+    const found = challenges.get(form.get('acsTransID') ?? '')
+    if (!found || found.ended !== undefined) return ended(asked)
+    const session = form.get('threeDSSessionData') ?? ''
+    const action = form.get('action') ?? ''
+    if (Object.hasOwn(endings, action)) return end(asked, found, action, session)
+    if (form.get('otp') === '1234') return end(asked, found, 'approve', session)
+    found.attempts += 1
+    return found.attempts >= attemptsMax ? end(asked, found, 'decline', session, '19') : question(asked, found, session, true)
+  }
+
+  /** The result, from server to server. */
+  async function report({ request, acsTransId, dsTransId, attempts }: Challenge, action: string, reason?: string): Promise<void> {
+    const { transStatus, reason: usual, cancel } = endings[action]!
+    const passed = transStatus === 'Y' || transStatus === 'A'
+    const result = {
+      messageType: 'RReq',
+      messageVersion: request.messageVersion,
+      threeDSServerTransID: request.threeDSServerTransID,
+      acsTransID: acsTransId,
+      dsTransID: dsTransId,
+      messageCategory: request.messageCategory,
+      transStatus,
+      ...(!passed && { transStatusReason: reason ?? usual }),
+      ...(passed && { authenticationValue: world.bytes(20).toString('base64') }),
+      authenticationType: '02',
+      interactionCounter: String(Math.min(attempts + 1, 99)).padStart(2, '0'),
+      ...(cancel !== undefined && { challengeCancel: cancel }),
+    }
+    await world
+      .post(String(request.threeDSServerURL), 'application/json;charset=UTF-8', JSON.stringify(result))
+      .catch(() => undefined)
+  }
+
+  /** The result goes to the 3DS server first; only then the browser is let go with its CRes. */
+  async function end(asked: Asked, found: Challenge, action: string, session: string, reason?: string): Promise<Told> {
+    const { request, acsTransId } = found
+    found.ended = action
+    await report(found, action, reason)
+    const ids = {
+      messageVersion: request.messageVersion,
+      threeDSServerTransID: request.threeDSServerTransID,
+      acsTransID: acsTransId,
+    }
+    const { transStatus } = endings[action]!
+    const cres = { messageType: 'CRes', ...ids, transStatus: transStatus === 'Y' ? 'Y' : 'N', challengeCompletionInd: 'Y' }
+    return page(asked, world, {
+      title: asked.texts.returning!,
+      body: html`<h1>${asked.texts.returning}</h1><p>${asked.texts.returningText}</p>
+<form id="go" method="post" action="${String(request.notificationURL)}">
+<input type="hidden" name="cres" value="${encodeMessage(cres)}">
+<input type="hidden" name="threeDSSessionData" value="${session}">
+<button>${asked.texts.continueButton}</button></form>`,
+      script: `document.getElementById('go').submit()`,
+    })
+  }
+
+  const ended = (asked: Asked): Told =>
+    page(
+      asked,
+      world,
+      { title: asked.texts.endedTitle!, body: html`<h1>${asked.texts.endedTitle}</h1><p>${asked.texts.endedText}</p>` },
+      404,
+    )
+
+  return asked => {
+    if (asked.method !== 'POST') return undefined
+    if (asked.path === '/ds') return directory(asked.body)
+    if (asked.path === '/acs/method') return method(asked)
+    if (asked.path === '/acs/challenge') return challenge(asked)
+    if (asked.path === '/acs/answer') return answer(asked)
+    return undefined
+  }
+}
+
+const errorOf = (errorCode: string, errorDescription: string, about: Message | undefined): Message => ({
+  messageType: 'Erro',
+  messageVersion: '2.2.0',
+  ...(about?.threeDSServerTransID !== undefined && { threeDSServerTransID: about.threeDSServerTransID }),
+  errorCode,
+  errorComponent: 'D',
+  errorDescription,
+})
+
+type Wishes = { readonly enrolled?: boolean; readonly flow?: string }
+
+function wishesOf(request: Message): Wishes {
+  const extensions = (request.messageExtension ?? []) as { id?: string; data?: Wishes }[]
+  return extensions.find(({ id }) => id === 'tollgate-simulator')?.data ?? {}
+}
+
+/** The card decides; on other cards what was wished for, or what the merchant wants of the issuer. */
+function behaviourOf(card: Behaviour | undefined, flow: string | undefined, indicator: string): Behaviour['does'] {
+  if (flow === 'challenge' || flow === 'fraud' || flow === 'inform' || flow === 'decoupled') return flow
+  if (flow === 'frictionless') return card && card.does !== 'challenge' ? card.does : 'authenticate'
+  if (card) return card.does
+  return indicator === '04' || indicator === '03' ? 'challenge' : 'authenticate'
+}
+
+const currencyCodes: Readonly<Record<string, string>> = {
+  '978': 'EUR',
+  '840': 'USD',
+  '826': 'GBP',
+  '756': 'CHF',
+  '986': 'BRL',
+  '484': 'MXN',
+  '392': 'JPY',
+}

@@ -1,0 +1,140 @@
+// A gateway without sockets: its parts, put together from a clock, chance, a database and a network that are given. `serve` gives it a server and
+// workers; benches and tests use it as it is.
+
+import { fileURLToPath } from 'node:url'
+import type { Registry } from 'prom-client'
+import { limitFailures } from '../audit/failures.ts'
+import { missedReturn } from '../checkouts/missedReturn.ts'
+import type { Connector } from '../connectors/connector.ts'
+import type { Transport } from '../connectors/transport.ts'
+import { countRequests } from '../http/figures.ts'
+import type { HttpParts } from '../http/parts.ts'
+import { type Directory, openDirectory } from '../merchants/directory.ts'
+import { type Deliver, deliverer } from '../notifications/deliveries/deliver.ts'
+import { dueDeliveries } from '../notifications/deliveries/due.ts'
+import { attemptLane } from '../notifications/deliveries/store.ts'
+import { countAttempts } from '../notifications/figures.ts'
+import type { NotificationParts } from '../notifications/parts.ts'
+import { lateReplies } from '../payments/execute.ts'
+import { countPayments } from '../payments/figures.ts'
+import type { PaymentParts } from '../payments/parts.ts'
+import { announcedPending } from '../payments/read/announced.ts'
+import { capture, recover, release, reverse } from '../payments/recover.ts'
+import { redirectExpiry } from '../payments/redirects/resume.ts'
+import { readRiskRules } from '../payments/risk/rules.ts'
+import { answerLane, paymentLane } from '../payments/store/write.ts'
+import { buildNumber } from '../platform/build.ts'
+import type { Clock, Random } from '../platform/clock.ts'
+import type { Database } from '../platform/database/connect.ts'
+import { type DueSource, dueWork } from '../platform/due/source.ts'
+import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
+import type { Caller } from '../platform/egress/call.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { makeRegistry } from '../platform/figures.ts'
+import type { Log } from '../platform/log.ts'
+import type { Keys } from '../vault/keys.ts'
+import type { Config } from './config.ts'
+import { makeConnectors } from './connectors.ts'
+
+/** All parts of all rooms. Each room is given it as the few that it needs. */
+export type Gateway = PaymentParts & NotificationParts & HttpParts & { readonly registry: Registry }
+
+/** Everything outside the process that a payment may reach. */
+export type Network = {
+  /** Calls to merchants' servers, guarded. */
+  readonly call: Caller
+  /** Calls to partners: wallets, banks, directory servers. */
+  readonly transport: Transport
+  /** The links to acquirers, which carry cards in the modes external and live. */
+  readonly acquirers: readonly Connector[]
+  /** The simulators' server: its address for us, and for browsers; absent outside a sandbox. */
+  readonly simulators?: { readonly url: string; readonly publicUrl: () => string }
+}
+
+export type Surroundings = {
+  readonly config: Config
+  readonly keys: Keys
+  readonly clock: Clock
+  readonly random: Random
+  readonly database: Database
+  readonly network: Network
+  readonly log: Log
+  /** Where shoppers and other servers reach us, without a slash at the end. */
+  publicUrl(): string
+  /** Instead of those that store, for a bench. */
+  readonly lanes?: Pick<Gateway, 'payments' | 'answers'>
+  onError(error: Error): void
+}
+
+export type Assembly = {
+  readonly gateway: Gateway
+  readonly deliver: Deliver
+  /** What waits for a time, table by table. */
+  readonly sources: readonly DueSource[]
+  stop(): Promise<void>
+}
+
+/** Rules to begin with; no channel uses them unless its settings say so. */
+const standardRiskRules = fileURLToPath(new URL('../../seeds/risk-rules.json', import.meta.url))
+
+export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gateway>>([
+  ['recover', recover],
+  ['reverse', reverse],
+  ['release', release],
+  ['capture', capture],
+  ['missedReturn', missedReturn],
+  ['redirectExpiry', redirectExpiry],
+])
+
+export async function assemble(surroundings: Surroundings): Promise<Assembly> {
+  const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
+  const directory = await openDirectory(database, keys, clock, onError)
+  if (config.mode === 'live') refuseUnauthenticated(directory, config)
+  const { connectors, methods } = makeConnectors(config, network, clock, random)
+  const registry = makeRegistry()
+  const gateway: Gateway = {
+    clock,
+    random,
+    keys,
+    directory,
+    database,
+    failures: limitFailures(database.work, onError),
+    connectors,
+    methods,
+    egress: config.egress,
+    call: network.call,
+    riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
+    cardBrands: config.cardBrands,
+    log,
+    registry,
+    pendingPayload: payment => announcedPending(gateway, payment),
+    count: { ...countPayments(registry), ...countRequests(registry), ...countAttempts(registry) },
+    ...(surroundings.lanes ?? { payments: paymentLane(database.paymentLane), answers: answerLane(database.answerLane) }),
+    build: buildNumber(),
+    publicUrl,
+    sandbox: config.mode === 'sandbox',
+  }
+  for (const connector of connectors.values()) connector.start?.(lateReplies(gateway))
+  const deliver = deliverer(gateway, attemptLane(database.work))
+  return {
+    gateway,
+    deliver,
+    sources: [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)],
+    async stop() {
+      for (const connector of connectors.values()) await connector.stop?.()
+      await directory.close()
+    },
+  }
+}
+
+/** A live channel that always authenticates cardholders needs somebody to ask, or its payments go through without, or not at all. */
+function refuseUnauthenticated(directory: Directory, { directories }: Config): void {
+  const without = directory
+    .channels()
+    .filter(({ settings }) => settings.mode === 'live' && settings.threeDSecure === 'always' && !directories.live)
+  if (without.length === 0) return
+  const names = without.map(({ id, name }) => `${name} (${id})`).join(', ')
+  throw new OperatorError(
+    `MODE=live: threeDSecure is always on ${names}, but THREE_D_SECURE_FILE names no directory server for live.`,
+  )
+}

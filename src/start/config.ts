@@ -1,0 +1,251 @@
+// The environment, checked at the start. Every bad value is named, all at once; nothing starts half configured.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type RedirectMethod, readRedirectMethods } from '../connectors/bankTransfer/redirectMethods.ts'
+import { readCardBrands } from '../connectors/cards/brandsFile.ts'
+import { type Directories, readDirectoryFile, readWalletFile, type Wallets } from '../connectors/partners.ts'
+import { type CardBrands, otherBrands, standardBrands } from '../contract/brands.ts'
+import type { Egress } from '../platform/egress/address.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { type LogLevel, logLevels } from '../platform/log.ts'
+import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
+import { liveRefusals } from './liveMode.ts'
+
+export type Config = {
+  readonly mode: 'sandbox' | 'live'
+  readonly port: number
+  readonly host: string
+  readonly dataDir: string
+  /** Absent = the embedded PostgreSQL in DATA_DIR. */
+  readonly databaseUrl?: string
+  readonly publicUrl: string
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
+  readonly trustedProxies: BlockList
+  /** Names under which a sandbox answers, beside localhost and the machine's addresses: those of the setting, of HOST and of PUBLIC_URL. */
+  readonly sandboxHosts: ReadonlySet<string>
+  readonly behindProxy: boolean
+  readonly workers: number
+  readonly logLevel: LogLevel
+  /** Which addresses are called on a merchant's behalf. */
+  readonly egress: Egress
+  /** Absent = no metrics are served. */
+  readonly metricsPort?: number
+  /** Who reads metrics sends it as a bearer token; absent = nobody is asked. */
+  readonly metricsToken?: string
+  readonly seedFile?: string
+  /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
+  readonly redirectMethods: readonly RedirectMethod[]
+  /** Those of CARD_BRANDS_FILE in front of ours, which they replace brand by brand. */
+  readonly cardBrands: CardBrands
+  /** The brands that settings may name: of cards, of the interface, and of redirect methods. */
+  readonly brandNames: ReadonlySet<string>
+  readonly wallets: Wallets
+  readonly directories: Directories
+  readonly acquirersFile?: string
+  readonly riskRulesFile?: string
+  /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */
+  keys(random?: () => Buffer): Keys
+}
+
+// A sandbox calls receivers on the same machine or network. Link-local addresses, where clouds keep their credentials, are not among them.
+const privateNetworks = '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1,fc00::/7'
+const ownMethodsFile = new URL('../connectors/bankTransfer/redirectMethods.json', import.meta.url)
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Throws an OperatorError with all that is wrong with the environment, a line each. */
+export function readConfig(environment: Environment, projectFolder: string): Config {
+  const wrong: string[] = []
+  const setting = (name: string) => (environment[name] === '' ? undefined : environment[name])
+  const fail = <Value>(name: string, rule: string, instead: Value): Value => {
+    wrong.push(`${name} ${rule}.`)
+    return instead
+  }
+  const oneOf = <Word extends string>(name: string, words: readonly Word[], otherwise: Word): Word => {
+    const value = setting(name) ?? otherwise
+    return words.includes(value as Word)
+      ? (value as Word)
+      : fail(name, `must be one of ${words.join(', ')}, not ${JSON.stringify(value)}`, otherwise)
+  }
+  const whole = (name: string, min: number, max: number, otherwise: number): number => {
+    const value = setting(name) ?? String(otherwise)
+    const number = Number(value)
+    return /^\d+$/.test(value) && number >= min && number <= max
+      ? number
+      : fail(name, `must be a whole number from ${min} to ${max}, not ${JSON.stringify(value)}`, otherwise)
+  }
+  const file = (name: string): Buffer | undefined => {
+    const path = setting(name)
+    if (path === undefined) return undefined
+    try {
+      return readFileSync(path)
+    } catch {
+      return fail(name, `names ${path}, which cannot be read`, undefined)
+    }
+  }
+
+  const mode = oneOf('MODE', ['sandbox', 'live'], 'sandbox')
+  const port = whole('PORT', 0, 65_535, 8080)
+  const host = setting('HOST') ?? '127.0.0.1'
+  if (isIP(host) === 0 && !/^[a-zA-Z0-9.-]+$/.test(host)) fail('HOST', 'must be an address or a host name', undefined)
+  const dataDir = resolve(setting('DATA_DIR') ?? join(projectFolder, 'data'))
+  const databaseUrl = setting('DATABASE_URL')
+  if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(databaseUrl))
+    fail('DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
+  const [cert, key] = [file('TLS_CERT'), file('TLS_KEY')]
+  if ((setting('TLS_CERT') === undefined) !== (setting('TLS_KEY') === undefined))
+    fail('TLS_CERT and TLS_KEY', 'are needed together', undefined)
+  const tls = cert && key ? { cert, key } : undefined
+  const scheme = tls ? 'https' : 'http'
+  const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`
+  if (!/^https?:\/\/[^/?#\s]+$/.test(publicUrl) || !URL.canParse(publicUrl))
+    fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
+  const proxies = setting('TRUSTED_PROXY')
+  const trustedProxies = proxyList(proxies, rule => fail('TRUSTED_PROXY', rule, undefined))
+  const hostNames = (setting('SANDBOX_HOSTS') ?? '')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  for (const name of hostNames.filter(name => !/^[a-zA-Z0-9._-]+$/.test(name)))
+    fail('SANDBOX_HOSTS', `must be host names separated by commas, without ports, not ${JSON.stringify(name)}`, undefined)
+  const publicName = URL.parse(publicUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+  const sandboxHosts = new Set([...hostNames, host, publicName].map(name => name.toLowerCase()))
+  const egressNetworks = setting('EGRESS_ALLOW') ?? (mode === 'sandbox' ? privateNetworks : '')
+  const egress: Egress = {
+    allow: proxyList(egressNetworks, rule => fail('EGRESS_ALLOW', rule, undefined)),
+    httpsOnly: mode === 'live',
+    standardPortsOnly: mode === 'live',
+  }
+  const metricsPort = setting('METRICS_PORT') === undefined ? undefined : whole('METRICS_PORT', 0, 65_535, 0)
+  const metricsToken = file('METRICS_TOKEN_FILE')?.toString('utf8').trim()
+  if (metricsToken !== undefined && metricsToken.length < 16)
+    fail('METRICS_TOKEN_FILE', 'must hold a token of at least 16 characters', undefined)
+  const seedFile = setting('SEED_FILE')
+  if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
+  const acquirersFile = setting('ACQUIRERS_FILE')
+  if (acquirersFile !== undefined && !existsSync(acquirersFile))
+    fail('ACQUIRERS_FILE', `names ${acquirersFile}, which does not exist`, undefined)
+  const riskRulesFile = setting('RISK_RULES_FILE')
+  if (riskRulesFile !== undefined && !existsSync(riskRulesFile))
+    fail('RISK_RULES_FILE', `names ${riskRulesFile}, which does not exist`, undefined)
+  const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
+  if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
+  const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
+  const parsed = <Value>(name: string, read: (text: string, source: string) => Value, otherwise: Value): Value => {
+    const text = file(name)
+    try {
+      return text === undefined ? otherwise : read(text.toString('utf8'), setting(name)!)
+    } catch (error) {
+      wrong.push((error as Error).message)
+      return otherwise
+    }
+  }
+  const ownMethods = readRedirectMethods(readFileSync(ownMethodsFile, 'utf8'), 'redirectMethods.json')
+  const givenMethods = parsed('REDIRECT_METHODS_FILE', readRedirectMethods, [])
+  const cardBrands = parsed('CARD_BRANDS_FILE', readCardBrands, standardBrands)
+  const wallets = parsed('WALLET_FILE', readWalletFile, {})
+  const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
+  if (mode === 'live')
+    wrong.push(
+      ...liveRefusals({ setting, host, tls: tls !== undefined, partners: partnersOf(wallets, directories, givenMethods) }),
+    )
+  if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
+  const redirectMethods = [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()]
+  const brandsOf = [...cardBrands.rows.map(({ name }) => name), ...otherBrands, ...redirectMethods.map(({ brand }) => brand)]
+
+  return {
+    mode,
+    port,
+    host,
+    dataDir,
+    publicUrl,
+    trustedProxies,
+    sandboxHosts,
+    workers,
+    logLevel,
+    egress,
+    behindProxy: proxies !== undefined,
+    redirectMethods,
+    cardBrands,
+    brandNames: new Set(brandsOf),
+    wallets,
+    directories,
+    ...(databaseUrl !== undefined && { databaseUrl }),
+    ...(tls && { tls }),
+    ...(metricsPort !== undefined && { metricsPort }),
+    ...(metricsToken !== undefined && { metricsToken }),
+    ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
+    ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
+    ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),
+    keys: random => readKeys(setting, mode, dataDir, random),
+  }
+}
+
+/** The addresses of those whom we call, with the place where each stands. */
+function partnersOf(
+  wallets: Wallets,
+  directories: Directories,
+  methods: readonly RedirectMethod[],
+): [place: string, url: string][] {
+  const given = { WALLET_FILE: wallets, THREE_D_SECURE_FILE: directories }
+  return [
+    ...Object.entries(given).flatMap(([name, file]) =>
+      Object.entries(file).flatMap(([mode, parts]) =>
+        Object.entries(parts).flatMap(([part, url]): [string, string][] =>
+          typeof url === 'string' ? [[`${name}: ${mode}.${part}`, url]] : [],
+        ),
+      ),
+    ),
+    ...methods.flatMap(({ brand, endpoints }) =>
+      (['external', 'live'] as const).flatMap(mode =>
+        Object.entries(endpoints[mode] ?? {}).flatMap(([part, url]): [string, string][] =>
+          typeof url === 'string' ? [[`REDIRECT_METHODS_FILE: ${brand}.${mode}.${part}`, url]] : [],
+        ),
+      ),
+    ),
+  ]
+}
+
+/** Each key from its file, from the environment, or, in a sandbox, made once in DATA_DIR. */
+function readKeys(
+  setting: (name: string) => string | undefined,
+  mode: Config['mode'],
+  dataDir: string,
+  random: (() => Buffer) | undefined,
+): Keys {
+  const text = (name: string, sandboxName: string): { text: string; source: string } => {
+    const path = setting(`${name}_FILE`)
+    if (path !== undefined) return { text: readKeyFile(path, `${name}_FILE`), source: `${name}_FILE (${path})` }
+    const given = setting(name)
+    if (given !== undefined) return { text: given, source: name }
+    if (mode === 'live') throw new OperatorError(`${name}_FILE is required in live mode.`)
+    return { text: sandboxKey(dataDir, sandboxName, random), source: `the key file ${join(dataDir, 'keys', sandboxName)}` }
+  }
+  const seal = text('SEAL_KEY', 'seal.key')
+  const lookup = text('LOOKUP_KEY', 'lookup.key')
+  const sealKeys = parseKeys(seal.text, seal.source)
+  if (sealKeys.length === 0) throw new OperatorError(`${seal.source} is empty.`)
+  const lookupKeys = parseKeys(lookup.text, lookup.source)
+  if (lookupKeys.length === 0) throw new OperatorError(`${lookup.source} is empty.`)
+  return makeKeys(sealKeys, ...lookupKeys)
+}
+
+function proxyList(text: string | undefined, fail: (rule: string) => void): BlockList {
+  const list = new BlockList()
+  for (const part of (text ?? '')
+    .split(',')
+    .map(part => part.trim())
+    .filter(part => part !== '')) {
+    const [address, bits] = part.split('/') as [string, string | undefined]
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    const most = family === 'ipv6' ? 128 : 32
+    if (isIP(address) === 0 || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))) {
+      fail(`must be addresses or networks separated by commas, for example 10.0.0.0/8, not ${JSON.stringify(part)}`)
+    } else if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return list
+}

@@ -1,0 +1,16 @@
+// All routes of a process: every room gives its own.
+
+import { healthRoutes } from '../http/health.ts'
+import type { Route } from '../http/router.ts'
+import { v1Routes } from '../http/v1/routes.ts'
+import { shopperRoutes } from '../pages/shopper/routes.ts'
+import type { DueSource } from '../platform/due/source.ts'
+import { sandboxRoutes } from '../sandbox/routes.ts'
+import type { Gateway } from './assemble.ts'
+
+export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simulatorsUrl?: string): Route[] => [
+  ...v1Routes(gateway),
+  ...shopperRoutes(gateway),
+  ...healthRoutes(gateway),
+  ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
+]

@@ -1,0 +1,7 @@
+// Where sealed records stand, in all rooms.
+
+import { sealedOfNotifications } from '../notifications/sealed.ts'
+import { sealedOfPayments } from '../payments/sealed.ts'
+import type { SealedPlace } from '../vault/store.ts'
+
+export const sealedPlaces: readonly SealedPlace[] = [...sealedOfPayments, ...sealedOfNotifications]

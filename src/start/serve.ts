@@ -1,0 +1,166 @@
+// One gateway process: an assembled gateway with its due work, its other side in a sandbox, and its server.
+
+import type pg from 'pg'
+import { startTelling } from '../audit/failures.ts'
+import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
+import { showAcquirers } from '../connectors/cards/figures.ts'
+import { httpTransport } from '../connectors/transport.ts'
+import { router } from '../http/router.ts'
+import { makeServer } from '../http/server.ts'
+import { startDelivering } from '../notifications/deliveries/deliver.ts'
+import { measureDeliveries } from '../notifications/figures.ts'
+import { startErasing } from '../payments/erase.ts'
+import { startSweeping } from '../payments/recover.ts'
+import type { Clock, Random } from '../platform/clock.ts'
+import { connect, type Database } from '../platform/database/connect.ts'
+import { releaseAllDue } from '../platform/due/store.ts'
+import { startWorker } from '../platform/due/worker.ts'
+import { caller } from '../platform/egress/call.ts'
+import { resolver } from '../platform/egress/resolve.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { serveFigures } from '../platform/figures.ts'
+import type { Log } from '../platform/log.ts'
+import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
+import { startSimulators } from '../sandbox/serve.ts'
+import type { Keys } from '../vault/keys.ts'
+import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
+import { assemble, dueHandlers } from './assemble.ts'
+import { unwatched, watchClock } from './clockWatch.ts'
+import type { Config } from './config.ts'
+import { routesOf } from './routes.ts'
+
+/** How long a stop is waited for: longer than the requests that run may take. */
+export const stopSeconds = 60
+
+export type Running = {
+  readonly port: number
+  /** Resolves with a sentence when it cannot go on. */
+  readonly failed: Promise<string>
+  stop(): Promise<void>
+}
+
+export type Parts = {
+  readonly config: Config
+  readonly keys: Keys
+  readonly connection: pg.PoolConfig
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  /** No other process can be at work on this database: unanswered payments are orphans at once. */
+  readonly alone: boolean
+  /** The clock is none of this world and is not compared with that of the database: for tests. */
+  readonly ownTime?: boolean
+  /** A sandbox of several processes shares the simulators of its first one. */
+  readonly simulatorsUrl?: string
+  /** A host that runs already, shared by the processes of one sandbox. */
+  readonly sandboxHost?: Address
+  /** The port that the system chose for the first worker, which the others share. */
+  readonly port?: number
+}
+
+export async function startGateway(parts: Parts): Promise<Running> {
+  const onError = (error: Error) =>
+    error instanceof OperatorError
+      ? parts.log.error({ why: error.message }, 'an entity is refused until its settings are mended')
+      : parts.log.warn({ why: error.message }, 'a database connection failed')
+  const database = connect(parts.connection, onError)
+  return startOn(database, parts, onError).catch(async (error: Error) => {
+    await database.close()
+    throw error
+  })
+}
+
+async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<Running> {
+  const { config, keys, clock, random, log } = parts
+  const clockWatch = parts.ownTime ? unwatched : await watchClock(database.work, clock, log)
+  const stopping = new AbortController()
+  let port = config.port
+  const publicUrl = () => publicUrlOf(config, port)
+  const simulatorPages = () => `${publicUrl()}/simulators`
+  const home = () => ({ host: config.host, port, tls: config.tls !== undefined })
+  const sandbox = config.mode === 'sandbox'
+  const ownSimulators =
+    sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages, home) : undefined
+  const simulatorsUrl = sandbox ? (parts.simulatorsUrl ?? ownSimulators?.url) : undefined
+  const host = acquirersInUse(parts)
+  const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log })
+  const assembly = await assemble({
+    config,
+    keys,
+    clock,
+    random,
+    database,
+    log,
+    publicUrl,
+    onError,
+    network: {
+      call: caller(config.egress, resolver(), stopping.signal),
+      transport: httpTransport,
+      acquirers: acquirers.connectors,
+      ...(simulatorsUrl !== undefined && { simulators: { url: simulatorsUrl, publicUrl: simulatorPages } }),
+    },
+  })
+  const { gateway, deliver, sources } = assembly
+  const server = makeServer(gateway, router(gateway, routesOf(gateway, sources, simulatorsUrl)), {
+    ...(config.tls && { tls: config.tls }),
+    trustedProxies: config.trustedProxies,
+    hosts: sandbox ? { names: config.sandboxHosts } : {},
+    requireForwardedTls: config.mode === 'live' && !config.tls,
+    refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
+  })
+  const close = async () => {
+    await assembly.stop()
+    await ownSimulators?.stop()
+    await acquirers.stop()
+    await host.stop()
+    await database.close()
+  }
+  const figures = async (port: number) => {
+    showAcquirers(gateway.registry, acquirers.figures)
+    const measures = [measureDeliveries(gateway.registry, database, clock)]
+    return serveFigures(gateway.registry, measures, log, { port, host: config.host, token: config.metricsToken })
+  }
+  // Before the first request and the first look for work: later there are leases of our own.
+  if (parts.alone) await releaseAllDue(database.work)
+  const sweeping = await startSweeping(gateway, parts.alone)
+  try {
+    port = await server.listen(parts.port ?? config.port, config.host)
+    const background = [
+      startWorker(gateway, dueHandlers, clockWatch.isTrusted),
+      clockWatch,
+      sweeping,
+      startErasing(gateway),
+      startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
+      startDelivering(gateway, deliver, parts.alone),
+      ...(config.metricsPort === undefined ? [] : [await figures(config.metricsPort)]),
+    ]
+    return {
+      port,
+      failed: new Promise(() => {}),
+      async stop() {
+        await server.close()
+        stopping.abort()
+        await Promise.all(background.map(one => one.stop()))
+        await close()
+      },
+    }
+  } catch (error) {
+    await sweeping.stop()
+    await close()
+    throw error
+  }
+}
+
+/** PUBLIC_URL; where the port was chosen by the system, with that port. */
+export const publicUrlOf = (config: Config, port: number): string =>
+  config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
+
+/** The acquirers of the file; in a sandbox without one, its own host, which starts with the first payment that goes there. */
+function acquirersInUse({ config, sandboxHost }: Parts): { options: readonly AcquirerOptions[]; stop(): Promise<void> } {
+  const none = async () => {}
+  if (config.acquirersFile !== undefined) return { options: readAcquirers(config.acquirersFile, config.mode), stop: none }
+  if (config.mode === 'live') return { options: [], stop: none }
+  if (sandboxHost) return { options: [sandboxAcquirer(async () => sandboxHost)], stop: none }
+  const host = acquirerHostProcess(config.dataDir)
+  return { options: [sandboxAcquirer(host.address)], stop: host.stop }
+}
