@@ -224,6 +224,7 @@ test('where clouds give out credentials is never called, whatever is allowed', (
     'fd00:ec2::254',
     'FD00:0EC2:0::0254',
     'fd20:ce::254',
+    '168.63.129.16',
   ])
     for (const egress of [open, sandboxed]) assert.ok(!mayCall(address, egress), address)
   assert.ok(!mayCall('::ffff:169.254.169.254', open))

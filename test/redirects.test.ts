@@ -688,7 +688,7 @@ describe('who comes back wrongly', () => {
     is(await finish(paid, 'approve'), 'succeededInTestMode')
     const open = await begin(paypal())
     for (const language of ['en', 'de', 'fr', 'es', 'pt', 'ar']) {
-      const texts = JSON.parse(readFileSync(new URL(`../src/pages/redirect/languages/${language}.json`, import.meta.url), 'utf8'))
+      const texts = JSON.parse(readFileSync(new URL(`../src/pages/shopper/languages/${language}.json`, import.meta.url), 'utf8'))
       const shopper = makeShopper(language)
       const mistyped = await shopper.open(paid.redirect.url.replace(/.$/, (last: string) => (last === '0' ? '1' : '0')))
       await shopper.open(open.redirect.url)

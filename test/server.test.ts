@@ -7,6 +7,8 @@ import { after, before, describe, it } from 'node:test'
 import type { HttpParts } from '../src/http/parts.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
 import { systemRandom } from '../src/platform/clock.ts'
+import type { Gateway } from '../src/start/assemble.ts'
+import { routesOf } from '../src/start/routes.ts'
 import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -279,6 +281,16 @@ describe('stopping', () => {
     const { body: found } = await gateway.get(`/v1/payments/${answered.body.id}`, { entityId: sandbox.entityId })
     assert.deepEqual([found.id, found.result.code], [answered.body.id, '000.100.110'])
   })
+})
+
+it('every route for tokens asks for one, and no other does', async () => {
+  const routes = routesOf({ sandbox: true, publicUrl: () => '' } as Gateway, [])
+  for (const { method, path, callers } of routes) {
+    if (path === '/health') continue
+    const address = `${gateway.baseUrl}${path.replace(/\{\w+\}/, '0'.repeat(32))}`
+    const { status } = await fetch(address, { method, ...(method === 'POST' && { body: new URLSearchParams({ a: 'b' }) }) })
+    assert.equal(status === 401, callers === 'token', `${method} ${path}: ${status}`)
+  }
 })
 
 it('an answer that cannot be written is one 500, and the next request is answered', async () => {

@@ -100,8 +100,17 @@ export function makeBrands(rows: readonly CardBrand[]): CardBrands {
   const ranges = rows
     .flatMap(brand => brand.ranges.map(range => ({ brand, ...endsOf(range) })))
     .sort((a, b) => b.from.length - a.from.length)
+  // The few ranges that numbers with the same first digits can be in, found once.
+  const nearRanges: (typeof ranges)[] = []
+  const rangesNear = (start: string) => {
+    if (start.length < 4) return ranges
+    nearRanges[Number(start)] ??= ranges.filter(
+      ({ from, to }) => from.slice(0, 4) <= start && start.slice(0, to.length) <= to.slice(0, 4),
+    )
+    return nearRanges[Number(start)]!
+  }
   const detect = (cardNumber: string) =>
-    ranges.find(({ from, to }) => {
+    rangesNear(cardNumber.slice(0, 4)).find(({ from, to }) => {
       const begins = cardNumber.slice(0, from.length)
       return begins.length === from.length && begins >= from && begins <= to
     })?.brand

@@ -13,17 +13,15 @@ export type CardNumberRules = { readonly inTexts: Treatment; readonly inIdentifi
 
 const [shortest, longest] = [12, 19]
 const ordinary = '[\\s\\p{Pd}\\p{Cf}.]{0,3}'
-// A mark begins with a letter or a slash before it, so that no text can be read in two ways.
-const any = '(?:[^\\p{L}\\p{Nd}]|</?\\p{L}[^<>\\p{Nd}]{0,16}>){0,8}'
+const any = '[^\\p{L}\\p{Nd}]{0,8}'
 const runWith = (gap: string, flags: string) => new RegExp(`\\p{Nd}(?:${gap}\\p{Nd}){${shortest - 1},}`, flags)
 const ordinaryRun = runWith(ordinary, 'u')
 const anyRun = runWith(any, 'u')
 const anyRuns = runWith(any, 'gu')
 const ordinaryGap = new RegExp(`^${ordinary}$`, 'u')
-const cardGroups = /^(4 4 4 4( [1-3])?|4 6 [45]|1( 1)*)$/
 const digit = /\p{Nd}/u
 const digits = /\p{Nd}/gu
-
+const cardGroups = /^(4 4 4 4( [1-3])?|4 6 [45]|1( 1)*)$/
 /** May a card number stand in it? The one look at most values. */
 export function mayHoldCardNumber(text: string): boolean {
   if (text.length < shortest) return false
@@ -44,11 +42,16 @@ export const cardLengths: readonly number[] = [12, 13, 14, 15, 16, 17, 18, 19]
 /** Lengths that numbers of the brands have that begin with these digits. */
 function lengthsOf(brands: CardBrands, beginning: string): readonly number[] {
   const brand = brands.detect(beginning)
-  return brand ? [brand.name, ...brand.also].flatMap(name => brands.named(name)?.lengths ?? []) : []
+  if (!brand) return []
+  const known = knownLengths.get(brands) ?? new Map<string, readonly number[]>()
+  const lengths = known.get(brand.name) ?? [brand.name, ...brand.also].flatMap(name => brands.named(name)?.lengths ?? [])
+  knownLengths.set(brands, known.set(brand.name, lengths))
+  return lengths
 }
+const knownLengths = new WeakMap<CardBrands, Map<string, readonly number[]>>()
 
 /** Replaces what begins and ends at the edge of a group of digits, has a right check digit and one of the lengths that its first twelve digits allow;
- * of overlapping numbers the first, and of those the longest. */
+ * those that overlap are one. */
 export function replaceNumbers(
   text: string,
   lengthsOf: (beginning: string) => readonly number[],
@@ -62,12 +65,19 @@ export function replaceNumbers(
   return replaced === plain ? replaceIn(text, lengthsOf, instead) : replaced
 }
 
-/** `%34` is a 4, `%20` and `+` between digits a space: so often as a caller has escaped a text, up to three times. */
+/** As it was meant: `%34` is a 4, `%20` a space, so often as a caller has escaped a text, up to three times; `&#52;` is a 4, and other references and marks
+ * of HTML are as good as a space. */
 function unescaped(text: string): string {
   let plain = text
   for (let times = 0; times < 3 && plain.includes('%'); times++)
     plain = plain.replace(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-  return plain
+  if (plain.includes('&')) plain = plain.replace(/&(?:#(x?)([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
+  return plain.includes('<') ? plain.replace(/<[^<>]{1,200}>/g, ' ') : plain
+}
+
+const referenceText = (_: string, hex: string | undefined, number: string | undefined): string => {
+  const point = Number.parseInt(number ?? '20', hex === '' ? 10 : 16)
+  return Number.isNaN(point) ? ' ' : String.fromCodePoint(point)
 }
 
 function replaceIn(
@@ -79,9 +89,12 @@ function replaceIn(
     const read = readRun(run)
     let replaced = ''
     let copied = 0
-    for (let first = 0; first + shortest <= read.values.length; first++) {
-      const last = read.begins[first] ? endOfNumber(read, first, lengthsOf) : undefined
+    for (let first = 0; first + shortest <= read.digits.length; first++) {
+      let last = endOfNumber(read, first, lengthsOf)
       if (last === undefined) continue
+      // Which of overlapping numbers is the card cannot be known: they go together.
+      for (let inside = first + 1; inside <= last && inside + shortest <= read.digits.length; inside++)
+        last = Math.max(last, endOfNumber(read, inside, lengthsOf) ?? 0)
       replaced += run.slice(copied, read.at[first]) + instead(run.slice(read.at[first], read.at[last]! + read.widths[last]!))
       copied = read.at[last]! + read.widths[last]!
       first = last
@@ -91,58 +104,68 @@ function replaceIn(
 }
 
 type Run = {
-  /** Of each digit: its value, where it stands in the text, how many units it takes there, and whether a group of digits begins with it. */
-  readonly values: number[]
-  readonly at: number[]
-  readonly widths: number[]
-  readonly begins: boolean[]
+  /** The digits, one character each. */
+  readonly digits: string
+  /** Of each digit: where it stands in the text, how many units it takes there, and whether a group of digits begins with it. */
+  readonly at: Uint32Array
+  readonly widths: Uint8Array
+  readonly begins: Uint8Array
   /** How many gaps up to each digit hold other signs than the ordinary ones. */
-  readonly strange: number[]
+  readonly strange: Uint32Array
   /** Sums for the check digit up to each digit, with the digits at odd places doubled, and with those at even ones: any part is judged in one step. */
-  readonly sums: readonly [oddDoubled: number[], evenDoubled: number[]]
+  readonly sums: readonly [oddDoubled: Uint32Array, evenDoubled: Uint32Array]
 }
 
 function readRun(text: string): Run {
-  const run: Run = { values: [], at: [], widths: [], begins: [], strange: [0], sums: [[0], [0]] }
-  let position = 0
-  let end = 0
-  for (const sign of text) {
-    const value = valueOfDigit(sign)
-    if (value !== undefined) {
-      const place = run.values.length
-      const doubled = value > 4 ? value * 2 - 9 : value * 2
-      run.sums[0].push(run.sums[0][place]! + (place % 2 === 1 ? doubled : value))
-      run.sums[1].push(run.sums[1][place]! + (place % 2 === 0 ? doubled : value))
-      run.values.push(value)
-      run.at.push(position)
-      run.widths.push(sign.length)
-      const begins = place === 0 || end < position
-      run.begins.push(begins)
-      if (place > 0) run.strange.push(run.strange[place - 1]! + (begins && !ordinaryGap.test(text.slice(end, position)) ? 1 : 0))
-      end = position + sign.length
-    }
-    position += sign.length
+  const most = text.length
+  const run: Run = {
+    digits: '',
+    at: new Uint32Array(most),
+    widths: new Uint8Array(most),
+    begins: new Uint8Array(most),
+    strange: new Uint32Array(most),
+    sums: [new Uint32Array(most + 1), new Uint32Array(most + 1)],
   }
-  return run
+  const { at, widths, begins, strange, sums } = run
+  const values = Buffer.alloc(most)
+  let place = 0
+  let end = 0
+  for (let position = 0; position < most; ) {
+    const point = text.codePointAt(position)!
+    const width = point > 0xffff ? 2 : 1
+    const value = valueOfDigit(point)
+    if (value !== undefined) {
+      const doubled = value > 4 ? value * 2 - 9 : value * 2
+      sums[0][place + 1] = sums[0][place]! + (place % 2 === 1 ? doubled : value)
+      sums[1][place + 1] = sums[1][place]! + (place % 2 === 0 ? doubled : value)
+      values[place] = 48 + value
+      at[place] = position
+      widths[place] = width
+      if (place === 0 || end < position) begins[place] = 1
+      if (place > 0)
+        strange[place] = strange[place - 1]! + (begins[place] && !ordinaryGap.test(text.slice(end, position)) ? 1 : 0)
+      end = position + width
+      place++
+    }
+    position += width
+  }
+  return { ...run, digits: values.toString('latin1', 0, place) }
 }
 
 function endOfNumber(run: Run, first: number, lengthsOf: (beginning: string) => readonly number[]): number | undefined {
-  const { values, begins, sums } = run
+  const { digits, begins, sums } = run
+  if (!begins[first]) return undefined
   let lengths: readonly number[] | undefined
-  for (let length = Math.min(longest, values.length - first); length >= shortest; length--) {
+  for (let length = Math.min(longest, digits.length - first); length >= shortest; length--) {
     const last = first + length - 1
     // The last digit is the check digit, the one before it counts twice.
     const sum = sums[last % 2 === 0 ? 0 : 1]
-    if (begins[last + 1] === false || (sum[last + 1]! - sum[first]!) % 10 !== 0) continue
-    lengths ??= lengthsOf(values.slice(first, first + shortest).join(''))
+    const endsGroup = last + 1 === digits.length || begins[last + 1]
+    if (!endsGroup || (sum[last + 1]! - sum[first]!) % 10 !== 0) continue
+    lengths ??= lengthsOf(digits.slice(first, first + shortest))
     if (lengths.includes(length) && isWritten(run, first, last)) return last
   }
   return undefined
-}
-
-function masked(found: string): string {
-  let hidden = found.match(digits)!.length - 4
-  return found.replace(digits, one => (hidden-- > 0 ? 'x' : one))
 }
 
 /** Is there nothing strange between its digits, or do they stand in groups as on a card? */
@@ -156,12 +179,22 @@ function isWritten({ begins, strange }: Run, first: number, last: number): boole
   return cardGroups.test(groups.join(' '))
 }
 
-/** 0 to 9, in every script: digits stand in blocks of ten. */
-function valueOfDigit(sign: string): number | undefined {
-  const point = sign.codePointAt(0)!
+/** All but the last four digits. */
+function masked(found: string): string {
+  let hidden = found.match(digits)!.length - 4
+  return found.replace(digits, one => (hidden-- > 0 ? 'x' : one))
+}
+
+const seenDigits = new Map<number, number>()
+
+/** 0 to 9, in every script: digits stand in blocks of ten. Undefined for what is no digit. */
+function valueOfDigit(point: number): number | undefined {
   if (point < 128) return point >= 48 && point <= 57 ? point - 48 : undefined
-  if (!digit.test(sign)) return undefined
+  const seen = seenDigits.get(point)
+  if (seen !== undefined) return seen
+  if (!digit.test(String.fromCodePoint(point))) return undefined
   let zero = point
   while (digit.test(String.fromCodePoint(zero - 1))) zero--
+  seenDigits.set(point, (point - zero) % 10)
   return (point - zero) % 10
 }

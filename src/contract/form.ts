@@ -40,17 +40,16 @@ export type Charset = 'utf-8' | 'iso-8859-1' | 'windows-1252'
 export function readForm(bytes: string, charset: Charset = 'utf-8'): Form | 'tooManyParameters' {
   const pairs: [string, string][] = []
   const broken = new Set<string>()
-  // A raw byte and its percent sign are the same.
-  const text = /[\x80-\xff]/.test(bytes) ? bytes.replace(/[\x80-\xff]/g, byte => `%${byte.charCodeAt(0).toString(16)}`) : bytes
+  const plain = !/[\x80-\xff]/.test(bytes)
   let start = 0
-  while (start <= text.length) {
-    let end = text.indexOf('&', start)
-    if (end < 0) end = text.length
+  while (start <= bytes.length) {
+    let end = bytes.indexOf('&', start)
+    if (end < 0) end = bytes.length
     if (end > start) {
-      const equals = text.indexOf('=', start)
+      const equals = bytes.indexOf('=', start)
       const split = equals < 0 || equals > end ? end : equals
-      const name = decode(text.slice(start, split), charset)
-      const value = decode(split < end ? text.slice(split + 1, end) : '', charset)
+      const name = decode(bytes.slice(start, split), charset, plain)
+      const value = decode(split < end ? bytes.slice(split + 1, end) : '', charset, plain)
       if (pairs.length === parametersMax) return 'tooManyParameters'
       pairs.push([name.text, value.text])
       if (name.broken || value.broken) broken.add(name.text)
@@ -191,7 +190,7 @@ const mended = (row: string, value: string) =>
   row === 'createRegistration' && Object.hasOwn(booleans, value) ? booleans[value]! : value
 
 function parameterError({ name, row, parameter }: Known, value: string, message: string): ParameterError {
-  const safe = !parameter.secret && !row.endsWith('[name]') && mayBeRepeated(value) && value.length <= 255
+  const safe = !parameter.secret && !row.endsWith('[name]') && value.length <= 255 && mayBeRepeated(value)
   return safe ? { name, value, message } : { name, message }
 }
 
@@ -295,18 +294,18 @@ function checkConditions({ values, known, errors, lenient }: Judge): void {
 
 type Decoded = { readonly text: string; readonly broken: boolean }
 
-function decode(raw: string, charset: Charset): Decoded {
+function decode(raw: string, charset: Charset, plain: boolean): Decoded {
   const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw
-  if (!spaced.includes('%')) return { text: spaced, broken: false }
-  if (charset !== 'utf-8') return { text: decoders[charset](bytesOf(spaced)), broken: false }
-  try {
-    return { text: decodeURIComponent(spaced), broken: false }
-  } catch {
-    return decodeBytes(bytesOf(spaced))
-  }
+  if (plain && !spaced.includes('%')) return { text: spaced, broken: false }
+  const bytes = bytesOf(spaced)
+  if (charset !== 'utf-8') return { text: decoders[charset](bytes), broken: false }
+  const text = bytes.toString('utf8')
+  // Whoever reads UTF-8 writes this sign for what is none, and somebody may have sent the sign itself.
+  return text.includes('\ufffd') && !Buffer.from(text, 'utf8').equals(bytes)
+    ? { text: brokenText(bytes), broken: true }
+    : { text, broken: false }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const windows1252 = new TextDecoder('windows-1252')
 const decoders = {
   'iso-8859-1': (bytes: Buffer) => bytes.toString('latin1'),
@@ -314,23 +313,26 @@ const decoders = {
 } as const
 
 /** What is no UTF-8 keeps each byte as half of a surrogate pair: no good text is equal to it, and neither is other broken one. */
-function decodeBytes(bytes: Buffer): Decoded {
-  try {
-    return { text: utf8.decode(bytes), broken: false }
-  } catch {
-    return { text: [...bytes].map(byte => String.fromCharCode(byte < 0x80 ? byte : 0xdc00 + byte)).join(''), broken: true }
-  }
+function brokenText(bytes: Buffer): string {
+  const units = Buffer.alloc(bytes.length * 2)
+  for (let at = 0; at < bytes.length; at++) units.writeUInt16LE(bytes[at]! < 0x80 ? bytes[at]! : 0xdc00 + bytes[at]!, at * 2)
+  return units.toString('utf16le')
 }
 
+const hexDigits = new Int8Array(256).fill(-1)
+for (let value = 0; value < 16; value++)
+  for (const digit of [value.toString(16), value.toString(16).toUpperCase()]) hexDigits[digit.charCodeAt(0)] = value
+
+/** One character a byte; a stray percent sign stays what it is. */
 function bytesOf(text: string): Buffer {
-  const bytes = Buffer.from(text, 'utf8')
-  const decoded: number[] = []
-  for (let at = 0; at < bytes.length; at++) {
-    const hex = bytes[at] === 0x25 ? bytes.toString('latin1', at + 1, at + 3) : ''
-    if (/^[0-9a-fA-F]{2}$/.test(hex)) {
-      decoded.push(Number.parseInt(hex, 16))
-      at += 2
-    } else decoded.push(bytes[at]!)
+  const bytes = Buffer.alloc(text.length)
+  let length = 0
+  for (let at = 0; at < text.length; at++) {
+    const byte = text.charCodeAt(at)
+    const high = byte === 0x25 ? (hexDigits[text.charCodeAt(at + 1)] ?? -1) : -1
+    const low = high < 0 ? -1 : (hexDigits[text.charCodeAt(at + 2)] ?? -1)
+    if (low >= 0) at += 2
+    bytes[length++] = low < 0 ? byte : high * 16 + low
   }
-  return Buffer.from(decoded)
+  return bytes.subarray(0, length)
 }

@@ -30,8 +30,9 @@ export type Answer = {
   /** Bytes bring their Content-Type. Texts one after the other are sent as they come, without a length. */
   readonly body: string | Buffer | AsyncIterable<string>
   readonly headers?: Readonly<Record<string, string>>
-  /** What it says, for the log. */
+  /** What it says, and to which token where one is known, for the log. */
   readonly result?: ResultName
+  readonly tokenId?: string
 }
 
 /** Can this be an id of ours? */
@@ -53,6 +54,8 @@ export type Told = {
   readonly more?: Nested
   readonly parameterErrors?: readonly ParameterError[]
   readonly headers?: Answer['headers']
+  /** Who was turned away, for the log. */
+  readonly tokenId?: string | undefined
 }
 
 /** An answer that is no payment: a result with build number, time and ndc. */
@@ -61,11 +64,11 @@ export function told(
   request: Request,
   status: number,
   name: ResultName,
-  { entityId, more, parameterErrors, headers }: Told = {},
+  { entityId, more, parameterErrors, headers, tokenId }: Told = {},
 ): TextAnswer {
   const record = plainRecord(results[name], parts.build, timeOf(parts, entityId), ndcOf(request, entityId), more, parameterErrors)
   const asked = headers ?? headersOf[status]
-  return { ...json(status, record), result: name, ...(asked && { headers: asked }) }
+  return { ...json(status, record), result: name, ...(asked && { headers: asked }), ...(tokenId && { tokenId }) }
 }
 
 /** What a status asks of its answer: how to say who is calling (RFC 6750), and when to come again, at the latest. */

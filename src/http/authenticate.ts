@@ -2,7 +2,7 @@
 
 import type { Actor } from '../audit/entry.ts'
 import type { Attempt } from '../audit/failures.ts'
-import { type Form, peek, readForm } from '../contract/form.ts'
+import { type Form, peek } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -26,10 +26,13 @@ export function authenticator(parts: HttpParts): Authenticate {
   const { directory, failures, clock } = parts
   return (request, form) => {
     const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
-    const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
-      told(parts, request, status, name, { entityId: named, ...(parameter && { parameterErrors: [parameter] }) })
-
     const credentials = credentialsOf(request, form)
+    const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
+      told(parts, request, status, name, {
+        entityId: named,
+        tokenId: credentials && knownToken(parts, credentials.sent),
+        ...(parameter && { parameterErrors: [parameter] }),
+      })
     if (!credentials) return refuse(401, 'unauthenticated')
     const token = directory.token(credentials.sent)
     const guess = () => guessOf(parts, request, credentials)
@@ -126,16 +129,10 @@ function guessOf({ keys }: HttpParts, { address }: Request, { sent, userId }: Cr
 const turnedAway: ReadonlySet<number> = new Set([401, 403, 429])
 
 /** A line for whoever watches over the house: who was turned away, from where, and with which token where it is one of ours, or was. */
-export function noteRefusal(parts: HttpParts, request: Request, { status, result }: Answer): void {
+export function noteRefusal({ log }: HttpParts, { number: ndc, address }: Request, { status, result, tokenId }: Answer): void {
   if (!turnedAway.has(status)) return
-  const form = request.method === 'POST' ? readForm(request.body, request.charset) : readForm(request.query)
-  const credentials = credentialsOf(request, form === 'tooManyParameters' ? emptyForm : form)
-  const tokenId = credentials && knownToken(parts, credentials.sent)
-  const { number: ndc, address } = request
-  parts.log.warn({ ndc, status, address, ...(result && { result }), ...(tokenId && { tokenId }) }, 'a caller was turned away')
+  log.warn({ ndc, status, address, ...(result && { result }), ...(tokenId && { tokenId }) }, 'a caller was turned away')
 }
-
-const emptyForm: Form = { pairs: [], broken: new Set() }
 
 /** The id of a token of ours, also of one that was revoked. */
 const knownToken = ({ directory }: HttpParts, sent: string): string | undefined =>

@@ -5,8 +5,11 @@ import type { Socket } from 'node:net'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
-/** Connections to one process, and requests of one connection one after the other. */
-export const maxima = { maxConnections: 4096, maxRequestsPerSocket: 10_000 }
+/** Connections to one process, and of these from one address that is no trusted proxy. One more takes the place of that which has been idle for longest. */
+export const connectionsMost = 4096
+export const addressMost = 1024
+/** Where nobody is idle; and requests of one connection one after the other. */
+export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
 
 /** Seconds. Node ends a connection on which nothing comes; these end one that is kept busy with nothing. */
 export type Patience = { readonly answerSeconds: number; readonly idleSeconds: number; readonly lookEverySeconds: number }
@@ -25,6 +28,7 @@ export type Connections = {
 }
 
 type Connection = {
+  readonly address: string
   readonly unfinished: Set<IncomingMessage>
   idleSince: number
   stuckSince: number | undefined
@@ -37,8 +41,13 @@ const isOwed = ({ unfinished }: Connection): boolean => [...unfinished].some(({ 
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
 
-export function watchConnections({ answerSeconds, idleSeconds, lookEverySeconds }: Patience = standard): Connections {
+/** `isShared`: may many callers come from this address? */
+export function watchConnections(
+  { answerSeconds, idleSeconds, lookEverySeconds }: Patience = standard,
+  isShared: (address: string) => boolean = () => false,
+): Connections {
   const connections = new Map<Socket, Connection>()
+  const fromAddress = new Map<string, number>()
 
   const timer = setInterval(() => {
     const now = performance.now()
@@ -52,10 +61,41 @@ export function watchConnections({ answerSeconds, idleSeconds, lookEverySeconds 
   }, lookEverySeconds * 1000).unref()
 
   function opened(socket: Socket): Connection {
-    const one: Connection = { unfinished: new Set(), idleSince: performance.now(), stuckSince: undefined, endsBefore: undefined }
+    const address = socket.remoteAddress ?? ''
+    const isOneTooMany = !isShared(address) && (fromAddress.get(address) ?? 0) >= addressMost
+    if (isOneTooMany) makeRoom(socket, one => one.address === address)
+    else if (connections.size >= connectionsMost) makeRoom(socket, () => true)
+    const one: Connection = {
+      address,
+      unfinished: new Set(),
+      idleSince: performance.now(),
+      stuckSince: undefined,
+      endsBefore: undefined,
+    }
     connections.set(socket, one)
-    socket.once('close', () => connections.delete(socket))
+    fromAddress.set(address, (fromAddress.get(address) ?? 0) + 1)
+    socket.once('close', () => forget(socket))
     return one
+  }
+
+  function forget(socket: Socket): void {
+    const one = connections.get(socket)
+    if (!one) return
+    connections.delete(socket)
+    const left = fromAddress.get(one.address)! - 1
+    if (left > 0) fromAddress.set(one.address, left)
+    else fromAddress.delete(one.address)
+  }
+
+  /** Closes the connection that has been idle for longest, or the new one where all are busy. */
+  function makeRoom(socket: Socket, isMeant: (one: Connection) => boolean): void {
+    let longest: [Socket, Connection] | undefined
+    for (const [other, one] of connections)
+      if (isMeant(one) && one.unfinished.size === 0 && one.idleSince < (longest?.[1].idleSince ?? Number.POSITIVE_INFINITY))
+        longest = [other, one]
+    const closed = longest?.[0] ?? socket
+    forget(closed)
+    closed.destroy()
   }
 
   return {

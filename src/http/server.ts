@@ -66,7 +66,7 @@ const headers = [
 
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
-  const connections = watchConnections(options.patience)
+  const connections = watchConnections(options.patience, address => isListed(options.trustedProxies, address))
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (!connections.asked(incoming, outgoing)) return
@@ -114,9 +114,13 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     // What may not have been read to its end, or was meant for another, is the last of its connection.
     const last = (status: number, name: ResultName) => told(parts, request, status, name, { headers: { Connection: 'close' } })
     if (body === undefined) return last(413, 'bodyTooLarge')
+    if (!/^1\.[01]$/.test(incoming.httpVersion)) return last(400, 'malformedRequest')
     const misdirected = hostRefusal(incoming, options.hosts)
     if (misdirected) return last(400, misdirected)
-    if (!/^(chunked)?$/i.test(incoming.headers['transfer-encoding'] ?? '')) return last(501, 'transferCodingUnknown')
+    const coding = incoming.headers['transfer-encoding']
+    // Whoever stands before us and speaks an older HTTP does not see where such a body ends (RFC 9112, 6.1).
+    if (coding !== undefined && incoming.httpVersion !== '1.1') return last(400, 'malformedRequest')
+    if (!/^(chunked)?$/i.test(coding ?? '')) return last(501, 'transferCodingUnknown')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
       return told(parts, request, 403, 'tlsRequired')
     if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))
@@ -277,7 +281,10 @@ function readBody(incoming: IncomingMessage, bodyMax: number, done: (body: strin
     }
   })
   incoming.on('end', () => {
-    if (!over) done(body.toString('latin1', 0, length))
+    if (over) return
+    const text = body.toString('latin1', 0, length)
+    body = Buffer.alloc(0) // the request is kept until its answer is gone, its bytes need not be
+    done(text)
   })
   incoming.on('error', () => {}) // a caller that went away
 }

@@ -48,7 +48,7 @@ export function measureDeliveries(registry: Registry, database: Database, clock:
   let checkedAt = Number.NEGATIVE_INFINITY
 
   return async () => {
-    const db = database.work
+    const db = database.reports
     const backlog = await measureBacklog(db, clock.real())
     due.set(backlog.due)
     oldest.set(backlog.oldest / 1000)

@@ -23,20 +23,30 @@ export async function serveFigures(
   { port, host, token }: { readonly port: number; readonly host: string; readonly token: string | undefined },
 ): Promise<{ port: number; stop(): Promise<void> }> {
   collectDefaultMetrics({ register: registry })
-  const server = http.createServer((request, response) => {
+  // Many who ask at once are told the same, and nobody asks twice on one connection.
+  let reading: Promise<string> | undefined
+  const read = () => {
+    reading ??= Promise.all(measures.map(measure => measure()))
+      .then(() => registry.metrics())
+      .finally(() => {
+        reading = undefined
+      })
+    return reading
+  }
+  const server = http.createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
+    response.setHeader('Connection', 'close')
     if (request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end()
     if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`))
       return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end()
-    Promise.all(measures.map(measure => measure()))
-      .then(() => registry.metrics())
-      .then(
-        text => response.writeHead(200, { 'Content-Type': registry.contentType }).end(text),
-        (error: Error) => {
-          log.warn({ why: error.message }, 'metrics could not be read')
-          response.writeHead(500).end()
-        },
-      )
+    read().then(
+      text => response.writeHead(200, { 'Content-Type': registry.contentType }).end(text),
+      (error: Error) => {
+        log.warn({ why: error.message }, 'metrics could not be read')
+        response.writeHead(500).end()
+      },
+    )
   })
+  server.maxConnections = 64
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)

@@ -5,7 +5,7 @@ import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Clock, Random } from '../platform/clock.ts'
+import { type Clock, type Random, randomHex } from '../platform/clock.ts'
 import { bank } from './bank/bank.ts'
 import { readerOf, type Simulator, type Told, text, type World } from './exchange.ts'
 import { issuer } from './threeDSecure/issuer.ts'
@@ -34,10 +34,12 @@ export async function startSimulators(
     post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }
   const simulators: readonly Simulator[] = [issuer(world), walletSimulator(world), bank(world)]
+  // A page of another site finds the port by trying, and not this.
+  const base = `/${randomHex(random)}/simulators`
   const server = http.createServer((incoming, outgoing) => {
     const send = ({ status, body, headers }: Told) =>
       outgoing.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body)
-    answer(simulators, incoming)
+    answer(simulators, base, incoming)
       .then(send)
       .catch(error => send(text(500, String((error as Error).message))))
       .catch(() => outgoing.destroy())
@@ -48,7 +50,7 @@ export async function startSimulators(
   })
   server.unref()
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/simulators`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${base}`,
     async stop() {
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))
@@ -56,8 +58,9 @@ export async function startSimulators(
   }
 }
 
-async function answer(simulators: readonly Simulator[], incoming: IncomingMessage): Promise<Told> {
+async function answer(simulators: readonly Simulator[], base: string, incoming: IncomingMessage): Promise<Told> {
   const url = new URL(incoming.url ?? '/', 'http://simulators')
+  if (!url.pathname.startsWith(`${base}/`)) return text(404, 'There is nothing here.')
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
@@ -67,7 +70,7 @@ async function answer(simulators: readonly Simulator[], incoming: IncomingMessag
   }
   const headers = incoming.headers as Record<string, string | undefined>
   const { language, texts } = readerOf(headers['accept-language'])
-  const path = url.pathname.replace(/^\/simulators/, '')
+  const path = url.pathname.slice(base.length)
   const asked = {
     method: incoming.method ?? 'GET',
     path,

@@ -29,6 +29,6 @@ export function withinRate(parts: HttpParts, authenticate: Authenticate): Authen
     const perMinute = parts.directory.merchant(merchantId)?.settings.requestsPerMinute ?? 0
     const wait = rates(`${token.id} ${merchantId}`, perMinute, parts.clock.real())
     if (wait === 0) return caller
-    return told(parts, request, 429, 'tooManyRequests', { entityId, headers: { 'Retry-After': String(wait) } })
+    return told(parts, request, 429, 'tooManyRequests', { entityId, tokenId: token.id, headers: { 'Retry-After': String(wait) } })
   }
 }

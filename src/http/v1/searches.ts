@@ -29,7 +29,7 @@ export function searches(
   /** The records of a page under their name, and the rest of the answer behind them. */
   async function answerOf(
     request: Request,
-    entityId: string,
+    { entityId, token }: Caller,
     name: 'payments' | 'records',
     page: Page | SearchRefusal,
     pages?: number | SearchRefusal,
@@ -40,7 +40,7 @@ export function searches(
         parameterErrors: [{ name: 'limit', message: 'must be smaller here' }],
       })
     if (page === 'tooManySearches' || typeof pages === 'string')
-      return told(parts, request, 429, 'tooManySearches', { entityId, headers: { 'Retry-After': '5' } })
+      return told(parts, request, 429, 'tooManySearches', { entityId, tokenId: token.id, headers: { 'Retry-After': '5' } })
     if (page.count === 0) return told(parts, request, 400, 'transactionNotFound', { entityId })
     const more = pages === undefined ? {} : { pages: String(pages) }
     const { body } = told(parts, request, 200, 'requestSucceeded', { entityId, more })
@@ -70,7 +70,7 @@ export function searches(
       if (merchantTransactionId === undefined)
         return wrong(request, entityId, { name: 'merchantTransactionId', message: 'is required' })
       const search = { merchantId, merchantTransactionId, ...filterOf(admitted.values) }
-      return answerOf(request, entityId, 'payments', await find.page(token.id, search, listMost, 1, false))
+      return answerOf(request, admitted.caller, 'payments', await find.page(token.id, search, listMost, 1, false))
     },
 
     async v3One(request, { id = '' }) {
@@ -82,7 +82,7 @@ export function searches(
       if (!payment) return told(parts, request, 400, 'transactionNotFound', { entityId })
       if (admitted.values.get('includeLinkedTransactions') === 'true') {
         const chain = await find.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
-        return answerOf(request, entityId, 'records', chain)
+        return answerOf(request, admitted.caller, 'records', chain)
       }
       const { types, brands } = filter
       if (!(types?.includes(payment.type) ?? true) || !(brands?.includes(payment.brand ?? '') ?? true))
@@ -107,7 +107,7 @@ export function searches(
       const search = { ...asked, ...filterOf(values) }
       const page = await find.page(token.id, search, limit, pageNo, values.get('includeLinkedTransactions') === 'true')
       const pages = typeof page === 'string' || page.count === 0 ? 1 : await find.pages(token.id, search, limit)
-      return answerOf(request, entityId, 'records', page, pages)
+      return answerOf(request, caller, 'records', page, pages)
     },
   }
 }

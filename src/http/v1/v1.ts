@@ -199,11 +199,16 @@ export function v1(parts: HttpParts): V1 {
     async getPayment(request, { id = '' }) {
       const admitted = admitRead(request, check.read)
       if (!('caller' in admitted)) return admitted
-      const { entityId, merchantId, entity } = admitted.caller
+      const { entityId, merchantId, entity, token } = admitted.caller
       const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
       const wait = reads(`${merchantId} ${id}`, perMinute, parts.clock.real())
       if (wait > 0)
-        return told(parts, request, 429, 'tooManyReads', { entityId, more: { id }, headers: { 'Retry-After': String(wait) } })
+        return told(parts, request, 429, 'tooManyReads', {
+          entityId,
+          tokenId: token.id,
+          more: { id },
+          headers: { 'Retry-After': String(wait) },
+        })
       const payment = isId(id) ? await readPayment(parts, merchantId, id) : undefined
       return payment ? json(200, currentRecord(parts, payment)) : told(parts, request, 404, 'transactionNotFound', { entityId })
     },

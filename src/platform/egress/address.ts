@@ -45,6 +45,7 @@ for (const [network, bits] of [
   ['2001::', 23],
   ['2001:db8::', 32],
   ['2002::', 16],
+  ['2620:4f:8000::', 48],
   ['3fff::', 20],
 ] as const)
   special.addSubnet(network, bits, 'ipv6')
@@ -85,7 +86,7 @@ export async function findTarget(text: string, egress: Egress, resolve: Resolve)
 
 // Where clouds give out their machines' credentials: never called, whatever a setting allows.
 const metadata = new BlockList()
-for (const address of ['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192'])
+for (const address of ['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192', '168.63.129.16'])
   metadata.addAddress(address, 'ipv4')
 for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']) metadata.addAddress(address, 'ipv6')
 
@@ -95,7 +96,16 @@ export function mayCall(address: string, { allow }: Egress): boolean {
   if (isIP(plain) !== 0 && metadata.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')) return false
   if (isIPv4(plain)) return allow.check(plain, 'ipv4') || !special.check(plain, 'ipv4')
   if (!isIPv6(plain)) return false
+  if (isTunnelled(plain)) return false
   return allow.check(plain, 'ipv6') || (publicSix.check(plain, 'ipv6') && !special.check(plain, 'ipv6'))
+}
+
+/** An address of IPv4 inside one of IPv6 (ISATAP, RFC 5214): where it leads is decided by a machine on the way. */
+function isTunnelled(six: string): boolean {
+  const groups = new URL(`http://[${six}]`).hostname.slice(1, -1).split('::')
+  const [head, tail] = groups.map(part => (part === '' ? [] : part.split(':')))
+  const all = tail === undefined ? head! : [...head!, ...Array(8 - head!.length - tail.length).fill('0'), ...tail]
+  return all[5] === '5efe' && (all[4] === '0' || all[4] === '200')
 }
 
 /** `[::1]` → `::1`; a dot at the end of a name means nothing here. */

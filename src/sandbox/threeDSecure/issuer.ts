@@ -41,7 +41,7 @@ export function issuer(world: World): Simulator {
     } catch {
       return json(200, errorOf('101', 'not a message', undefined))
     }
-    if (message.messageType !== 'PReq' && message.messageType !== 'AReq')
+    if (message?.messageType !== 'PReq' && message?.messageType !== 'AReq')
       return json(200, errorOf('101', 'PReq or AReq is expected', message))
     const wrong = [
       ...wrongFields(message.messageType, message),
