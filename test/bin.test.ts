@@ -54,7 +54,10 @@ test('the Node that the packages bring comes first', () => {
 test('without it the first on PATH that is new enough, wherever it stands', () => {
   const { folder, run } = clone(true)
   for (const version of ['v24.0.0', 'v26.1.0', 'v30.0.0', 'v100.2.0'])
-    assert.equal(run(ancient, old, nodeIn(join(root, 'a b'), version)).stdout, `${version} ${folder}/src/cli/main.ts list two words\n`)
+    assert.equal(
+      run(ancient, old, nodeIn(join(root, 'a b'), version)).stdout,
+      `${version} ${folder}/src/cli/main.ts list two words\n`,
+    )
 })
 
 test('only older ones, or none: told in a sentence', () => {
