@@ -37,7 +37,7 @@ export const testFiles = (project: string): Named[] =>
 const scenarioFiles = (project: string): Named[] =>
   filesIn(`${project}test/scenarios`, '.http').map(name => ({
     name,
-    choice: { file: scenarioFile, pattern: `^${RegExp.escape(`${name} `)}` },
+    choice: { file: scenarioFile, pattern: `^${literally(`${name} `)}` },
   }))
 
 const filesIn = (folder: string, ending: string) => readdirSync(folder).filter(name => name.endsWith(ending))
@@ -75,7 +75,7 @@ function likeness(one: string, other: string): number {
     const letters = text.replace(/(\.test\.ts|\.http)$/, '').toLowerCase()
     return new Set(Array.from({ length: letters.length - 1 }, (_, at) => letters.slice(at, at + 2)))
   }) as [Set<string>, Set<string>]
-  return a.size + b.size === 0 ? 0 : (2 * a.intersection(b).size) / (a.size + b.size)
+  return a.size + b.size === 0 ? 0 : (2 * [...a].filter(pair => b.has(pair)).length) / (a.size + b.size)
 }
 
 function scenarioAt({ name }: Named, line: number, project: string): Choice {
@@ -84,7 +84,10 @@ function scenarioAt({ name }: Named, line: number, project: string): Choice {
   return { file: scenarioFile, pattern: scenarioPattern(name, found.line) }
 }
 
-const scenarioPattern = (file: string, line: number) => RegExp.escape(`(${file}:${line})`)
+/** A pattern that is met by this text alone. */
+const literally = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+
+const scenarioPattern = (file: string, line: number) => literally(`(${file}:${line})`)
 
 function titles(project: string, tests: readonly Named[], scenarios: readonly Named[]): Named[] {
   const headings = scenarios.flatMap(({ name: file }) =>
@@ -96,7 +99,7 @@ function titles(project: string, tests: readonly Named[], scenarios: readonly Na
   // Names that are put together while they run cannot be known without running them.
   const names = tests.flatMap(({ choice: { file } }) =>
     [...readFileSync(project + file, 'utf8').matchAll(/^\s*(?:test|it|describe)\(\s*(['"`])((?:(?!\1|\$\{).)+)\1,/gm)].map(
-      ([, , name]) => ({ name: name!.replaceAll('\\', ''), choice: { file, pattern: `(^| )${RegExp.escape(name!)}( |$)` } }),
+      ([, , name]) => ({ name: name!.replaceAll('\\', ''), choice: { file, pattern: `(^| )${literally(name!)}( |$)` } }),
     ),
   )
   return [...headings, ...names]
