@@ -13,6 +13,7 @@ import keys from './keys.ts'
 import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
+import reset from './reset.ts'
 import token from './token.ts'
 import trigger from './trigger.ts'
 
@@ -29,6 +30,7 @@ const groups = [
   keys,
   doctor,
   audit,
+  reset,
   completion,
 ]
 

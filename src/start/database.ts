@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { applySeed, readSeed, sentFor } from '../merchants/seed.ts'
 import type { Clock, Random } from '../platform/clock.ts'
-import { inTransaction } from '../platform/database/connect.ts'
+import { inTransaction, timeParameter } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
 import { claimFolder } from '../platform/database/folder.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
@@ -64,7 +64,7 @@ export async function prepareDatabase(
     const known = await readProofs(pool)
     const keys = config.keys(known.length === 0 ? () => random.bytes(32) : undefined)
     compareKeys(known, keys)
-    const before = known.length === 0 ? undefined : await modeBefore(pool, keys)
+    const before = known.length === 0 ? undefined : await modeBefore(pool, keys, clock)
     compareModes(before, config.mode)
     await migrate(pool, new Date(clock.real()).toISOString())
     await inTransaction(pool, async db => {
@@ -78,7 +78,7 @@ export async function prepareDatabase(
       const { revoked } = await applySeed(pool, keys, clock, random, seed)
       for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
     }
-    if (config.mode === 'live') await refuseSandboxToken(pool, keys)
+    if (config.mode === 'live') await refuseSandboxToken(pool, keys, clock)
     return { keys }
   } finally {
     await pool.end()
@@ -86,20 +86,21 @@ export async function prepareDatabase(
 }
 
 /** The mode of the database; of one from before modes were written it is a sandbox's, if the public token is valid there. */
-async function modeBefore(pool: pg.Pool, keys: Keys): Promise<InstallationMode> {
-  return (await readMode(pool)) ?? ((await knowsSandboxToken(pool, keys)) ? 'sandbox' : 'live')
+async function modeBefore(pool: pg.Pool, keys: Keys, clock: Clock): Promise<InstallationMode> {
+  return (await readMode(pool)) ?? ((await knowsSandboxToken(pool, keys, clock)) ? 'sandbox' : 'live')
 }
 
 /** The sandbox's token is printed in the documentation: a live gateway must not know it, whoever put it there. */
-async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
-  if (await knowsSandboxToken(pool, keys))
+async function refuseSandboxToken(pool: pg.Pool, keys: Keys, clock: Clock): Promise<void> {
+  if (await knowsSandboxToken(pool, keys, clock))
     throw new OperatorError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
 }
 
-async function knowsSandboxToken(pool: pg.Pool, keys: Keys): Promise<boolean> {
+async function knowsSandboxToken(pool: pg.Pool, keys: Keys, clock: Clock): Promise<boolean> {
   const hashes = (readSeed(sandboxSeed).tokens ?? []).flatMap(token => keyedHashes(keys, 'token', sentFor(token)))
-  const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = any ($1) and revoked_at is null', [
-    hashes,
-  ])
+  const { rowCount } = await pool.query(
+    'select 1 from access_tokens where token_hash = any ($1) and (revoked_at is null or revoked_at > $2)',
+    [hashes, timeParameter(clock.real())],
+  )
   return rowCount! > 0
 }
