@@ -60,7 +60,7 @@ export default (program: Command): void => {
     .option('--position <number>', 'show every attempt of this one')
   reads(list, {
     'notifications[]': 'position notificationId paymentId sequence state replay attempts lastStatus lastFailure emittedAt dueAt',
-    'attempts[]': 'attempt attemptedAt milliseconds status failure answer',
+    'attempts[]': 'merchantId endpointId position attempt attemptedAt milliseconds status failure answer acknowledged',
   }).action((id: string, options: ReadOptions & { state?: string; limit: string; position?: string }) =>
     withOpened(async opened => {
       const { merchantId } = await find(opened, id)

@@ -39,6 +39,7 @@ export function makeProgram(): Command {
   const program = new Command('tollgate')
     .description('Works on a Tollgate gateway that runs on this machine, or on its database.')
     .version(`tollgate ${version} (${build})`, '--version', 'which version this is')
+    .enablePositionalOptions() // or `audit` would take the options of `audit verify`
     .exitOverride() // commands made from here on have it too: the exit codes are ours
     .configureOutput({ outputError: (text, write) => write(`${sentence(text)}\n`) })
     .addHelpText('after', '\nIt ends with 0 when all is well, 1 when it failed or found something, 2 when it was used wrongly.')
