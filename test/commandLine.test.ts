@@ -160,7 +160,8 @@ describe('each command that reads prints one document with the fields that it na
 })
 
 describe('completion', () => {
-  const scriptOf = async (shell: string) => (await tollgate('completion', shell)).stdout
+  const scripts: Record<string, string> = {}
+  const scriptOf = async (shell: string) => (scripts[shell] ??= (await tollgate('completion', shell)).stdout)
   /** What bash offers for a line that ends at the cursor. */
   async function offered(line: string): Promise<string[]> {
     const words = line.split(' ')

@@ -60,7 +60,8 @@ const found = (places: readonly Place[], words: string) => `  local at= word
   at=\${at# }`
 
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
-const joined = (words: readonly string[]) => quoted(words.join(' '))
+/** compgen splits at spaces: a word of two is left to the hand. */
+const joined = (words: readonly string[]) => quoted(words.filter(word => !word.includes(' ')).join(' '))
 
 function bash(places: readonly Place[]): string {
   const values = places.flatMap(({ path, values }) =>
