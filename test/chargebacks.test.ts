@@ -23,7 +23,7 @@ describe('recording', () => {
   let directory: Directory
   before(async () => {
     gateway = await testGateway()
-    database = connect(gateway.connection, () => {})
+    database = connect(gateway.connection, systemClock, () => {})
     directory = await openDirectory(database, testKeys, systemClock, () => {})
   })
   after(async () => {
@@ -192,7 +192,7 @@ describe('recording', () => {
     const host = await testHost()
     const file = acquirersFile({ north: [host.port] })
     const external = await testGateway({ environment: { ACQUIRERS_FILE: file.path } })
-    const itsDatabase = connect(external.connection, () => {})
+    const itsDatabase = connect(external.connection, systemClock, () => {})
     try {
       const { body: db } = await external.pay({ testMode: 'EXTERNAL' })
       const reference = db.resultDetails.ConnectorTxID1

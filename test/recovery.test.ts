@@ -11,7 +11,7 @@ import { examine } from '../src/payments/ledger/doctor.ts'
 import type { PaymentParts } from '../src/payments/parts.ts'
 import { findPayment } from '../src/payments/store/read.ts'
 import { answerLane, writePatienceSeconds } from '../src/payments/store/write.ts'
-import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { clockWith, systemClock, systemRandom } from '../src/platform/clock.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
 import { answerAll, type Peer, startPeer } from './support/peer.ts'
@@ -33,7 +33,7 @@ before(async () => {
     if (answered(message)) answerAll(line, message)
   })
   file = acquirersFile({ north: [peer.port] }, { answerWithinSeconds: 60, recoverAfterSeconds: 0.1 })
-  gateway = await testGateway({ clock: { real: () => Date.now() + ahead }, environment: { ACQUIRERS_FILE: file.path } })
+  gateway = await testGateway({ clock: clockWith(() => Date.now() + ahead), environment: { ACQUIRERS_FILE: file.path } })
 })
 beforeEach(() => {
   received = []
@@ -171,7 +171,7 @@ describe('an operation without an answer', () => {
       log: { warn() {}, info() {} },
       directory: { businessTime: systemClock.real },
       database: { work: gateway.pool },
-      answers: answerLane(gateway.pool),
+      answers: answerLane(gateway.pool, systemClock),
     } as unknown as PaymentParts
     const reply: Reply = { kind: 'answer', result: 'succeeded', amount, currency, details: {}, kept: {} }
     let bring = (_: Reply) => {}

@@ -133,8 +133,20 @@ test('no statement asks the server for the time, but the one that compares the c
   )
 })
 
+test('only the clock waits and measures', () => {
+  const time = /(?<![.\w])(setTimeout|setInterval)\(|timers\/promises|performance\.now|AbortSignal\.timeout|process\.hrtime/
+  const found = sources.filter(
+    // What a browser runs stands in a text.
+    ({ path, code }) => path !== 'src/platform/clock.ts' && path !== 'src/pages/shopper/views.ts' && time.test(code),
+  )
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+})
+
 test('the machine is asked for time and chance in one place', () => {
-  const allowed = /^src\/(platform\/clock|main)\.ts$|^src\/(platform\/database|start)\//
+  const allowed = /^src\/platform\/clock\.ts$/
   const found = sources.filter(({ path, code }) => !allowed.test(path) && /Date\.now\(|new Date\(\)|Math\.random\(/.test(code))
   assert.deepEqual(
     found.map(({ path }) => path),

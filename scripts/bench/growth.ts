@@ -6,7 +6,7 @@ import type { Payment } from '../../src/payments/payment.ts'
 import { findChain, findPayment } from '../../src/payments/store/read.ts'
 import { findPage, findPayments, type Search } from '../../src/payments/store/search.ts'
 import { answerLane, paymentLane } from '../../src/payments/store/write.ts'
-import { systemRandom, timeOrderedId } from '../../src/platform/clock.ts'
+import { systemClock, systemRandom, timeOrderedId } from '../../src/platform/clock.ts'
 import { connect, type Database } from '../../src/platform/database/connect.ts'
 import { startEmbedded } from '../../src/platform/database/embedded.ts'
 import { claimFolder } from '../../src/platform/database/folder.ts'
@@ -54,7 +54,7 @@ export async function growth({ small, large, rounds, seconds }: GrowthOptions): 
       ['small', small],
       ['large', large],
     ] as const)
-      databases.set(name, { size, database: connect({ ...connection, database: name }, () => {}) })
+      databases.set(name, { size, database: connect({ ...connection, database: name }, systemClock, () => {}) })
     const found: Record<string, Record<string, number>[]> = {}
     // The first round only warms up: statements are prepared, and the pages that a checkpoint left are logged whole once.
     for (let round = 0; round <= rounds; round++) {
@@ -125,8 +125,8 @@ const insert: Measure = {
   together: 1,
   async run(database) {
     const { payments, answers } = lanes.get(database) ?? {
-      payments: paymentLane(database.paymentLane),
-      answers: answerLane(database.answerLane),
+      payments: paymentLane(database.paymentLane, systemClock),
+      answers: answerLane(database.answerLane, systemClock),
     }
     lanes.set(database, { payments, answers })
     const batch = Array.from({ length: 32 }, newPayment)

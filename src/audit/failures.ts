@@ -3,6 +3,7 @@
 
 import { isIPv6 } from 'node:net'
 import type pg from 'pg'
+import type { Clock } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { groupCommit } from '../platform/database/groupCommit.ts'
 import { type Recorder, record } from './chain.ts'
@@ -36,7 +37,7 @@ const patienceSeconds = 2
 const remembered = 50_000
 const keyOf = ({ kind, subject }: Pick<Failure, 'kind' | 'subject'>) => `${kind} ${subject}`
 
-export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): Failures {
+export function limitFailures(pool: pg.Pool, clock: Clock, onError: (error: Error) => void): Failures {
   let minute = 0
   let counted = new Map<string, number>()
   let attempts = 0
@@ -60,6 +61,7 @@ export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): F
   const usedUp = (failure: Failure) => (counted.get(keyOf(failure)) ?? 0) >= failuresMax[failure.kind]
 
   const inDatabase = groupCommit<readonly Failure[], ReadonlyMap<string, number>>({
+    clock,
     patienceSeconds,
     key: () => String(attempts++), // the statement adds up what is counted twice
     async write(batch) {
@@ -139,12 +141,12 @@ export async function tellFailures(pool: pg.Pool, recorder: Recorder): Promise<v
 
 export function startTelling(pool: pg.Pool, recorder: Recorder, onError: (error: Error) => void): { stop(): Promise<void> } {
   let running: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
+  const timer = recorder.clock.every(everyMilliseconds, () => {
     running = running.then(() => tellFailures(pool, recorder).catch(onError))
-  }, everyMilliseconds).unref()
+  })
   return {
     async stop() {
-      clearInterval(timer)
+      timer.cancel()
       await running
     },
   }

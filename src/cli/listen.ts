@@ -1,9 +1,9 @@
 // tollgate listen: receives a sandbox's notifications without a public address. It reads a cursor, prints every notification decrypted,
 // and hands it on, encrypted as it would be sent, to a receiver on this machine. What was not taken is read again the next time.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { decrypt } from '../notifications/cipher.ts'
+import { systemClock } from '../platform/clock.ts'
 import { told } from './open.ts'
 import { type Json, openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
@@ -37,7 +37,7 @@ async function listen(sandbox: Sandbox, { name, forwardTo, json, once }: ListenO
       read = await sandbox.post('/sandbox/notifications', { name, after, wait: once ? '0' : '5' })
     } catch (error) {
       if (once || !(error instanceof TypeError)) throw error
-      await pause(1000) // the gateway is away: what it owes us stays
+      await systemClock.sleep(1000) // the gateway is away: what it owes us stays
       continue
     }
     for (const one of read.notifications) {
@@ -76,6 +76,6 @@ async function handOn(url: string, { headers, body }: Json): Promise<void> {
         `${url} cannot be reached (${((error as Error).cause as Error)?.message ?? (error as Error).message}); again in a second.\n`,
       )
     }
-    await pause(1000)
+    await systemClock.sleep(1000)
   }
 }

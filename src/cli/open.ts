@@ -39,7 +39,7 @@ export async function open(): Promise<Opened> {
   const connection = config.databaseUrl !== undefined ? { connectionString: config.databaseUrl } : runningEmbedded(config.dataDir)
   if (!connection)
     throw new OperatorError(`No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`)
-  const database = connect(connection, () => {})
+  const database = connect(connection, systemClock, () => {})
   try {
     const proofs = await readProofs(database.work).catch((error: Error) =>
       refuse(`The database cannot be reached: ${error.message}.`),
@@ -58,7 +58,7 @@ export async function open(): Promise<Opened> {
       clock: systemClock,
       random: systemRandom,
       egress: config.egress,
-      call: caller(config.egress, resolver()),
+      call: caller(systemClock, config.egress, resolver()),
       async close() {
         await directory.close()
         await database.close()

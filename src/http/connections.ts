@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Clock } from '../platform/clock.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -43,14 +44,15 @@ const lingerSeconds = 5
 
 /** `isShared`: may many callers come from this address? */
 export function watchConnections(
+  clock: Clock,
   { answerSeconds, idleSeconds, lookEverySeconds }: Patience = standard,
   isShared: (address: string) => boolean = () => false,
 ): Connections {
   const connections = new Map<Socket, Connection>()
   const fromAddress = new Map<string, number>()
 
-  const timer = setInterval(() => {
-    const now = performance.now()
+  const timer = clock.every(lookEverySeconds * 1000, () => {
+    const now = clock.elapsed()
     for (const [socket, one] of connections) {
       one.stuckSince = socket.writableLength === 0 ? undefined : (one.stuckSince ?? now)
       const isStuck = one.stuckSince !== undefined && now - one.stuckSince > answerSeconds * 1000
@@ -58,7 +60,7 @@ export function watchConnections(
       const isOver = one.endsBefore !== undefined && now > one.endsBefore
       if (isStuck || isIdle || isOver) socket.destroy()
     }
-  }, lookEverySeconds * 1000).unref()
+  })
 
   function opened(socket: Socket): Connection {
     const address = socket.remoteAddress ?? ''
@@ -68,7 +70,7 @@ export function watchConnections(
     const one: Connection = {
       address,
       unfinished: new Set(),
-      idleSince: performance.now(),
+      idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
     }
@@ -111,7 +113,7 @@ export function watchConnections(
       one.unfinished.add(incoming)
       outgoing.once('close', () => {
         one.unfinished.delete(incoming)
-        one.idleSince = performance.now()
+        one.idleSince = clock.elapsed()
         if (one.endsBefore !== undefined && !isOwed(one)) socket.end()
       })
       return true
@@ -122,8 +124,8 @@ export function watchConnections(
     },
     closeSoon(socket) {
       const one = connections.get(socket)
-      if (one) one.endsBefore = performance.now() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
+      if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
     },
-    stop: () => clearInterval(timer),
+    stop: () => timer.cancel(),
   }
 }

@@ -13,7 +13,7 @@ export const healthRoutes = (parts: HttpParts): Route[] => [
     path: '/health',
     callers: 'anyone',
     async answer(request) {
-      const names = await unreachable(parts.database, patienceMilliseconds)
+      const names = await unreachable(parts.database, parts.clock, patienceMilliseconds)
       if (names.length === 0) return told(parts, request, 200, 'requestSucceeded')
       parts.log.warn({ names }, 'the database does not answer')
       return told(parts, request, 503, 'databaseUnavailable')

@@ -66,11 +66,11 @@ const headers = [
 
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
-  const connections = watchConnections(options.patience, address => isListed(options.trustedProxies, address))
+  const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (!connections.asked(incoming, outgoing)) return
-    const started = performance.now()
+    const started = parts.clock.elapsed()
     const number = randomHex(parts.random)
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
@@ -91,7 +91,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
               method: request.method,
               route: destination.name,
               status: made.status,
-              milliseconds: Math.round(performance.now() - started),
+              milliseconds: Math.round(parts.clock.elapsed() - started),
             },
             'answered',
           )
@@ -240,9 +240,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       closing = true
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
       server.closeIdleConnections()
-      const hurry = setTimeout(() => server.closeAllConnections(), 40_000)
+      const hurry = parts.clock.after(40_000, () => server.closeAllConnections())
       await closed
-      clearTimeout(hurry)
+      hurry.cancel()
       connections.stop()
     },
   }

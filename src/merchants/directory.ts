@@ -81,7 +81,7 @@ export async function openDirectory(
   const safely = () => {
     reload().catch(onError)
   }
-  const timer = setInterval(safely, reloadSeconds * 1000).unref()
+  const timer = clock.every(reloadSeconds * 1000, safely)
   const listening = await database.listen(changesChannel, safely)
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
@@ -117,7 +117,7 @@ export async function openDirectory(
     businessTime: merchantId => clock.real() + (contents.offsets.get(merchantId) ?? 0),
     reload,
     async close() {
-      clearInterval(timer)
+      timer.cancel()
       await listening.stop()
     },
   }

@@ -6,6 +6,7 @@ import { successOf } from '../connectors/registry.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { ParameterError } from '../contract/form.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
+import type { Timer } from '../platform/clock.ts'
 import { books } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
@@ -53,23 +54,20 @@ async function ask(parts: PaymentParts, carried: Carried): Promise<Reply> {
   const performed = (
     resumed ? connector.resume!(operation, resumed, waiting.signal) : connector.perform(operation, waiting.signal)
   ).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   const tooLate = new Promise<Reply>(resolve => {
-    timer = setTimeout(
-      () => {
-        gaveUp = true
-        resolve({ kind: 'unknown', why: 'no answer in time' })
-        waiting.abort()
-      },
-      patienceSeconds(connector, operation, resumed?.step) * 1000,
-    )
+    timer = parts.clock.after(patienceSeconds(connector, operation, resumed?.step) * 1000, () => {
+      gaveUp = true
+      resolve({ kind: 'unknown', why: 'no answer in time' })
+      waiting.abort()
+    })
   })
   // An answer that comes after all is a late reply like any other.
   performed
     .then(reply => (gaveUp ? takeLateReply(parts, payment.merchantId, payment.id, reply) : undefined))
     .catch((error: Error) => parts.log.error({ paymentId: payment.id, why: error.message }, 'a late reply could not be taken'))
   const reply = await Promise.race([performed, tooLate])
-  clearTimeout(timer)
+  timer?.cancel()
   return reply
 }
 

@@ -2,7 +2,6 @@
 // a restart (decisions, 10).
 
 import { timingSafeEqual } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
@@ -65,7 +64,7 @@ export async function awaitTwin(
       if (given !== undefined) return { outcome: 'pending', body: given }
       if (first && (late || (await isWaiting(parts, first)))) return pendingRecord(parts, first)
     }
-    await wait(pause)
+    await parts.clock.sleep(pause)
   }
 }
 

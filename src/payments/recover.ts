@@ -5,6 +5,7 @@
 
 import type { Connector, Operation, Reply } from '../connectors/connector.ts'
 import { isApproved, results } from '../contract/results/results.ts'
+import type { Clock } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
 import { answerRow, closedHere, operationOf, settle } from './execute.ts'
@@ -49,7 +50,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
     },
     await openCard(parts, root),
   )
-  const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))
+  const reply = closedHere(payment) ?? (await askAgain(parts.clock, connector, operation, how))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
   if (!settled) return { again: parts.clock.real() + backOff(item.attempts) }
   await settle(parts, { payment, rootType: root.type }, settled, updates)
@@ -80,7 +81,7 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
     { type: 'RV', recovering: true, attempt: item.attempts, reference },
     await openCard(parts, root),
   )
-  const reply = await askAgain(connector, operation, 'repeat')
+  const reply = await askAgain(parts.clock, connector, operation, 'repeat')
   if (!isTakenBack(reply)) return againLater(parts, item, reply)
   if (late) await acknowledgeLateApproval(parts.database.work, item.merchantId, item.subjectId, parts.clock.real())
   parts.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
@@ -108,7 +109,7 @@ export const release: DueHandler<PaymentParts> = async (parts, item) => {
     { type: 'RV', releasing: true, attempt: item.attempts, reference: referenceOf(root, []) },
     await openCard(parts, root),
   )
-  const reply = await askAgain(connector, operation, 'repeat')
+  const reply = await askAgain(parts.clock, connector, operation, 'repeat')
   return isTakenBack(reply) ? 'done' : againLater(parts, item, reply)
 }
 
@@ -134,8 +135,8 @@ async function findCarried(
   return { payment, root, connector }
 }
 
-async function askAgain(connector: Connector, operation: Operation, how: 'ask' | 'repeat'): Promise<Reply> {
-  const signal = AbortSignal.timeout(connector.answerWithinSeconds * 1000)
+async function askAgain(clock: Clock, connector: Connector, operation: Operation, how: 'ask' | 'repeat'): Promise<Reply> {
+  const signal = clock.deadline(connector.answerWithinSeconds * 1000)
   const asked = how === 'ask' && connector.ask ? connector.ask(operation, signal) : connector.perform(operation, signal)
   const tooLate = new Promise<Reply>(resolve => {
     signal.addEventListener('abort', () => resolve({ kind: 'unknown', why: 'no answer in time' }), { once: true })
@@ -164,12 +165,12 @@ export async function startSweeping(parts: PaymentParts, alone: boolean): Promis
   }
   if (alone) await sweep(undefined)
   let running = Promise.resolve()
-  const timer = setInterval(() => {
+  const timer = parts.clock.every(sweepSeconds * 1000, () => {
     running = running.then(() => sweep(parts.clock.real() - orphanSeconds(parts) * 1000))
-  }, sweepSeconds * 1000).unref()
+  })
   return {
     async stop() {
-      clearInterval(timer)
+      timer.cancel()
       await running
     },
   }

@@ -1,7 +1,6 @@
 // The movable clock of a sandbox: a merchant's time is moved forward, and all that falls due on the way happens in order, one thing at a time,
 // whatever table it waits in.
 
-import { setTimeout as wait } from 'node:timers/promises'
 import { record } from '../audit/chain.ts'
 import type { Actor } from '../audit/entry.ts'
 import { announceChange } from '../merchants/store.ts'
@@ -43,7 +42,7 @@ export async function advanceClock(
       // Another process runs it right now: wait for it, so that the order holds.
       busySince ||= now
       if (now - busySince > 60_000) break
-      await wait(50)
+      await parts.clock.sleep(50)
       continue
     }
     if (!step.run) break

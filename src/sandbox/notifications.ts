@@ -4,7 +4,6 @@
 //   wait    seconds to wait for something to come, at most 5
 // The answer has the secret, because a listener decrypts with it, and the notifications as they would be sent to a webhook.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Recorder } from '../audit/chain.ts'
 import { peek, readForm } from '../contract/form.ts'
 import { told } from '../http/answer.ts'
@@ -43,7 +42,7 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
     await fanOut(parts, true) // what was answered before this reading can be read
     let read = await readCursor(parts, endpoint, Number(after), atOnce)
     while (read.length === 0 && parts.clock.real() < until) {
-      await pause(100)
+      await parts.clock.sleep(100)
       await fanOut(parts)
       read = await readCursor(parts, endpoint, 0, atOnce)
     }

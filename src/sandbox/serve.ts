@@ -4,7 +4,6 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, type Random, randomHex } from '../platform/clock.ts'
 import { bank } from './bank/bank.ts'
 import { readerOf, type Simulator, type Told, text, type World } from './exchange.ts'
@@ -29,7 +28,7 @@ export async function startSimulators(
     time: () => clock.real(),
     uuid: random.uuid,
     bytes: random.bytes,
-    wait: milliseconds => wait(milliseconds, undefined, { ref: false }).then(() => undefined),
+    wait: milliseconds => new Promise(resolve => clock.after(milliseconds, resolve).unref()),
     publicUrl: simulatorPages,
     post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }

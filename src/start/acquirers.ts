@@ -51,7 +51,7 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
     acquirers.push(
       makeAcquirer(one, {
         traces: lease,
-        time: () => clock.real(),
+        clock,
         random: () => random.bytes(4).readUInt32BE() / 2 ** 32,
         say: text => log.info({ why: text }, 'acquirer'),
       }),

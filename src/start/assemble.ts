@@ -98,7 +98,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     keys,
     directory,
     database,
-    failures: limitFailures(database.work, onError),
+    failures: limitFailures(database.work, clock, onError),
     connectors,
     methods,
     egress: config.egress,
@@ -109,13 +109,16 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     registry,
     pendingPayload: payment => announcedPending(gateway, payment),
     count: { ...countPayments(registry), ...countRequests(registry), ...countAttempts(registry) },
-    ...(surroundings.lanes ?? { payments: paymentLane(database.paymentLane), answers: answerLane(database.answerLane) }),
+    ...(surroundings.lanes ?? {
+      payments: paymentLane(database.paymentLane, clock),
+      answers: answerLane(database.answerLane, clock),
+    }),
     build: buildNumber(),
     publicUrl,
     sandbox: config.mode === 'sandbox',
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway))
-  const deliver = deliverer(gateway, attemptLane(database.work))
+  const deliver = deliverer(gateway, attemptLane(database.work, clock))
   return {
     gateway,
     deliver,

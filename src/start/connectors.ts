@@ -1,6 +1,5 @@
 // The connectors and methods of a process, put together from its configuration.
 
-import { setTimeout as wait } from 'node:timers/promises'
 import { transfer, transferMethod } from '../connectors/bankTransfer/transfer.ts'
 import { authenticationAlone } from '../connectors/cards/threeDSecure/alone.ts'
 import { withThreeDSecure } from '../connectors/cards/threeDSecure/authenticate.ts'
@@ -46,10 +45,7 @@ export function makeConnectors(
   const cards = (mode: Mode, connector: Connector) => {
     add(withThreeDSecure(connector, directories.get(mode)))
   }
-  cards(
-    'internal',
-    cardSimulator((milliseconds, signal) => wait(milliseconds, undefined, signal ? { signal } : {})),
-  )
+  cards('internal', cardSimulator(clock.sleep))
 
   for (const connector of acquirers) cards(connector.name === 'cards live' ? 'live' : 'external', connector)
 

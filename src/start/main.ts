@@ -2,7 +2,6 @@
 // and production is decided here and in config.ts.
 
 import cluster from 'node:cluster'
-import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readSeed } from '../merchants/seed.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
@@ -28,7 +27,7 @@ try {
 process.exit()
 
 async function main(): Promise<void> {
-  const began = performance.now()
+  const began = systemClock.elapsed()
   const config = readConfig(process.env, projectFolder)
   const log = makeLog(config.logLevel)
   const ending = endings(log)
@@ -38,7 +37,7 @@ async function main(): Promise<void> {
   try {
     const starting = start(config, opened, log)
     const running = await Promise.race([starting, ending.reason])
-    if (typeof running !== 'string') welcome(config, running.port, opened, performance.now() - began)
+    if (typeof running !== 'string') welcome(config, running.port, opened, systemClock.elapsed() - began)
     const why = await Promise.race([
       ending.reason,
       ...(typeof running === 'string' ? [] : [running.failed]),
@@ -47,7 +46,7 @@ async function main(): Promise<void> {
     const asked = why.startsWith('SIG')
     process.stdout.write(`\n${asked ? 'Stopping.' : why}\n`)
     if (!asked) process.exitCode = 1
-    if (typeof running !== 'string') await Promise.race([running.stop(), wait(stopSeconds * 1000)])
+    if (typeof running !== 'string') await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   } finally {
     await opened.close()
     unmark()

@@ -63,7 +63,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
     error instanceof OperatorError
       ? parts.log.error({ why: error.message }, 'an entity is refused until its settings are mended')
       : parts.log.warn({ why: error.message }, 'a database connection failed')
-  const database = connect(parts.connection, onError)
+  const database = connect(parts.connection, parts.clock, onError)
   return startOn(database, parts, onError).catch(async (error: Error) => {
     await database.close()
     throw error
@@ -94,7 +94,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     publicUrl,
     onError,
     network: {
-      call: caller(config.egress, resolver(), stopping.signal),
+      call: caller(clock, config.egress, resolver(), stopping.signal),
       transport: httpTransport,
       acquirers: acquirers.connectors,
       ...(simulatorsUrl !== undefined && { simulators: { url: simulatorsUrl, publicUrl: simulatorPages } }),

@@ -2,7 +2,6 @@
 
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { errorText, OperatorError, onDefect } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
@@ -47,7 +46,7 @@ export const startWorkers = {
         log.error({ why, attempt: deaths.length }, 'a worker died')
         if (deaths.length >= deathsMax)
           return resolve(`${deathsMax} workers died within a minute, the last one with ${why}: the log says more.`)
-        await wait(firstPauseMilliseconds * 2 ** (deaths.length - 1))
+        await systemClock.sleep(firstPauseMilliseconds * 2 ** (deaths.length - 1))
         if (!stopping) await fork({ ...order, port }).then(watch)
       }
       const watch = ({ worker }: Forked) => worker.once('exit', (code, signal) => replace(signal ?? `code ${code}`).catch(again))
@@ -106,7 +105,7 @@ export const startWorkers = {
     if (!running) return
     process.send!({ port: running.port })
     await ended
-    await Promise.race([running.stop(), wait(stopSeconds * 1000)])
+    await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   },
 }
 

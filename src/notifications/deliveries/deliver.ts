@@ -149,8 +149,8 @@ export function startDelivering(parts: NotificationParts, deliver: Deliver, alon
 
   const failed = (error: Error) => parts.log.warn({ why: error.message }, 'notifications wait')
   const started = (alone ? releaseAll(db).catch(failed) : Promise.resolve()).then(() => {
-    delivering = repeat(deliverDue, failed)
-    fanning = repeat(fanOutAll, failed, gatherMilliseconds)
+    delivering = repeat(parts.clock, deliverDue, failed)
+    fanning = repeat(parts.clock, fanOutAll, failed, gatherMilliseconds)
   })
   return {
     /** What is under way is broken off (the calls by `gateway.call`): it is sent again, by whoever is alive then. */

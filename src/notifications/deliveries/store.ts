@@ -1,6 +1,7 @@
 // Deliveries in the database: made from events, taken with a lease by any number of processes, settled in batches.
 
 import type pg from 'pg'
+import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
@@ -194,8 +195,9 @@ export async function takeDelivery(
 /** Stores how an attempt ended: the log line, and what it means for the delivery. False when the delivery had ended otherwise before. */
 export type AttemptLane = GroupCommit<Attempt, boolean>
 
-export function attemptLane(pool: pg.Pool): AttemptLane {
+export function attemptLane(pool: pg.Pool, clock: Clock): AttemptLane {
   return groupCommit<Attempt, boolean>({
+    clock,
     patienceSeconds: 30, // as long as its lease is sure to last
     key: ({ merchantId, endpointId, position }) => merchantId + endpointId + String(position).padStart(16, '0'),
     async write(rows) {

@@ -53,7 +53,7 @@ async function write(
   type: FollowUpType,
   begins: (payment: Payment, rootType: string) => void,
 ): Promise<Ended | { readonly carried: Carried }> {
-  const began = performance.now()
+  const began = parts.clock.elapsed()
   const { merchantId } = request.channel
   const rootId = await findRoot(parts.database.work, merchantId, request.referenceId)
   if (rootId === undefined) return { ended: { unknown: unknownReference[type] } }
@@ -76,7 +76,7 @@ async function write(
   }
   if (refused) return { ended: await refuse(parts, payment, refused, false) }
   const rootType = chain.root.type
-  if (isTooLate(began)) return { ended: await settleUnsent(parts, { payment, rootType }) }
+  if (isTooLate(parts, began)) return { ended: await settleUnsent(parts, { payment, rootType }) }
   const connector = parts.connectors.get(payment.connector)!
   const operation = operationOf(
     parts,

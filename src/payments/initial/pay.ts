@@ -36,7 +36,7 @@ export type Choose = typeof choose
 
 export async function pay(parts: PaymentParts, request: PaymentRequest, decide: Choose = choose): Promise<Said | Refusal> {
   const { channel, key } = request
-  const began = performance.now()
+  const began = parts.clock.elapsed()
   const now = parts.directory.businessTime(channel.merchantId)
   const choice = decide(request.values, channel, parts, now)
   if ('refused' in choice && !choice.kept) return choice
@@ -59,7 +59,7 @@ export async function pay(parts: PaymentParts, request: PaymentRequest, decide: 
     if (twin !== 'ours') return twin
   }
   if (refused) return refuse(parts, payment, refused.refused, true, refused.parameterErrors)
-  if (isTooLate(began)) return settleUnsent(parts, unsent)
+  if (isTooLate(parts, began)) return settleUnsent(parts, unsent)
   const { connector, card, capture, redirects } = choice as Choice
   const addresses = redirects ? makeAddresses(parts, payment.merchantId) : undefined
   const operation = operationOf(parts, payment, { attempt: 1, ...(addresses && { addresses }) }, card)

@@ -34,7 +34,7 @@ export type Searches = {
 }
 
 export function makeSearches(parts: PaymentParts): Searches {
-  const turns = takeTurns(turnSeconds, waitingMost)
+  const turns = takeTurns(parts.clock, turnSeconds, waitingMost)
   const db = () => parts.database.searches
   const inTurn = <Value>(tokenId: string, work: () => Promise<Value>): Promise<Value | 'tooManySearches'> =>
     turns(tokenId, work).catch(error => {

@@ -12,6 +12,6 @@ export async function takeLateNotice(parts: PaymentParts, payment: Answered): Pr
   // What came too late is on its way back already.
   if (await findLateApproval(parts.database.work, payment.merchantId, payment.id)) return
   const operation = operationOf(parts, payment, { attempt: 1, continued: payment.answer.kept })
-  const reply = await connector.ask(operation, AbortSignal.timeout(connector.answerWithinSeconds * 1000))
+  const reply = await connector.ask(operation, parts.clock.deadline(connector.answerWithinSeconds * 1000))
   if (reply.kind === 'answer') await takeLateReply(parts, payment.merchantId, payment.id, reply)
 }

@@ -1,6 +1,5 @@
 // Somebody returned: the browser, a notice from the other side's server, or the deadline. Exactly one of them takes the continuation and goes on.
 
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Kept } from '../../connectors/connector.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { carryOut, operationOf, settle } from '../execute.ts'
@@ -111,6 +110,6 @@ export async function settledStanding(
     const found = await standing(parts, merchantId, paymentId)
     const moved = found.at === 'answered' || (found.at === 'step' && found.step !== notAt)
     if (moved || parts.clock.real() >= deadline) return found
-    await wait(pause)
+    await parts.clock.sleep(pause)
   }
 }

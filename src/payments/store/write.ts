@@ -2,6 +2,7 @@
 // transaction that holds the lock on the first payment of their chain.
 
 import type pg from 'pg'
+import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { type GroupCommit, groupCommit, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
 import { askedAgain } from '../../platform/due/store.ts'
@@ -141,8 +142,9 @@ const insertPayments = perSize(
   select id from stored`,
 )
 
-export function paymentLane(pool: pg.Pool): PaymentLane {
+export function paymentLane(pool: pg.Pool, clock: Clock): PaymentLane {
   return groupCommit<NewPayment, boolean>({
+    clock,
     patienceSeconds: writePatienceSeconds,
     key: ({ payment, key }) => payment.merchantId + (key?.hash.toString('hex') ?? payment.id),
     async write(rows) {
@@ -239,8 +241,9 @@ const insertAnswers = perSize(
   select payment_id from answered`,
 )
 
-export function answerLane(pool: pg.Pool): AnswerLane {
+export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
   return groupCommit<NewAnswer, boolean>({
+    clock,
     patienceSeconds: writePatienceSeconds,
     key: ({ payment }) => payment.merchantId + payment.id,
     async write(rows) {

@@ -3,6 +3,7 @@
 // every statement has a time limit and every connection a listener for its end (decisions, 60).
 
 import pg from 'pg'
+import type { Clock, Timer } from '../clock.ts'
 import { isLost } from './errors.ts'
 import { takeTurns } from './turns.ts'
 
@@ -54,7 +55,7 @@ const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
 const heartbeatMilliseconds = 15_000
 
-export function connect(options: pg.PoolConfig, onError: (error: Error) => void): Database {
+export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: Error) => void): Database {
   let closed = false
   // When the pools are closed the server may go before they have said goodbye.
   const failed = (error: Error) => closed || onError(error)
@@ -65,12 +66,12 @@ export function connect(options: pg.PoolConfig, onError: (error: Error) => void)
     ]),
   ) as Record<PoolName, pg.Pool>
   const listenings = new Set<Listening>()
-  const inTurn = takeTurns(turnSeconds, turnsWaiting)
+  const inTurn = takeTurns(clock, turnSeconds, turnsWaiting)
   return {
     ...pools,
     inChain: (merchantId, rootId, work) => inTurn(merchantId + rootId, () => inTransaction(pools.chains, work)),
     async listen(channel, heard) {
-      const listening = await listen(limited(options, 'notices', 5), channel, heard, failed)
+      const listening = await listen(clock, limited(options, 'notices', 5), channel, heard, failed)
       listenings.add(listening)
       return listening
     },
@@ -120,6 +121,7 @@ function limited(options: pg.PoolConfig, name: string, statementSeconds: number)
 
 /** Listens on a connection of its own, asks it now and then whether it lives, and opens another when it does not. */
 async function listen(
+  clock: Clock,
   options: pg.PoolConfig,
   channel: string,
   heard: () => void,
@@ -127,9 +129,9 @@ async function listen(
 ): Promise<Listening> {
   let stopped = false
   let current: pg.Client | undefined
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   const later = (act: () => void, milliseconds: number): void => {
-    if (!stopped) timer = setTimeout(act, milliseconds).unref()
+    if (!stopped) timer = clock.after(milliseconds, act).unref()
   }
   const open = async (): Promise<void> => {
     const client = new pg.Client({ ...options, connectionTimeoutMillis: connectMilliseconds })
@@ -167,29 +169,29 @@ async function listen(
   return {
     async stop() {
       stopped = true
-      clearTimeout(timer)
+      timer?.cancel()
       await current?.end().catch(() => {})
     },
   }
 }
 
 /** The names of the pools in which no statement is answered soon; none = the database can be used. */
-export async function unreachable(database: Database, milliseconds: number): Promise<string[]> {
+export async function unreachable(database: Database, clock: Clock, milliseconds: number): Promise<string[]> {
   const names = (Object.keys(sizes) as PoolName[]).filter(name => !spare.has(name))
-  const answered = await Promise.all(names.map(name => answers(database[name], milliseconds)))
+  const answered = await Promise.all(names.map(name => answers(database[name], clock, milliseconds)))
   return names.filter((_, at) => !answered[at])
 }
 
-function answers(pool: pg.Pool, milliseconds: number): Promise<boolean> {
+function answers(pool: pg.Pool, clock: Clock, milliseconds: number): Promise<boolean> {
   return new Promise(resolve => {
-    const timer = setTimeout(() => resolve(false), milliseconds)
+    const timer = clock.after(milliseconds, () => resolve(false))
     pool
       .query('select 1')
       .then(
         () => resolve(true),
         () => resolve(false),
       )
-      .finally(() => clearTimeout(timer))
+      .finally(() => timer.cancel())
   })
 }
 

