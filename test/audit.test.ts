@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { record, verify } from '../src/audit/chain.ts'
-import { type Actor, type Entry, thisProcess } from '../src/audit/entry.ts'
+import { type Actor, type AuditEntry, thisProcess } from '../src/audit/entry.ts'
 import { limitFailures, tellFailures } from '../src/audit/failures.ts'
 import { findRows } from '../src/audit/store.ts'
 import { clockWith, systemClock } from '../src/platform/clock.ts'
@@ -31,14 +31,14 @@ after(async () => {
 
 const actor: Actor = { kind: 'commandLine', id: 'anna', address: 'office' }
 const entityId = '5a11d0000000000000000000000000e1'
-const entry = (number: number): Entry => ({
+const entry = (number: number): AuditEntry => ({
   actor,
   action: 'tokenRevoked',
   entityId,
   subject: `token ${number}`,
   details: { number },
 })
-const add = (...entries: Entry[]) => inTransaction(pool, db => record(db, recorder, entries))
+const add = (...entries: AuditEntry[]) => inTransaction(pool, db => record(db, recorder, entries))
 const all = () => findRows(pool, {}, 1_000_000)
 const found = async (expected?: string) => (await verify(pool, testKeys, expected)).findings
 

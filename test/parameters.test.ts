@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { failuresMax } from '../src/audit/failures.ts'
 import { amountMax, amountText, hundredths } from '../src/contract/amounts.ts'
 import { currencies, notMoney } from '../src/contract/currencies.ts'
-import { type Checked, type Form, formChecker, parametersMax, readForm } from '../src/contract/form.ts'
+import { type Form, type FormResult, formChecker, parametersMax, readForm } from '../src/contract/form.ts'
 import { amount } from '../src/contract/formats.ts'
 import { limits } from '../src/contract/limits.ts'
 import { namesNear } from '../src/contract/nearest.ts'
@@ -32,7 +32,7 @@ const required: Pairs = [
 const kindOf = (group: Group): RequestKind =>
   requests.payment.groups.some(one => one === group) ? { ...requests.payment, refused: {} } : { groups: [group], required: [] }
 
-function judge(kind: RequestKind, sent: Pairs, lenient = false): Checked {
+function judge(kind: RequestKind, sent: Pairs, lenient = false): FormResult {
   const names = new Set(sent.map(([name]) => name))
   const rest = kind.required.length > 0 ? required.filter(([name]) => !names.has(name)) : []
   return formChecker(kind)(formOf([...rest, ...sent]), lenient)
@@ -44,10 +44,10 @@ function formOf(pairs: Pairs): Form {
   return form
 }
 
-const pay = (sent: Pairs, lenient = false): Checked => judge(requests.payment, sent, lenient)
-const raw = (text: string, lenient = false): Checked =>
+const pay = (sent: Pairs, lenient = false): FormResult => judge(requests.payment, sent, lenient)
+const raw = (text: string, lenient = false): FormResult =>
   formChecker(requests.payment)(readForm(`paymentType=DB&amount=92.00&currency=EUR&${text}`) as Form, lenient)
-const wrong = ({ errors }: Checked): string[] => errors.map(({ name }) => name).sort()
+const wrong = ({ errors }: FormResult): string[] => errors.map(({ name }) => name).sort()
 
 const wireName = (row: string) => row.replaceAll('[n]', '[0]').replace(/\[(name|brand)\]/, '[a_B9]')
 const rowsOf = (group: Group) => Object.entries(groups[group] as Parameters) as [string, Parameter][]
@@ -318,7 +318,7 @@ describe('values', () => {
     for (const number of ['4200000000000000', '4200 0000 0000 0000', '4200-0000-0000-0000']) {
       for (const name of ['billing.country', 'customer.phone', 'card.expiryYear', 'paymentBrand', 'currency', 'testMode']) {
         const { errors } = pay([[name, `${number}!`]])
-        assert.deepEqual(wrong({ errors } as Checked).includes(name), true, name)
+        assert.deepEqual(wrong({ errors } as FormResult).includes(name), true, name)
         assert.ok(!JSON.stringify(errors).includes(number), `${name} ${number}`)
       }
     }

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Message } from '../src/connectors/cards/iso8583/codec.ts'
 import type { Connector, Operation, Reply } from '../src/connectors/connector.ts'
-import { carryOut } from '../src/payments/execute.ts'
+import { execute } from '../src/payments/execute.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import type { PaymentParts } from '../src/payments/parts.ts'
 import { findPayment } from '../src/payments/store/read.ts'
@@ -182,7 +182,7 @@ describe('an operation without an answer', () => {
       partialReversal: false,
       perform: () => new Promise(resolve => (bring = resolve)),
     }
-    const said = await carryOut(parts, { payment, rootType: 'DB', connector, operation: { type: 'DB' } as Operation })
+    const said = await execute(parts, { payment, rootType: 'DB', connector, operation: { type: 'DB' } as Operation })
     assert.equal(said.outcome, 'pending')
     bring(reply)
     await eventually(async () => (await codeOf(body.id)) === '000.100.110', 'the late answer is stored')

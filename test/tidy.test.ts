@@ -175,6 +175,21 @@ test('every file says what it is', () => {
   assert.deepEqual(silent, [])
 })
 
+test('no type has the name of another, and nothing that is given away has that of something else', () => {
+  const given = /^export (?:declare )?(?:async )?(?:const|function\*?|class) (\w+)/gm
+  const types = /^(?:export )?(?:type|interface|class) (\w+)/gm
+  for (const pattern of [given, types]) {
+    const places = new Map<string, string[]>()
+    for (const { path, code } of sources)
+      for (const name of new Set([...code.matchAll(pattern)].map(([, name]) => name!)))
+        places.set(name, [...(places.get(name) ?? []), path])
+    assert.deepEqual(
+      [...places].filter(([, paths]) => paths.length > 1),
+      [],
+    )
+  }
+})
+
 test('nothing is left for later', () => {
   const mark = new RegExp(['FIX' + 'ME', 'TO' + 'DO', 'XX' + 'X'].map(word => `\\b${word}\\b`).join('|'))
   const found = [...everything, ...sourcesIn('migrations', /\.sql$/), ...sourcesIn('docs', /\.md$/)].filter(({ text }) =>

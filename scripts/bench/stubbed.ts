@@ -34,7 +34,7 @@ const { gateway, sources } = await assemble({
   log,
   publicUrl: () => '',
   onError: fail,
-  lanes: { payments: async () => true, answers: async () => true },
+  lanes: { insertPayment: async () => true, insertAnswer: async () => true },
   network: { call: caller(systemClock, config.egress, async () => []), transport: httpTransport, acquirers: [] },
 })
 const server = makeServer(gateway, router(gateway, routesOf(gateway, sources)), {

@@ -6,16 +6,16 @@ import { successOf } from '../connectors/registry.ts'
 import { answerRow } from '../payments/execute.ts'
 import { type Chain, chargedBack, cleared, done } from '../payments/followUps/rules.ts'
 import type { PaymentParts } from '../payments/parts.ts'
-import type { Answered, Payment } from '../payments/payment.ts'
+import type { Payment, PaymentState } from '../payments/payment.ts'
 import { findChain, findRoot, lockRoot } from '../payments/store/read.ts'
 import { insertAnswered } from '../payments/store/write.ts'
 import { timeOrderedId } from '../platform/clock.ts'
 import { hourOf, type ReportLine, resultOfReason } from './chargebackReport.ts'
-import { findByRetrievalReference, findChargebackLine, findOwners, insertChargebackLine, type Place } from './store.ts'
+import { findByRetrievalReference, findChargebackLine, findOwners, insertChargebackLine, type PaymentPlace } from './store.ts'
 
 export type Bookkeeping = Pick<PaymentParts, 'database' | 'directory' | 'clock' | 'random' | 'build'> & Recorder
 
-export type Recorded =
+export type ImportResult =
   | { readonly kind: 'recorded'; readonly payment: Payment }
   | { readonly kind: 'known'; readonly paymentId: string }
   | { readonly kind: 'refused'; readonly why: Mismatch }
@@ -34,7 +34,7 @@ export const mismatches = {
 } as const
 export type Mismatch = keyof typeof mismatches
 
-export async function recordChargeback(parts: Bookkeeping, line: ReportLine): Promise<Recorded> {
+export async function recordChargeback(parts: Bookkeeping, line: ReportLine): Promise<ImportResult> {
   const places = await findNamed(parts, line)
   if (places.length !== 1) return { kind: 'refused', why: places.length === 0 ? 'noPayment' : 'severalPayments' }
   const { merchantId, id } = places[0]!
@@ -76,10 +76,13 @@ export async function recordChargeback(parts: Bookkeeping, line: ReportLine): Pr
   })
 }
 
-type Claim = Pick<ReportLine, 'amount' | 'currency'>
+type ChargebackAmount = Pick<ReportLine, 'amount' | 'currency'>
 
 /** What a chargeback refers to: the DB or the CP. Refunds do not shelter from it, because issuers do not look at them. */
-export function chargeable({ amount, currency }: Claim, { reference, root, followers }: Chain): Answered | Mismatch {
+export function chargeable(
+  { amount, currency }: ChargebackAmount,
+  { reference, root, followers }: Chain,
+): PaymentState | Mismatch {
   const named = reference.type === 'PA' ? followers.find(({ type, answer }) => type === 'CP' && answer?.approved) : reference
   if (!named?.answer?.approved || (named.type !== 'DB' && named.type !== 'CP')) return 'nothingCleared'
   if (currency !== root.currency) return 'currencyDiffers'
@@ -88,7 +91,10 @@ export function chargeable({ amount, currency }: Claim, { reference, root, follo
 }
 
 /** What a reversal of a chargeback refers to: the CB that it names, or the only one of the payment that is not reversed. */
-export function reversible({ amount, currency }: Claim, { reference, root, followers }: Chain): Answered | Mismatch {
+export function reversible(
+  { amount, currency }: ChargebackAmount,
+  { reference, root, followers }: Chain,
+): PaymentState | Mismatch {
   const reversed = new Set(done(followers, 'CR').map(({ referenceId }) => referenceId))
   const open = done(followers, 'CB').filter(({ id }) => !reversed.has(id))
   const meant = reference.type === 'CB' ? open.filter(({ id }) => id === reference.id) : open
@@ -99,7 +105,7 @@ export function reversible({ amount, currency }: Claim, { reference, root, follo
 
 const hour = 3_600_000
 
-async function findNamed({ database }: Bookkeeping, { acquirer, reference, date }: ReportLine): Promise<Place[]> {
+async function findNamed({ database }: Bookkeeping, { acquirer, reference, date }: ReportLine): Promise<PaymentPlace[]> {
   if (acquirer === undefined) return findOwners(database.work, reference)
   const from = hourOf(reference, date)
   return findByRetrievalReference(database.work, acquirer, reference, from, from + hour)
@@ -107,7 +113,12 @@ async function findNamed({ database }: Bookkeeping, { acquirer, reference, date 
 
 const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId', 'descriptor']
 
-function paymentOf({ clock, random, directory }: Bookkeeping, line: ReportLine, root: Answered, reference: Answered): Payment {
+function paymentOf(
+  { clock, random, directory }: Bookkeeping,
+  line: ReportLine,
+  root: PaymentState,
+  reference: PaymentState,
+): Payment {
   const { merchantId, channelId, merchantTransactionId } = reference
   const id = timeOrderedId(clock.real(), random)
   return {

@@ -2,15 +2,15 @@
 
 import type { Command } from 'commander'
 import { verify } from '../audit/chain.ts'
-import { actions, type Row } from '../audit/entry.ts'
+import { type AuditRow, actions } from '../audit/entry.ts'
 import { findRows } from '../audit/store.ts'
 import { findOwners } from '../clearing/store.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readEntities, readTokens } from '../merchants/store.ts'
 import { findChain, findPayment } from '../payments/store/read.ts'
-import { type Opened, refuse, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, refuseCommand, table, timeText, withOpened } from './open.ts'
 
-type Options = { since?: string; entity?: string; actor?: string; action?: string; limit: string; json?: true }
+type AuditCommandOptions = { since?: string; entity?: string; actor?: string; action?: string; limit: string; json?: true }
 
 export default (program: Command): void => {
   const audit = program
@@ -24,14 +24,14 @@ export default (program: Command): void => {
     .option('--action <name>', Object.keys(actions).join(', '))
     .option('--limit <count>', 'how many', '100')
     .option('--json', 'one JSON object a line, with hashes')
-    .action((options: Options) =>
+    .action((options: AuditCommandOptions) =>
       withOpened(async opened => {
         const { since, entity, actor, action, limit, json } = options
         if (action !== undefined && !Object.hasOwn(actions, action))
-          refuse(`--action must be one of ${Object.keys(actions).join(', ')}.`)
-        if (!/^\d{1,9}$/.test(limit)) refuse('--limit must be a number.')
+          refuseCommand(`--action must be one of ${Object.keys(actions).join(', ')}.`)
+        if (!/^\d{1,9}$/.test(limit)) refuseCommand('--limit must be a number.')
         const from = since === undefined ? undefined : Date.parse(since)
-        if (Number.isNaN(from)) refuse('--since must be a time, for example 2026-01-31T12:00Z.')
+        if (Number.isNaN(from)) refuseCommand('--since must be a time, for example 2026-01-31T12:00Z.')
         const entities = entity === undefined ? undefined : await withAllBelow(opened, entity)
         const rows = await findRows(opened.database.work, { since: from, entities, actor, action }, Number(limit))
         process.stdout.write(json ? rows.map(asJson).join('') : asTable(rows))
@@ -45,7 +45,7 @@ export default (program: Command): void => {
       withOpened(async ({ database: { work: db } }) => {
         const [place] = /^[0-9a-f]{32}$/.test(id) ? await findOwners(db, id) : []
         const found = place && (await findPayment(db, place.merchantId, place.id))
-        if (!found) return refuse(`There is no payment ${id}.`)
+        if (!found) return refuseCommand(`There is no payment ${id}.`)
         const chain = await findChain(db, found.merchantId, found.rootId ?? found.id)
         const labels = new Map((await readTokens(db)).map(token => [token.id, token.label]))
         process.stdout.write(
@@ -81,18 +81,18 @@ export default (program: Command): void => {
     )
 }
 
-async function withAllBelow({ database }: Opened, id: string): Promise<string[]> {
-  if (!/^[0-9a-f]{32}$/.test(id)) refuse('--entity must be 32 lower-case hex characters.')
+async function withAllBelow({ database }: CommandParts, id: string): Promise<string[]> {
+  if (!/^[0-9a-f]{32}$/.test(id)) refuseCommand('--entity must be 32 lower-case hex characters.')
   const all = await readEntities(database.work)
   const below = (parent: string): string[] =>
     all.filter(({ parentId }) => parentId === parent).flatMap(entity => [entity.id, ...below(entity.id)])
   return [id, ...below(id)]
 }
 
-const asJson = ({ hash, recordedAt, details, ...row }: Row): string =>
+const asJson = ({ hash, recordedAt, details, ...row }: AuditRow): string =>
   `${JSON.stringify({ ...row, recordedAt: new Date(recordedAt).toISOString(), details: JSON.parse(details), hash: hash.toString('hex') })}\n`
 
-const asTable = (rows: readonly Row[]): string =>
+const asTable = (rows: readonly AuditRow[]): string =>
   table([
     ['row', 'at', 'who', 'from', 'did', 'for', 'to', 'result', 'details'],
     ...rows.map(row => [

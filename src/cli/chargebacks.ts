@@ -8,7 +8,7 @@ import { readReport } from '../clearing/chargebackReport.ts'
 import { mismatches, recordChargeback } from '../clearing/chargebacks.ts'
 import { buildNumber } from '../platform/build.ts'
 import { inTransaction } from '../platform/database/connect.ts'
-import { refuse, withOpened } from './open.ts'
+import { refuseCommand, withOpened } from './open.ts'
 
 export default (program: Command): void => {
   program
@@ -19,7 +19,8 @@ export default (program: Command): void => {
     .action((file: string) =>
       withOpened(async opened => {
         const lines = readReport(readText(file))
-        if (!lines) return refuse(`${file} does not begin with the heading that docs/reference/chargeback-report.md shows.`)
+        if (!lines)
+          return refuseCommand(`${file} does not begin with the heading that docs/reference/chargeback-report.md shows.`)
         const counts = { recorded: 0, known: 0, refused: 0 }
         const tell = (at: number, kind: keyof typeof counts, text: string) => {
           counts[kind]++
@@ -48,6 +49,6 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    return refuse(`${file} cannot be read: ${(error as Error).message}`)
+    return refuseCommand(`${file} cannot be read: ${(error as Error).message}`)
   }
 }

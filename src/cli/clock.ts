@@ -1,7 +1,7 @@
 // tollgate clock: shows and moves the time of a sandbox's merchant. The running gateway moves it, because all that falls due happens there.
 
 import type { Command } from 'commander'
-import { told } from './open.ts'
+import { runCommand } from './open.ts'
 import { openSandbox, type SandboxOptions } from './sandbox.ts'
 
 export default (program: Command): void => {
@@ -12,10 +12,10 @@ export default (program: Command): void => {
       .option('--entity <id>', 'an entity of the merchant whose clock is meant')
       .option('--token-file <path>', 'its access token: a file that holds it, or - for standard input')
   options(clock.command('show').description('show the business time of the merchant')).action((given: SandboxOptions) =>
-    told(() => move(given, undefined)),
+    runCommand(() => move(given, undefined)),
   )
   options(clock.command('advance <by>').description('move it forward, for example 29m, 72h or 3d; never backwards')).action(
-    (by: string, given: SandboxOptions) => told(() => move(given, by)),
+    (by: string, given: SandboxOptions) => runCommand(() => move(given, by)),
   )
 }
 

@@ -4,7 +4,7 @@
 import type { Command } from 'commander'
 import { decrypt } from '../notifications/cipher.ts'
 import { systemClock } from '../platform/clock.ts'
-import { told } from './open.ts'
+import { runCommand } from './open.ts'
 import { type Json, openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
 type ListenOptions = SandboxOptions & {
@@ -25,7 +25,7 @@ export default (program: Command): void => {
     .option('--base-url <url>', 'the gateway, if not the one of DATA_DIR')
     .option('--entity <id>', 'merchant or channel')
     .option('--token-file <path>', 'access token: a file that holds it, or - for standard input')
-    .action((options: ListenOptions) => told(() => listen(openSandbox(options), options)))
+    .action((options: ListenOptions) => runCommand(() => listen(openSandbox(options), options)))
 }
 
 async function listen(sandbox: Sandbox, { name, forwardTo, json, once }: ListenOptions): Promise<void> {

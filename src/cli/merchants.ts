@@ -5,7 +5,7 @@ import { record } from '../audit/chain.ts'
 import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
 import { inTransaction } from '../platform/database/connect.ts'
-import { refuse, table, timeText, withOpened } from './open.ts'
+import { refuseCommand, table, timeText, withOpened } from './open.ts'
 
 export default (program: Command): void => {
   program
@@ -36,9 +36,9 @@ export default (program: Command): void => {
     .action((id: string) =>
       withOpened(async opened => {
         const { database, clock } = opened
-        if (!/^[0-9a-f]{32}$/.test(id)) refuse('A token is named by the 32 hex characters that `tollgate list` shows.')
+        if (!/^[0-9a-f]{32}$/.test(id)) refuseCommand('A token is named by the 32 hex characters that `tollgate list` shows.')
         await inTransaction(database.work, async db => {
-          if (!(await revokeToken(db, id, clock.real()))) refuse(`There is no valid token ${id}.`)
+          if (!(await revokeToken(db, id, clock.real()))) refuseCommand(`There is no valid token ${id}.`)
           await announceChange(db)
           await record(db, opened, [{ action: 'tokenRevoked', subject: id }])
         })

@@ -5,7 +5,7 @@ import { checkNotifications } from '../notifications/deliveries/check.ts'
 import { replay } from '../notifications/deliveries/replay.ts'
 import { listAttempts, listDeliveries, type ReplayFilter } from '../notifications/deliveries/store.ts'
 import { find, merchantAndChannel } from './endpoints.ts'
-import { refuse, table, timeText, withOpened } from './open.ts'
+import { refuseCommand, table, timeText, withOpened } from './open.ts'
 
 const states = ['scheduled', 'acknowledged', 'given up'] as const
 type State = (typeof states)[number]
@@ -103,9 +103,9 @@ export default (program: Command): void => {
       withOpened(async opened => {
         const { merchantId } = await find(opened, id)
         const filter = filterOf(options)
-        if (Object.keys(filter).length === 0 && !options.all) return refuse('Give a filter, or --all.')
+        if (Object.keys(filter).length === 0 && !options.all) return refuseCommand('Give a filter, or --all.')
         const replayed = await replay(opened, merchantId, id, filter)
-        if ('refused' in replayed) return refuse(replayed.refused)
+        if ('refused' in replayed) return refuseCommand(replayed.refused)
         process.stdout.write(`${replayed.replayed} notifications are sent again.\n`)
       }),
     )
@@ -129,21 +129,21 @@ function filterOf(options: Record<string, string | undefined>): ReplayFilter {
 
 function stateOf(text: string | undefined): State | undefined {
   if (text === undefined || states.includes(text as State)) return text as State | undefined
-  return refuse(`--state must be one of ${states.join(', ')}.`)
+  return refuseCommand(`--state must be one of ${states.join(', ')}.`)
 }
 
 function whole(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  return /^\d{1,15}$/.test(text) ? Number(text) : refuse(`${name} must be a number.`)
+  return /^\d{1,15}$/.test(text) ? Number(text) : refuseCommand(`${name} must be a number.`)
 }
 
 function time(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const milliseconds = Date.parse(text)
-  return Number.isNaN(milliseconds) ? refuse(`${name} must be a time, for example 2026-01-31T12:00Z.`) : milliseconds
+  return Number.isNaN(milliseconds) ? refuseCommand(`${name} must be a time, for example 2026-01-31T12:00Z.`) : milliseconds
 }
 
 function identifier(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  return /^[0-9a-f]{32}$/.test(text) ? text : refuse(`${name} must be 32 hex characters.`)
+  return /^[0-9a-f]{32}$/.test(text) ? text : refuseCommand(`${name} must be 32 hex characters.`)
 }

@@ -5,7 +5,7 @@ import { type CardBrands, standardBrands } from './brands.ts'
 import { type CardNumberRules, maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from './cardNumbers.ts'
 import { matches } from './formats.ts'
 import { limits } from './limits.ts'
-import { type Group, type Known, lookup } from './parameters/table.ts'
+import { type Group, lookup, type NamedParameter } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
 
 /** One wrong parameter, as an answer lists it. The value is left out where it is secret, missing, or may hold a card number. */
@@ -15,10 +15,10 @@ export type ParameterError = { readonly name: string; readonly value?: string; r
 export type Form = { readonly pairs: readonly (readonly [name: string, value: string])[]; readonly broken: ReadonlySet<string> }
 
 /** What a form says once it is checked. Values are flat, by their names as sent. */
-export type Checked = {
+export type FormResult = {
   readonly values: ReadonlyMap<string, string>
   /** How to unfold each name that is echoed. */
-  readonly known: ReadonlyMap<string, Known>
+  readonly known: ReadonlyMap<string, NamedParameter>
   readonly errors: readonly ParameterError[]
   /** Names of malformed descriptive parameters that a lenient channel did without. */
   readonly dropped: readonly string[]
@@ -29,7 +29,7 @@ export type Checked = {
 }
 
 /** A judge for one kind of request. With rules for card numbers they are looked for in every value that was accepted. */
-export type Check = (form: Form, lenient: boolean, cardNumbers?: CardNumberRules) => Checked
+export type FormCheck = (form: Form, lenient: boolean, cardNumbers?: CardNumberRules) => FormResult
 
 export const parametersMax = 2000
 
@@ -67,11 +67,11 @@ export function peek(form: Form, name: string): string | undefined {
 }
 
 /** Formats, conditions, required and refused parameters, all wrong ones named at once. */
-export function formChecker(kind: RequestKind, brands: CardBrands = standardBrands): Check {
+export function formChecker(kind: RequestKind, brands: CardBrands = standardBrands): FormCheck {
   const find = lookup(kind.groups as readonly Group[])
   return (form, lenient, cardNumbers) => {
     const values = new Map<string, string>()
-    const known = new Map<string, Known>()
+    const known = new Map<string, NamedParameter>()
     const errors: ParameterError[] = []
     const dropped: string[] = []
     const numbered: string[] = []
@@ -112,7 +112,7 @@ function addRefusable({ types }: RequestKind, { values, errors }: Judge): void {
 
 type Judge = {
   readonly values: Map<string, string>
-  readonly known: Map<string, Known>
+  readonly known: Map<string, NamedParameter>
   readonly errors: ParameterError[]
   readonly dropped: string[]
   readonly numbered: string[]
@@ -122,7 +122,7 @@ type Judge = {
   readonly broken: ReadonlySet<string>
 }
 
-function take(judge: Judge, row: Known, sent: string): void {
+function take(judge: Judge, row: NamedParameter, sent: string): void {
   const { values, known, errors, dropped, lenient } = judge
   const { name, parameter } = row
   if (sent === '' && !parameter.blankCounts) return
@@ -150,9 +150,9 @@ function take(judge: Judge, row: Known, sent: string): void {
 /** A card number where none belongs is refused by the parameter's name, masked, or kept, in the value as in a free key. */
 function withoutCardNumber(
   { cardNumbers, brands, errors, numbered }: Judge,
-  row: Known,
+  row: NamedParameter,
   value: string,
-): { readonly row: Known; readonly value: string } | undefined {
+): { readonly row: NamedParameter; readonly value: string } | undefined {
   const asSent = { row, value }
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
@@ -170,7 +170,7 @@ function withoutCardNumber(
   return { row: { ...row, name: masked.name, path: maskedPath }, value: masked.value }
 }
 
-function ruleBroken({ row, parameter }: Known, value: string, lenient: boolean): string | undefined {
+function ruleBroken({ row, parameter }: NamedParameter, value: string, lenient: boolean): string | undefined {
   if (matches(parameter.format, value)) return undefined
   // A lenient channel keeps a short merchantTransactionId unchanged (decisions, 23).
   if (lenient && row === 'merchantTransactionId' && value.length <= 255 && !/\p{Cc}/u.test(value)) return undefined
@@ -189,7 +189,7 @@ const booleans: Readonly<Record<string, string>> = {
 const mended = (row: string, value: string) =>
   row === 'createRegistration' && Object.hasOwn(booleans, value) ? booleans[value]! : value
 
-function parameterError({ name, row, parameter }: Known, value: string, message: string): ParameterError {
+function parameterError({ name, row, parameter }: NamedParameter, value: string, message: string): ParameterError {
   const safe = !parameter.secret && !row.endsWith('[name]') && value.length <= 255 && mayBeRepeated(value)
   return safe ? { name, value, message } : { name, message }
 }
@@ -222,7 +222,7 @@ function checkIndexes({ known, errors, lenient }: Judge): void {
 }
 
 /** The list, as it was sent, in which the step at a place of a path counts. */
-const listAt = (path: Known['path'], at: number): string => path.slice(0, at).join('.')
+const listAt = (path: NamedParameter['path'], at: number): string => path.slice(0, at).join('.')
 
 // What one parameter asks of another. `waived`: a lenient channel does without.
 type Condition = {
@@ -292,9 +292,9 @@ function checkConditions({ values, known, errors, lenient }: Judge): void {
   }
 }
 
-type Decoded = { readonly text: string; readonly broken: boolean }
+type FormText = { readonly text: string; readonly broken: boolean }
 
-function decode(raw: string, charset: Charset, plain: boolean): Decoded {
+function decode(raw: string, charset: Charset, plain: boolean): FormText {
   const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw
   if (plain && !spaced.includes('%')) return { text: spaced, broken: false }
   const bytes = bytesOf(spaced)

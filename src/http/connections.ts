@@ -28,7 +28,7 @@ export type Connections = {
   stop(): void
 }
 
-type Connection = {
+type OpenConnection = {
   readonly address: string
   readonly unfinished: Set<IncomingMessage>
   idleSince: number
@@ -37,7 +37,7 @@ type Connection = {
 }
 
 /** A request of which nothing more can come never ends: no answer is owed to it before it has come whole. */
-const isOwed = ({ unfinished }: Connection): boolean => [...unfinished].some(({ complete }) => complete)
+const isOwed = ({ unfinished }: OpenConnection): boolean => [...unfinished].some(({ complete }) => complete)
 
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
@@ -48,7 +48,7 @@ export function watchConnections(
   { answerSeconds, idleSeconds, lookEverySeconds }: Patience = standard,
   isShared: (address: string) => boolean = () => false,
 ): Connections {
-  const connections = new Map<Socket, Connection>()
+  const connections = new Map<Socket, OpenConnection>()
   const fromAddress = new Map<string, number>()
 
   const timer = clock.every(lookEverySeconds * 1000, () => {
@@ -62,12 +62,12 @@ export function watchConnections(
     }
   })
 
-  function opened(socket: Socket): Connection {
+  function opened(socket: Socket): OpenConnection {
     const address = socket.remoteAddress ?? ''
     const isOneTooMany = !isShared(address) && (fromAddress.get(address) ?? 0) >= addressMost
     if (isOneTooMany) makeRoom(socket, one => one.address === address)
     else if (connections.size >= connectionsMost) makeRoom(socket, () => true)
-    const one: Connection = {
+    const one: OpenConnection = {
       address,
       unfinished: new Set(),
       idleSince: clock.elapsed(),
@@ -90,8 +90,8 @@ export function watchConnections(
   }
 
   /** Closes the connection that has been idle for longest, or the new one where all are busy. */
-  function makeRoom(socket: Socket, isMeant: (one: Connection) => boolean): void {
-    let longest: [Socket, Connection] | undefined
+  function makeRoom(socket: Socket, isMeant: (one: OpenConnection) => boolean): void {
+    let longest: [Socket, OpenConnection] | undefined
     for (const [other, one] of connections)
       if (isMeant(one) && one.unfinished.size === 0 && one.idleSince < (longest?.[1].idleSince ?? Number.POSITIVE_INFINITY))
         longest = [other, one]

@@ -30,8 +30,8 @@ export type Merchant = {
   readonly name: string
   readonly settings: MerchantSettings
 }
-export type Group = { readonly kind: 'psp' | 'division'; readonly id: string; readonly name: string }
-export type Entity = Channel | Merchant | Group
+export type EntityGroup = { readonly kind: 'psp' | 'division'; readonly id: string; readonly name: string }
+export type Entity = Channel | Merchant | EntityGroup
 
 export type Token = { readonly id: string; readonly entities: readonly string[]; readonly legacy: boolean }
 

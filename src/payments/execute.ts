@@ -1,7 +1,7 @@
 // Write, call, write: the payment is on disk before this begins; here the connector is asked, outside any transaction, and its answer is stored.
 // The first stored answer wins. What cannot be known is left pending for recovery.
 
-import type { Card, Connector, Kept, LateReply, Operation, Reply } from '../connectors/connector.ts'
+import type { Card, Connector, ConnectorState, LateReply, Operation, Reply } from '../connectors/connector.ts'
 import { successOf } from '../connectors/registry.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { ParameterError } from '../contract/form.ts'
@@ -12,29 +12,29 @@ import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
 import { sealPending } from './read/announced.ts'
 import { paymentRecord } from './read/record.ts'
-import { hold } from './redirects/hold.ts'
+import { holdContinuation } from './redirects/continuation.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
 import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/write.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
-export type Said = { readonly outcome: Outcome; readonly body: string }
+export type PaymentResponse = { readonly outcome: Outcome; readonly body: string }
 
 /** The type of the first payment of the chain decides which accounts a refund or reversal touches. */
-export type Carried = {
+export type Execution = {
   readonly payment: Payment
   readonly rootType: string
   readonly connector: Connector
   readonly operation: Operation
   /** The payment goes on after its shopper, or a notice, came back. */
-  readonly resumed?: { readonly step: string; readonly data: Kept; readonly event: Kept }
+  readonly resumed?: { readonly step: string; readonly data: ConnectorState; readonly event: ConnectorState }
 }
 
-export async function carryOut(parts: PaymentParts, carried: Carried): Promise<Said> {
+export async function execute(parts: PaymentParts, carried: Execution): Promise<PaymentResponse> {
   const reply = await ask(parts, carried)
   if (reply.kind === 'unknown') return leavePending(parts, carried, reply.why)
   try {
-    if (reply.kind === 'redirect') return await hold(parts, carried.payment, carried.operation, reply)
+    if (reply.kind === 'redirect') return await holdContinuation(parts, carried.payment, carried.operation, reply)
     return await settle(parts, carried, reply, carried.resumed !== undefined)
   } catch (error) {
     // The answer is known but cannot be stored: it is not told before it is durable. Recovery finds the payment.
@@ -44,7 +44,7 @@ export async function carryOut(parts: PaymentParts, carried: Carried): Promise<S
 }
 
 /** Asks the connector and waits as long as it declares. What it throws is an unknown outcome: never guess. */
-async function ask(parts: PaymentParts, carried: Carried): Promise<Reply> {
+async function ask(parts: PaymentParts, carried: Execution): Promise<Reply> {
   const { connector, operation, payment } = carried
   const here = closedHere(payment)
   if (here) return here
@@ -93,10 +93,10 @@ type Final = Extract<Reply, { kind: 'answer' | 'notSent' }>
 /** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */
 export async function settle(
   parts: PaymentParts,
-  carried: Pick<Carried, 'payment' | 'rootType'>,
+  carried: Pick<Execution, 'payment' | 'rootType'>,
   reply: Final,
   updates: boolean,
-): Promise<Said> {
+): Promise<PaymentResponse> {
   const { payment, rootType } = carried
   const { result, leaves } = judged(payment, reply)
   const answered = reply.kind === 'answer' ? reply : undefined
@@ -110,26 +110,26 @@ export async function settle(
       ...(answered?.structures && { structures: answered.structures }),
     },
   })
-  const followUp = leaves && { kind: leaves, dueAt: parts.clock.real() + afterSeconds[leaves] * 1000 }
-  if (await parts.answers({ ...stored, updates, ...(followUp && { followUp }) })) {
+  const leftToDo = leaves && { kind: leaves, dueAt: parts.clock.real() + afterSeconds[leaves] * 1000 }
+  if (await parts.insertAnswer({ ...stored, updates, ...(leftToDo && { leftToDo }) })) {
     return { outcome: results[result].outcome, body: stored.answer.body }
   }
   return yieldTo(parts, payment, stored.answer, stored.answer.approved || leaves === 'reverse')
 }
 
 /** A refusal of our own, stored with the payment's id. */
-export async function refuse(
+export async function storeRefusal(
   parts: PaymentParts,
   payment: Payment,
   result: ResultName,
   announced: boolean,
   parameterErrors?: readonly ParameterError[],
-): Promise<Said> {
+): Promise<PaymentResponse> {
   const stored = answerRow(parts, payment, payment.type, result, {
     kept: {},
     outcome: { ...(parameterErrors && { parameterErrors }) },
   })
-  await parts.answers({ ...stored, transfers: [], announced })
+  await parts.insertAnswer({ ...stored, transfers: [], announced })
   return { outcome: results[result].outcome, body: stored.answer.body }
 }
 
@@ -170,7 +170,7 @@ export function answerRow(
 }
 
 /** Another answer was first. If ours moved money and the other did not, the money must go back, once, whoever hears of it how often. */
-async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, moved: boolean): Promise<Said> {
+async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, moved: boolean): Promise<PaymentResponse> {
   const db = parts.database.work
   const { merchantId, id } = payment
   const { answer: theirs } = (await findPayment(db, merchantId, id))!
@@ -182,7 +182,11 @@ async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, move
 }
 
 /** The outcome is unknown: the merchant reads pending, and recovery settles it by the connector's rule. */
-async function leavePending(parts: PaymentParts, { payment, connector, operation }: Carried, why: string): Promise<Said> {
+async function leavePending(
+  parts: PaymentParts,
+  { payment, connector, operation }: Execution,
+  why: string,
+): Promise<PaymentResponse> {
   parts.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
   const after = connector.operations[operation.type]?.afterSeconds ?? 60
   const now = parts.clock.real()
@@ -195,7 +199,7 @@ async function leavePending(parts: PaymentParts, { payment, connector, operation
   return said
 }
 
-export function pendingRecord(parts: PaymentParts, payment: Payment): Said {
+export function pendingRecord(parts: PaymentParts, payment: Payment): PaymentResponse {
   const now = parts.directory.businessTime(payment.merchantId)
   return { outcome: 'pending', body: JSON.stringify(paymentRecord(payment, { result: results.pending }, parts.build, now)) }
 }

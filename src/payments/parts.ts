@@ -17,8 +17,8 @@ export type PaymentParts = {
   readonly keys: Keys
   readonly directory: Directory
   readonly database: Database
-  readonly payments: PaymentLane
-  readonly answers: AnswerLane
+  readonly insertPayment: PaymentLane
+  readonly insertAnswer: AnswerLane
   readonly connectors: Connectors
   /** Payment methods that are no cards, by brand. */
   readonly methods: Methods

@@ -11,8 +11,8 @@ import { backOff, type DueHandler } from '../platform/due/worker.ts'
 import { answerRow, closedHere, operationOf, settle } from './execute.ts'
 import { completeCapture, openCard, referenceOf } from './followUps/followUp.ts'
 import type { PaymentParts } from './parts.ts'
-import type { Answered } from './payment.ts'
-import { openHeld } from './redirects/hold.ts'
+import type { PaymentState } from './payment.ts'
+import { openContinuation } from './redirects/continuation.ts'
 import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals.ts'
 import { findChain, findPayment } from './store/read.ts'
 import { sweepUnanswered } from './store/sweep.ts'
@@ -29,14 +29,14 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
   if (!connector) {
     const row = answerRow(parts, payment, root.type, 'notAsked', { kept: {}, outcome: {} })
     // A refused capture, refund or reversal reserved nothing, and is no event (decisions, 15).
-    await parts.answers({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
+    await parts.insertAnswer({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
     return 'done'
   }
   const { how } = connector.operations[payment.type] ?? { how: 'reverse' }
   if (how === 'reverse') {
     // The answer decides against a late approval first; the reversal that it leaves behind is then sent until it is acknowledged.
     const row = answerRow(parts, payment, root.type, 'timeoutReversed', { kept: {}, outcome: {} })
-    if (await parts.answers({ ...row, updates, followUp: { kind: 'reverse', dueAt: parts.clock.real() } }))
+    if (await parts.insertAnswer({ ...row, updates, leftToDo: { kind: 'reverse', dueAt: parts.clock.real() } }))
       parts.log.info({ paymentId: payment.id, result: 'timeoutReversed' }, 'recovered')
     return 'done'
   }
@@ -59,7 +59,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
 }
 
 const openSealed = (parts: PaymentParts, { merchantId, subjectId }: DueItem, sealed: string) =>
-  openHeld(parts, merchantId, subjectId, Buffer.from(sealed, 'base64'))
+  openContinuation(parts, merchantId, subjectId, Buffer.from(sealed, 'base64'))
 
 /** Due work of kind `reverse`: money that may be held or moved goes back. Never given up before it is acknowledged. */
 export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
@@ -126,7 +126,7 @@ async function findCarried(
   parts: PaymentParts,
   merchantId: string,
   paymentId: string,
-): Promise<{ payment: Answered; root: Answered; connector: Connector | undefined } | undefined> {
+): Promise<{ payment: PaymentState; root: PaymentState; connector: Connector | undefined } | undefined> {
   const payment = await findPayment(parts.database.work, merchantId, paymentId)
   if (!payment) return undefined
   const root = payment.rootId === undefined ? payment : (await findPayment(parts.database.work, merchantId, payment.rootId))!

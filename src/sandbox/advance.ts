@@ -5,7 +5,7 @@ import { record } from '../audit/chain.ts'
 import type { Actor } from '../audit/entry.ts'
 import { announceChange } from '../merchants/store.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
-import type { DueSource, Waiting } from '../platform/due/source.ts'
+import type { DueEntry, DueSource } from '../platform/due/source.ts'
 import { moveClock } from '../platform/due/store.ts'
 import type { SandboxParts } from './parts.ts'
 
@@ -26,7 +26,7 @@ export async function advanceClock(
     for (const source of sources) await source.prepare?.()
     const now = parts.clock.real()
     const step = await inTransaction(parts.database.work, async db => {
-      const found: Waiting[] = []
+      const found: DueEntry[] = []
       for (const source of sources) {
         const first = await source.first(db, merchantId, now + left, now)
         if (first) found.push(first)

@@ -6,7 +6,7 @@
 
 import type { Recorder } from '../audit/chain.ts'
 import { peek, readForm } from '../contract/form.ts'
-import { told } from '../http/answer.ts'
+import { resultAnswer } from '../http/answer.ts'
 import { actorOf, authenticator, isCaller } from '../http/authenticate.ts'
 import type { RequestFunction } from '../http/router.ts'
 import { readCursor } from '../notifications/deliveries/cursor.ts'
@@ -22,12 +22,12 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
   const authenticate = authenticator(parts)
   return async request => {
     const form = readForm(request.body, request.charset)
-    if (form === 'tooManyParameters') return told(parts, request, 400, form)
+    if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
     const { entityId, merchantId, entity } = caller
     const wrong = (name: string, message: string) =>
-      told(parts, request, 400, 'invalidParameter', { entityId, parameterErrors: [{ name, message }] })
+      resultAnswer(parts, request, 400, 'invalidParameter', { entityId, parameterErrors: [{ name, message }] })
     const name = peek(form, 'name') ?? 'listen'
     if (!/^[A-Za-z0-9._-]{1,64}$/.test(name))
       return wrong('name', 'must be 1 to 64 letters, digits, dots, hyphens or underscores')
@@ -46,7 +46,7 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
       await fanOut(parts)
       read = await readCursor(parts, endpoint, 0, atOnce)
     }
-    return told(parts, request, 200, 'requestSucceeded', {
+    return resultAnswer(parts, request, 200, 'requestSucceeded', {
       entityId,
       more: {
         secret: secretsOf(parts.keys, endpoint)[0]!,

@@ -28,7 +28,7 @@ import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import { type DueSource, dueWork } from '../platform/due/source.ts'
 import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
-import type { Caller } from '../platform/egress/call.ts'
+import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { makeRegistry } from '../platform/figures.ts'
 import type { Log } from '../platform/log.ts'
@@ -42,7 +42,7 @@ export type Gateway = PaymentParts & NotificationParts & HttpParts & { readonly 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
   /** Calls to merchants' servers, guarded. */
-  readonly call: Caller
+  readonly call: PlaceCall
   /** Calls to partners: wallets, banks, directory servers. */
   readonly transport: Transport
   /** The links to acquirers, which carry cards in the modes external and live. */
@@ -62,7 +62,7 @@ export type Surroundings = {
   /** Where shoppers and other servers reach us, without a slash at the end. */
   publicUrl(): string
   /** Instead of those that store, for a bench. */
-  readonly lanes?: Pick<Gateway, 'payments' | 'answers'>
+  readonly lanes?: Pick<Gateway, 'insertPayment' | 'insertAnswer'>
   onError(error: Error): void
 }
 
@@ -110,8 +110,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     pendingPayload: payment => announcedPending(gateway, payment),
     count: { ...countPayments(registry), ...countRequests(registry), ...countAttempts(registry) },
     ...(surroundings.lanes ?? {
-      payments: paymentLane(database.paymentLane, clock),
-      answers: answerLane(database.answerLane, clock),
+      insertPayment: paymentLane(database.paymentLane, clock),
+      insertAnswer: answerLane(database.answerLane, clock),
     }),
     build: buildNumber(),
     publicUrl,

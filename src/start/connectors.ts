@@ -4,7 +4,7 @@ import { transfer, transferMethod } from '../connectors/bankTransfer/transfer.ts
 import { authenticationAlone } from '../connectors/cards/threeDSecure/alone.ts'
 import { withThreeDSecure } from '../connectors/cards/threeDSecure/authenticate.ts'
 import type { Requestor } from '../connectors/cards/threeDSecure/build.ts'
-import { type Directory, directoryServer } from '../connectors/cards/threeDSecure/directory.ts'
+import { type DirectoryServer, directoryServer } from '../connectors/cards/threeDSecure/directory.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
 import type { Connectors, Method, Methods } from '../connectors/registry.ts'
 import type { Transport } from '../connectors/transport.ts'
@@ -27,7 +27,7 @@ export function makeConnectors(
   const connectors = new Map<string, Connector>()
   const add = (connector: Connector) => connectors.set(connector.name, connector)
 
-  const directories = new Map<Mode, Directory>()
+  const directories = new Map<Mode, DirectoryServer>()
   for (const mode of modes) {
     const given =
       mode === 'internal' ? simulators && { url: `${simulators.url}/ds`, requestor: sandboxRequestor } : config.directories[mode]

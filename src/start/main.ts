@@ -10,8 +10,8 @@ import { errorText, onDefect, outliveReaders, refuseInspector } from '../platfor
 import { type Log, makeLog } from '../platform/log.ts'
 import { writeWelcome } from '../sandbox/welcome.ts'
 import { type Config, readConfig } from './config.ts'
-import { type Opened, openDatabase, prepareDatabase, sandboxSeed } from './database.ts'
-import { publicUrlOf, type Running, startGateway, stopSeconds } from './serve.ts'
+import { type OpenDatabase, openDatabase, prepareDatabase, sandboxSeed } from './database.ts'
+import { publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
 import { startWorkers } from './workers.ts'
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   }
 }
 
-function welcome(config: Config, port: number, { embedded }: Opened, milliseconds: number): void {
+function welcome(config: Config, port: number, { embedded }: OpenDatabase, milliseconds: number): void {
   const baseUrl = publicUrlOf(config, port)
   const newDatabase = embedded?.created === true
   if (config.mode === 'live') say(`Tollgate is ready at ${baseUrl} (live).`)
@@ -64,7 +64,7 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-async function start(config: Config, opened: Opened, log: Log): Promise<Running> {
+async function start(config: Config, opened: OpenDatabase, log: Log): Promise<RunningGateway> {
   const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom, say)
   if (config.workers > 1) return startWorkers.primary(config, opened, log)
   const { connection, embedded } = opened

@@ -32,7 +32,7 @@ import { routesOf } from './routes.ts'
 /** How long a stop is waited for: longer than the requests that run may take. */
 export const stopSeconds = 60
 
-export type Running = {
+export type RunningGateway = {
   readonly port: number
   /** Resolves with a sentence when it cannot go on. */
   readonly failed: Promise<string>
@@ -58,7 +58,7 @@ export type Parts = {
   readonly port?: number
 }
 
-export async function startGateway(parts: Parts): Promise<Running> {
+export async function startGateway(parts: Parts): Promise<RunningGateway> {
   const onError = (error: Error) =>
     error instanceof OperatorError
       ? parts.log.error({ why: error.message }, 'an entity is refused until its settings are mended')
@@ -70,7 +70,7 @@ export async function startGateway(parts: Parts): Promise<Running> {
   })
 }
 
-async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<Running> {
+async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<RunningGateway> {
   const { config, keys, clock, random, log } = parts
   const clockWatch = parts.ownTime ? unwatched : await watchClock(database.work, clock, log)
   const stopping = new AbortController()

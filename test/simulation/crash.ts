@@ -77,8 +77,8 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
     steps: () => steps,
     gateway: {
       ...gateway,
-      payments: row => step(() => gateway.payments(row)),
-      answers: row => step(() => gateway.answers(row)),
+      insertPayment: row => step(() => gateway.insertPayment(row)),
+      insertAnswer: row => step(() => gateway.insertAnswer(row)),
       database,
       connectors,
     },

@@ -4,7 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '../../platform/clock.ts'
 import type { LateReply, Mode, Operation, Reply } from '../connector.ts'
 import { dialects } from './iso8583/dialects.ts'
-import type { Account } from './iso8583/forwarding.ts'
+import type { AcquirerAccountData } from './iso8583/forwarding.ts'
 import { makeLine } from './iso8583/line.ts'
 import { type Link, makeLink } from './iso8583/link.ts'
 import { messageOf, replyOf, type Trace } from './iso8583/messages.ts'
@@ -19,7 +19,7 @@ export type AcquirerOptions = {
   readonly dialect: string
   readonly addresses: readonly (() => Promise<Address>)[]
   readonly tls?: ConnectionOptions
-  readonly account: Account
+  readonly account: AcquirerAccountData
   readonly terminals: readonly string[]
   readonly signOn: boolean
   readonly answerWithinSeconds: number
@@ -101,7 +101,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
 }
 
 /** A channel may have an account of its own with an acquirer. */
-const accountOf = ({ channel }: Operation, { name, account }: AcquirerOptions): Account => ({
+const accountOf = ({ channel }: Operation, { name, account }: AcquirerOptions): AcquirerAccountData => ({
   ...account,
   ...channel.settings.acquirerAccounts[name],
 })

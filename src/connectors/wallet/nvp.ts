@@ -1,10 +1,10 @@
 // Name-value pairs as the wallet speaks them (version 124): from an operation to a request, and from an answer's text to its fields. Pure.
 
 import { amountText, hundredths } from '../../contract/amounts.ts'
-import type { Kept, Operation } from '../connector.ts'
+import type { ConnectorState, Operation } from '../connector.ts'
 
 export type Pairs = Readonly<Record<string, string>>
-export type Credentials = { readonly user: string; readonly password: string; readonly signature: string }
+export type WalletCredentials = { readonly user: string; readonly password: string; readonly signature: string }
 
 export const nvpVersion = '124.0'
 
@@ -16,7 +16,7 @@ export function readPairs(text: string): Pairs {
 
 export const writePairs = (pairs: Pairs): string => new URLSearchParams({ ...pairs }).toString()
 
-export const signed = ({ user, password, signature }: Credentials, method: string, pairs: Pairs): Pairs => ({
+export const signed = ({ user, password, signature }: WalletCredentials, method: string, pairs: Pairs): Pairs => ({
   USER: user,
   PWD: password,
   SIGNATURE: signature,
@@ -122,7 +122,7 @@ export const doCheckout = (operation: Operation, token: string, payerId: string)
 })
 
 /** Capture, refund and reversal, by the transaction that the wallet gave the payment. */
-export function followUp(operation: Operation): { readonly method: string; readonly pairs: Pairs } {
+export function followUpRequest(operation: Operation): { readonly method: string; readonly pairs: Pairs } {
   const { type, amount, currency, reference, paymentId, recovering } = operation
   // What is taken back is another message than the one that recovery takes back, which has the payment's id.
   const MSGSUBID = recovering ? `${paymentId}-RV` : paymentId
@@ -151,7 +151,7 @@ export function followUp(operation: Operation): { readonly method: string; reado
 export const detailNames = ['CORRELATIONID', 'PAYERID', 'TAXIDTYPE', 'TAXID', 'SHIPTOSTATE'] as const
 
 /** What of the buyer is kept for the answer. */
-export function buyerOf(details: Pairs): { readonly details: Kept; readonly account: Kept } {
+export function buyerOf(details: Pairs): { readonly details: ConnectorState; readonly account: ConnectorState } {
   const found: Record<string, string> = {}
   for (const name of ['PAYERID', 'TAXIDTYPE', 'TAXID']) if (details[name] !== undefined) found[name] = details[name]
   const state = details.SHIPTOSTATE ?? details.PAYMENTREQUEST_0_SHIPTOSTATE

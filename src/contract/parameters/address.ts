@@ -1,6 +1,6 @@
 // Billing and shipping addresses.
 
-import { A, AN, country, countryOfEitherCase, date, lettersAndDigits, oneOf } from '../formats.ts'
+import { A, AN, country, countryOfEitherCase, date, lettersAndDigits, oneWordOf } from '../formats.ts'
 import type { Parameters } from './parameter.ts'
 
 const byMethod = 'by some methods and risk checks'
@@ -26,7 +26,7 @@ export const shipping: Parameters = {
   'shipping.postcode':     { format: lettersAndDigits(30), echo: true, descriptive: true, needed: byMethod },
   'shipping.country':      { format: countryOfEitherCase, echo: true, descriptive: true, needed: byMethod },
   'shipping.method': {
-    format: oneOf(
+    format: oneWordOf(
       'LOWEST_COST', 'CARRIER_DESIGNATED_BY_CUSTOMER', 'ELECTRONIC_DELIVERY', 'GROUND', 'INTERNATIONAL', 'MILITARY', 'NEXT_DAY_OVERNIGHT', 'OTHER',
       'STORE_PICKUP', 'SAME_DAY_SERVICE', 'TWO_DAY_SERVICE', 'THREE_DAY_SERVICE',
     ),

@@ -1,7 +1,7 @@
 // Parameters that any payment request may carry, and who is calling.
 
 import { currencies, notMoney } from '../currencies.ts'
-import { AN, amount, ascii, dateTime, oneOf, prose, returnUrl, shaped, url } from '../formats.ts'
+import { AN, amount, ascii, dateTime, oneWordOf, prose, returnUrl, shaped, url } from '../formats.ts'
 import type { Parameters } from './parameter.ts'
 
 export const hex32 = shaped('AN32: 32 lower-case hex characters', '^[0-9a-f]{32}$', ['0'.repeat(32), '8a8294174b7ecb28014b9699220015ca'], ['0'.repeat(31), '0'.repeat(33), 'G'.repeat(32), 'A'.repeat(32)])
@@ -25,7 +25,7 @@ export const common: Parameters = {
   'merchantTransactionId':   { format: AN(255, 8), echo: true, descriptive: true, needed: 'by some receivers', note: 'A lenient channel takes any length up to 255.', cardNumbers: 'byChance' },
   'merchantInvoiceId':       { format: AN(255, 8), echo: true, descriptive: true, note: 'Never passed onward.', cardNumbers: 'byChance' },
   'transactionCategory':     { format: ascii('A-Za-z0-9', 32, 0), echo: true, descriptive: true, blankCounts: true },
-  'testMode':                { format: oneOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
+  'testMode':                { format: oneWordOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
   'merchantMemo':            { format: prose(2048), secret: true, note: 'Bank details of the customer on the refund of a slip payment. Never echoed.' },
 }
 
@@ -36,9 +36,9 @@ export const authentication: Parameters = {
 }
 
 export const standingInstruction: Parameters = {
-  'standingInstruction.type':   { format: oneOf('UNSCHEDULED', 'INSTALLMENT', 'RECURRING'), echo: true },
-  'standingInstruction.mode':   { format: oneOf('INITIAL', 'REPEATED'), echo: true },
-  'standingInstruction.source': { format: oneOf('CIT', 'MIT'), echo: true },
+  'standingInstruction.type':   { format: oneWordOf('UNSCHEDULED', 'INSTALLMENT', 'RECURRING'), echo: true },
+  'standingInstruction.mode':   { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
+  'standingInstruction.source': { format: oneWordOf('CIT', 'MIT'), echo: true },
 }
 
 export const virtualAccount: Parameters = {
@@ -63,8 +63,8 @@ export const risk: Parameters = {
 }
 
 export const registration: Parameters = {
-  'createRegistration':             { format: oneOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
-  'recurringType':                  { format: oneOf('INITIAL', 'REPEATED'), echo: true },
+  'createRegistration':             { format: oneWordOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
+  'recurringType':                  { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
   'recurring.numberOfInstallments': { format: shaped('up to 3 digits', '^[0-9]{1,3}$', ['1', '999'], ['1000', 'x', '-1']), echo: true },
   'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true, needed: 'by some methods', note: 'Sent by a browser the name begins with SHOPPER_.' },
 }
@@ -72,7 +72,7 @@ export const registration: Parameters = {
 export const giftCard: Parameters = {
   'giftCard.message': { format: prose(160, 2), echo: true, descriptive: true },
   'giftCard.type': {
-    format: oneOf(
+    format: oneWordOf(
       'ANNIVERSARY', 'BIRTHDAY', 'CONGRATULATIONS', 'APRIL_FOOLS_DAY', 'EASTER', 'FATHERS_DAY', 'GRADUATION', 'HOLIDAY', 'SEASONS_GREETINGS', 'PASSOVER',
       'KWANZAA', 'HALLOWEEN', 'MOTHERS_DAY', 'NEW_YEARS_DAY', 'BOSSES_DAY', 'ST_PATRICKS_DAY', 'SWEETEST_DAY', 'CHRISTMAS', 'BABY_SHOWER', 'THANKSGIVING',
       'OTHER', 'VALENTINES_DAY', 'WEDDING', 'SECRETARYS_DAY', 'CHINESE_NEW_YEAR', 'HANUKKAH', 'CELEBRATE_FALL', 'GRANDPARENTS_DAY', 'INDEPENDENCE_DAY',

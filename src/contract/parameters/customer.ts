@@ -1,6 +1,6 @@
 // The customer, and the customer of the shipping address: the same fields but the browser fingerprint.
 
-import { AN, anyText, date, oneOf, phone, prose } from '../formats.ts'
+import { AN, anyText, date, oneWordOf, phone, prose } from '../formats.ts'
 import type { Parameter, Parameters } from './parameter.ts'
 
 const named = 'if any other customer field is sent'
@@ -17,10 +17,10 @@ const person: Parameters = {
   'workPhone':             { format: AN(25), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'email':                 { format: AN(128, 6), echo: true, descriptive: true, note: 'Some risk checks and direct-debit mandates need it.' },
   'companyName':           { format: AN(60), echo: true, descriptive: true },
-  'identificationDocType': { format: oneOf('IDCARD', 'PASSPORT', 'TAXSTATEMENT'), echo: true, descriptive: true },
+  'identificationDocType': { format: oneWordOf('IDCARD', 'PASSPORT', 'TAXSTATEMENT'), echo: true, descriptive: true },
   'identificationDocId':   { format: AN(64, 8), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'ip':                    { format: AN(255), echo: true, descriptive: true },
-  'status':                { format: oneOf('NEW', 'EXISTING'), echo: true, descriptive: true },
+  'status':                { format: oneWordOf('NEW', 'EXISTING'), echo: true, descriptive: true },
 }
 
 const conditions: Readonly<Record<string, string>> = {

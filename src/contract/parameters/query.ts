@@ -1,6 +1,6 @@
 // What reads and reports take in the query string.
 
-import { AN, oneOf, reportDate, reportTime, shaped } from '../formats.ts'
+import { AN, oneWordOf, reportDate, reportTime, shaped } from '../formats.ts'
 import { limits } from '../limits.ts'
 import type { Parameters } from './parameter.ts'
 
@@ -22,7 +22,7 @@ export const query: Parameters = {
   'merchantTransactionId':     { format: AN(255) },
   'paymentTypes':              { format: listOf('payment types', '([A-Z]{2}|3D|PA\\.CP)', '3D', 'PA.CP,RF'), note: 'PA.CP stands for both of its records, PA and CP; 3D for authentications without a payment.' },
   'paymentMethods':            { format: listOf('payment methods (CC cards, VA accounts, PP slips, OT transfers)', '[A-Z]{2}') },
-  'includeLinkedTransactions': { format: oneOf('true', 'false') },
+  'includeLinkedTransactions': { format: oneWordOf('true', 'false') },
   'limit':                     { format: shaped('1 to 500', '^([1-9][0-9]?|[1-4][0-9]{2}|500)$', ['1', '500'], ['0', '501', '-1', 'x']), note: `Records on a page; ${pageSize} when absent.` },
   'pageNo':                    { format: shaped('1 to 999999', '^[1-9][0-9]{0,5}$', ['1', '999999'], ['0', '1000000', 'x']), note: `Begins at 1. A search reaches its first ${limits.searchReach} records.` },
 }

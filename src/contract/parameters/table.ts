@@ -21,7 +21,7 @@ export const groups = {
 export type Group = keyof typeof groups
 
 /** A name as sent, understood: its row, and the steps that unfold it (`cart`, `items`, 0, `name`). */
-export type Known = {
+export type NamedParameter = {
   readonly name: string
   /** The name as it stands in the table, for example `cart.items[n].price`. */
   readonly row: string
@@ -35,7 +35,7 @@ export type Known = {
 export const indexMax = 999
 
 /** Understands the names of some groups. The answer is remembered for names without a free part. */
-export function lookup(names: readonly Group[]): (name: string) => Known | undefined {
+export function lookup(names: readonly Group[]): (name: string) => NamedParameter | undefined {
   const rows = new Map<string, Parameter>()
   const keyed = new Map<string, string>() // `customParameters` → `customParameters[name]`
   for (const group of names) {
@@ -44,7 +44,7 @@ export function lookup(names: readonly Group[]): (name: string) => Known | undef
       if (row.key) keyed.set(name.slice(0, name.indexOf('[')), name)
     }
   }
-  const known = new Map<string, Known | undefined>()
+  const known = new Map<string, NamedParameter | undefined>()
   for (const [name, parameter] of rows) {
     if (!name.includes('[')) known.set(name, { name, row: name, parameter, path: name.split('.') })
   }
@@ -57,7 +57,7 @@ export function lookup(names: readonly Group[]): (name: string) => Known | undef
   }
 }
 
-function withBrackets(name: string, rows: ReadonlyMap<string, Parameter>, keyed: ReadonlyMap<string, string>): Known | undefined {
+function withBrackets(name: string, rows: ReadonlyMap<string, Parameter>, keyed: ReadonlyMap<string, string>): NamedParameter | undefined {
   const open = name.indexOf('[')
   const before = name.slice(0, open)
   const row = keyed.get(before)

@@ -4,10 +4,10 @@ import { brandsOf } from '../../connectors/registry.ts'
 import type { ParameterError } from '../../contract/form.ts'
 import { limits } from '../../contract/limits.ts'
 import { pageSize } from '../../contract/parameters/query.ts'
-import { makeSearches, type Page, type SearchRefusal } from '../../payments/read/search.ts'
+import { makeSearches, type SearchPage, type SearchRefusal } from '../../payments/read/search.ts'
 import { givenText, readPayment } from '../../payments/read/status.ts'
 import type { Search } from '../../payments/store/search.ts'
-import { type Answer, isId, type Request, told } from '../answer.ts'
+import { type HttpAnswer, isId, type Request, resultAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { AdmittedRead, V1 } from './v1.ts'
@@ -19,31 +19,35 @@ const listMost = 500
 
 export function searches(
   parts: HttpParts,
-  admit: (request: Request) => AdmittedRead | Answer | Promise<Answer>,
+  admit: (request: Request) => AdmittedRead | HttpAnswer | Promise<HttpAnswer>,
 ): Pick<V1, 'queryList' | 'v3One' | 'v3List'> {
   const find = makeSearches(parts)
 
-  const wrong = (request: Request, entityId: string, ...parameterErrors: ParameterError[]): Answer =>
-    told(parts, request, 400, 'invalidParameter', { entityId, parameterErrors })
+  const wrong = (request: Request, entityId: string, ...parameterErrors: ParameterError[]): HttpAnswer =>
+    resultAnswer(parts, request, 400, 'invalidParameter', { entityId, parameterErrors })
 
   /** The records of a page under their name, and the rest of the answer behind them. */
   async function answerOf(
     request: Request,
     { entityId, token }: Caller,
     name: 'payments' | 'records',
-    page: Page | SearchRefusal,
+    page: SearchPage | SearchRefusal,
     pages?: number | SearchRefusal,
-  ): Promise<Answer> {
+  ): Promise<HttpAnswer> {
     if (page === 'pageTooLarge')
-      return told(parts, request, 400, page, {
+      return resultAnswer(parts, request, 400, page, {
         entityId,
         parameterErrors: [{ name: 'limit', message: 'must be smaller here' }],
       })
     if (page === 'tooManySearches' || typeof pages === 'string')
-      return told(parts, request, 429, 'tooManySearches', { entityId, tokenId: token.id, headers: { 'Retry-After': '5' } })
-    if (page.count === 0) return told(parts, request, 400, 'transactionNotFound', { entityId })
+      return resultAnswer(parts, request, 429, 'tooManySearches', {
+        entityId,
+        tokenId: token.id,
+        headers: { 'Retry-After': '5' },
+      })
+    if (page.count === 0) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
     const more = pages === undefined ? {} : { pages: String(pages) }
-    const { body } = told(parts, request, 200, 'requestSucceeded', { entityId, more })
+    const { body } = resultAnswer(parts, request, 200, 'requestSucceeded', { entityId, more })
     const records = inList(name, page.texts(), body)
     if (page.bytes > onePieceBytes) return { status: 200, body: records }
     let text = ''
@@ -79,15 +83,15 @@ export function searches(
       const { token, entityId, merchantId } = admitted.caller
       const filter = filterOf(admitted.values)
       const payment = isId(id) ? await readPayment(parts, merchantId, id) : undefined
-      if (!payment) return told(parts, request, 400, 'transactionNotFound', { entityId })
+      if (!payment) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
       if (admitted.values.get('includeLinkedTransactions') === 'true') {
         const chain = await find.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
         return answerOf(request, admitted.caller, 'records', chain)
       }
       const { types, brands } = filter
       if (!(types?.includes(payment.type) ?? true) || !(brands?.includes(payment.brand ?? '') ?? true))
-        return told(parts, request, 400, 'transactionNotFound', { entityId })
-      const { body } = told(parts, request, 200, 'requestSucceeded', { entityId })
+        return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
+      const { body } = resultAnswer(parts, request, 200, 'requestSucceeded', { entityId })
       return { status: 200, body: `{"records":[${givenText(parts, payment)}],${body.slice(1)}` }
     },
 

@@ -6,14 +6,14 @@ import { countDeliveries, countWaiting, type EndpointCounts } from './store.ts'
 
 export type Balance = EndpointCounts & { readonly unaccounted: number; readonly balanced: boolean }
 
-export type Check = {
+export type NotificationCheck = {
   readonly endpoints: readonly Balance[]
   /** Events that were not yet turned into deliveries. */
   readonly waiting: number
   readonly balanced: boolean
 }
 
-export async function checkNotifications(db: Connection, merchantId: string | null = null): Promise<Check> {
+export async function checkNotifications(db: Connection, merchantId: string | null = null): Promise<NotificationCheck> {
   const endpoints = (await countDeliveries(db, merchantId)).map(counts => {
     const unaccounted = counts.emitted - counts.acknowledged - counts.scheduled - counts.givenUp
     return { ...counts, unaccounted, balanced: unaccounted === 0 && counts.withoutProof === 0 && counts.lost === 0 }

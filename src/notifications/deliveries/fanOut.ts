@@ -27,7 +27,7 @@ export async function fanOut(parts: NotificationParts, wait = false): Promise<nu
     const events = overtaking(await waitingEvents(db, fanOutBatch))
     if (events.length === 0) return 0
     const merchants = [...new Set(events.map(({ merchantId }) => merchantId))]
-    const endpoints = new Map(merchants.map(id => [id, [] as Emitting[]]))
+    const endpoints = new Map(merchants.map(id => [id, [] as CountedEndpoint[]]))
     for (const endpoint of await lockEndpoints(db, merchants)) endpoints.get(endpoint.merchantId)!.push({ ...endpoint })
     const rows: NewDelivery[] = []
     for (const event of events) {
@@ -53,9 +53,14 @@ export async function fanOut(parts: NotificationParts, wait = false): Promise<nu
   })
 }
 
-type Emitting = Endpoint & { emitted: number; grew?: boolean }
+type CountedEndpoint = Endpoint & { emitted: number; grew?: boolean }
 
-function deliveryOf(parts: NotificationParts, endpoint: Emitting, event: WaitingEvent, url: string | undefined): NewDelivery {
+function deliveryOf(
+  parts: NotificationParts,
+  endpoint: CountedEndpoint,
+  event: WaitingEvent,
+  url: string | undefined,
+): NewDelivery {
   endpoint.emitted += 1
   endpoint.grew = true
   const { merchantId, paymentId, sequence, rootId } = event
@@ -70,12 +75,12 @@ function deliveryOf(parts: NotificationParts, endpoint: Emitting, event: Waiting
     rootId,
     url: endpoint.kind === 'request' ? url! : null,
     emittedAt: parts.directory.businessTime(merchantId),
-    dueAt: firstDue(parts, endpoint),
+    dueAt: firstDueAt(parts, endpoint),
   }
 }
 
 /** At once; what is read by a cursor is due only when it is given up. */
-export const firstDue = ({ clock }: Pick<NotificationParts, 'clock'>, { kind }: Pick<Endpoint, 'kind'>): number =>
+export const firstDueAt = ({ clock }: Pick<NotificationParts, 'clock'>, { kind }: Pick<Endpoint, 'kind'>): number =>
   clock.real() + (kind === 'cursor' ? givenUpAfter : 0)
 
 /** An endpoint is owed what was recorded after its activation, of its channel and types; a notificationUrl what its request asked for. */

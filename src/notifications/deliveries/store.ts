@@ -6,7 +6,7 @@ import { type Connection, timeParameter } from '../../platform/database/connect.
 import { type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { attemptsAhead } from '../retrySchedule.ts'
-import type { Attempt, Delivery, Taken } from './delivery.ts'
+import type { Delivery, DeliveryAttempt, LeasedDelivery } from './delivery.ts'
 
 export type WaitingEvent = {
   readonly merchantId: string
@@ -125,8 +125,8 @@ export async function takeDeliveries(
   leaseMilliseconds: number,
   rooms: Readonly<Record<string, number>>,
   otherwise: number,
-): Promise<Taken[]> {
-  const { rows } = await db.query<Taken>({
+): Promise<LeasedDelivery[]> {
+  const { rows } = await db.query<LeasedDelivery>({
     name: 'take deliveries',
     text: `
       with recursive owing as (
@@ -181,8 +181,8 @@ export async function takeDelivery(
   db: Connection,
   { merchantId, endpointId, position }: Pick<Delivery, 'merchantId' | 'endpointId' | 'position'>,
   leasedUntil: number,
-): Promise<Taken> {
-  const { rows } = await db.query<Taken>(
+): Promise<LeasedDelivery> {
+  const { rows } = await db.query<LeasedDelivery>(
     `with leased as (
        update deliveries set leased_until = $4, attempts = attempts + 1
         where merchant_id = $1 and endpoint_id = $2 and position = $3 returning *)
@@ -193,15 +193,15 @@ export async function takeDelivery(
 }
 
 /** Stores how an attempt ended: the log line, and what it means for the delivery. False when the delivery had ended otherwise before. */
-export type AttemptLane = GroupCommit<Attempt, boolean>
+export type AttemptLane = GroupCommit<DeliveryAttempt, boolean>
 
 export function attemptLane(pool: pg.Pool, clock: Clock): AttemptLane {
-  return groupCommit<Attempt, boolean>({
+  return groupCommit<DeliveryAttempt, boolean>({
     clock,
     patienceSeconds: 30, // as long as its lease is sure to last
     key: ({ merchantId, endpointId, position }) => merchantId + endpointId + String(position).padStart(16, '0'),
     async write(rows) {
-      const { rows: ended } = await pool.query<Pick<Attempt, 'merchantId' | 'endpointId' | 'position'>>({
+      const { rows: ended } = await pool.query<Pick<DeliveryAttempt, 'merchantId' | 'endpointId' | 'position'>>({
         name: 'settle deliveries',
         text: `
           with given as (
@@ -268,8 +268,8 @@ export async function readAhead(
   endpointId: string,
   limit: number,
   now: number,
-): Promise<Taken[]> {
-  const { rows } = await db.query<Taken>(
+): Promise<LeasedDelivery[]> {
+  const { rows } = await db.query<LeasedDelivery>(
     `select ${takenColumns} from deliveries d ${takenJoins}
       where d.merchant_id = $1 and d.endpoint_id = $2 and d.state = 'scheduled' and d.due_at > $4 order by d.position limit $3`,
     [merchantId, endpointId, limit, timeParameter(now)],
@@ -366,7 +366,7 @@ export type ReplayFilter = {
   readonly state?: 'scheduled' | 'acknowledged' | 'given up'
 }
 
-export type ToReplay = {
+export type ReplayTarget = {
   readonly paymentId: string
   readonly eventSequence: number
   readonly rootId: string
@@ -381,8 +381,8 @@ export async function findToReplay(
   { merchantId, id, channelId, types, kind }: Pick<Endpoint, 'merchantId' | 'id' | 'channelId' | 'types' | 'kind'>,
   filter: ReplayFilter,
   limit: number,
-): Promise<ToReplay[]> {
-  const { rows } = await db.query<ToReplay>(
+): Promise<ReplayTarget[]> {
+  const { rows } = await db.query<ReplayTarget>(
     `select ev.payment_id as "paymentId", ev.sequence as "eventSequence", ev.root_id as "rootId", d.url, d.sequence
        from events ev
        left join lateral (select * from deliveries d where d.merchant_id = ev.merchant_id and d.endpoint_id = $2 and d.payment_id = ev.payment_id
@@ -412,7 +412,7 @@ export async function findToReplay(
   return rows
 }
 
-export type Listed = Delivery & {
+export type DeliveryRow = Delivery & {
   readonly state: string
   readonly replay: boolean
   readonly dueAt: number
@@ -428,8 +428,8 @@ export async function listDeliveries(
   endpointId: string,
   state: string | null,
   limit: number,
-): Promise<Listed[]> {
-  const { rows } = await db.query<Listed>(
+): Promise<DeliveryRow[]> {
+  const { rows } = await db.query<DeliveryRow>(
     `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
             d.payment_id as "paymentId", d.event_sequence as "eventSequence", d.root_id as "rootId", d.url, d.attempts, d.emitted_at as "emittedAt",
             d.state, d.replay, d.due_at as "dueAt", d.settled_at as "settledAt", last.status as "lastStatus", last.failure as "lastFailure"
@@ -447,8 +447,8 @@ export async function listAttempts(
   merchantId: string,
   endpointId: string,
   position: number,
-): Promise<Omit<Attempt, 'state' | 'dueAt'>[]> {
-  const { rows } = await db.query<Omit<Attempt, 'state' | 'dueAt'>>(
+): Promise<Omit<DeliveryAttempt, 'state' | 'dueAt'>[]> {
+  const { rows } = await db.query<Omit<DeliveryAttempt, 'state' | 'dueAt'>>(
     `select merchant_id as "merchantId", endpoint_id as "endpointId", position, attempt, attempted_at as "attemptedAt", milliseconds, status, failure,
             answer, acknowledged
        from delivery_attempts where merchant_id = $1 and endpoint_id = $2 and position = $3 order by attempt`,

@@ -29,7 +29,7 @@ export type Choice = {
 /** A refusal. Those of the request's form leave no row; those of card, brand and channel are kept with an id (decisions, 15). */
 export type Refusal = {
   readonly refused: ResultName
-  readonly kept: boolean
+  readonly stored: boolean
   readonly parameterErrors?: readonly ParameterError[]
 }
 
@@ -88,7 +88,7 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
 export const registers = (values: Values): boolean => values.get('createRegistration') === 'true'
 export const noRegistration = ['registrationNotBuilt', 'createRegistration', 'cannot be done yet'] as const
 
-type Chosen = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
+type TypeChoice = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
 
 /** A brand that is no card: what it needs must be there before anybody is called. */
 function chooseMethod(
@@ -96,7 +96,7 @@ function chooseMethod(
   channel: Channel,
   offer: Offer,
   method: Method,
-  chosen: Chosen,
+  chosen: TypeChoice,
   now: number,
 ): Choice | Refusal {
   if (!isOffered(channel.settings.brands, method.brand)) return keep('brandNotOnChannel', 'paymentBrand')
@@ -107,7 +107,7 @@ function chooseMethod(
   const missing = method.needs.filter(name => !values.has(name) && name !== 'shopperResultUrl')
   if (missing.length > 0) {
     const parameterErrors = missing.map(name => ({ name, message: `is required for ${method.brand}` }))
-    return { refused: 'methodNeedsMore', kept: false, parameterErrors }
+    return { refused: 'methodNeedsMore', stored: false, parameterErrors }
   }
   const wrong = resultUrlWrong(values, channel, offer.sandbox)
   if (wrong) return wrong
@@ -128,7 +128,7 @@ export function resultUrlWrong(values: Values, { settings }: Channel, sandbox: b
   const schemes = ['https', ...plain, ...settings.appSchemes]
   if (schemes.includes(new URL(url).protocol.slice(0, -1))) return undefined
   const message = `must begin with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`
-  return { refused: 'resultUrlPlain', kept: false, parameterErrors: [{ name: 'shopperResultUrl', message }] }
+  return { refused: 'resultUrlPlain', stored: false, parameterErrors: [{ name: 'shopperResultUrl', message }] }
 }
 
 /** An amount that its currency cannot express never leaves, whatever the way: nothing is rounded. */
@@ -245,7 +245,7 @@ export const isMode = (mode: Mode | ResultName): mode is Mode => mode === 'inter
 
 const form = (refused: ResultName, name: string): Refusal => ({
   refused,
-  kept: false,
+  stored: false,
   parameterErrors: [{ name, message: formMessages[name] ?? 'is required' }],
 })
 const formMessages: Readonly<Record<string, string>> = {
@@ -256,6 +256,6 @@ const formMessages: Readonly<Record<string, string>> = {
 
 export const keep = (refused: ResultName, name?: string, message = 'is not accepted'): Refusal => ({
   refused,
-  kept: true,
+  stored: true,
   ...(name !== undefined && { parameterErrors: [{ name, message }] }),
 })

@@ -1,12 +1,12 @@
 // A first payment: PA, DB, CD or PA.CP.
 
-import type { Asked, Card } from '../../connectors/connector.ts'
+import type { Card, OperationRequest } from '../../connectors/connector.ts'
 import { hundredths } from '../../contract/amounts.ts'
-import type { Known } from '../../contract/parameters/table.ts'
+import type { NamedParameter } from '../../contract/parameters/table.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import { seal } from '../../vault/seal.ts'
-import { carryOut, operationOf, refuse, type Said } from '../execute.ts'
+import { execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { captureAtOnce } from '../followUps/followUp.ts'
 import { awaitTwin } from '../idempotency.ts'
 import type { PaymentParts } from '../parts.ts'
@@ -22,7 +22,7 @@ import { descriptorFor } from './descriptor.ts'
 export type PaymentRequest = {
   readonly channel: Channel
   readonly values: ReadonlyMap<string, string>
-  readonly known: ReadonlyMap<string, Known>
+  readonly known: ReadonlyMap<string, NamedParameter>
   readonly ndc: string
   readonly key?: RequestKey
   readonly tokenId?: string
@@ -34,12 +34,16 @@ export const cardRetentionDays = 400
 /** Decides what a request is to be: a payment, or an authentication alone. */
 export type Choose = typeof choose
 
-export async function pay(parts: PaymentParts, request: PaymentRequest, decide: Choose = choose): Promise<Said | Refusal> {
+export async function pay(
+  parts: PaymentParts,
+  request: PaymentRequest,
+  decide: Choose = choose,
+): Promise<PaymentResponse | Refusal> {
   const { channel, key } = request
   const began = parts.clock.elapsed()
   const now = parts.directory.businessTime(channel.merchantId)
   const choice = decide(request.values, channel, parts, now)
-  if ('refused' in choice && !choice.kept) return choice
+  if ('refused' in choice && !choice.stored) return choice
   const id = timeOrderedId(parts.clock.real(), parts.random)
   const screened = 'refused' in choice ? undefined : await screenChosen(parts, request, choice, id, now)
   const payment = paymentOf(parts, request, choice, id, now, screened)
@@ -50,7 +54,7 @@ export async function pay(parts: PaymentParts, request: PaymentRequest, decide: 
     ...(!('refused' in choice) && !refused && choice.card && { sealedCard: sealCard(parts, payment, choice.card) }),
   }
   const unsent = { payment, rootType: payment.type }
-  const stored = await parts.payments(row).catch((error: Error) => {
+  const stored = await parts.insertPayment(row).catch((error: Error) => {
     endUnsent(parts, unsent)
     throw error
   })
@@ -58,12 +62,12 @@ export async function pay(parts: PaymentParts, request: PaymentRequest, decide: 
     const twin = await awaitTwin(parts, payment, key!)
     if (twin !== 'ours') return twin
   }
-  if (refused) return refuse(parts, payment, refused.refused, true, refused.parameterErrors)
+  if (refused) return storeRefusal(parts, payment, refused.refused, true, refused.parameterErrors)
   if (isTooLate(parts, began)) return settleUnsent(parts, unsent)
   const { connector, card, capture, redirects } = choice as Choice
   const addresses = redirects ? makeAddresses(parts, payment.merchantId) : undefined
   const operation = operationOf(parts, payment, { attempt: 1, ...(addresses && { addresses }) }, card)
-  const said = await carryOut(parts, { payment, rootType: payment.type, connector, operation })
+  const said = await execute(parts, { payment, rootType: payment.type, connector, operation })
   return capture && said.outcome !== 'pending' ? captureAtOnce(parts, channel, payment, said) : said
 }
 
@@ -121,7 +125,7 @@ function paymentOf(
   }
 }
 
-const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel: Channel, now: number): Asked => ({
+const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel: Channel, now: number): OperationRequest => ({
   type,
   channel,
   mode,
@@ -138,7 +142,7 @@ const elsewhere: ReadonlySet<string> = new Set(['paymentType', 'paymentBrand', '
 /** The parameters that stay with a payment: echoed or kept for connectors, and never secret. */
 export function keptFields(
   values: ReadonlyMap<string, string>,
-  known: ReadonlyMap<string, Known>,
+  known: ReadonlyMap<string, NamedParameter>,
 ): (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = []
   for (const [name, value] of values) {

@@ -3,10 +3,10 @@
 
 import { operationOf, takeLateReply } from '../execute.ts'
 import type { PaymentParts } from '../parts.ts'
-import type { Answered } from '../payment.ts'
+import type { PaymentState } from '../payment.ts'
 import { findLateApproval } from '../store/lateApprovals.ts'
 
-export async function takeLateNotice(parts: PaymentParts, payment: Answered): Promise<void> {
+export async function takeLateNotice(parts: PaymentParts, payment: PaymentState): Promise<void> {
   const connector = parts.connectors.get(payment.connector)
   if (!payment.answer || payment.answer.approved || !connector?.ask) return
   // What came too late is on its way back already.

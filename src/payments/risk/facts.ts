@@ -5,7 +5,7 @@ import type { Fact, Facts } from './judge.ts'
 import type { RuleSet } from './rules.ts'
 
 /** What is known of a payment that is about to be made. */
-export type Screened = {
+export type ScreenedPayment = {
   readonly fields: ReadonlyMap<string, string>
   readonly brand: string
   readonly cardNumber: string
@@ -37,7 +37,7 @@ export function velocitiesOf({ rules }: RuleSet): Velocity[] {
 }
 
 /** The clear values whose attempts are counted; they are hashed before they are stored. */
-export function subjectsOf({ fields, cardNumber }: Screened): ReadonlyMap<Subject, string> {
+export function subjectsOf({ fields, cardNumber }: ScreenedPayment): ReadonlyMap<Subject, string> {
   const rows: readonly (readonly [Subject, string | undefined])[] = [
     ['card', cardNumber],
     ['email', fields.get('customer.email')?.toLowerCase()],
@@ -48,7 +48,7 @@ export function subjectsOf({ fields, cardNumber }: Screened): ReadonlyMap<Subjec
   return new Map(rows.filter((row): row is readonly [Subject, string] => row[1] !== undefined))
 }
 
-export function factsOf(screened: Screened, set: RuleSet, counts: ReadonlyMap<string, number>): Facts {
+export function factsOf(screened: ScreenedPayment, set: RuleSet, counts: ReadonlyMap<string, number>): Facts {
   const { fields, brand, cardNumber, amount, currency, now } = screened
   const riskAmount = fields.get('risk.amount')
   const email = fields.get('customer.email')

@@ -6,7 +6,7 @@ import type { ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { keyedHashes } from '../../vault/keys.ts'
 import type { PaymentParts } from '../parts.ts'
-import { factsOf, type Screened, subjectsOf, velocitiesOf } from './facts.ts'
+import { factsOf, type ScreenedPayment, subjectsOf, velocitiesOf } from './facts.ts'
 import { judge } from './judge.ts'
 import type { RuleSet } from './rules.ts'
 import { countAttempt } from './store.ts'
@@ -28,7 +28,7 @@ export async function screen(
   parts: PaymentParts,
   channel: Channel,
   paymentId: string,
-  screened: Screened,
+  screened: ScreenedPayment,
 ): Promise<Screen | undefined> {
   const name = channel.settings.riskRules
   if (name === '') return undefined
@@ -59,7 +59,7 @@ async function check(
   parts: PaymentParts,
   channel: Channel,
   paymentId: string,
-  screened: Screened,
+  screened: ScreenedPayment,
   set: RuleSet,
 ): Promise<Screen> {
   const subjects = new Map(

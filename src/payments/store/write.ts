@@ -32,7 +32,7 @@ export type NewAnswer = {
   /** Set when the merchant was told before that the payment is pending. */
   readonly updates?: boolean
   /** Work that the answer leaves behind, for example a reversal. */
-  readonly followUp?: LeftToDo
+  readonly leftToDo?: LeftToDo
   readonly recordedAt: number
 }
 
@@ -186,7 +186,7 @@ const answerColumns = [
   'timestamptz',
 ]
 
-function answerValues({ payment, answer, transfers, announced, updates, followUp, recordedAt }: NewAnswer): unknown[] {
+function answerValues({ payment, answer, transfers, announced, updates, leftToDo, recordedAt }: NewAnswer): unknown[] {
   const givesBack = payment.type === 'CP' && !answer.approved ? payment.rootId! : null
   return [
     payment.merchantId,
@@ -204,8 +204,8 @@ function answerValues({ payment, answer, transfers, announced, updates, followUp
     announced,
     updates ? 'UPDATED' : null,
     givesBack,
-    followUp?.kind ?? null,
-    followUp === undefined ? null : timeParameter(followUp.dueAt),
+    leftToDo?.kind ?? null,
+    leftToDo === undefined ? null : timeParameter(leftToDo.dueAt),
     timeParameter(recordedAt),
   ]
 }

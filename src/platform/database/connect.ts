@@ -32,11 +32,11 @@ export type Database = Readonly<Record<PoolName, pg.Pool>> & {
   /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other. */
   inChain<Value>(merchantId: string, rootId: string, work: (connection: pg.PoolClient) => Promise<Value>): Promise<Value>
   /** Calls `heard` at each notice on a channel, and whenever listening began anew: notices may have been missed meanwhile. */
-  listen(channel: string, heard: () => void): Promise<Listening>
+  listen(channel: string, heard: () => void): Promise<Listener>
   close(): Promise<void>
 }
 
-export type Listening = { stop(): Promise<void> }
+export type Listener = { stop(): Promise<void> }
 
 /** A pool or one of its connections: what a statement needs. */
 export type Connection = Pick<pg.Pool, 'query'>
@@ -65,7 +65,7 @@ export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: E
       makePool(limited(options, name, statementSeconds), max, failed),
     ]),
   ) as Record<PoolName, pg.Pool>
-  const listenings = new Set<Listening>()
+  const listenings = new Set<Listener>()
   const inTurn = takeTurns(clock, turnSeconds, turnsWaiting)
   return {
     ...pools,
@@ -126,7 +126,7 @@ async function listen(
   channel: string,
   heard: () => void,
   onError: (error: Error) => void,
-): Promise<Listening> {
+): Promise<Listener> {
   let stopped = false
   let current: pg.Client | undefined
   let timer: Timer | undefined

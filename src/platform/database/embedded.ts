@@ -17,11 +17,11 @@ import {
 import { join } from 'node:path'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
-import { type Account, chooseAccount, start } from './embedded/account.ts'
+import { chooseAccount, type SystemAccount, start } from './embedded/account.ts'
 import { findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
 import { stopOrphan } from './embedded/orphan.ts'
-import { database, type Place, patienceMs, port, role } from './embedded/place.ts'
+import { database, type EmbeddedPlace, patienceMs, port, role } from './embedded/place.ts'
 import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
 import { FolderError, holdsFolder } from './folder.ts'
@@ -41,7 +41,7 @@ export type EmbeddedDatabase = {
   stop(): Promise<void>
 }
 
-type Options = {
+type EmbeddedOptions = {
   /** Must be claimed by claimFolder: whoever holds the folder may stop a server found on it. */
   dataDir: string
   /** Is told in one sentence what takes long or is unusual. */
@@ -55,7 +55,13 @@ type Options = {
 }
 
 /** Starts the server, making its files and the database when they are missing. Throws FolderError for what people can mend. */
-export async function startEmbedded({ dataDir, say, signal, strict = false, fast = false }: Options): Promise<EmbeddedDatabase> {
+export async function startEmbedded({
+  dataDir,
+  say,
+  signal,
+  strict = false,
+  fast = false,
+}: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
   if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
   const cluster = join(folder, 'postgres')
@@ -81,7 +87,7 @@ export async function startEmbedded({ dataDir, say, signal, strict = false, fast
 }
 
 /** The settings that differ from PostgreSQL's own. fsync and synchronous_commit stay on: a written payment stays written. */
-function serverSettings({ cluster, socketFolder, binaries }: Place, fast: boolean): string[] {
+function serverSettings({ cluster, socketFolder, binaries }: EmbeddedPlace, fast: boolean): string[] {
   const settings = [
     'listen_addresses=',
     'ssl=off', // its OpenSSL gets no more repairs: it must never speak to anybody
@@ -102,7 +108,7 @@ function serverSettings({ cluster, socketFolder, binaries }: Place, fast: boolea
 }
 
 async function serve(
-  place: Place,
+  place: EmbeddedPlace,
   settings: string[],
   say: (text: string) => void,
   signal: AbortSignal | undefined,
@@ -198,7 +204,7 @@ async function ask(host: string, name: string, statement: string): Promise<strin
 }
 
 /** Opens the log to be appended to, and begins it anew when it has grown above 10 MB. tail() gives the lines since. */
-function openLog(path: string, account: Account): { handle: number; tail: () => string } {
+function openLog(path: string, account: SystemAccount): { handle: number; tail: () => string } {
   const handle = openSync(path, 'a', 0o600)
   if (process.getuid?.() === 0) fchownSync(handle, account.uid, account.gid)
   if (fstatSync(handle).size > 10_000_000) ftruncateSync(handle)

@@ -2,7 +2,7 @@
 
 import type { Clock, Timer } from '../clock.ts'
 
-export type Repeated = {
+export type Repetition = {
   /** There may be something to do: the pause need not be waited for. */
   hurry(): void
   /** Resolves when the step that is running has ended. */
@@ -17,7 +17,7 @@ export function repeat(
   step: () => Promise<number>,
   failed: (error: Error) => void,
   busyPauseMilliseconds = 10,
-): Repeated {
+): Repetition {
   let stopped = false
   let hurried = false
   let timer: Timer | undefined

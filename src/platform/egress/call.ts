@@ -14,7 +14,7 @@ export type Call = {
   readonly body?: string
 }
 
-export type Called = {
+export type CallResult = {
   /** Absent when no answer came; then `failure` says why. */
   readonly status?: number
   readonly failure?: string
@@ -29,7 +29,7 @@ export type Called = {
   readonly brokenOff?: true
 }
 
-export type Caller = (call: Call) => Promise<Called>
+export type PlaceCall = (call: Call) => Promise<CallResult>
 
 export type CallLimits = { readonly seconds: number; readonly answerBytes: number; readonly bodySeconds: number }
 
@@ -43,7 +43,7 @@ export function caller(
   resolve: Resolve,
   ended?: AbortSignal,
   limits: CallLimits = callLimits,
-): Caller {
+): PlaceCall {
   return async call => {
     const started = clock.elapsed()
     const milliseconds = () => Math.round(clock.elapsed() - started)
@@ -62,7 +62,7 @@ export function caller(
       let over = false
       const chunks: Buffer[] = []
       let length = 0
-      const end = (rest: Omit<Called, 'answer' | 'milliseconds'>) => {
+      const end = (rest: Omit<CallResult, 'answer' | 'milliseconds'>) => {
         if (over) return
         over = true
         timer.cancel()
@@ -117,7 +117,7 @@ export function caller(
 }
 
 /** 2xx, and nothing else: a redirect is a failure. */
-export const isAcknowledged = ({ status }: Called): boolean => status !== undefined && status >= 200 && status < 300
+export const isAcknowledged = ({ status }: CallResult): boolean => status !== undefined && status >= 200 && status < 300
 
 const printable = (bytes: Buffer): string => scrub(bytes.toString('utf8')).replace(/[^\P{C}\n\t]/gu, '\ufffd')
 

@@ -2,10 +2,10 @@
 // lists against the parameter table (decisions, 46 and 47).
 
 import type { Operation } from '../../connector.ts'
-import { ascii, privateText, tags } from './privateData.ts'
+import { asciiText, privateText, tags } from './privateData.ts'
 
 /** What an acquirer knows the merchant by. */
-export type Account = {
+export type AcquirerAccountData = {
   /** DE32 and the original data. */
   readonly acquirerId: string
   /** DE42. */
@@ -87,16 +87,16 @@ export const notForwarded: readonly string[] = [
   'risk.',
 ]
 
-type Fields = Operation['fields']
+type OperationFields = Operation['fields']
 
 /** The payment repeats an agreement on stored card data. */
-export const isOnFile = (fields: Fields): boolean =>
+export const isOnFile = (fields: OperationFields): boolean =>
   (fields.get('standingInstruction.mode') ?? fields.get('recurringType')) === 'REPEATED'
 
 /** DE48 of a first payment, by tag. */
 export function privateValues(
   { fields, card, authentication }: Pick<Operation, 'fields' | 'card' | 'authentication'>,
-  account: Account,
+  account: AcquirerAccountData,
 ): Map<string, string> {
   // Our own authentication, or the results of one made elsewhere.
   const authenticated = (name: string) => authentication?.[name] ?? fields.get(`threeDSecure.${name}`)
@@ -120,7 +120,7 @@ export function privateValues(
 const agreements: Readonly<Record<string, string>> = { UNSCHEDULED: '01', RECURRING: '03', INSTALLMENT: '04' }
 
 /** C = the shopper starts it, M = the merchant does: C101 unscheduled, C103 subscription, C104 instalments, M101 … likewise. */
-function cardOnFile(fields: Fields): string | undefined {
+function cardOnFile(fields: OperationFields): string | undefined {
   const mode = fields.get('standingInstruction.mode') ?? fields.get('recurringType')
   if (mode === undefined) return undefined
   const type = fields.get('standingInstruction.type') ?? 'RECURRING'
@@ -129,10 +129,10 @@ function cardOnFile(fields: Fields): string | undefined {
 }
 
 /** DE43: name 23, city 13, state 2, country 2. What the request overrides comes first. */
-export function nameAndPlace(fields: Fields, account: Account): string {
+export function nameAndPlace(fields: OperationFields, account: AcquirerAccountData): string {
   const name =
     fields.get('merchant.name') ?? (account.statement === 'descriptor' ? fields.get('descriptor') : undefined) ?? account.name
-  const fixed = (text: string, length: number) => ascii(text).slice(0, length).padEnd(length)
+  const fixed = (text: string, length: number) => asciiText(text).slice(0, length).padEnd(length)
   return (
     fixed(name, 23) +
     fixed(fields.get('merchant.city') ?? account.city, 13) +
@@ -141,7 +141,7 @@ export function nameAndPlace(fields: Fields, account: Account): string {
   )
 }
 
-export const categoryOf = (fields: Fields, account: Account): string => {
+export const categoryOf = (fields: OperationFields, account: AcquirerAccountData): string => {
   const code = fields.get('merchant.mcc')
   return code !== undefined && /^\d{4}$/.test(code) ? code : account.category
 }

@@ -29,7 +29,7 @@ export type LineOptions = {
   say(text: string): void
 }
 
-export type Sent =
+export type SendResult =
   | { readonly kind: 'answer'; readonly message: Message }
   | { readonly kind: 'notSent'; readonly why: string }
   | { readonly kind: 'unknown'; readonly why: string }
@@ -58,7 +58,7 @@ export type Line = {
   /** Connects when it never did, and waits until the line can be used, or for so long. */
   ready(milliseconds: number): Promise<boolean>
   /** Sends and waits until the signal ends the waiting. `again` takes answers that come late or twice. */
-  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<Sent>
+  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<SendResult>
   /** Sends nothing new, waits for what is under way, signs off and closes. */
   stop(drainMilliseconds: number): Promise<void>
 }
@@ -82,7 +82,7 @@ export function makeLine(options: LineOptions): Line {
     lost: 0,
     breakerOpened: 0,
   }
-  type Waiting = { settle(sent: Sent): void; again(answer: Message): void }
+  type Waiting = { settle(sent: SendResult): void; again(answer: Message): void }
   const waiting = new Map<string, Waiting>()
   const remembered = new Map<string, { again(answer: Message): void; until: number; answered: boolean }>()
   let state: LineState = 'idle'
@@ -225,7 +225,7 @@ export function makeLine(options: LineOptions): Line {
         waiting.delete(keyOf(version.network.answer, message))
         resolve(false)
       })
-      const settle = (sent: Sent) => {
+      const settle = (sent: SendResult) => {
         timer.cancel()
         resolve(sent.kind === 'answer' && ['00', '800', '000'].includes(sent.message.fields.get(39) ?? ''))
       }
@@ -284,7 +284,7 @@ export function makeLine(options: LineOptions): Line {
       return state === 'up'
     },
     send(message, signal, again) {
-      const refuse = (why: string): Promise<Sent> => {
+      const refuse = (why: string): Promise<SendResult> => {
         counters.notSent++
         return Promise.resolve({ kind: 'notSent', why })
       }
@@ -305,7 +305,7 @@ export function makeLine(options: LineOptions): Line {
           }
           resolve({ kind: 'unknown', why: 'no answer in time' })
         }
-        const settle = (sent: Sent) => {
+        const settle = (sent: SendResult) => {
           signal.removeEventListener('abort', onAbort)
           resolve(sent)
         }

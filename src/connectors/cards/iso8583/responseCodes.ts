@@ -6,9 +6,9 @@ import type { ResultName } from '../../../contract/results/results.ts'
 /** never: the schemes charge for another try · later: sparingly, at most 15 in 30 days · fix: after a correction · done: nothing to retry. */
 export type SchemeRetry = 'never' | 'later' | 'fix' | 'done'
 
-type Row = readonly [codes: string, result: ResultName, retry: SchemeRetry]
+type CodeRow = readonly [codes: string, result: ResultName, retry: SchemeRetry]
 
-const rows: readonly Row[] = [
+const rows: readonly CodeRow[] = [
   ['00 08 11',             'succeeded',                  'done'],
   ['10',                   'partlyApproved',             'later'],
   ['01 02 05 5C 9G',       'declinedByAuthorization',    'later'],

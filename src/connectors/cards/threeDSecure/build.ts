@@ -3,9 +3,9 @@
 import { hundredths } from '../../../contract/amounts.ts'
 import { currencies } from '../../../contract/currencies.ts'
 import type { ChannelSettings } from '../../../merchants/settings.ts'
-import type { Kept, Mode, Operation } from '../../connector.ts'
+import type { ConnectorState, Mode, Operation } from '../../connector.ts'
 import { unitsText } from '../../minorUnits.ts'
-import { encodeMessage, type Message } from './messages.ts'
+import { encodeMessage, type ThreeDSecureMessage } from './messages.ts'
 
 /** Who asks, as the scheme has registered it. */
 export type Requestor = {
@@ -34,7 +34,7 @@ export const browserNames = [
 ] as const
 
 /** What the merchant sent of the browser; undefined unless it is enough to ask the issuer. */
-export function browserGiven(fields: ReadonlyMap<string, string>): Kept | undefined {
+export function browserGiven(fields: ReadonlyMap<string, string>): ConnectorState | undefined {
   const given = Object.fromEntries(
     browserNames.flatMap(name => {
       const value = fields.get(`customer.browser.${name}`)
@@ -75,8 +75,8 @@ export function buildAReq(
   requestor: Requestor,
   ids: { readonly transId: string; readonly version: string },
   completed: 'Y' | 'N' | 'U',
-  browser: Kept,
-): Message {
+  browser: ConnectorState,
+): ThreeDSecureMessage {
   const { fields, card, addresses, channel } = operation
   const confirmed = authenticationAmount(fields, operation.amount, operation.currency)
   const currency = currencies.get(confirmed.currency)!
@@ -176,7 +176,7 @@ function simulatorExtension({ mode, fields, channel }: Operation) {
   }
 }
 
-export const buildCReq = (ids: Kept, window: string | undefined): Message => ({
+export const buildCReq = (ids: ConnectorState, window: string | undefined): ThreeDSecureMessage => ({
   messageType: 'CReq',
   messageVersion: ids.version,
   threeDSServerTransID: ids.transId,
@@ -188,7 +188,7 @@ export const buildCReq = (ids: Kept, window: string | undefined): Message => ({
 export const methodData = (transId: string, notificationUrl: string): string =>
   encodeMessage({ threeDSServerTransID: transId, threeDSMethodNotificationURL: notificationUrl })
 
-export const buildRRes = (request: Message): Message => ({
+export const buildRRes = (request: ThreeDSecureMessage): ThreeDSecureMessage => ({
   messageType: 'RRes',
   messageVersion: request.messageVersion,
   threeDSServerTransID: request.threeDSServerTransID,

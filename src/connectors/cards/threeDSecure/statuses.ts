@@ -20,7 +20,7 @@ export const eciKnown = (brand: string, eci: string): boolean =>
   Object.values(eciTable(brand)).includes(eci) || (mastercardBrands.has(brand) && (eci === '06' || eci === '07'))
 
 /** What follows from a status. */
-export type Action =
+export type AuthenticationAction =
   /** `shifts`: the liability for fraud goes to the issuer. */
   | { readonly kind: 'authorize'; readonly shifts: boolean }
   /** The shopper shows the issuer who he is: now, or (decoupled) later without the browser. */
@@ -32,7 +32,12 @@ export type Action =
 /** EMV 3-D Secure, table A.15: 11 suspected fraud, 13 cardholder not enrolled, 19 maximum challenges exceeded. */
 const reasons = { fraud: '11', notEnrolled: '13', tooMany: '19' }
 
-export function actionOf(status: Status, reason: string | undefined, challenged: boolean, cancelled: string | undefined): Action {
+export function actionOf(
+  status: Status,
+  reason: string | undefined,
+  challenged: boolean,
+  cancelled: string | undefined,
+): AuthenticationAction {
   switch (status) {
     case 'Y':
     case 'A':
