@@ -171,7 +171,7 @@ describe('an operation without an answer', () => {
       log: { warn() {}, info() {} },
       directory: { businessTime: systemClock.real },
       database: { work: gateway.pool },
-      answers: answerLane(gateway.pool, systemClock),
+      insertAnswer: answerLane(gateway.pool, systemClock),
     } as unknown as PaymentParts
     const reply: Reply = { kind: 'answer', result: 'succeeded', amount, currency, details: {}, kept: {} }
     let bring = (_: Reply) => {}
