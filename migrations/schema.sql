@@ -199,13 +199,13 @@ create table events (
   root_id uuid not null,
   occurred_at timestamp with time zone not null,
   recorded_at timestamp with time zone not null,
-  fan_out text,
+  notified text,
   constraint events_pkey PRIMARY KEY (merchant_id, payment_id, sequence),
   constraint events_action_check CHECK ((action = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text]))),
-  constraint events_fan_out_check CHECK ((fan_out = ANY (ARRAY['done'::text, 'superseded'::text]))),
+  constraint events_notified_check CHECK ((notified = ANY (ARRAY['done'::text, 'superseded'::text]))),
   constraint events_type_check CHECK ((type = ANY (ARRAY['PAYMENT'::text, 'REGISTRATION'::text])))
 );
-CREATE INDEX events_waiting ON events USING btree (recorded_at) WHERE (fan_out IS NULL);
+CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
 
 create table idempotency_keys (
   merchant_id uuid not null,

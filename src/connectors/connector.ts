@@ -1,5 +1,6 @@
 // What every payment method gives: declared facts, then the operations it can carry out. It knows no database and no HTTP server.
 
+import type { Card } from '../contract/card.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { ChannelSettings } from '../merchants/settings.ts'
 
@@ -8,15 +9,6 @@ export type Mode = 'internal' | 'external' | 'live'
 
 /** PA, DB and CD begin a payment, 3D is an authentication alone; CP, RF and RV refer to a payment. CB and CR are reported to us: no connector gets them. */
 export type OperationType = 'PA' | 'DB' | 'CD' | '3D' | 'CP' | 'RF' | 'RV' | 'CB' | 'CR'
-
-export type Card = {
-  readonly number: string
-  readonly expiryMonth: string
-  readonly expiryYear: string
-  readonly holder?: string
-  /** Only while the shopper's own request runs; never stored. */
-  readonly cvv?: string
-}
 
 /** One thing to be asked of a connector. The same operation may be asked again with the same ids when its outcome is unknown. */
 export type Operation = {

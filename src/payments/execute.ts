@@ -1,9 +1,10 @@
 // Write, call, write: the payment is on disk before this begins; here the connector is asked, outside any transaction, and its answer is stored.
 // The first stored answer wins. What cannot be known is left pending for recovery.
 
-import type { Card, Connector, ConnectorState, LateReply, Operation, Reply } from '../connectors/connector.ts'
+import type { Connector, ConnectorState, LateReply, Operation, Reply } from '../connectors/connector.ts'
 import { successOf } from '../connectors/registry.ts'
 import { amountText } from '../contract/amounts.ts'
+import type { Card } from '../contract/card.ts'
 import type { ParameterError } from '../contract/form.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
 import type { Timer } from '../platform/clock.ts'

@@ -9,7 +9,7 @@ import type { Clock } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
 import { answerRow, closedHere, operationOf, settle } from './execute.ts'
-import { completeCapture, openCard, referenceOf } from './followUps/followUp.ts'
+import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
 import { openContinuation } from './redirects/continuation.ts'
@@ -48,7 +48,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
       ...(root !== payment && { reference: referenceOf(root, await findChain(parts.database.work, root.merchantId, root.id)) }),
       ...(held && { continued: held.data }),
     },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
   const reply = closedHere(payment) ?? (await askAgain(parts.clock, connector, operation, how))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
@@ -79,7 +79,7 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
     parts,
     payment,
     { type: 'RV', recovering: true, attempt: item.attempts, reference },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
   const reply = await askAgain(parts.clock, connector, operation, 'repeat')
   if (!isTakenBack(reply)) return againLater(parts, item, reply)
@@ -107,7 +107,7 @@ export const release: DueHandler<PaymentParts> = async (parts, item) => {
     parts,
     payment,
     { type: 'RV', releasing: true, attempt: item.attempts, reference: referenceOf(root, []) },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
   const reply = await askAgain(parts.clock, connector, operation, 'repeat')
   return isTakenBack(reply) ? 'done' : againLater(parts, item, reply)

@@ -8,16 +8,16 @@ import { isApproved, isGood, type ResultName } from '../../contract/results/resu
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
-import { unseal } from '../../vault/seal.ts'
+import { openCard } from '../../vault/cards.ts'
 import { type Execution, execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { awaitTwin } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
-import { keptFields, type PaymentRequest, sealPlace } from '../initial/pay.ts'
+import { keptFields, type PaymentRequest } from '../initial/pay.ts'
 import { reserves } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentState } from '../payment.ts'
-import { findChain, findRoot, findSealedCard, lockRoot } from '../store/read.ts'
+import { findChain, findRoot, lockRoot } from '../store/read.ts'
 import { insertFollowUp } from '../store/write.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
@@ -82,7 +82,7 @@ async function write(
     parts,
     payment,
     { attempt: 1, reference: referenceOf(chain.root, chain.followers) },
-    await openCard(parts, chain.root),
+    await cardOfPayment(parts, chain.root),
   )
   return { carried: { payment, rootType, connector, operation } }
 }
@@ -263,11 +263,9 @@ export function referenceOf(root: PaymentState, followers: readonly PaymentState
   }
 }
 
-/** The card of a first payment, unsealed; undefined when it is erased or there never was one. */
-export async function openCard(parts: PaymentParts, { merchantId, id }: Payment): Promise<Operation['card']> {
-  const sealed = await findSealedCard(parts.database.work, merchantId, id)
-  return sealed && JSON.parse(unseal(parts.keys, sealPlace(merchantId, id), sealed))
-}
+/** The card of a first payment; undefined when it is erased or there never was one. */
+export const cardOfPayment = ({ database, keys }: PaymentParts, { merchantId, id }: Payment): Promise<Operation['card']> =>
+  openCard(database.work, keys, merchantId, id)
 
 const isFollowUpType = (type: string): type is FollowUpType => type === 'CP' || type === 'RF' || type === 'RV'
 

@@ -2,11 +2,12 @@
 
 import { authenticationAmount, enrolmentAsked } from '../../connectors/cards/threeDSecure/build.ts'
 import { eciKnown, eciTable } from '../../connectors/cards/threeDSecure/statuses.ts'
-import type { Card, Connector, Mode, OperationType } from '../../connectors/connector.ts'
+import type { Connector, Mode, OperationType } from '../../connectors/connector.ts'
 import { minorUnits } from '../../connectors/minorUnits.ts'
 import { type Connectors, cardConnector, type Method, type Methods, methodConnector, modeOf } from '../../connectors/registry.ts'
 import { hundredths } from '../../contract/amounts.ts'
 import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands } from '../../contract/brands.ts'
+import type { Card } from '../../contract/card.ts'
 import type { ParameterError } from '../../contract/form.ts'
 import { type ResultName, resultOfCode } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'

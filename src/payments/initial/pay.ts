@@ -1,11 +1,11 @@
 // A first payment: PA, DB, CD or PA.CP.
 
-import type { Card, OperationRequest } from '../../connectors/connector.ts'
+import type { OperationRequest } from '../../connectors/connector.ts'
 import { hundredths } from '../../contract/amounts.ts'
 import type { NamedParameter } from '../../contract/parameters/table.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
-import { seal } from '../../vault/seal.ts'
+import { sealCard } from '../../vault/cards.ts'
 import { execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { captureAtOnce } from '../followUps/followUp.ts'
 import { awaitTwin } from '../idempotency.ts'
@@ -28,9 +28,6 @@ export type PaymentRequest = {
   readonly tokenId?: string
 }
 
-/** Card data stays sealed for as long as refunds are usual; then it is erased. */
-export const cardRetentionDays = 400
-
 /** Decides what a request is to be: a payment, or an authentication alone. */
 export type Choose = typeof choose
 
@@ -51,7 +48,11 @@ export async function pay(
   const row: NewPayment = {
     payment,
     ...(key && { key }),
-    ...(!('refused' in choice) && !refused && choice.card && { sealedCard: sealCard(parts, payment, choice.card) }),
+    ...(!('refused' in choice) &&
+      !refused &&
+      choice.card && {
+        sealedCard: sealCard(parts, payment.merchantId, payment.id, choice.card, payment.receivedAt),
+      }),
   }
   const unsent = { payment, rootType: payment.type }
   const stored = await parts.insertPayment(row).catch((error: Error) => {
@@ -160,15 +161,3 @@ const wireName = (path: readonly (string | number)[]) =>
     (name, step) => (typeof step === 'number' ? `${name}[${step}]` : name === '' ? step : `${name}.${step}`),
     '',
   )
-
-function sealCard(
-  parts: PaymentParts,
-  { merchantId, id, receivedAt }: Payment,
-  { cvv: _never, ...card }: Card,
-): NonNullable<NewPayment['sealedCard']> {
-  const eraseAfter = new Date(receivedAt + cardRetentionDays * 86_400_000).toISOString().slice(0, 10)
-  return { sealed: seal(parts.keys, parts.random, sealPlace(merchantId, id), JSON.stringify(card)), eraseAfter }
-}
-
-/** What binds a sealed card to its payment. */
-export const sealPlace = (merchantId: string, paymentId: string): string => `card ${merchantId} ${paymentId}`

@@ -6,6 +6,8 @@ import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { type GroupCommit, groupCommit, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
 import { askedAgain } from '../../platform/due/store.ts'
+import { putCards } from '../../vault/cardStore.ts'
+import type { SealedCard } from '../../vault/cards.ts'
 import type { Transfer } from '../ledger/journal.ts'
 import type { Answer, Payment } from '../payment.ts'
 
@@ -16,7 +18,7 @@ type KeyClaim = { readonly hash: Buffer; readonly fingerprint: Buffer }
 
 export type NewPayment = {
   readonly payment: Payment
-  readonly sealedCard?: { readonly sealed: Buffer; readonly eraseAfter: string }
+  readonly sealedCard?: SealedCard
   readonly key?: RequestKey
 }
 
@@ -132,10 +134,7 @@ const insertPayments = perSize(
            merchant_transaction_id, received_at, recorded_at, record, token_id
       from given where id in (select id from owned)
     on conflict do nothing returning id),
-  sealed as (
-    insert into sealed_cards (merchant_id, payment_id, sealed, erase_after)
-    select merchant_id, id, sealed, erase_after from given where sealed is not null and id in (select id from stored)
-    on conflict do nothing),
+  sealed as (${putCards}),
   under_way as (
     insert into unanswered (merchant_id, payment_id, recorded_at)
     select merchant_id, id, recorded_at from given where id in (select id from stored))
