@@ -38,6 +38,8 @@ const platformTables = [
   'access_tokens',
   'audit',
   'audit_head',
+  'clearing_files',
+  'clearing_lines',
   'due_work',
   'entities',
   'installation',

@@ -26,7 +26,8 @@ export const actions = {
   notificationsReplayed: 'notifications were sent again',
   clockMoved: "a sandbox's clock was moved",
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
-  chargebacksImported: 'a report of chargebacks was read to its end',
+  fileImported: 'a file of an acquirer or a bank was read to its end',
+  caseClosed: 'an operator case was closed',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions
 

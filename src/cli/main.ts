@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { outliveReaders, refuseInspector } from '../platform/errors.ts'
 import acquirerHost from './acquirerHost.ts'
 import audit from './audit.ts'
+import cases from './cases.ts'
 import chargebacks from './chargebacks.ts'
 import clock from './clock.ts'
 import doctor from './doctor.ts'
@@ -17,6 +18,19 @@ import trigger from './trigger.ts'
 outliveReaders()
 refuseInspector()
 const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
-for (const add of [merchants, clock, endpoints, notifications, listen, trigger, chargebacks, acquirerHost, keys, doctor, audit])
+for (const add of [
+  merchants,
+  clock,
+  endpoints,
+  notifications,
+  listen,
+  trigger,
+  chargebacks,
+  cases,
+  acquirerHost,
+  keys,
+  doctor,
+  audit,
+])
   add(program)
 await program.parseAsync()

@@ -7,6 +7,7 @@ import { amountText } from '../contract/amounts.ts'
 import type { Card } from '../contract/card.ts'
 import type { ParameterError } from '../contract/form.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
+import type { Channel } from '../merchants/directory.ts'
 import type { Timer } from '../platform/clock.ts'
 import { books } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
@@ -229,6 +230,13 @@ export async function takeLateReply(parts: PaymentParts, merchantId: string, pay
   await settle(parts, { payment, rootType }, reply, updates)
 }
 
+/** Whoever has a payment has its channel: entities are never taken away. */
+export function channelOfPayment({ directory }: Pick<PaymentParts, 'directory'>, { id, channelId }: Payment): Channel {
+  const channel = directory.entity(channelId)
+  if (channel?.kind !== 'channel') throw new Error(`payment ${id} belongs to no channel`)
+  return channel
+}
+
 /** Puts the operation together as the connector sees it. */
 export function operationOf(
   parts: PaymentParts,
@@ -236,8 +244,7 @@ export function operationOf(
   more: Pick<Operation, 'attempt'> & Partial<Operation>,
   card?: Card,
 ): Operation {
-  const channel = parts.directory.entity(payment.channelId)
-  if (channel?.kind !== 'channel') throw new Error(`payment ${payment.id} belongs to no channel`)
+  const channel = channelOfPayment(parts, payment)
   return {
     type: payment.type,
     merchantId: payment.merchantId,

@@ -8,7 +8,7 @@ import { isApproved, results } from '../contract/results/results.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
-import { answerRow, closedHere, operationOf, settle } from './execute.ts'
+import { answerRow, channelOfPayment, closedHere, operationOf, settle } from './execute.ts'
 import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
@@ -92,9 +92,7 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
 export const capture: DueHandler<PaymentParts> = async (parts, item) => {
   const chain = await findChain(parts.database.work, item.merchantId, item.subjectId)
   const authorized = chain.find(({ id }) => id === item.subjectId)!
-  const channel = parts.directory.entity(authorized.channelId)
-  if (channel?.kind !== 'channel') throw new Error(`payment ${authorized.id} belongs to no channel`)
-  await completeCapture(parts, channel, authorized, chain)
+  await completeCapture(parts, channelOfPayment(parts, authorized), authorized, chain)
   return 'done'
 }
 
