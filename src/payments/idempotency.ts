@@ -12,8 +12,9 @@ import type { Refusal } from './initial/choose.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Payment, PaymentState } from './payment.ts'
 import { pendingAnswers } from './read/announced.ts'
+import { wasAnnouncedPending } from './store/answers.ts'
+import type { RequestKey } from './store/payments.ts'
 import { findChain, findKeyOwner, findPayment } from './store/read.ts'
-import { type RequestKey, wasAnnouncedPending } from './store/write.ts'
 
 /** Kept so long, in real time. */
 export const keyHours = 72

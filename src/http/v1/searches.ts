@@ -1,7 +1,7 @@
 // The request functions that find payments: by merchantTransactionId, by time, by one id with its chain.
 
 import { brandsOf } from '../../connectors/registry.ts'
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
 import { limits } from '../../contract/limits.ts'
 import { pageSize } from '../../contract/parameters/query.ts'
 import { makeSearches, type SearchPage, type SearchRefusal } from '../../payments/read/search.ts'

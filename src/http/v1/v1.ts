@@ -1,7 +1,8 @@
 // The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
 
 import { mayBeRepeated } from '../../contract/cardNumbers.ts'
-import { type Form, type FormCheck, formChecker, type ParameterError, peek, readForm } from '../../contract/form.ts'
+import { type Form, peek, readForm } from '../../contract/form.ts'
+import { type FormCheck, formChecker, type ParameterError } from '../../contract/formCheck.ts'
 import { namesNear } from '../../contract/nearest.ts'
 import { emptyNested, type Nested } from '../../contract/nested.ts'
 import { type RequestKind, requests } from '../../contract/requests.ts'

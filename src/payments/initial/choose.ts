@@ -8,7 +8,7 @@ import { type Connectors, cardConnector, type Method, type Methods, methodConnec
 import { hundredths } from '../../contract/amounts.ts'
 import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands } from '../../contract/brands.ts'
 import type { Card } from '../../contract/card.ts'
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
 import { type ResultName, resultOfCode } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 

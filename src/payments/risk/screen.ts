@@ -1,7 +1,7 @@
 // The risk check of a channel that has one: before the payment is written, so that its score stands in the payment's own row.
 // A check that itself fails lets the payment pass with a review, or stops it, as the rules say.
 
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { keyedHashes } from '../../vault/keys.ts'
