@@ -5,6 +5,7 @@ import { type CardNumberRules, maskCardNumbers, mayBeRepeated, mayHoldCardNumber
 import type { Form } from './form.ts'
 import { matches } from './formats.ts'
 import { limits } from './limits.ts'
+import type { Values } from './parameters/table.ts'
 import { type Group, lookup, type NamedParameter } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
 
@@ -13,7 +14,7 @@ export type ParameterError = { readonly name: string; readonly value?: string; r
 
 /** What a form says once it is checked. Values are flat, by their names as sent. */
 export type FormResult = {
-  readonly values: ReadonlyMap<string, string>
+  readonly values: Values
   /** How to unfold each name that is echoed. */
   readonly known: ReadonlyMap<string, NamedParameter>
   readonly errors: readonly ParameterError[]
@@ -59,8 +60,7 @@ export function formChecker(kind: RequestKind, brands: CardBrands = standardBran
 }
 
 /** What such a request needs is asked for at its own path. */
-const isElsewhere = ({ types }: RequestKind, values: ReadonlyMap<string, string>): boolean =>
-  types?.[values.get('paymentType') ?? ''] === 'elsewhere'
+const isElsewhere = ({ types }: RequestKind, values: Values): boolean => types?.[values.get('paymentType') ?? ''] === 'elsewhere'
 
 /** What has a refusal of its own when nothing else is wrong is named together with what is. */
 function addRefusable({ types }: RequestKind, { values, errors }: Judge): void {
@@ -188,13 +188,13 @@ const listAt = (path: NamedParameter['path'], at: number): string => path.slice(
 
 // What one parameter asks of another. `waived`: a lenient channel does without.
 type Condition = {
-  readonly broken: (values: ReadonlyMap<string, string>) => boolean
+  readonly broken: (values: Values) => boolean
   readonly name: string
   readonly message: string
   readonly waived?: true
 }
 
-const anyCustomerField = (values: ReadonlyMap<string, string>) => {
+const anyCustomerField = (values: Values) => {
   for (const name of values.keys()) if (name.startsWith('customer.') && !name.startsWith('customer.browser.')) return true
   return false
 }

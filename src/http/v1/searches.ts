@@ -4,6 +4,7 @@ import { brandsOf } from '../../connectors/registry.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
 import { limits } from '../../contract/limits.ts'
 import { pageSize } from '../../contract/parameters/query.ts'
+import type { Values } from '../../contract/parameters/table.ts'
 import { makeSearches, type SearchPage, type SearchRefusal } from '../../payments/read/search.ts'
 import { givenText, readPayment } from '../../payments/read/status.ts'
 import type { Search } from '../../payments/store/search.ts'
@@ -56,7 +57,7 @@ export function searches(
   }
 
   /** What a search leaves out: by the types and the methods that it names. */
-  function filterOf(values: ReadonlyMap<string, string>): Pick<Search, 'types' | 'brands'> {
+  function filterOf(values: Values): Pick<Search, 'types' | 'brands'> {
     const types = listOf(values.get('paymentTypes'))
     const methods = listOf(values.get('paymentMethods'))
     return {
@@ -126,7 +127,7 @@ async function* inList(name: string, texts: AsyncIterable<string>, body: string)
 const listOf = (value: string | undefined): string[] | undefined => value?.split(',')
 
 /** A search by merchantTransactionId, by time, or both. Bare days are whole days in UTC (decisions, 31). */
-function searchOf({ merchantId, entity }: Caller, values: ReadonlyMap<string, string>): Search | { errors: ParameterError[] } {
+function searchOf({ merchantId, entity }: Caller, values: Values): Search | { errors: ParameterError[] } {
   const [from, to, merchantTransactionId] = [values.get('date.from'), values.get('date.to'), values.get('merchantTransactionId')]
   const errors: ParameterError[] = []
   if (from === undefined && to !== undefined) errors.push({ name: 'date.from', message: 'is required together with date.to' })

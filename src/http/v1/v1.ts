@@ -5,6 +5,7 @@ import { type Form, peek, readForm } from '../../contract/form.ts'
 import { type FormCheck, formChecker, type ParameterError } from '../../contract/formCheck.ts'
 import { namesNear } from '../../contract/nearest.ts'
 import { emptyNested, type Nested } from '../../contract/nested.ts'
+import type { Values } from '../../contract/parameters/table.ts'
 import { type RequestKind, requests } from '../../contract/requests.ts'
 import { catalogue } from '../../contract/results/catalogue.ts'
 import type { ResultName } from '../../contract/results/results.ts'
@@ -42,7 +43,7 @@ export type V1 = Readonly<
 >
 
 /** A GET whose caller and query are known. */
-export type AdmittedRead = { readonly caller: Caller; readonly values: ReadonlyMap<string, string> }
+export type AdmittedRead = { readonly caller: Caller; readonly values: Values }
 
 export function v1(parts: HttpParts): V1 {
   const authenticate = withinRate(parts, authenticator(parts))

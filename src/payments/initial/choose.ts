@@ -9,6 +9,7 @@ import { hundredths } from '../../contract/amounts.ts'
 import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands } from '../../contract/brands.ts'
 import type { Card } from '../../contract/card.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
+import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import { type ResultName, resultOfCode } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 
@@ -33,8 +34,6 @@ export type Refusal = {
   readonly stored: boolean
   readonly parameterErrors?: readonly ParameterError[]
 }
-
-type Values = ReadonlyMap<string, string>
 
 /** What this process offers. */
 export type Offer = {
@@ -105,7 +104,7 @@ function chooseMethod(
   if (!method.types.includes(chosen.type)) return keep('typeNotForBrand', 'paymentType', `is not taken by ${method.brand}`)
   if (method.currencies.length > 0 && !method.currencies.includes(chosen.currency))
     return keep('currencyNotForBrand', 'currency', `is not taken by ${method.brand}`)
-  const missing = method.needs.filter(name => !values.has(name) && name !== 'shopperResultUrl')
+  const missing = method.needs.filter(name => valueNamed(values, name) === undefined && name !== 'shopperResultUrl')
   if (missing.length > 0) {
     const parameterErrors = missing.map(name => ({ name, message: `is required for ${method.brand}` }))
     return { refused: 'methodNeedsMore', stored: false, parameterErrors }
