@@ -11,6 +11,7 @@ import type { Message } from '../src/connectors/cards/iso8583/codec.ts'
 import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
 import { type Line, type LineOptions, makeLine } from '../src/connectors/cards/iso8583/line.ts'
 import { makeLink } from '../src/connectors/cards/iso8583/link.ts'
+import { systemClock } from '../src/platform/clock.ts'
 import { eventually } from './support/gateway.ts'
 import { answerAll, bytesOf, type Peer, startPeer } from './support/peer.ts'
 
@@ -252,7 +253,7 @@ function lineTo(peer: Pick<Peer, 'port'>, more: Partial<LineOptions> = {}): Line
     breakerTimeouts: 100,
     breakerSeconds: 1,
     reconnectMilliseconds: { first: 20, max: 2000 },
-    time: Date.now,
+    clock: systemClock,
     random: Math.random,
     say: () => {},
     ...more,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { routeOf } from '../src/connectors/cards/routing.ts'
-import type { Asked } from '../src/connectors/connector.ts'
+import type { OperationRequest } from '../src/connectors/connector.ts'
 import { readSeed, type Seed } from '../src/merchants/seed.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
 import { OperatorError } from '../src/platform/errors.ts'
@@ -20,7 +20,7 @@ describe('routes', () => {
     { bins: ['4', '510000-559999'], amountFrom: 10_000, acquirers: ['west'] },
     { amountTo: 100, acquirers: ['gone'] },
   ]
-  const rows: [Partial<Asked>, readonly string[]][] = [
+  const rows: [Partial<OperationRequest>, readonly string[]][] = [
     [{ brand: 'AMEX' }, ['south']],
     [{ currency: 'JPY' }, ['east', 'north']],
     [{ bin: '42000000', amount: 10_000 }, ['west']],
@@ -33,7 +33,7 @@ describe('routes', () => {
   for (const [asked, expected] of rows) {
     it(`${JSON.stringify(asked)} goes to ${expected.join(', ') || 'nobody: the acquirer is not configured'}`, () => {
       const settings = read(channelSettings, { routes }, 'test')
-      const whole: Asked = {
+      const whole: OperationRequest = {
         type: 'PA',
         channel: { settings },
         mode: 'external',

@@ -5,16 +5,17 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { record, verify } from '../src/audit/chain.ts'
-import { type Actor, type Entry, thisProcess } from '../src/audit/entry.ts'
+import { type Actor, type AuditEntry, thisProcess } from '../src/audit/entry.ts'
 import { limitFailures, tellFailures } from '../src/audit/failures.ts'
 import { findRows } from '../src/audit/store.ts'
+import { clockWith, systemClock } from '../src/platform/clock.ts'
 import { inTransaction } from '../src/platform/database/connect.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { makeDatabase, type TestDatabase } from './support/database.ts'
 import { testKeys } from './support/gateway.ts'
 
 let now = Date.UTC(2030, 0, 31, 12)
-const recorder = { keys: testKeys, clock: { real: () => now } }
+const recorder = { keys: testKeys, clock: clockWith(() => now) }
 let database: TestDatabase
 let pool: pg.Pool
 
@@ -30,14 +31,14 @@ after(async () => {
 
 const actor: Actor = { kind: 'commandLine', id: 'anna', address: 'office' }
 const entityId = '5a11d0000000000000000000000000e1'
-const entry = (number: number): Entry => ({
+const entry = (number: number): AuditEntry => ({
   actor,
   action: 'tokenRevoked',
   entityId,
   subject: `token ${number}`,
   details: { number },
 })
-const add = (...entries: Entry[]) => inTransaction(pool, db => record(db, recorder, entries))
+const add = (...entries: AuditEntry[]) => inTransaction(pool, db => record(db, recorder, entries))
 const all = () => findRows(pool, {}, 1_000_000)
 const found = async (expected?: string) => (await verify(pool, testKeys, expected)).findings
 
@@ -208,7 +209,7 @@ describe('verify finds', () => {
 
 describe('log-ins that failed', () => {
   const fail = async (attempts: readonly { address: string; credential: string }[]) => {
-    const failures = limitFailures(pool, error => assert.fail(error))
+    const failures = limitFailures(pool, systemClock, error => assert.fail(error))
     for (let at = 0; at < attempts.length; at += 100)
       await Promise.all(attempts.slice(at, at + 100).map(attempt => failures.count(attempt, now)))
   }
@@ -240,7 +241,7 @@ describe('log-ins that failed', () => {
   it('are limited by what the process counted itself while the database is away', async () => {
     const away = new pg.Pool({ host: '127.0.0.1', port: 1, max: 1 })
     let errors = 0
-    const failures = limitFailures(away, () => errors++)
+    const failures = limitFailures(away, systemClock, () => errors++)
     const attempt = { address: '192.0.2.9', credential: '0123456789abcdef' }
     const tooMany = await Promise.all(Array.from({ length: 32 }, () => failures.count(attempt, now)))
     assert.equal(tooMany.indexOf(true), 30)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { hourOf, type ReportLine, readReport, resultOfReason } from '../src/clearing/chargebackReport.ts'
-import { type Recorded, recordChargeback } from '../src/clearing/chargebacks.ts'
+import { type ImportResult, recordChargeback } from '../src/clearing/chargebacks.ts'
 import { type Directory, openDirectory } from '../src/merchants/directory.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
@@ -23,7 +23,7 @@ describe('recording', () => {
   let directory: Directory
   before(async () => {
     gateway = await testGateway()
-    database = connect(gateway.connection, () => {})
+    database = connect(gateway.connection, systemClock, () => {})
     directory = await openDirectory(database, testKeys, systemClock, () => {})
   })
   after(async () => {
@@ -33,7 +33,7 @@ describe('recording', () => {
   })
 
   let line = 0
-  const record = (reference: string, more: Partial<ReportLine> = {}): Promise<Recorded> =>
+  const record = (reference: string, more: Partial<ReportLine> = {}): Promise<ImportResult> =>
     recordChargeback(
       { database, directory, clock: systemClock, random: systemRandom, keys: testKeys, build: 'test' },
       {
@@ -48,11 +48,11 @@ describe('recording', () => {
         ...more,
       },
     )
-  const kind = async (said: Promise<Recorded>) => {
+  const kind = async (said: Promise<ImportResult>) => {
     const one = await said
     return one.kind === 'refused' ? one.why : one.kind
   }
-  const idOf = async (said: Promise<Recorded>) => {
+  const idOf = async (said: Promise<ImportResult>) => {
     const one = await said
     assert.equal(one.kind, 'recorded', JSON.stringify(one))
     return one.kind === 'recorded' ? one.payment.id : ''
@@ -192,7 +192,7 @@ describe('recording', () => {
     const host = await testHost()
     const file = acquirersFile({ north: [host.port] })
     const external = await testGateway({ environment: { ACQUIRERS_FILE: file.path } })
-    const itsDatabase = connect(external.connection, () => {})
+    const itsDatabase = connect(external.connection, systemClock, () => {})
     try {
       const { body: db } = await external.pay({ testMode: 'EXTERNAL' })
       const reference = db.resultDetails.ConnectorTxID1

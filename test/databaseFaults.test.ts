@@ -5,9 +5,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type pg from 'pg'
 import { examine } from '../src/payments/ledger/doctor.ts'
+import { paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
-import { paymentLane } from '../src/payments/store/write.ts'
-import { timeOrderedId } from '../src/platform/clock.ts'
+import { clockWith, systemClock, timeOrderedId } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
 import { WriteTimeout } from '../src/platform/database/errors.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
@@ -44,6 +44,7 @@ describe('a batch of a group commit', () => {
     const batches: string[][] = []
     const stored = new Set<string>()
     const lane = groupCommit<{ key: string; text: string }, boolean>({
+      clock: systemClock,
       key: row => row.key,
       patienceSeconds: 10,
       async write(rows) {
@@ -60,6 +61,7 @@ describe('a batch of a group commit', () => {
     const sizes: number[] = []
     let away = true
     const lane = groupCommit<number, true>({
+      clock: systemClock,
       key: String,
       patienceSeconds: 0.5,
       async write(rows) {
@@ -78,7 +80,7 @@ describe('a batch of a group commit', () => {
 
 describe('turns', () => {
   it('come one after the other, are given up in time, and are bounded', async () => {
-    const inTurn = takeTurns(0.3, 2)
+    const inTurn = takeTurns(systemClock, 0.3, 2)
     let running = 0
     const order: number[] = []
     const one = (name: number, until: Promise<unknown>) =>
@@ -385,7 +387,7 @@ describe('payments that nobody answered', () => {
       recordedAt,
       record: JSON.parse(rows[0].record),
     } as const
-    assert.equal(await paymentLane(gateway.pool)({ payment }), true)
+    assert.equal(await paymentLane(gateway.pool, systemClock)({ payment }), true)
     return id
   }
   const isTaken = async (id: string) =>
@@ -467,7 +469,7 @@ describe('due work', () => {
 
 describe('a clock beside that of the database', () => {
   it('is refused at the start when it is too far away', async () => {
-    const ahead = (seconds: number) => testGateway({ watched: true, clock: { real: () => Date.now() + seconds * 1000 } })
+    const ahead = (seconds: number) => testGateway({ watched: true, clock: clockWith(() => Date.now() + seconds * 1000) })
     await assert.rejects(ahead(40), /40\.\d seconds ahead of that of its database/)
     await assert.rejects(ahead(-40), /seconds behind that of its database/)
     const gateway = await ahead(10)
@@ -479,7 +481,7 @@ describe('a clock beside that of the database', () => {
 describe('closing', () => {
   it('ends every connection, also that which listens', async () => {
     const gateway = await testGateway()
-    const database = connect(gateway.connection, () => {})
+    const database = connect(gateway.connection, systemClock, () => {})
     await database.listen('anything', () => {})
     await database.work.query('select 1')
     await database.close()

@@ -4,14 +4,14 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { listDeliveries } from '../src/notifications/deliveries/store.ts'
-import { systemRandom } from '../src/platform/clock.ts'
+import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import { addDue, leaseSeconds } from '../src/platform/due/store.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { type Client, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 
 let ahead = 0
-const clock = { real: () => Date.now() + ahead }
+const clock = clockWith(() => Date.now() + ahead)
 let gateway: TestGateway
 let other: Client
 let shop: Receiver

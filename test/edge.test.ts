@@ -10,6 +10,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { readForm } from '../src/contract/form.ts'
 import { addressMost, unfinishedMost, watchConnections } from '../src/http/connections.ts'
+import { systemClock } from '../src/platform/clock.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -205,7 +206,7 @@ describe('connections that are kept busy with nothing', () => {
 
   /** Gives the client's side and resolves when the server's side is closed. */
   async function outlived(work: (socket: Socket) => void): Promise<void> {
-    const connections = watchConnections(patience)
+    const connections = watchConnections(systemClock, patience)
     const server = http.createServer((incoming, outgoing) => {
       if (connections.asked(incoming, outgoing)) outgoing.end(Buffer.alloc(16 * 2 ** 20))
     })

@@ -1,8 +1,10 @@
 // Which addresses are called for a merchant: every hostile form is refused, and nothing is followed, read or waited for without end.
+
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import net, { type AddressInfo, BlockList } from 'node:net'
 import { after, test } from 'node:test'
+import { systemClock } from '../src/platform/clock.ts'
 import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
 import { caller } from '../src/platform/egress/call.ts'
 import { readConfig } from '../src/start/config.ts'
@@ -149,13 +151,23 @@ test('the connection goes to the address that was checked, not to what the name 
   const answers = [['127.0.0.1'], ['203.0.113.9']]
   let asked = 0
   const rebinding: Resolve = async () => answers[Math.min(asked++, 1)]!.map(address => ({ address, family: 4 }))
-  const called = await caller(sandboxed, rebinding)({ method: 'GET', url: `http://rebinding.example:${port}/`, headers: {} })
+  const called = await caller(
+    systemClock,
+    sandboxed,
+    rebinding,
+  )({ method: 'GET', url: `http://rebinding.example:${port}/`, headers: {} })
   assert.deepEqual([called.status, called.answer, asked], [200, 'here', 1])
 })
 
 const short = { seconds: 1, answerBytes: 16, bodySeconds: 0.3 }
 const call = (port: number) =>
-  caller(sandboxed, resolve, undefined, short)({ method: 'POST', url: `http://127.0.0.1:${port}/`, headers: {}, body: 'x' })
+  caller(
+    systemClock,
+    sandboxed,
+    resolve,
+    undefined,
+    short,
+  )({ method: 'POST', url: `http://127.0.0.1:${port}/`, headers: {}, body: 'x' })
 
 test('a redirect is an answer, and is not followed', async () => {
   let asked = 0

@@ -11,7 +11,7 @@ import { describe, it } from 'node:test'
 import { decode, encode, isMalformed, type Message } from '../src/connectors/cards/iso8583/codec.ts'
 import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
 import type { Field } from '../src/connectors/cards/iso8583/fields.ts'
-import { type Account, forwarded, nameAndPlace, notForwarded } from '../src/connectors/cards/iso8583/forwarding.ts'
+import { type AcquirerAccountData, forwarded, nameAndPlace, notForwarded } from '../src/connectors/cards/iso8583/forwarding.ts'
 import { frame, frameMax, splitter } from '../src/connectors/cards/iso8583/framing.ts'
 import { masked } from '../src/connectors/cards/iso8583/masking.ts'
 import { messageOf, replyOf } from '../src/connectors/cards/iso8583/messages.ts'
@@ -563,7 +563,7 @@ describe('messages of each operation', () => {
 
 // ---- What the tests are made of
 
-const account: Account = {
+const account: AcquirerAccountData = {
   acquirerId: '423935',
   merchantId: 'MERCHANT0000001',
   category: '5999',

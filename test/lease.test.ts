@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { clockWith } from '../src/platform/clock.ts'
 import { addDue, leaseSeconds, takeDue } from '../src/platform/due/store.ts'
 import type { WorkerParts } from '../src/platform/due/worker.ts'
 import { runItem } from '../src/platform/due/worker.ts'
@@ -23,7 +24,7 @@ test('it is not taken by another while it runs, and is gone when it has ended', 
   let finish = () => {}
   const handlers = new Map([['reverse', () => new Promise<'done'>(resolve => (finish = () => resolve('done')))]])
   const { pool } = gateway
-  const running = runItem({ database: { work: pool }, clock: { real: () => now } } as unknown as WorkerParts, handlers, item)
+  const running = runItem({ database: { work: pool }, clock: clockWith(() => now) } as unknown as WorkerParts, handlers, item)
   const leasedUntil = async () =>
     new Date(
       (await pool.query('select leased_until as at from due_work where subject_id = $1', [subject])).rows[0]?.at ?? 0,

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { legacyToken } from '../src/merchants/directory.ts'
 import { readSeed } from '../src/merchants/seed.ts'
+import { clockWith } from '../src/platform/clock.ts'
 import { sandboxSeed } from '../src/start/database.ts'
 import { type Client, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
@@ -17,7 +18,7 @@ let now = Date.UTC(2030, 0, 31, 12)
 let gateway: TestGateway
 before(async () => {
   gateway = await testGateway({
-    clock: { real: () => now },
+    clock: clockWith(() => now),
     environment: { TRUSTED_PROXY: '127.0.0.1' },
     seed: {
       psp: readSeed(sandboxSeed).psp,

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { clockWith } from '../src/platform/clock.ts'
 import type { LogFields } from '../src/platform/log.ts'
 import { makeLog, scrub } from '../src/platform/log.ts'
 
@@ -9,7 +10,13 @@ const card = '4539578763621486'
 let now = 0
 function logged(write: (log: ReturnType<typeof makeLog>) => void): { line: string; fields: Record<string, unknown> }[] {
   const lines: string[] = []
-  write(makeLog('debug', { write: (line: string) => void lines.push(line) }, { real: () => now }))
+  write(
+    makeLog(
+      'debug',
+      { write: (line: string) => void lines.push(line) },
+      clockWith(() => now),
+    ),
+  )
   return lines.map(line => ({ line, fields: JSON.parse(line) }))
 }
 const lineOf = (fields: object) => logged(log => log.warn(fields as LogFields, 'something'))[0]!

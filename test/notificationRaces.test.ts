@@ -6,6 +6,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { leaseMilliseconds } from '../src/notifications/deliveries/deliver.ts'
 import { listAttempts, listDeliveries } from '../src/notifications/deliveries/store.ts'
 import { givenUpAfter } from '../src/notifications/retrySchedule.ts'
+import { clockWith } from '../src/platform/clock.ts'
 import { addEndpoint, type TestEndpoint } from './support/endpoints.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { opened, type Receiver, startReceiver } from './support/receiver.ts'
@@ -16,7 +17,7 @@ let receiver: Receiver
 let endpoint: TestEndpoint
 
 before(async () => {
-  gateway = await testGateway({ clock: { real: () => Date.now() + ahead } })
+  gateway = await testGateway({ clock: clockWith(() => Date.now() + ahead) })
   receiver = await startReceiver()
   endpoint = await addEndpoint(gateway.pool, { url: receiver.url })
 })

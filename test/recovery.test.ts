@@ -6,12 +6,13 @@ import type { Socket } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Message } from '../src/connectors/cards/iso8583/codec.ts'
 import type { Connector, Operation, Reply } from '../src/connectors/connector.ts'
-import { carryOut } from '../src/payments/execute.ts'
+import { execute } from '../src/payments/execute.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import type { PaymentParts } from '../src/payments/parts.ts'
+import { answerLane } from '../src/payments/store/answers.ts'
+import { writePatienceSeconds } from '../src/payments/store/payments.ts'
 import { findPayment } from '../src/payments/store/read.ts'
-import { answerLane, writePatienceSeconds } from '../src/payments/store/write.ts'
-import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { clockWith, systemClock, systemRandom } from '../src/platform/clock.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
 import { answerAll, type Peer, startPeer } from './support/peer.ts'
@@ -33,7 +34,7 @@ before(async () => {
     if (answered(message)) answerAll(line, message)
   })
   file = acquirersFile({ north: [peer.port] }, { answerWithinSeconds: 60, recoverAfterSeconds: 0.1 })
-  gateway = await testGateway({ clock: { real: () => Date.now() + ahead }, environment: { ACQUIRERS_FILE: file.path } })
+  gateway = await testGateway({ clock: clockWith(() => Date.now() + ahead), environment: { ACQUIRERS_FILE: file.path } })
 })
 beforeEach(() => {
   received = []
@@ -171,7 +172,7 @@ describe('an operation without an answer', () => {
       log: { warn() {}, info() {} },
       directory: { businessTime: systemClock.real },
       database: { work: gateway.pool },
-      answers: answerLane(gateway.pool),
+      insertAnswer: answerLane(gateway.pool, systemClock),
     } as unknown as PaymentParts
     const reply: Reply = { kind: 'answer', result: 'succeeded', amount, currency, details: {}, kept: {} }
     let bring = (_: Reply) => {}
@@ -182,7 +183,7 @@ describe('an operation without an answer', () => {
       partialReversal: false,
       perform: () => new Promise(resolve => (bring = resolve)),
     }
-    const said = await carryOut(parts, { payment, rootType: 'DB', connector, operation: { type: 'DB' } as Operation })
+    const said = await execute(parts, { payment, rootType: 'DB', connector, operation: { type: 'DB' } as Operation })
     assert.equal(said.outcome, 'pending')
     bring(reply)
     await eventually(async () => (await codeOf(body.id)) === '000.100.110', 'the late answer is stored')

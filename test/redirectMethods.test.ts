@@ -12,7 +12,7 @@ import { readRedirectMethods } from '../src/connectors/bankTransfer/redirectMeth
 import type { Operation } from '../src/connectors/connector.ts'
 import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
 import { NotSent, type Transport } from '../src/connectors/transport.ts'
-import { followUp, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
+import { followUpRequest, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
 import { wallet } from '../src/connectors/wallet/paypal.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
@@ -83,19 +83,19 @@ describe('what the wallet is sent', () => {
   })
   it('refunds a capture under the capture’s id, a sale under its own', () => {
     const reference = { paymentId: 'p', type: 'PA' as const, amount: 9200, receivedAt: 0, kept: { TRANSACTIONID: 'AUTH' } }
-    const refund = followUp(
+    const refund = followUpRequest(
       operation({}, { type: 'RF', amount: 100, reference: { ...reference, captureKept: { TRANSACTIONID: 'CAP' } } }),
     )
     assert.deepEqual(
       [refund.method, refund.pairs.TRANSACTIONID, refund.pairs.REFUNDTYPE, refund.pairs.AMT],
       ['RefundTransaction', 'CAP', 'Partial', '1.00'],
     )
-    assert.equal(followUp(operation({}, { type: 'RV', reference })).method, 'DoVoid')
-    assert.equal(followUp(operation({}, { type: 'RV', reference: { ...reference, type: 'DB' } })).pairs.REFUNDTYPE, 'Full')
+    assert.equal(followUpRequest(operation({}, { type: 'RV', reference })).method, 'DoVoid')
+    assert.equal(followUpRequest(operation({}, { type: 'RV', reference: { ...reference, type: 'DB' } })).pairs.REFUNDTYPE, 'Full')
   })
   it('takes a capture back under the capture’s transaction, and never under the message id of the capture itself', () => {
     const reference = { paymentId: 'p', type: 'CP' as const, amount: 9200, receivedAt: 0, kept: { TRANSACTIONID: 'CAP' } }
-    const { method, pairs } = followUp(operation({}, { type: 'RV', recovering: true, reference }))
+    const { method, pairs } = followUpRequest(operation({}, { type: 'RV', recovering: true, reference }))
     assert.deepEqual([method, pairs.TRANSACTIONID, pairs.MSGSUBID], ['RefundTransaction', 'CAP', `${operation({}).paymentId}-RV`])
   })
 })

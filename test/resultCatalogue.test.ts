@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Actor, actor, type Outcome, outcome, type Retry, retry } from '../src/contract/results/advice.ts'
+import { actor, type Outcome, outcome, type Retry, retry, type WhoMustAct } from '../src/contract/results/advice.ts'
 import { catalogue } from '../src/contract/results/catalogue.ts'
 
 const rows: readonly (readonly [code: string, description: string])[] = Object.values(catalogue)
@@ -105,7 +105,7 @@ const outcomes: readonly (readonly [code: string, outcome: Outcome])[] = [
   ['000.700.000', 'error'], // not a code of the list
 ]
 
-const advice: readonly (readonly [code: string, actor: Actor, retry: Retry])[] = [
+const advice: readonly (readonly [code: string, actor: WhoMustAct, retry: Retry])[] = [
   ['000.000.000', 'nobody', 'no'],
   ['000.100.220', 'merchant', 'no'],
   ['000.200.000', 'nobody', 'no'],

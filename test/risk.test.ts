@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { results } from '../src/contract/results/results.ts'
 import { readSeed, type Seed } from '../src/merchants/seed.ts'
-import { factsOf, type Screened, velocitiesOf } from '../src/payments/risk/facts.ts'
+import { factsOf, type ScreenedPayment, velocitiesOf } from '../src/payments/risk/facts.ts'
 import { judge } from '../src/payments/risk/judge.ts'
 import { type RuleSet, readRiskRules } from '../src/payments/risk/rules.ts'
 import { countAttempt } from '../src/payments/risk/store.ts'
@@ -20,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tollgate-risk-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 const noon = Date.UTC(2026, 10, 20, 12)
-const payment: Screened = {
+const payment: ScreenedPayment = {
   fields: new Map(),
   brand: 'VISA',
   cardNumber: '4200000000000000',
@@ -51,7 +51,7 @@ const set = setOf({
 })
 
 describe('rules', () => {
-  const rows: [what: string, fields: Record<string, string>, more: Partial<Screened>, score: number, outcome: string][] = [
+  const rows: [what: string, fields: Record<string, string>, more: Partial<ScreenedPayment>, score: number, outcome: string][] = [
     ['nothing known', {}, {}, 0, 'pass'],
     ['amount at the limit', {}, { amount: 100_000 }, 0, 'pass'],
     ['amount above the limit', {}, { amount: 100_001 }, 50, 'review'],

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { limits } from '../src/contract/limits.ts'
+import { clockWith } from '../src/platform/clock.ts'
 import { type Body, eventually, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let now = Date.UTC(2030, 0, 31, 12)
@@ -12,7 +13,7 @@ const tokens = ['first-token-of-the-limited-merchant', 'second-token-of-the-limi
 let gateway: TestGateway
 before(async () => {
   gateway = await testGateway({
-    clock: { real: () => now },
+    clock: clockWith(() => now),
     seed: {
       psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
       divisions: [

@@ -6,7 +6,7 @@ import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { HttpParts } from '../src/http/parts.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
-import { systemRandom } from '../src/platform/clock.ts'
+import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import type { Gateway } from '../src/start/assemble.ts'
 import { routesOf } from '../src/start/routes.ts'
 import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -295,7 +295,7 @@ it('every route for tokens asks for one, and no other does', async () => {
 
 it('an answer that cannot be written is one 500, and the next request is answered', async () => {
   const quiet = () => {}
-  const parts = { random: systemRandom, clock: { real: () => 0 }, build: 'test', count: { request: quiet } }
+  const parts = { random: systemRandom, clock: clockWith(() => 0), build: 'test', count: { request: quiet } }
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
   const bad = { Location: 'https://shop.example/#\u4e2d' }
   const server = makeServer(

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { encodeMessage, wrongFields } from '../src/connectors/cards/threeDSecure/messages.ts'
-import { type Asked, readerOf, type Told, type World } from '../src/sandbox/exchange.ts'
+import { type PageAnswer, type PageRequest, readerOf, type World } from '../src/sandbox/exchange.ts'
 import { issuer } from '../src/sandbox/threeDSecure/issuer.ts'
 import { simulatorCredentials, walletSimulator } from '../src/sandbox/wallet/wallet.ts'
 import { type TestGateway, testGateway } from './support/gateway.ts'
@@ -18,7 +18,7 @@ const world: World = {
   post: async () => ({ status: 200, body: '' }),
   publicUrl: () => 'https://pay.example/simulators',
 }
-const asked = (method: string, path: string, body: string, query = ''): Asked => ({
+const asked = (method: string, path: string, body: string, query = ''): PageRequest => ({
   method,
   path,
   body,
@@ -39,7 +39,7 @@ const call = async (METHOD: string, pairs: Record<string, string>, credentials: 
     ...pairs,
     ...credentials,
   })
-  const { body } = (await wallet(asked('POST', '/wallet/nvp', form.toString()))) as Told
+  const { body } = (await wallet(asked('POST', '/wallet/nvp', form.toString()))) as PageAnswer
   return Object.fromEntries(new URLSearchParams(body))
 }
 const order = (more: Record<string, string> = {}) => ({
@@ -54,7 +54,7 @@ const order = (more: Record<string, string> = {}) => ({
 async function agreed(buyer = 'verified') {
   const { TOKEN } = await call('SetExpressCheckout', order())
   const form = new URLSearchParams({ token: TOKEN!, action: 'agree', buyer })
-  const { headers } = (await wallet(asked('POST', '/wallet/decide', form.toString()))) as Told
+  const { headers } = (await wallet(asked('POST', '/wallet/decide', form.toString()))) as PageAnswer
   return { TOKEN: TOKEN!, PAYERID: new URL(headers.Location!).searchParams.get('PayerID')! }
 }
 
@@ -168,7 +168,8 @@ describe('the wallet', () => {
 
 describe('the issuer', () => {
   const acs = issuer(world)
-  const ds = async (message: object) => JSON.parse(((await acs(asked('POST', '/ds', JSON.stringify(message)))) as Told).body)
+  const ds = async (message: object) =>
+    JSON.parse(((await acs(asked('POST', '/ds', JSON.stringify(message)))) as PageAnswer).body)
   const preq = { messageType: 'PReq', messageVersion: '2.2.0', threeDSServerTransID: world.uuid(), threeDSServerRefNumber: 'REF' }
 
   it('names its ranges, and refuses malformed messages by field', async () => {
@@ -190,7 +191,7 @@ describe('the issuer', () => {
       challengeWindowSize: '05',
     }
     for (const body of [`creq=${encodeMessage(creq)}`, 'creq=x', '']) {
-      const { status } = (await acs(asked('POST', '/acs/challenge', body))) as Told
+      const { status } = (await acs(asked('POST', '/acs/challenge', body))) as PageAnswer
       assert.equal(status, 404)
     }
   })

@@ -10,7 +10,7 @@ import { eventually } from './support/gateway.ts'
 
 it('gives out thousands of numbers at one moment, again and again, none twice', async () => {
   const made = await makeDatabase()
-  const database = connect(made.connection, () => {})
+  const database = connect(made.connection, systemClock, () => {})
   const said: string[] = []
   const lease = (terminals: string[]) =>
     leaseTraces(database.work, systemClock, systemRandom, 'north', terminals, error => said.push(error.message))

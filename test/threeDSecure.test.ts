@@ -5,15 +5,21 @@ import { describe, it } from 'node:test'
 import { authenticationAlone } from '../src/connectors/cards/threeDSecure/alone.ts'
 import { withThreeDSecure } from '../src/connectors/cards/threeDSecure/authenticate.ts'
 import { browserGiven, buildAReq, buildCReq, challengeInd, methodData } from '../src/connectors/cards/threeDSecure/build.ts'
-import type { Directory } from '../src/connectors/cards/threeDSecure/directory.ts'
+import type { DirectoryServer } from '../src/connectors/cards/threeDSecure/directory.ts'
 import {
   decodeMessage,
   encodeMessage,
-  type Message,
   type MessageType,
+  type ThreeDSecureMessage,
   wrongFields,
 } from '../src/connectors/cards/threeDSecure/messages.ts'
-import { type Action, actionOf, eciKnown, eciOf, type Status } from '../src/connectors/cards/threeDSecure/statuses.ts'
+import {
+  type AuthenticationAction,
+  actionOf,
+  eciKnown,
+  eciOf,
+  type Status,
+} from '../src/connectors/cards/threeDSecure/statuses.ts'
 import type { Operation } from '../src/connectors/connector.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
 import { read } from '../src/platform/schema.ts'
@@ -74,7 +80,7 @@ const areq = (more: Partial<Operation> = {}) =>
   buildAReq(operation(more), requestor, { transId: id, version: '2.2.0' }, 'Y', browserGiven(fields)!)
 
 /** One good message of each type. */
-const good: Readonly<Record<MessageType, Message>> = {
+const good: Readonly<Record<MessageType, ThreeDSecureMessage>> = {
   PReq: { messageType: 'PReq', ...ids, threeDSServerRefNumber: 'REF' },
   PRes: { messageType: 'PRes', ...ids, cardRangeData: [], dsStartProtocolVersion: '2.1.0', dsEndProtocolVersion: '2.2.0' },
   AReq: areq(),
@@ -231,13 +237,13 @@ describe('the authentication request', () => {
 })
 
 describe('the statuses', () => {
-  const shift: Action = { kind: 'authorize', shifts: true }
+  const shift: AuthenticationAction = { kind: 'authorize', shifts: true }
   const rows: readonly (readonly [
     status: Status,
     reason: string | undefined,
     challenged: boolean,
     cancel: string | undefined,
-    action: Action,
+    action: AuthenticationAction,
   ])[] = [
     ['Y', undefined, false, undefined, shift],
     ['Y', undefined, true, undefined, shift],
@@ -309,7 +315,7 @@ describe('how long an answer is waited for', () => {
 })
 
 describe('returns and notices', () => {
-  const directory = { requestor, random: { uuid: () => id, bytes: Buffer.alloc } } as unknown as Directory
+  const directory = { requestor, random: { uuid: () => id, bytes: Buffer.alloc } } as unknown as DirectoryServer
   const connector = withThreeDSecure(authenticationAlone('external'), directory)
   const data = { transId: id, acsTransId: other, dsTransId: other, version: '2.2.0' }
   const returned = (cres: object) =>

@@ -30,7 +30,7 @@ const sources = sourcesIn('src')
 const everything = [...sources, ...sourcesIn('test'), ...sourcesIn('scripts')]
 
 // Where SQL may stand: the stores, the runner of migrations and what opens the database.
-const sqlPlaces = /\/store(\.ts$|\/)|^src\/(platform\/(database|due)|start)\//
+const sqlPlaces = /\/(store|cardStore)(\.ts$|\/)|^src\/(platform\/(database|due)|start)\//
 const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
 
 // Tables of the whole platform; all others belong to a merchant.
@@ -38,6 +38,8 @@ const platformTables = [
   'access_tokens',
   'audit',
   'audit_head',
+  'clearing_files',
+  'clearing_lines',
   'due_work',
   'entities',
   'installation',
@@ -121,6 +123,14 @@ test('SQL stands in stores', () => {
   assert.deepEqual(found, [])
 })
 
+test('nobody but the vault touches sealed cards', () => {
+  const found = sources.filter(({ path, code }) => !path.startsWith('src/vault/') && /sealed_cards/.test(code))
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+})
+
 test('no statement asks the server for the time, but the one that compares the clocks', () => {
   const found = sources.filter(
     ({ path, code }) =>
@@ -133,8 +143,20 @@ test('no statement asks the server for the time, but the one that compares the c
   )
 })
 
+test('only the clock waits and measures', () => {
+  const time = /(?<![.\w])(setTimeout|setInterval)\(|timers\/promises|performance\.now|AbortSignal\.timeout|process\.hrtime/
+  const found = sources.filter(
+    // What a browser runs stands in a text.
+    ({ path, code }) => path !== 'src/platform/clock.ts' && path !== 'src/pages/shopper/views.ts' && time.test(code),
+  )
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
+})
+
 test('the machine is asked for time and chance in one place', () => {
-  const allowed = /^src\/(platform\/clock|main)\.ts$|^src\/(platform\/database|start)\//
+  const allowed = /^src\/platform\/clock\.ts$/
   const found = sources.filter(({ path, code }) => !allowed.test(path) && /Date\.now\(|new Date\(\)|Math\.random\(/.test(code))
   assert.deepEqual(
     found.map(({ path }) => path),
@@ -161,6 +183,21 @@ test('every refusal is used', () => {
 test('every file says what it is', () => {
   const silent = everything.filter(({ text }) => !/^(#!.*\n)?\/\//.test(text)).map(({ path }) => path)
   assert.deepEqual(silent, [])
+})
+
+test('no type has the name of another, and nothing that is given away has that of something else', () => {
+  const given = /^export (?:declare )?(?:async )?(?:const|function\*?|class) (\w+)/gm
+  const types = /^(?:export )?(?:type|interface|class) (\w+)/gm
+  for (const pattern of [given, types]) {
+    const places = new Map<string, string[]>()
+    for (const { path, code } of sources)
+      for (const name of new Set([...code.matchAll(pattern)].map(([, name]) => name!)))
+        places.set(name, [...(places.get(name) ?? []), path])
+    assert.deepEqual(
+      [...places].filter(([, paths]) => paths.length > 1),
+      [],
+    )
+  }
 })
 
 test('nothing is left for later', () => {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { examine } from '../../src/payments/ledger/doctor.ts'
+import { systemClock } from '../../src/platform/clock.ts'
 import { connect } from '../../src/platform/database/connect.ts'
 import { makeDataFolder, type RunningGateway, startGatewayProcess } from './gateway.ts'
 import type { LoadJob, LoadResult } from './load.ts'
@@ -76,7 +77,7 @@ try {
   say(`\nThe way to the host adds ${(external - internal).toFixed(1)} ms at ${rate}/s (medians);`)
   say(`beyond its own ${slowMilliseconds} ms the slow host adds ${(late - internal - slowMilliseconds).toFixed(1)} ms.`)
   for (const [name, { connection }] of Object.entries(sides)) {
-    const database = connect(connection, () => {})
+    const database = connect(connection, systemClock, () => {})
     const { findings, payments } = await examine(database.work)
     await database.close()
     say(`${name}: ${payments} payments, ${findings.length} findings of the doctor.`)

@@ -3,10 +3,11 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import type { Payment } from '../../src/payments/payment.ts'
+import { answerLane } from '../../src/payments/store/answers.ts'
+import { paymentLane } from '../../src/payments/store/payments.ts'
 import { findChain, findPayment } from '../../src/payments/store/read.ts'
 import { findPage, findPayments, type Search } from '../../src/payments/store/search.ts'
-import { answerLane, paymentLane } from '../../src/payments/store/write.ts'
-import { systemRandom, timeOrderedId } from '../../src/platform/clock.ts'
+import { systemClock, systemRandom, timeOrderedId } from '../../src/platform/clock.ts'
 import { connect, type Database } from '../../src/platform/database/connect.ts'
 import { startEmbedded } from '../../src/platform/database/embedded.ts'
 import { claimFolder } from '../../src/platform/database/folder.ts'
@@ -54,7 +55,7 @@ export async function growth({ small, large, rounds, seconds }: GrowthOptions): 
       ['small', small],
       ['large', large],
     ] as const)
-      databases.set(name, { size, database: connect({ ...connection, database: name }, () => {}) })
+      databases.set(name, { size, database: connect({ ...connection, database: name }, systemClock, () => {}) })
     const found: Record<string, Record<string, number>[]> = {}
     // The first round only warms up: statements are prepared, and the pages that a checkpoint left are logged whole once.
     for (let round = 0; round <= rounds; round++) {
@@ -125,8 +126,8 @@ const insert: Measure = {
   together: 1,
   async run(database) {
     const { payments, answers } = lanes.get(database) ?? {
-      payments: paymentLane(database.paymentLane),
-      answers: answerLane(database.answerLane),
+      payments: paymentLane(database.paymentLane, systemClock),
+      answers: answerLane(database.answerLane, systemClock),
     }
     lanes.set(database, { payments, answers })
     const batch = Array.from({ length: 32 }, newPayment)

@@ -24,7 +24,7 @@ const keys = config.keys(() => systemRandom.bytes(32))
 const fail = (error: Error) => {
   throw error
 }
-const database = connect(connection, fail)
+const database = connect(connection, systemClock, fail)
 const { gateway, sources } = await assemble({
   config,
   keys,
@@ -34,8 +34,8 @@ const { gateway, sources } = await assemble({
   log,
   publicUrl: () => '',
   onError: fail,
-  lanes: { payments: async () => true, answers: async () => true },
-  network: { call: caller(config.egress, async () => []), transport: httpTransport, acquirers: [] },
+  lanes: { insertPayment: async () => true, insertAnswer: async () => true },
+  network: { call: caller(systemClock, config.egress, async () => []), transport: httpTransport, acquirers: [] },
 })
 const server = makeServer(gateway, router(gateway, routesOf(gateway, sources)), {
   trustedProxies: config.trustedProxies,

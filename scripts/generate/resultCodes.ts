@@ -2,13 +2,13 @@
 
 import { catalogue } from '../../src/contract/results/catalogue.ts'
 import {
-  type Actor,
   type Outcome,
   type Result,
   type ResultName,
   type Retry,
   refusalNames,
   results,
+  type WhoMustAct,
 } from '../../src/contract/results/results.ts'
 import { code, generatedMark, table } from './markdown.ts'
 
@@ -21,7 +21,7 @@ const outcomes: Readonly<Record<Outcome, string>> = {
   error: 'communication or a system failed',
 }
 
-const actors: Readonly<Record<Actor, string>> = {
+const actors: Readonly<Record<WhoMustAct, string>> = {
   nobody: 'nobody needs to act',
   shopper: 'the shopper, with other data or another card',
   merchant: 'the merchant, who decides',

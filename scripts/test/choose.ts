@@ -10,7 +10,7 @@ export type Choice = { readonly file: string; readonly pattern?: string }
 /** The word means nothing, or too much; the message is a sentence. */
 export class ChoiceError extends Error {}
 
-type Named = { readonly name: string; readonly choice: Choice }
+type NamedChoice = { readonly name: string; readonly choice: Choice }
 
 const scenarioFile = 'test/scenarios.test.ts'
 const listedMost = 8
@@ -31,10 +31,10 @@ export function choose(word: string, project: string): Choice {
   return (only(word, titled) ?? unknown(word, [...tests, ...scenarios, ...titled])).choice
 }
 
-export const testFiles = (project: string): Named[] =>
+export const testFiles = (project: string): NamedChoice[] =>
   filesIn(`${project}test`, '.test.ts').map(name => ({ name, choice: { file: `test/${name}` } }))
 
-const scenarioFiles = (project: string): Named[] =>
+const scenarioFiles = (project: string): NamedChoice[] =>
   filesIn(`${project}test/scenarios`, '.http').map(name => ({
     name,
     choice: { file: scenarioFile, pattern: `^${literally(`${name} `)}` },
@@ -43,7 +43,7 @@ const scenarioFiles = (project: string): Named[] =>
 const filesIn = (folder: string, ending: string) => readdirSync(folder).filter(name => name.endsWith(ending))
 
 /** The only one of this name, or else with this in its name; several are an error, none is undefined. */
-function only(word: string, list: readonly Named[]): Named | undefined {
+function only(word: string, list: readonly NamedChoice[]): NamedChoice | undefined {
   const sought = word.toLowerCase()
   const bare = (name: string) => name.replace(/(\.test\.ts|\.http)$/, '').toLowerCase()
   const exact = list.filter(({ name }) => [name.toLowerCase(), bare(name)].includes(sought))
@@ -52,7 +52,7 @@ function only(word: string, list: readonly Named[]): Named | undefined {
   return found[0]
 }
 
-function unknown(word: string, list: readonly Named[]): never {
+function unknown(word: string, list: readonly NamedChoice[]): never {
   const near = list
     .map(one => ({ ...one, likeness: likeness(word, one.name) }))
     .filter(one => one.likeness > 0.3)
@@ -63,7 +63,7 @@ function unknown(word: string, list: readonly Named[]): never {
   )
 }
 
-const listed = (some: readonly Named[]) =>
+const listed = (some: readonly NamedChoice[]) =>
   some
     .slice(0, listedMost)
     .map(({ name, choice }) => (/\.(ts|http)$/.test(name) ? name : `"${name}" (${choice.file})`))
@@ -78,7 +78,7 @@ function likeness(one: string, other: string): number {
   return a.size + b.size === 0 ? 0 : (2 * [...a].filter(pair => b.has(pair)).length) / (a.size + b.size)
 }
 
-function scenarioAt({ name }: Named, line: number, project: string): Choice {
+function scenarioAt({ name }: NamedChoice, line: number, project: string): Choice {
   const found = readScenarios(`${project}test/scenarios/${name}`).findLast(scenario => scenario.line <= line)
   if (!found) throw new ChoiceError(`No scenario of ${name} stands at line ${line}.`)
   return { file: scenarioFile, pattern: scenarioPattern(name, found.line) }
@@ -89,7 +89,7 @@ const literally = (text: string) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
 
 const scenarioPattern = (file: string, line: number) => literally(`(${file}:${line})`)
 
-function titles(project: string, tests: readonly Named[], scenarios: readonly Named[]): Named[] {
+function titles(project: string, tests: readonly NamedChoice[], scenarios: readonly NamedChoice[]): NamedChoice[] {
   const headings = scenarios.flatMap(({ name: file }) =>
     readScenarios(`${project}test/scenarios/${file}`).map(({ title, line }) => ({
       name: title,

@@ -3,7 +3,7 @@
 import type { Clock } from '../platform/clock.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
-import { type Actor, type Entry, type Row, thisProcess } from './entry.ts'
+import { type Actor, type AuditEntry, type AuditRow, thisProcess } from './entry.ts'
 import { insertRow, lockHead, moveHead, readHead, readRowsAfter } from './store.ts'
 
 /** `by`: on whose word things are done; absent = the process by itself. */
@@ -16,7 +16,7 @@ const detailsMax = 4000
  * Adds entries inside a transaction, best as its last statements: the chain has one writer at a time, until that one commits.
  * What is told of and its trace are then there together or not at all.
  */
-export async function record(db: Connection, { keys, clock, by }: Recorder, entries: readonly Entry[]): Promise<void> {
+export async function record(db: Connection, { keys, clock, by }: Recorder, entries: readonly AuditEntry[]): Promise<void> {
   if (entries.length === 0) return
   const head = await lockHead(db)
   if (!head) throw new Error('the head of the audit is gone')
@@ -25,7 +25,7 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   for (const { actor = by ?? thisProcess('gateway'), action, entityId, subject = '', result = 'done', details = {} } of entries) {
     sequence++
     const text = JSON.stringify(details)
-    const row: Omit<Row, 'hash'> = {
+    const row: Omit<AuditRow, 'hash'> = {
       sequence,
       recordedAt: clock.real(),
       actorKind: actor.kind,
@@ -43,7 +43,7 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   await moveHead(db, sequence, proofsOf(keys, sequence, before)[0])
 }
 
-export type Verified = {
+export type ChainReport = {
   readonly rows: number
   /** `sequence:hash` of the last row: noted elsewhere, it proves later that nothing before it was touched. */
   readonly head: string
@@ -54,7 +54,7 @@ export type Verified = {
 const page = 1000
 
 /** Follows the chain from its first row to the head that stood when this began. `expected`: a head that was noted before. */
-export async function verify(db: Connection, keys: Keys, expected?: string): Promise<Verified> {
+export async function verify(db: Connection, keys: Keys, expected?: string): Promise<ChainReport> {
   const findings: string[] = []
   const head = await readHead(db)
   if (!head) findings.push('The head of the chain is gone.')
@@ -87,7 +87,7 @@ export async function verify(db: Connection, keys: Keys, expected?: string): Pro
 const nameOf = (sequence: number, hash: Buffer) => `${sequence}:${hash.toString('hex')}`
 
 /** Under every lookup key: rows from before a change of the key stay under the one that they were written with. */
-function hashesOf(keys: Keys, before: Buffer, row: Omit<Row, 'hash'>) {
+function hashesOf(keys: Keys, before: Buffer, row: Omit<AuditRow, 'hash'>) {
   const { sequence, recordedAt, actorKind, actor, address, action, entityId, subject, result, details } = row
   const content = [sequence, recordedAt, actorKind, actor, address, action, entityId, subject, result, details]
   return keyedHashes(keys, 'audit row', `${before.toString('hex')}\n${JSON.stringify(content)}`)

@@ -26,14 +26,15 @@ export const actions = {
   notificationsReplayed: 'notifications were sent again',
   clockMoved: "a sandbox's clock was moved",
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
-  chargebacksImported: 'a report of chargebacks was read to its end',
+  fileImported: 'a file of an acquirer or a bank was read to its end',
+  caseClosed: 'an operator case was closed',
 } as const satisfies Record<string, string>
-export type Action = keyof typeof actions
+export type AuditAction = keyof typeof actions
 
-export type Entry = {
+export type AuditEntry = {
   /** Absent: whoever the recorder says. */
   readonly actor?: Actor
-  readonly action: Action
+  readonly action: AuditAction
   readonly entityId?: string | undefined
   /** Id of what it was done to. */
   readonly subject?: string
@@ -42,7 +43,7 @@ export type Entry = {
 }
 
 /** An entry in its place, as it is stored. */
-export type Row = {
+export type AuditRow = {
   readonly sequence: number
   /** Real time, milliseconds. */
   readonly recordedAt: number

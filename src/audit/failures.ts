@@ -3,13 +3,14 @@
 
 import { isIPv6 } from 'node:net'
 import type pg from 'pg'
+import type { Clock } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { groupCommit } from '../platform/database/groupCommit.ts'
 import { type Recorder, record } from './chain.ts'
-import type { Actor, Entry } from './entry.ts'
-import { countFailures, type Failure, type FailureKind, takeFailures } from './store.ts'
+import type { Actor, AuditEntry } from './entry.ts'
+import { countFailures, type FailureKind, type LogInFailure, takeFailures } from './store.ts'
 
-export type Attempt = {
+export type LogInAttempt = {
   readonly address: string
   /** What tells the credential apart: the id of a token that is known, or the start of a keyed hash. */
   readonly credential: string
@@ -19,12 +20,12 @@ export type Attempt = {
 
 export type Failures = {
   /** Counts a failure; true when there were too many before it. */
-  count(attempt: Attempt, now: number): Promise<boolean>
+  count(attempt: LogInAttempt, now: number): Promise<boolean>
   /**
    * True when a right password has to wait because too many wrong ones came for its user: else guessing had no bound. An address from which
    * the token has come before need not wait, and no token of chance ever has to: others' failures shut nobody out.
    */
-  mustWait(tokenId: string, address: string, attempt: () => Attempt, now: number): boolean
+  mustWait(tokenId: string, address: string, attempt: () => LogInAttempt, now: number): boolean
 }
 
 /** Failures in a minute: of everybody; of one address; of one user id, from wherever; of one credential from one address. */
@@ -34,9 +35,9 @@ const minuteMilliseconds = 60_000
 /** So long a failure waits for a slow database to be counted there. */
 const patienceSeconds = 2
 const remembered = 50_000
-const keyOf = ({ kind, subject }: Pick<Failure, 'kind' | 'subject'>) => `${kind} ${subject}`
+const keyOf = ({ kind, subject }: Pick<LogInFailure, 'kind' | 'subject'>) => `${kind} ${subject}`
 
-export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): Failures {
+export function limitFailures(pool: pg.Pool, clock: Clock, onError: (error: Error) => void): Failures {
   let minute = 0
   let counted = new Map<string, number>()
   let attempts = 0
@@ -48,7 +49,7 @@ export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): F
     minute = current
     counted = new Map()
   }
-  const failuresOf = ({ address, credential, user }: Attempt): Failure[] => {
+  const failuresOf = ({ address, credential, user }: LogInAttempt): LogInFailure[] => {
     const subjects: Partial<Record<FailureKind, string>> = {
       all: '',
       address: networkOf(address),
@@ -57,13 +58,14 @@ export function limitFailures(pool: pg.Pool, onError: (error: Error) => void): F
     }
     return Object.entries(subjects).map(([kind, subject]) => ({ kind: kind as FailureKind, subject, minute, failures: 1 }))
   }
-  const usedUp = (failure: Failure) => (counted.get(keyOf(failure)) ?? 0) >= failuresMax[failure.kind]
+  const usedUp = (failure: LogInFailure) => (counted.get(keyOf(failure)) ?? 0) >= failuresMax[failure.kind]
 
-  const inDatabase = groupCommit<readonly Failure[], ReadonlyMap<string, number>>({
+  const inDatabase = groupCommit<readonly LogInFailure[], ReadonlyMap<string, number>>({
+    clock,
     patienceSeconds,
     key: () => String(attempts++), // the statement adds up what is counted twice
     async write(batch) {
-      const sums = new Map<string, Failure>()
+      const sums = new Map<string, LogInFailure>()
       for (const failure of batch.flat()) {
         const key = `${failure.minute} ${keyOf(failure)}`
         sums.set(key, { ...failure, failures: failure.failures + (sums.get(key)?.failures ?? 0) })
@@ -139,20 +141,20 @@ export async function tellFailures(pool: pg.Pool, recorder: Recorder): Promise<v
 
 export function startTelling(pool: pg.Pool, recorder: Recorder, onError: (error: Error) => void): { stop(): Promise<void> } {
   let running: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
+  const timer = recorder.clock.every(everyMilliseconds, () => {
     running = running.then(() => tellFailures(pool, recorder).catch(onError))
-  }, everyMilliseconds).unref()
+  })
   return {
     async stop() {
-      clearInterval(timer)
+      timer.cancel()
       await running
     },
   }
 }
 
 /** Of each minute the worst by name, and the others in one row: an attacker does not fill the table. */
-function entriesOf(failures: readonly Failure[]): Entry[] {
-  const minutes = new Map<number, Failure[]>()
+function entriesOf(failures: readonly LogInFailure[]): AuditEntry[] {
+  const minutes = new Map<number, LogInFailure[]>()
   for (const failure of failures.filter(({ kind }) => kind === 'credential'))
     minutes.set(failure.minute, [...(minutes.get(failure.minute) ?? []), failure])
   return [...minutes]
@@ -169,19 +171,19 @@ function entriesOf(failures: readonly Failure[]): Entry[] {
 
 const severalStrangers: Actor = { kind: 'stranger', id: 'several', address: 'several' }
 
-const entryOf = (minute: number, actor: Actor, details: object): Entry => ({
+const entryOf = (minute: number, actor: Actor, details: object): AuditEntry => ({
   actor,
   action: 'logInFailed',
   result: 'refused',
   details: { minute: new Date(minute).toISOString(), ...details },
 })
 
-function actorOf({ subject }: Failure): Actor {
+function actorOf({ subject }: LogInFailure): Actor {
   const [address, credential] = subject.split(' ') as [string, string]
   return { kind: credential.length === 32 ? 'token' : 'stranger', id: credential, address }
 }
 
-const summed = (failures: readonly Failure[]) => ({
+const summed = (failures: readonly LogInFailure[]) => ({
   failures: failures.reduce((total, one) => total + one.failures, 0),
   addresses: new Set(failures.map(one => actorOf(one).address)).size,
   credentials: failures.length,

@@ -3,7 +3,7 @@
 import type pg from 'pg'
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
 import { perSize, quantised, valuesList } from '../platform/database/groupCommit.ts'
-import type { Row } from './entry.ts'
+import type { AuditRow } from './entry.ts'
 
 /** The last place of the chain, locked until the transaction ends. No hash before the first row, or when that row is gone. */
 export async function lockHead(db: Connection): Promise<{ sequence: number; hash: Buffer | null } | undefined> {
@@ -15,7 +15,7 @@ export async function lockHead(db: Connection): Promise<{ sequence: number; hash
   return { sequence, hash: last.rows[0]?.hash ?? null }
 }
 
-export async function insertRow(db: Connection, row: Row): Promise<void> {
+export async function insertRow(db: Connection, row: AuditRow): Promise<void> {
   await db.query(
     `insert into audit (sequence, recorded_at, actor_kind, actor, address, action, entity_id, subject, result, details, hash)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
@@ -47,8 +47,8 @@ export async function readHead(db: Connection): Promise<{ sequence: number; proo
 const columns = `sequence, recorded_at as "recordedAt", actor_kind as "actorKind", actor, address, action, entity_id as "entityId", subject, result,
   details, hash`
 
-export async function readRowsAfter(db: Connection, sequence: number, limit: number): Promise<Row[]> {
-  const { rows } = await db.query<Row>(`select ${columns} from audit where sequence > $1 order by sequence limit $2`, [
+export async function readRowsAfter(db: Connection, sequence: number, limit: number): Promise<AuditRow[]> {
+  const { rows } = await db.query<AuditRow>(`select ${columns} from audit where sequence > $1 order by sequence limit $2`, [
     sequence,
     limit,
   ])
@@ -64,8 +64,8 @@ export type Filter = {
 }
 
 /** The newest rows that a filter finds, oldest first. */
-export async function findRows(db: Connection, { since, entities, actor, action }: Filter, limit: number): Promise<Row[]> {
-  const { rows } = await db.query<Row>(
+export async function findRows(db: Connection, { since, entities, actor, action }: Filter, limit: number): Promise<AuditRow[]> {
+  const { rows } = await db.query<AuditRow>(
     `select ${columns} from audit
       where ($1::timestamptz is null or recorded_at >= $1) and ($2::uuid[] is null or entity_id = any ($2))
         and ($3::text is null or actor = $3) and ($4::text is null or action = $4)
@@ -76,7 +76,12 @@ export async function findRows(db: Connection, { since, entities, actor, action 
 }
 
 export type FailureKind = 'all' | 'address' | 'user' | 'credential'
-export type Failure = { readonly kind: FailureKind; readonly subject: string; readonly minute: number; readonly failures: number }
+export type LogInFailure = {
+  readonly kind: FailureKind
+  readonly subject: string
+  readonly minute: number
+  readonly failures: number
+}
 
 const addFailures = perSize(
   size => `
@@ -89,7 +94,7 @@ const addFailures = perSize(
 )
 
 /** Adds to what all processes counted and returns the sums. Each kind and subject of a minute once. */
-export async function countFailures(pool: pg.Pool, added: readonly Failure[]): Promise<Failure[]> {
+export async function countFailures(pool: pg.Pool, added: readonly LogInFailure[]): Promise<LogInFailure[]> {
   const size = quantised(added.length)
   const values: unknown[] = added.flatMap(({ minute, kind, subject, failures }) => [
     timeParameter(minute),
@@ -98,13 +103,13 @@ export async function countFailures(pool: pg.Pool, added: readonly Failure[]): P
     failures,
   ])
   while (values.length < size * 4) values.push(null)
-  const { rows } = await pool.query<Failure>({ name: `failures ${size}`, text: addFailures(size), values })
+  const { rows } = await pool.query<LogInFailure>({ name: `failures ${size}`, text: addFailures(size), values })
   return rows
 }
 
 /** Takes out what was counted in minutes that are over. */
-export async function takeFailures(db: Connection, before: number): Promise<Failure[]> {
-  const { rows } = await db.query<Failure>(
+export async function takeFailures(db: Connection, before: number): Promise<LogInFailure[]> {
+  const { rows } = await db.query<LogInFailure>(
     `with over as (
        select minute, kind, subject from log_in_failures where minute < $1 order by minute, kind, subject for update skip locked)
      delete from log_in_failures f using over

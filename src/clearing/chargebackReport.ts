@@ -19,7 +19,7 @@ export type ReportLine = {
 }
 
 /** `at` is the line of the file, from 1. */
-export type Read = { readonly at: number } & ({ readonly line: ReportLine } | { readonly malformed: string })
+export type ReportEntry = { readonly at: number } & ({ readonly line: ReportLine } | { readonly malformed: string })
 
 const columns: Readonly<Record<string, readonly [form: RegExp, rule: string]>> = {
   report: [/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, hyphens or underscores'],
@@ -34,7 +34,7 @@ const columns: Readonly<Record<string, readonly [form: RegExp, rule: string]>> =
 }
 
 /** Undefined when the first line is not the heading. */
-export function readReport(text: string): Read[] | undefined {
+export function readReport(text: string): ReportEntry[] | undefined {
   const [heading = '', ...lines] = text.replace(/^\uFEFF/, '').split(/\r?\n/)
   const names = heading.split(',')
   if (names.length !== Object.keys(columns).length || !Object.keys(columns).every(name => names.includes(name))) return undefined

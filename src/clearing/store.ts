@@ -3,11 +3,11 @@
 import { idAt, slackMilliseconds } from '../payments/store/sweep.ts'
 import type { Connection } from '../platform/database/connect.ts'
 
-export type Place = { readonly merchantId: string; readonly id: string }
+export type PaymentPlace = { readonly merchantId: string; readonly id: string }
 
 /** The merchant that a payment belongs to: an acquirer's report does not name it. Each merchant's own index is asked. */
-export async function findOwners(db: Connection, id: string): Promise<Place[]> {
-  const { rows } = await db.query<Place>(
+export async function findOwners(db: Connection, id: string): Promise<PaymentPlace[]> {
+  const { rows } = await db.query<PaymentPlace>(
     `select p.merchant_id as "merchantId", p.id from entities m join payments p on p.merchant_id = m.id and p.id = $1
       where m.kind = 'merchant'`,
     [id],
@@ -22,8 +22,8 @@ export async function findByRetrievalReference(
   reference: string,
   from: number,
   to: number,
-): Promise<Place[]> {
-  const { rows } = await db.query<Place>(
+): Promise<PaymentPlace[]> {
+  const { rows } = await db.query<PaymentPlace>(
     `select p.merchant_id as "merchantId", p.id
        from entities m
        join payments p on p.merchant_id = m.id and p.id >= $3 and p.id < $4

@@ -5,9 +5,9 @@ import { faultNames } from '../sandbox/acquirerHost/decide.ts'
 import { runHost } from '../sandbox/acquirerHost/main.ts'
 import { isFault, randomFaults } from '../sandbox/acquirerHost/randomFaults.ts'
 import { whole } from './choices.ts'
-import { misuse, refuse, told } from './open.ts'
+import { refuseCommand, refuseWords, runCommand } from './open.ts'
 
-type Options = {
+type HostCommandOptions = {
   readonly port: number
   readonly host: string
   readonly dialect: string
@@ -30,17 +30,17 @@ export default (program: Command): void => {
     .option('--faults <names>', `what goes wrong at random, separated by commas, or all: ${faultNames.join(', ')}`)
     .option('--fault-percent <number>', 'how many of a hundred messages get one of the faults', whole(0, 100), 10)
     .option('--seed <number>', 'the same seed makes the same choices', whole(0, 2 ** 32 - 1))
-    .action((options: Options) =>
-      told(async () => {
+    .action((options: HostCommandOptions) =>
+      runCommand(async () => {
         const { faults, faultPercent, seed, ...rest } = options
         const names = faults === undefined ? [] : faults === 'all' ? faultNames : faults.split(',')
         const unknown = names.find(name => !isFault(name))
-        if (unknown !== undefined) misuse(`There is no fault ${unknown}. There are: ${faultNames.join(', ')}, all.`)
+        if (unknown !== undefined) refuseWords(`There is no fault ${unknown}. There are: ${faultNames.join(', ')}, all.`)
         const chosen = names.filter(isFault)
         try {
           await runHost({ ...rest, child: false, ...(chosen.length > 0 && { faults: randomFaults(chosen, faultPercent, seed) }) })
         } catch (error) {
-          refuse((error as Error).message) // no such dialect, the port is taken, the ledger cannot be read
+          refuseCommand((error as Error).message) // no such dialect, the port is taken, the ledger cannot be read
         }
       }),
     )

@@ -2,17 +2,17 @@
 
 import type { Command } from 'commander'
 import { verify } from '../audit/chain.ts'
-import { actions, type Row } from '../audit/entry.ts'
+import { type AuditRow, actions } from '../audit/entry.ts'
 import { findRows } from '../audit/store.ts'
 import { findOwners } from '../clearing/store.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readEntities, readTokens } from '../merchants/store.ts'
 import { findChain, findPayment } from '../payments/store/read.ts'
 import { choice } from './choices.ts'
-import { isId, misuse, type Opened, refuse, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, isId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
-type Options = ReadOptions & { since?: string; entity?: string; actor?: string; action?: string; limit: string }
+type AuditCommandOptions = ReadOptions & { since?: string; entity?: string; actor?: string; action?: string; limit: string }
 
 export default (program: Command): void => {
   const audit = program
@@ -28,12 +28,12 @@ export default (program: Command): void => {
 
   reads(audit, {
     'rows[]': 'sequence actorKind actor address action entityId subject result recordedAt details hash',
-  }).action((options: Options) =>
+  }).action((options: AuditCommandOptions) =>
     withOpened(async opened => {
       const { since, entity, actor, action, limit } = options
-      if (!/^\d{1,9}$/.test(limit)) misuse('--limit must be a number.')
+      if (!/^\d{1,9}$/.test(limit)) refuseWords('--limit must be a number.')
       const from = since === undefined ? undefined : Date.parse(since)
-      if (Number.isNaN(from)) misuse('--since must be a time, for example 2026-01-31T12:00Z.')
+      if (Number.isNaN(from)) refuseWords('--since must be a time, for example 2026-01-31T12:00Z.')
       const entities = entity === undefined ? undefined : await withAllBelow(opened, entity)
       const rows = await findRows(opened.database.work, { since: from, entities, actor, action }, Number(limit))
       show(options, { rows: rows.map(documentOf) }, () => asTable(rows))
@@ -48,7 +48,7 @@ export default (program: Command): void => {
       withOpened(async ({ database: { work: db } }) => {
         const [place] = isId(id) ? await findOwners(db, id) : []
         const found = place && (await findPayment(db, place.merchantId, place.id))
-        if (!found) return refuse(`There is no payment ${id}.`)
+        if (!found) return refuseCommand(`There is no payment ${id}.`)
         const chain = await findChain(db, found.merchantId, found.rootId ?? found.id)
         const labels = new Map((await readTokens(db)).map(token => [token.id, token.label]))
         const payments = chain.map(({ id, type, amount, currency, recordedAt, answer, tokenId = null }) => ({
@@ -92,22 +92,22 @@ export default (program: Command): void => {
   )
 }
 
-async function withAllBelow({ database }: Opened, id: string): Promise<string[]> {
-  if (!isId(id)) misuse('--entity must be 32 lower-case hex characters.')
+async function withAllBelow({ database }: CommandParts, id: string): Promise<string[]> {
+  if (!isId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
   const all = await readEntities(database.work)
   const below = (parent: string): string[] =>
     all.filter(({ parentId }) => parentId === parent).flatMap(entity => [entity.id, ...below(entity.id)])
   return [id, ...below(id)]
 }
 
-const documentOf = ({ hash, recordedAt, details, ...row }: Row) => ({
+const documentOf = ({ hash, recordedAt, details, ...row }: AuditRow) => ({
   ...row,
   recordedAt: timeField(recordedAt),
   details: JSON.parse(details),
   hash: hash.toString('hex'),
 })
 
-const asTable = (rows: readonly Row[]): string =>
+const asTable = (rows: readonly AuditRow[]): string =>
   table([
     ['row', 'at', 'who', 'from', 'did', 'for', 'to', 'result', 'details'],
     ...rows.map(row => [

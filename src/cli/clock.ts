@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander'
 import { duration } from '../sandbox/clock.ts'
-import { misuse, told } from './open.ts'
+import { refuseWords, runCommand } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 import { openSandbox, type SandboxOptions } from './sandbox.ts'
 
@@ -16,11 +16,11 @@ export default (program: Command): void => {
   const shows = reads(options(clock.command('show').description('show the business time of the merchant')), {
     '': 'merchantId now',
   })
-  shows.action((given: SandboxOptions & ReadOptions) => told(() => move(given, undefined)))
+  shows.action((given: SandboxOptions & ReadOptions) => runCommand(() => move(given, undefined)))
   options(clock.command('advance <by>').description('move it forward, for example 29m, 72h or 3d; never backwards')).action(
     (by: string, given: SandboxOptions) =>
-      told(() => {
-        if (!duration(by)) misuse('A clock is moved by a number and ms, s, m, h or d, for example 29m; at most ten years.')
+      runCommand(() => {
+        if (!duration(by)) refuseWords('A clock is moved by a number and ms, s, m, h or d, for example 29m; at most ten years.')
         return move(given, by)
       }),
   )

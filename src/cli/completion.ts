@@ -4,19 +4,19 @@
 import { type Command, Option } from 'commander'
 
 /** What may stand at one place of the command line, and what it is, for shells that show it. */
-type Word = readonly [word: string, what: string]
-type Place = {
+type Offer = readonly [word: string, what: string]
+type Completable = {
   /** Names of the commands that lead here, `notifications list`; '' at the begin. */
   readonly path: string
-  readonly commands: readonly Word[]
-  readonly options: readonly Word[]
+  readonly commands: readonly Offer[]
+  readonly options: readonly Offer[]
   /** Options whose next word is a file, one of these words, or anything else. */
   readonly values: readonly (readonly [flag: string, kind: 'file' | 'free' | readonly string[]])[]
   /** Whether what follows the command's name is a file, or one of these words. */
   readonly argument: 'file' | 'free' | readonly string[]
 }
 
-const shells: Readonly<Record<string, (places: readonly Place[]) => string>> = { bash, zsh }
+const shells: Readonly<Record<string, (places: readonly Completable[]) => string>> = { bash, zsh }
 
 export default (program: Command): void => {
   const completion = program.command('completion').description('prints a script that completes commands and options in a shell')
@@ -27,7 +27,7 @@ export default (program: Command): void => {
       .action(() => void process.stdout.write(script(placesOf(program, ''))))
 }
 
-function placesOf(command: Command, path: string): Place[] {
+function placesOf(command: Command, path: string): Completable[] {
   const options = [...command.options, new Option('-h, --help', 'what it does and takes')]
   const flagOf = (option: Option) => option.long ?? option.short!
   const [argument] = command.registeredArguments
@@ -48,7 +48,7 @@ function placesOf(command: Command, path: string): Place[] {
 const kindOf = (flags: string) => (/<(file|path)>/.test(flags) ? 'file' : 'free')
 
 /** Both scripts look which commands were written already, and choose among `case`s by them. */
-const found = (places: readonly Place[], words: string) => `  local at= word
+const found = (places: readonly Completable[], words: string) => `  local at= word
   for word in ${words}; do
     case "$at $word" in
       ${places
@@ -63,7 +63,7 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 /** compgen splits at spaces: a word of two is left to the hand. */
 const joined = (words: readonly string[]) => quoted(words.filter(word => !word.includes(' ')).join(' '))
 
-function bash(places: readonly Place[]): string {
+function bash(places: readonly Completable[]): string {
   const values = places.flatMap(({ path, values }) =>
     values.map(([flag, kind]) => {
       const words = kind === 'file' ? 'compopt -o default' : `words=${joined(kind === 'free' ? [] : kind)}`
@@ -97,8 +97,8 @@ complete -F _tollgate tollgate
 `
 }
 
-function zsh(places: readonly Place[]): string {
-  const described = (words: readonly Word[]) =>
+function zsh(places: readonly Completable[]): string {
+  const described = (words: readonly Offer[]) =>
     words.map(([word, what]) => quoted(`${word.replaceAll(':', '\\:')}:${what}`)).join(' ')
   const values = places.flatMap(({ path, values }) =>
     values.map(([flag, kind]) => {

@@ -12,11 +12,11 @@ import {
   testEndpoint,
 } from '../notifications/endpoints/endpoint.ts'
 import { findEndpoint, listEndpoints } from '../notifications/endpoints/store.ts'
-import type { Fields, Wrapper } from '../notifications/notification.ts'
+import type { FieldChoice, Wrapper } from '../notifications/notification.ts'
 import { signingSecret } from '../notifications/signature.ts'
-import { type Called, isAcknowledged } from '../platform/egress/call.ts'
+import { type CallResult, isAcknowledged } from '../platform/egress/call.ts'
 import { choice } from './choices.ts'
-import { isId, misuse, type Opened, readSecret, refuse, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, isId, readSecret, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
@@ -59,7 +59,7 @@ export default (program: Command): void => {
         const made = await createEndpoint(opened, {
           ...merchantAndChannel(opened.directory, options.entity),
           kind: options.cursor ? 'cursor' : 'webhook',
-          fields: options.fields as Fields,
+          fields: options.fields as FieldChoice,
           wrapper: options.wrapper as Wrapper,
           ...(options.url !== undefined && { url: options.url }),
           ...(options.name !== undefined && { name: options.name }),
@@ -67,7 +67,7 @@ export default (program: Command): void => {
           ...(options.alert !== undefined && { alertAddress: options.alert }),
           ...(options.secretFile !== undefined && { secret: readSecret(options.secretFile, '--secret-file') }),
         })
-        if ('refused' in made) return refuse(made.refused)
+        if ('refused' in made) return refuseCommand(made.refused)
         print(`endpoint  ${made.endpoint.id} (${made.endpoint.state})`)
         process.stdout.write(secretsText([made.secret]))
         if (made.endpoint.state === 'inactive') print(`\nNext: tollgate endpoints activate ${made.endpoint.id}`)
@@ -117,7 +117,7 @@ export default (program: Command): void => {
     .action((id: string) =>
       withOpened(async opened => {
         const endpoint = await find(opened, id)
-        if (endpoint.kind !== 'webhook') return refuse('Only a webhook can be called.')
+        if (endpoint.kind !== 'webhook') return refuseCommand('Only a webhook can be called.')
         printCall(await testEndpoint(opened, endpoint))
       }),
     )
@@ -128,7 +128,7 @@ export default (program: Command): void => {
     .action((id: string) =>
       withOpened(async opened => {
         const called = await activateEndpoint(opened, (await find(opened, id)).merchantId, id)
-        if ('refused' in called) return refuse(called.refused)
+        if ('refused' in called) return refuseCommand(called.refused)
         printCall(called)
         print(
           isAcknowledged(called)
@@ -145,7 +145,7 @@ export default (program: Command): void => {
     .action((id: string, { finish }: { finish?: true }) =>
       withOpened(async opened => {
         const rotated = await rotateSecret(opened, (await find(opened, id)).merchantId, id, finish ? 'finish' : 'begin')
-        if ('refused' in rotated) return refuse(rotated.refused)
+        if ('refused' in rotated) return refuseCommand(rotated.refused)
         process.stdout.write(secretsText(rotated.secrets))
       }),
     )
@@ -171,7 +171,7 @@ export default (program: Command): void => {
         withOpened(async opened => {
           const { merchantId } = await find(opened, id)
           const closed = await closeEndpoint(opened, merchantId, id, state, opened.directory.businessTime(merchantId))
-          if ('refused' in closed) return refuse(closed.refused)
+          if ('refused' in closed) return refuseCommand(closed.refused)
           print(`The endpoint is ${state}; ${closed.givenUp} notifications were given up.`)
         }),
       )
@@ -183,14 +183,14 @@ export function merchantAndChannel(directory: Directory, entityId: string): { me
   const entity = directory.entity(entityId)
   if (entity?.kind === 'channel') return { merchantId: entity.merchantId, channelId: entity.id }
   if (entity?.kind === 'merchant') return { merchantId: entity.id, channelId: null }
-  return refuse(`${entityId} is no merchant and no channel.`)
+  return refuseCommand(`${entityId} is no merchant and no channel.`)
 }
 
 /** An endpoint by its id alone: operators see all merchants. */
-export async function find({ database }: Opened, id: string): Promise<Endpoint> {
-  if (!isId(id)) return misuse(`${id} is not the id of an endpoint.`)
+export async function find({ database }: CommandParts, id: string): Promise<Endpoint> {
+  if (!isId(id)) return refuseWords(`${id} is not the id of an endpoint.`)
   const found = (await listEndpoints(database.work, null)).find(endpoint => endpoint.id === id)
-  return (found && (await findEndpoint(database.work, found.merchantId, id))) ?? refuse(`There is no endpoint ${id}.`)
+  return (found && (await findEndpoint(database.work, found.merchantId, id))) ?? refuseCommand(`There is no endpoint ${id}.`)
 }
 
 /** Each as it decrypts, and as it signs. */
@@ -202,7 +202,7 @@ export const secretsText = (secrets: readonly string[]): string =>
     })
     .join('')
 
-function printCall(called: Called): void {
+function printCall(called: CallResult): void {
   print(
     `${called.status === undefined ? called.failure : `HTTP ${called.status}`} after ${called.milliseconds} ms ${called.answer}`.trimEnd(),
   )

@@ -9,7 +9,7 @@ import { sealedPlaces } from '../start/sealed.ts'
 import { writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
 import { countSealed, dropProof, lockProofs, readProofs } from '../vault/store.ts'
-import { type Opened, refuse, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, refuseCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
@@ -39,7 +39,7 @@ export default (program: Command): void => {
         const { database, keys, random } = opened
         const newest = `seal ${keys.seal[0]!.id}`
         if (!(await readProofs(database.work)).some(({ name }) => name === newest))
-          refuse(
+          refuseCommand(
             `No gateway has written with the key ${newest} yet: start all of them with it first, or they cannot open what is sealed anew.`,
           )
         const done: Record<string, number> = {}
@@ -71,7 +71,7 @@ type KeyStanding = {
   readonly needs: readonly string[]
 }
 
-async function standing({ database, keys, clock }: Opened): Promise<KeyStanding[]> {
+async function standing({ database, keys, clock }: CommandParts): Promise<KeyStanding[]> {
   const db = database.work
   const needs = new Map<string, string[]>()
   const need = (name: string, what: string) => needs.set(name, [...(needs.get(name) ?? []), what])
@@ -101,7 +101,7 @@ async function standing({ database, keys, clock }: Opened): Promise<KeyStanding[
 }
 
 /** Under the lock that a starting gateway takes too. */
-async function retire(opened: Opened, revokeTokens: boolean): Promise<void> {
+async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void> {
   const { database, keys, clock } = opened
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
   if (revokeTokens) {

@@ -2,12 +2,12 @@
 // and hands it on, encrypted as it would be sent, to a receiver on this machine. What was not taken is read again the next time; what the receiver
 // goes on refusing is passed over only when --skip-after says so, and named then.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { decrypt } from '../notifications/cipher.ts'
+import { systemClock } from '../platform/clock.ts'
 import { whole } from './choices.ts'
 import { secretsText } from './endpoints.ts'
-import { told } from './open.ts'
+import { runCommand } from './open.ts'
 import { type Json, NoGateway, openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
 type ListenOptions = SandboxOptions & {
@@ -39,7 +39,7 @@ export default (program: Command): void => {
     .option('--base-url <url>', 'the gateway, if not the one of DATA_DIR')
     .option('--entity <id>', 'merchant or channel')
     .option('--token-file <path>', 'access token: a file that holds it, or - for standard input')
-    .action((options: ListenOptions) => told(() => listen(openSandbox(options), options)))
+    .action((options: ListenOptions) => runCommand(() => listen(openSandbox(options), options)))
 }
 
 async function listen(sandbox: Sandbox, { name, forwardTo, json, once, showSecret, skipAfter }: ListenOptions): Promise<void> {
@@ -52,7 +52,7 @@ async function listen(sandbox: Sandbox, { name, forwardTo, json, once, showSecre
       read = await sandbox.post('/sandbox/notifications', { name, after, wait: once ? '0' : '5' })
     } catch (error) {
       if (once || !(error instanceof NoGateway)) throw error
-      await pause(1000) // the gateway is away: what it owes us stays
+      await systemClock.sleep(1000) // the gateway is away: what it owes us stays
       continue
     }
     // A log outlives what was said on a terminal, and has other readers.
@@ -90,9 +90,9 @@ function line({ sequence }: Json, { type, action, payload }: Json): string {
  * reached refuses nothing.
  */
 async function handOn(url: string, { headers, body }: Json, skipAfter: number | undefined): Promise<boolean> {
-  for (let refusals = 0; ; await pause(1000)) {
+  for (let refusals = 0; ; await systemClock.sleep(1000)) {
     try {
-      const signal = AbortSignal.timeout(patienceSeconds * 1000)
+      const signal = systemClock.deadline(patienceSeconds * 1000)
       const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
       await answer.body?.cancel()
       if (answer.status >= 200 && answer.status < 300) return true

@@ -6,7 +6,7 @@ import { replay } from '../notifications/deliveries/replay.ts'
 import { listAttempts, listDeliveries, type ReplayFilter } from '../notifications/deliveries/store.ts'
 import { choice } from './choices.ts'
 import { find, merchantAndChannel } from './endpoints.ts'
-import { isId, misuse, refuse, table, timeText, withOpened } from './open.ts'
+import { isId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 const states = ['scheduled', 'acknowledged', 'given up'] as const
@@ -128,9 +128,9 @@ export default (program: Command): void => {
       withOpened(async opened => {
         const { merchantId } = await find(opened, id)
         const filter = filterOf(options)
-        if (Object.keys(filter).length === 0 && !options.all) return misuse('Give a filter, or --all.')
+        if (Object.keys(filter).length === 0 && !options.all) return refuseWords('Give a filter, or --all.')
         const replayed = await replay(opened, merchantId, id, filter)
-        if ('refused' in replayed) return refuse(replayed.refused)
+        if ('refused' in replayed) return refuseCommand(replayed.refused)
         process.stdout.write(`${replayed.replayed} notifications are sent again.\n`)
       }),
     )
@@ -154,16 +154,16 @@ function filterOf(options: Record<string, string | undefined>): ReplayFilter {
 
 function whole(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  return /^\d{1,15}$/.test(text) ? Number(text) : misuse(`${name} must be a number.`)
+  return /^\d{1,15}$/.test(text) ? Number(text) : refuseWords(`${name} must be a number.`)
 }
 
 function time(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const milliseconds = Date.parse(text)
-  return Number.isNaN(milliseconds) ? misuse(`${name} must be a time, for example 2026-01-31T12:00Z.`) : milliseconds
+  return Number.isNaN(milliseconds) ? refuseWords(`${name} must be a time, for example 2026-01-31T12:00Z.`) : milliseconds
 }
 
 function identifier(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  return isId(text) ? text : misuse(`${name} must be 32 hex characters.`)
+  return isId(text) ? text : refuseWords(`${name} must be 32 hex characters.`)
 }

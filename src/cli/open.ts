@@ -10,14 +10,14 @@ import { connect, type Database } from '../platform/database/connect.ts'
 import { runningEmbedded } from '../platform/database/find.ts'
 import { compareModes, readMode } from '../platform/database/installation.ts'
 import type { Egress } from '../platform/egress/address.ts'
-import { type Caller, caller } from '../platform/egress/call.ts'
+import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { errorText, OperatorError } from '../platform/errors.ts'
 import { type Config, readConfig } from '../start/config.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 
-export type Opened = {
+export type CommandParts = {
   readonly config: Config
   readonly database: Database
   readonly keys: Keys
@@ -28,24 +28,24 @@ export type Opened = {
   readonly by: Actor
   /** Calls to merchants' servers, guarded as the gateway guards them. */
   readonly egress: Egress
-  readonly call: Caller
+  readonly call: PlaceCall
   close(): Promise<void>
 }
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
-export async function open(): Promise<Opened> {
+export async function open(): Promise<CommandParts> {
   const config = readConfig(process.env, projectFolder)
   const connection = config.databaseUrl !== undefined ? { connectionString: config.databaseUrl } : runningEmbedded(config.dataDir)
   if (!connection)
     throw new OperatorError(`No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`)
-  const database = connect(connection, () => {})
+  const database = connect(connection, systemClock, () => {})
   try {
     const proofs = await readProofs(database.work).catch((error: Error) =>
-      refuse(`The database cannot be reached: ${error.message}.`),
+      refuseCommand(`The database cannot be reached: ${error.message}.`),
     )
     compareModes(await readMode(database.work), config.mode)
-    if (proofs.length === 0) refuse('No gateway has used this database yet: start one on it first.')
+    if (proofs.length === 0) refuseCommand('No gateway has used this database yet: start one on it first.')
     const keys = config.keys()
     compareKeys(proofs, keys)
     const directory = await openDirectory(database, keys, systemClock, () => {})
@@ -58,7 +58,7 @@ export async function open(): Promise<Opened> {
       clock: systemClock,
       random: systemRandom,
       egress: config.egress,
-      call: caller(config.egress, resolver()),
+      call: caller(systemClock, config.egress, resolver()),
       async close() {
         await directory.close()
         await database.close()
@@ -71,8 +71,8 @@ export async function open(): Promise<Opened> {
 }
 
 /** Opens, works, closes. */
-export async function withOpened(work: (opened: Opened) => Promise<void>): Promise<void> {
-  await told(async () => {
+export async function withOpened(work: (opened: CommandParts) => Promise<void>): Promise<void> {
+  await runCommand(async () => {
     const opened = await open()
     try {
       await work(opened)
@@ -82,7 +82,7 @@ export async function withOpened(work: (opened: Opened) => Promise<void>): Promi
   })
 }
 
-export async function told(work: () => Promise<void>): Promise<void> {
+export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
@@ -96,12 +96,12 @@ export function readSecret(path: string, option: string): string {
   try {
     return readFileSync(path === '-' ? 0 : path, 'utf8').trim()
   } catch {
-    return refuse(`${option} names ${path}, which cannot be read.`)
+    return refuseCommand(`${option} names ${path}, which cannot be read.`)
   }
 }
 
 /** Ends the command with a sentence. */
-export function refuse(sentence: string): never {
+export function refuseCommand(sentence: string): never {
   throw new OperatorError(sentence)
 }
 
@@ -109,7 +109,7 @@ export function refuse(sentence: string): never {
 class WrongUse extends OperatorError {}
 
 /** Ends the command with a sentence about its words. */
-export function misuse(sentence: string): never {
+export function refuseWords(sentence: string): never {
   throw new WrongUse(sentence)
 }
 

@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { buildNumber } from '../platform/build.ts'
 import acquirerHost from './acquirerHost.ts'
 import audit from './audit.ts'
+import cases from './cases.ts'
 import chargebacks from './chargebacks.ts'
 import clock from './clock.ts'
 import completion from './completion.ts'
@@ -26,6 +27,7 @@ const groups = [
   listen,
   trigger,
   chargebacks,
+  cases,
   acquirerHost,
   keys,
   doctor,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { OperatorError } from '../platform/errors.ts'
 import { readConfig } from '../start/config.ts'
-import { readSecret, refuse } from './open.ts'
+import { readSecret, refuseCommand } from './open.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of the interface, looked at field by field
 export type Json = any
@@ -32,7 +32,7 @@ export function openSandbox({ baseUrl, entity, tokenFile }: SandboxOptions): San
       })
       const body = (await response.json()) as Json
       if (body.id === undefined && response.status !== 200)
-        return refuse(`${path}: HTTP ${response.status} ${body.result?.description}`)
+        return refuseCommand(`${path}: HTTP ${response.status} ${body.result?.description}`)
       return body
     },
   }
@@ -43,6 +43,8 @@ function readSandbox(): Json {
   try {
     return JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'))
   } catch {
-    return refuse(`There is no sandbox.json in ${dataDir}: start the gateway, or give --base-url, --entity and --token-file.`)
+    return refuseCommand(
+      `There is no sandbox.json in ${dataDir}: start the gateway, or give --base-url, --entity and --token-file.`,
+    )
   }
 }

@@ -8,10 +8,10 @@ import { makeToken, type NewToken, tokenByChance, tokenRefusals } from '../merch
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { keyedHashes } from '../vault/keys.ts'
-import { isId, misuse, type Opened, readSecret, refuse, timeText, withOpened } from './open.ts'
+import { type CommandParts, isId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
 
 type Outlet = { readonly output?: string }
-type CreateOptions = Outlet & { readonly entity: string[]; readonly label: string; readonly tokenFile?: string }
+type TokenOptions = Outlet & { readonly entity: string[]; readonly label: string; readonly tokenFile?: string }
 type RotateOptions = Outlet & { readonly grace: string }
 
 const outputOption = ['--output <file>', 'write it to this file, which nobody else may read, instead of printing it'] as const
@@ -27,13 +27,13 @@ export default (program: Command): void => {
     .option('--label <name>', 'what operators know it by', 'token')
     .option(...outputOption)
     .option('--token-file <path>', 'a token that callers know already: a file that holds it, or - for standard input')
-    .action(({ entity, label, output, tokenFile }: CreateOptions) =>
+    .action(({ entity, label, output, tokenFile }: TokenOptions) =>
       withOpened(async opened => {
         const entities = [...new Set(entity)]
-        for (const id of entities) if (!isId(id)) misuse('--entity must be 32 lower-case hex characters.')
+        for (const id of entities) if (!isId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
         const wanted = { label, entities }
         if (tokenFile !== undefined) {
-          if (output !== undefined) misuse('--output is for a token that is made here, --token-file for one that is there.')
+          if (output !== undefined) refuseWords('--output is for a token that is made here, --token-file for one that is there.')
           const { id } = await makeToken(opened.database.work, opened, { ...wanted, sent: readSecret(tokenFile, '--token-file') })
           return say(`Token ${id} acts for ${entities.join(', ')}.`)
         }
@@ -48,10 +48,10 @@ export default (program: Command): void => {
     .option(...outputOption)
     .action((id: string, { grace, output }: RotateOptions) =>
       withOpened(async opened => {
-        if (!isId(id)) misuse('A token is named by the 32 hex characters that `tollgate list` shows.')
-        const milliseconds = duration(grace) ?? misuse('--grace must be a number and ms, s, m, h or d, for example 24h.')
+        if (!isId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
+        const milliseconds = duration(grace) ?? refuseWords('--grace must be a number and ms, s, m, h or d, for example 24h.')
         const old = (await readTokens(opened.database.work)).find(token => token.id === id)
-        if (!old) return refuse(`There is no token ${id}.`)
+        if (!old) return refuseCommand(`There is no token ${id}.`)
         if (old.legacy) say('The old one was user id and password; the new one is an access token alone.')
         await handOver(opened, { label: old.label, entities: old.entities, follows: { id, grace: milliseconds } }, output)
       }),
@@ -59,13 +59,13 @@ export default (program: Command): void => {
 }
 
 /** Out first, valid then. */
-async function handOver(opened: Opened, wanted: Omit<NewToken, 'sent'>, output: string | undefined): Promise<void> {
+async function handOver(opened: CommandParts, wanted: Omit<NewToken, 'sent'>, output: string | undefined): Promise<void> {
   const db = opened.database.work
-  if (output !== undefined && existsSync(output)) refuse(`${output} is there already: take it away, or name another file.`)
+  if (output !== undefined && existsSync(output)) refuseCommand(`${output} is there already: take it away, or name another file.`)
   if (output !== undefined && (await finished(opened, wanted, output))) return
   const token = { ...wanted, sent: tokenByChance(opened.random) }
   const refusals = await tokenRefusals(db, opened.keys, token)
-  if (refusals.length > 0) refuse(refusals.join('\n'))
+  if (refusals.length > 0) refuseCommand(refusals.join('\n'))
   await (output === undefined ? print(token.sent) : write(pendingOf(output), token.sent))
   const { id, precedentEndsAt } = await makeToken(db, opened, token).catch((error: Error) => {
     if (output !== undefined) rmSync(pendingOf(output))
@@ -86,7 +86,11 @@ function tell(id: string, { entities, follows }: Omit<NewToken, 'sent'>, output:
 const pendingOf = (output: string) => `${output}.new`
 
 /** An earlier run was killed after the token had become valid: then what is left to do is its last step. */
-async function finished({ database, keys, clock }: Opened, wanted: Omit<NewToken, 'sent'>, output: string): Promise<boolean> {
+async function finished(
+  { database, keys, clock }: CommandParts,
+  wanted: Omit<NewToken, 'sent'>,
+  output: string,
+): Promise<boolean> {
   const pending = pendingOf(output)
   if (!existsSync(pending)) return false
   const hashes = keyedHashes(keys, 'token', readFileSync(pending, 'utf8').trim())
@@ -96,7 +100,7 @@ async function finished({ database, keys, clock }: Opened, wanted: Omit<NewToken
   const old = tokens.find(({ id }) => id === wanted.follows?.id)
   const isMeant = found.label === wanted.label && String(found.entities) === String(wanted.entities)
   if (!isMeant || (old && old.revokedAt === null))
-    refuse(`${pending} holds the valid token ${found.id} of an earlier command: take it away, or revoke it, first.`)
+    refuseCommand(`${pending} holds the valid token ${found.id} of an earlier command: take it away, or revoke it, first.`)
   renameSync(pending, output)
   say('An earlier run was ended before its last step, which is done now.')
   tell(found.id, wanted, output, old?.revokedAt ?? undefined)
@@ -111,7 +115,7 @@ function write(path: string, token: string): void {
     fsyncSync(file)
     closeSync(file)
   } catch (error) {
-    refuse(`${path} cannot be written (${(error as NodeJS.ErrnoException).code}). Nothing was changed.`)
+    refuseCommand(`${path} cannot be written (${(error as NodeJS.ErrnoException).code}). Nothing was changed.`)
   }
 }
 

@@ -7,7 +7,7 @@ import { hundredths } from '../contract/amounts.ts'
 import { results } from '../contract/results/results.ts'
 import { buildNumber } from '../platform/build.ts'
 import { argumentOf } from './choices.ts'
-import { refuse, told, withOpened } from './open.ts'
+import { refuseCommand, runCommand, withOpened } from './open.ts'
 import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
 const card = {
@@ -58,10 +58,10 @@ async function chargeBack({ id }: { id: string }): Promise<{ id: string; result:
       { ...opened, build: buildNumber() },
       { ...line, currency: card.currency, reason: results.chargebackFraud.code, date },
     )
-    if (said.kind === 'refused') refuse(`The chargeback is refused: ${mismatches[said.why]}.`)
+    if (said.kind === 'refused') refuseCommand(`The chargeback is refused: ${mismatches[said.why]}.`)
     else made = said.kind === 'known' ? said.paymentId : said.payment.id
   })
-  return made === '' ? refuse('The chargeback was not recorded.') : { id: made, result: results.chargebackFraud }
+  return made === '' ? refuseCommand('The chargeback was not recorded.') : { id: made, result: results.chargebackFraud }
 }
 
 export default (program: Command): void => {
@@ -75,7 +75,7 @@ export default (program: Command): void => {
     .option('--token-file <path>', 'access token: a file that holds it, or - for standard input')
     .addHelpText('after', `\nEvents:\n${list.join('\n')}\n`)
     .action((name: string, options: SandboxOptions) =>
-      told(async () => {
+      runCommand(async () => {
         const { id, result } = await events[name]![1](openSandbox(options))
         process.stdout.write(`${name}  ${id}  ${result.code}\n`)
       }),

@@ -1,5 +1,7 @@
 // What every payment method gives: declared facts, then the operations it can carry out. It knows no database and no HTTP server.
 
+import type { Card } from '../contract/card.ts'
+import type { Values } from '../contract/parameters/table.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { ChannelSettings } from '../merchants/settings.ts'
 
@@ -8,15 +10,6 @@ export type Mode = 'internal' | 'external' | 'live'
 
 /** PA, DB and CD begin a payment, 3D is an authentication alone; CP, RF and RV refer to a payment. CB and CR are reported to us: no connector gets them. */
 export type OperationType = 'PA' | 'DB' | 'CD' | '3D' | 'CP' | 'RF' | 'RV' | 'CB' | 'CR'
-
-export type Card = {
-  readonly number: string
-  readonly expiryMonth: string
-  readonly expiryYear: string
-  readonly holder?: string
-  /** Only while the shopper's own request runs; never stored. */
-  readonly cvv?: string
-}
 
 /** One thing to be asked of a connector. The same operation may be asked again with the same ids when its outcome is unknown. */
 export type Operation = {
@@ -31,7 +24,7 @@ export type Operation = {
   readonly currency: string
   readonly card?: Card
   /** Parameters of the request by wire name, without secrets and without merchantInvoiceId, which is never passed onward. */
-  readonly fields: ReadonlyMap<string, string>
+  readonly fields: Values
   /** Business time of the request. */
   readonly receivedAt: number
   /** The payment that this one refers to, with what its connector wanted kept. */
@@ -40,9 +33,9 @@ export type Operation = {
     readonly type: OperationType
     readonly amount: number
     readonly receivedAt: number
-    readonly kept: Kept
+    readonly kept: ConnectorState
     /** What the approved capture of a preauthorization kept: some methods refund the capture. */
-    readonly captureKept?: Kept
+    readonly captureKept?: ConnectorState
   }
   /** A reversal by recovery: of an operation whose outcome is unknown. Its reference is the operation itself. */
   readonly recovering?: true
@@ -51,13 +44,13 @@ export type Operation = {
   /** A partial reversal: what stays of the referenced payment, hundredths. */
   readonly remains?: number
   /** What `prepare` returned when the payment was written. */
-  readonly prepared?: Prepared
+  readonly prepared?: PreparedStates
   /** 1 for the first time. */
   readonly attempt: number
   /** Set when the shopper can be sent away: where the other side sends shopper and notices back to. */
   readonly addresses?: Addresses
   /** What a continuation had kept when recovery takes over. */
-  readonly continued?: Kept
+  readonly continued?: ConnectorState
   /** The outcome of 3-D Secure, for the authorization that follows. */
   readonly authentication?: Structure
 }
@@ -77,10 +70,10 @@ export type Addresses = {
 }
 
 /** What a connector wants to find again at captures, refunds and reversals. Never card data. */
-export type Kept = Readonly<Record<string, string>>
+export type ConnectorState = Readonly<Record<string, string>>
 
 /** What must be on disk before the first message leaves, for example its trace number, in the order of the ways it may go. Never card data. */
-export type Prepared = readonly Readonly<Record<string, string>>[]
+export type PreparedStates = readonly Readonly<Record<string, string>>[]
 
 export type Reply =
   | {
@@ -94,7 +87,7 @@ export type Reply =
       readonly avsResponse?: string
       readonly cvvResponse?: string
       readonly riskScore?: string
-      readonly kept: Kept
+      readonly kept: ConnectorState
       /** Structures of the answer that the method fills, for example threeDSecure and virtualAccount. */
       readonly structures?: Structures
       /** What must be done after this answer: take all of it back, or release what a partial capture left of the hold. */
@@ -114,7 +107,7 @@ export type Redirect = {
   readonly kind: 'redirect'
   readonly step: string
   /** Sealed until the return. Never the CVV. */
-  readonly data: Kept
+  readonly data: ConnectorState
   readonly hop: Hop
   /** Sealed apart, and erased when the continuation is taken or ends. */
   readonly keepsCvv?: true
@@ -124,44 +117,44 @@ export type Redirect = {
   readonly details?: Readonly<Record<string, string>>
   readonly structures?: Structures
   /** What the merchant posts with the shopper to redirect.url; usually nothing. */
-  readonly parameters?: readonly Parameter[]
+  readonly parameters?: readonly FormParameter[]
   /** Method data that a hidden frame posts before the shopper goes. */
   readonly precondition?: true
   /** Money may have moved without a return: the other side is asked before the payment ends. */
   readonly asksAtEnd?: true
 }
 
-export type Parameter = { readonly name: string; readonly value: string }
+export type FormParameter = { readonly name: string; readonly value: string }
 
 /** What our page does with the shopper: goes on, posts a form, goes back to the shop because the other side needs more time, or collects what 3-D Secure wants to know of the browser. */
 export type Hop =
   | { readonly kind: 'go'; readonly url: string }
   | { readonly kind: 'shop' }
-  | { readonly kind: 'post'; readonly url: string; readonly parameters: readonly Parameter[] }
+  | { readonly kind: 'post'; readonly url: string; readonly parameters: readonly FormParameter[] }
   | {
       readonly kind: 'browser'
-      readonly method?: { readonly url: string; readonly parameters: readonly Parameter[] }
+      readonly method?: { readonly url: string; readonly parameters: readonly FormParameter[] }
     }
 
 /** What came back, checked against what was kept. Only `resume` goes on; a forged return changes nothing. */
-export type Returned =
-  | { readonly kind: 'resume'; readonly event: Kept }
+export type ReturnResult =
+  | { readonly kind: 'resume'; readonly event: ConnectorState }
   /** The result does not come with the browser; it is on its way from server to server. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'forged'; readonly why: string }
 
 /** A notice has an answer for the server that sent it. */
-export type Noticed = Exclude<Returned, { kind: 'wait' }> & { readonly answer: string; readonly contentType: string }
+export type NoticeResult = Exclude<ReturnResult, { kind: 'wait' }> & { readonly answer: string; readonly contentType: string }
 
 export type Arrival = {
   readonly step: string
-  readonly data: Kept
+  readonly data: ConnectorState
   readonly values: ReadonlyMap<string, string>
   readonly cancelled?: true
 }
 
 /** An operation before it has an id: what is known when the payment is about to be written. */
-export type Asked = {
+export type OperationRequest = {
   readonly type: OperationType
   readonly channel: { readonly settings: ChannelSettings }
   readonly mode: Mode
@@ -170,7 +163,7 @@ export type Asked = {
   readonly currency: string
   /** First digits of the card number, at most eight; absent on operations that refer to a payment. */
   readonly bin?: string
-  readonly reference?: { readonly kept: Kept }
+  readonly reference?: { readonly kept: ConnectorState }
   readonly now: number
 }
 
@@ -187,21 +180,21 @@ export type Connector = {
   readonly operations: Readonly<Partial<Record<OperationType, Settlement>>>
   readonly partialReversal: boolean
   /** The name of what keeps an operation from being sent at all, for example an amount that its currency cannot express. */
-  refuses?(asked: Asked): ResultName | undefined
+  refuses?(asked: OperationRequest): ResultName | undefined
   /** Called before the payment is written, and kept with it. Synchronous: a transaction may be open. */
-  prepare?(asked: Asked): Prepared
+  prepare?(asked: OperationRequest): PreparedStates
   perform(operation: Operation, signal: AbortSignal): Promise<Reply>
   /** Only for operations settled by asking. */
   ask?(operation: Operation, signal: AbortSignal): Promise<Reply>
   /** Goes on after a return or a notice that `readReturn` or `readNotice` accepted. */
   resume?(
     operation: Operation,
-    from: { readonly step: string; readonly data: Kept; readonly event: Kept },
+    from: { readonly step: string; readonly data: ConnectorState; readonly event: ConnectorState },
     signal: AbortSignal,
   ): Promise<Reply>
   /** Pure: is this return the one that was waited for? */
-  readReturn?(arrival: Arrival): Returned
-  readNotice?(arrival: Omit<Arrival, 'values'> & { readonly body: string }): Noticed
+  readReturn?(arrival: Arrival): ReturnResult
+  readNotice?(arrival: Omit<Arrival, 'values'> & { readonly body: string }): NoticeResult
   /** The answer to a notice for a payment that is no longer waiting, or never was. */
   staleNotice?(body: string): { readonly answer: string; readonly contentType: string }
   /** Called once; the connector hands over replies that come late or twice. */

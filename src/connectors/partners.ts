@@ -3,7 +3,7 @@
 
 import { dirname, resolve } from 'node:path'
 import { OperatorError } from '../platform/errors.ts'
-import { file, filled, mapOf, object, optional, parseJson, type Read, read, text, where } from '../platform/schema.ts'
+import { file, filled, mapOf, type Output, object, optional, parseJson, read, text, where } from '../platform/schema.ts'
 import { type ClientTls, readTlsFiles, tlsFiles } from '../platform/tls.ts'
 
 const address = where(
@@ -44,8 +44,8 @@ export const directorySchema = file({ external: optional(directory), live: optio
 
 type Partner<Settings> = Omit<Settings, 'tls'> & { readonly tls?: ClientTls }
 type Partners<Settings> = { readonly external?: Partner<Settings>; readonly live?: Partner<Settings> }
-export type Wallets = Partners<Read<typeof wallet>>
-export type Directories = Partners<Read<typeof directory>>
+export type Wallets = Partners<Output<typeof wallet>>
+export type Directories = Partners<Output<typeof directory>>
 
 /** `source` names the file: the names of TLS files in it are relative to its folder. */
 export const readWalletFile = (text: string, source: string): Wallets =>
@@ -53,10 +53,10 @@ export const readWalletFile = (text: string, source: string): Wallets =>
 export const readDirectoryFile = (text: string, source: string): Directories =>
   withTls(read(directorySchema, parseJson(text, source), source), source)
 
-type Written<Settings> = { readonly external?: Settings; readonly live?: Settings }
+type PerMode<Settings> = { readonly external?: Settings; readonly live?: Settings }
 
-function withTls<Settings extends { readonly tls?: Read<typeof tlsFiles> }>(
-  file: Written<Settings>,
+function withTls<Settings extends { readonly tls?: Output<typeof tlsFiles> }>(
+  file: PerMode<Settings>,
   source: string,
 ): Partners<Settings> {
   const wrong: string[] = []

@@ -5,7 +5,7 @@ import https from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { type ClientTls, spokenTls } from '../platform/tls.ts'
 
-export type Sent = { readonly status: number; readonly body: string }
+export type HttpReply = { readonly status: number; readonly body: string }
 
 export type Transport = (
   request: {
@@ -17,7 +17,7 @@ export type Transport = (
     readonly tls?: ClientTls
   },
   signal: AbortSignal,
-) => Promise<Sent>
+) => Promise<HttpReply>
 
 /** The connection was never made: nothing can have been carried out. */
 export class NotSent extends Error {}

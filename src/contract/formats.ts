@@ -199,7 +199,7 @@ export const returnUrl: Format = {
 }
 
 /** One of a closed list of words. */
-export const oneOf = (...words: readonly string[]): Format => ({
+export const oneWordOf = (...words: readonly string[]): Format => ({
   ...build(`one of ${words.join(', ')}`, `^(${words.join('|')})$`),
   rule: `must be one of ${words.join(', ')}`,
   words,

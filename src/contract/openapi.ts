@@ -2,16 +2,16 @@
 
 import type { Format } from './formats.ts'
 import { limits } from './limits.ts'
-import { always, authenticated, type Operation, operations, posted } from './operations.ts'
+import { type ApiOperation, always, authenticated, operations, posted } from './operations.ts'
 import { describe } from './parameters/describe.ts'
 import type { Parameter, Parameters } from './parameters/parameter.ts'
 import { type Group, groups } from './parameters/table.ts'
 import { type RequestKind, requests } from './requests.ts'
 
-export type Schema = { [name: string]: unknown }
+export type JsonSchema = { [name: string]: unknown }
 
 /** The whole document. */
-export function openApi(): Schema {
+export function openApi(): JsonSchema {
   const used = [...new Set(operations.flatMap(({ form }) => form?.groups ?? []))]
   return {
     openapi: '3.1.0',
@@ -45,14 +45,14 @@ const legacy =
   'Older clients send user id and password, in the query of a GET or in the body of a POST, and no Authorization header. ' +
   'Accepted where the settings of the merchant allow it.'
 
-function paths(): Schema {
-  const made: Record<string, Schema> = {}
+function paths(): JsonSchema {
+  const made: Record<string, JsonSchema> = {}
   for (const operation of operations)
     made[operation.path] = { ...made[operation.path], [operation.method]: operationSchema(operation) }
   return made
 }
 
-function operationSchema({ method, id, says, more, form, fields, query, pathId, answers, open }: Operation): Schema {
+function operationSchema({ method, id, says, more, form, fields, query, pathId, answers, open }: ApiOperation): JsonSchema {
   const all = { ...always, ...(open ? {} : authenticated), ...(method === 'post' ? posted : {}), ...answers }
   const parameters = [
     ...(pathId === undefined
@@ -90,14 +90,14 @@ const idempotencyKey = {
   schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$', minLength: 1, maxLength: 255 },
 }
 
-const reference = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` })
+const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
 
 // ---- Requests
 
 /** The rows of the groups that GETs read. */
 const queryRows: Parameters = { ...groups.common, ...groups.authentication, ...groups.query }
 
-function queryParameter(asked: string): Schema {
+function queryParameter(asked: string): JsonSchema {
   const name = asked.replace('!', '')
   const parameter = queryRows[name]!
   return {
@@ -109,21 +109,21 @@ function queryParameter(asked: string): Schema {
   }
 }
 
-const formSchema = ({ required, groups }: RequestKind): Schema => ({
+const formSchema = ({ required, groups }: RequestKind): JsonSchema => ({
   type: 'object',
   required: [...required],
   allOf: groups.map(group => reference(`parameters.${group}`)),
 })
 
-const fieldsSchema = (fields: Readonly<Record<string, string>>): Schema => ({
+const fieldsSchema = (fields: Readonly<Record<string, string>>): JsonSchema => ({
   type: 'object',
   properties: Object.fromEntries(Object.entries(fields).map(([name, pattern]) => [name, { type: 'string', pattern }])),
 })
 
 /** Plain names are properties; names with an index or a free key are patterns. */
-function groupSchema(group: Group): Schema {
-  const properties: Record<string, Schema> = {}
-  const patternProperties: Record<string, Schema> = {}
+function groupSchema(group: Group): JsonSchema {
+  const properties: Record<string, JsonSchema> = {}
+  const patternProperties: Record<string, JsonSchema> = {}
   for (const [name, parameter] of Object.entries(groups[group] as Parameters)) {
     if (name.includes('[')) patternProperties[namePattern(name, parameter)] = { title: name, ...parameterSchema(parameter) }
     else properties[name] = parameterSchema(parameter)
@@ -135,7 +135,7 @@ function groupSchema(group: Group): Schema {
   }
 }
 
-function parameterSchema(parameter: Parameter): Schema {
+function parameterSchema(parameter: Parameter): JsonSchema {
   return {
     ...formatSchema(parameter.format, parameter.truncate === undefined),
     description: describe(parameter),
@@ -144,7 +144,7 @@ function parameterSchema(parameter: Parameter): Schema {
   }
 }
 
-function formatSchema({ pattern, lengths, words }: Format, bounded = true): Schema {
+function formatSchema({ pattern, lengths, words }: Format, bounded = true): JsonSchema {
   if (words) return { type: 'string', enum: [...words] }
   return {
     type: 'string',
@@ -162,19 +162,19 @@ function namePattern(name: string, { key }: Parameter): string {
 
 // ---- Answers
 
-const text: Schema = { type: 'string' }
-const texts = (...names: string[]): Record<string, Schema> => Object.fromEntries(names.map(name => [name, text]))
+const text: JsonSchema = { type: 'string' }
+const texts = (...names: string[]): Record<string, JsonSchema> => Object.fromEntries(names.map(name => [name, text]))
 const footer = texts('buildNumber', 'timestamp', 'ndc')
 const footerNames = ['buildNumber', 'timestamp', 'ndc']
 
-const answerOf = (properties: Record<string, Schema>, ...required: string[]): Schema => ({
+const answerOf = (properties: Record<string, JsonSchema>, ...required: string[]): JsonSchema => ({
   type: 'object',
   required: [...required, 'result', ...footerNames],
   properties: { ...properties, result: reference('Result'), ...footer },
 })
 
-function answerSchemas(): Record<string, Schema> {
-  const list = (items: Schema): Schema => ({ type: 'array', items })
+function answerSchemas(): Record<string, JsonSchema> {
+  const list = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
   return {
     Payment: paymentSchema('id', 'paymentType'),
     Error: answerOf({ id: text, paymentType: text, paymentBrand: text }),
@@ -188,7 +188,7 @@ function answerSchemas(): Record<string, Schema> {
       { resultCodes: list({ type: 'object', required: ['code', 'description'], properties: texts('code', 'description') }) },
       'resultCodes',
     ),
-    Told: answerOf({}),
+    ResultOnly: answerOf({}),
     ClockMoved: answerOf(texts('merchantId', 'now'), 'merchantId', 'now'),
     NotificationsRead: answerOf(
       {
@@ -224,7 +224,7 @@ function answerSchemas(): Record<string, Schema> {
 }
 
 /** What the gateway adds to what it echoes. */
-const added: Readonly<Record<string, Schema>> = {
+const added: Readonly<Record<string, JsonSchema>> = {
   id: { type: 'string', pattern: '^[0-9a-f]{32}$' },
   referencedId: {
     type: 'string',
@@ -260,8 +260,8 @@ const added: Readonly<Record<string, Schema>> = {
 }
 
 /** Rows that are echoed as they came, unfolded into structures, and what the gateway adds. */
-function paymentSchema(...promised: string[]): Schema {
-  const schema = answerOf({}, ...promised) as { properties: Record<string, Schema> }
+function paymentSchema(...promised: string[]): JsonSchema {
+  const schema = answerOf({}, ...promised) as { properties: Record<string, JsonSchema> }
   for (const [name, one] of Object.entries(added)) place(schema, name, one)
   for (const group of requests.payment.groups) {
     for (const [name, parameter] of Object.entries(groups[group] as Parameters)) {
@@ -272,7 +272,7 @@ function paymentSchema(...promised: string[]): Schema {
 }
 
 /** Puts the schema of a wire name where the name unfolds to. */
-function place(root: Schema, name: string, leaf: Schema): void {
+function place(root: JsonSchema, name: string, leaf: JsonSchema): void {
   let here = root
   for (const step of name.split('.')) {
     const [plain, bracket] = step.split(/[[\]]/) as [string, string | undefined]
@@ -283,16 +283,16 @@ function place(root: Schema, name: string, leaf: Schema): void {
   Object.assign(here, leaf)
 }
 
-function child(of: Schema, name: string): Schema {
-  const properties = (of.properties ?? {}) as Record<string, Schema>
+function child(of: JsonSchema, name: string): JsonSchema {
+  const properties = (of.properties ?? {}) as Record<string, JsonSchema>
   const found = properties[name] ?? {}
   properties[name] = found
   Object.assign(of, { type: 'object', properties })
   return found
 }
 
-function items(of: Schema): Schema {
-  const found = (of.items ?? {}) as Schema
+function items(of: JsonSchema): JsonSchema {
+  const found = (of.items ?? {}) as JsonSchema
   Object.assign(of, { type: 'array', items: found })
   return found
 }

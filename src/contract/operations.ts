@@ -5,7 +5,7 @@ import { limits } from './limits.ts'
 import { hex32 } from './parameters/common.ts'
 import { type RequestKind, requests } from './requests.ts'
 
-export type Operation = {
+export type ApiOperation = {
   readonly method: 'get' | 'post'
   readonly path: string
   readonly id: string
@@ -18,16 +18,16 @@ export type Operation = {
   /** Rows of the table that a GET reads from its query, required ones with an exclamation mark. */
   readonly query?: readonly string[]
   readonly pathId?: string
-  readonly answers: Readonly<Record<number, Answer>>
+  readonly answers: Readonly<Record<number, AnswerSchema>>
   /** Answered without credentials. */
   readonly open?: true
 }
-export type Answer = readonly [says: string, schema: string]
+export type AnswerSchema = readonly [says: string, schema: string]
 
 const who = ['entityId', 'authentication.entityId', 'authentication.userId', 'authentication.password']
 
 // Every request can end like this; statuses of an operation's own stand in its row.
-export const always: Readonly<Record<number, Answer>> = {
+export const always: Readonly<Record<number, AnswerSchema>> = {
   404: ['There is nothing at this path, or a part of the interface that is not built yet.', 'Error'],
   405: ['The path exists, but not with this method; the header Allow names those that it takes.', 'Error'],
   408: ['The request did not come whole in time.', 'Error'],
@@ -35,7 +35,7 @@ export const always: Readonly<Record<number, Answer>> = {
   500: ['The gateway failed; its log names the cause by the number at the end of ndc.', 'Error'],
   503: ['The gateway is shutting down; send the request again.', 'Error'],
 }
-export const authenticated: Readonly<Record<number, Answer>> = {
+export const authenticated: Readonly<Record<number, AnswerSchema>> = {
   401: ['The Authorization header is missing or malformed.', 'Error'],
   403: ['The access token is not valid, or may not act for this entity.', 'Error'],
   429: [
@@ -45,13 +45,13 @@ export const authenticated: Readonly<Record<number, Answer>> = {
     'Error',
   ],
 }
-export const posted: Readonly<Record<number, Answer>> = {
+export const posted: Readonly<Record<number, AnswerSchema>> = {
   413: [`The body is larger than ${limits.bodyMaxBytes} bytes.`, 'Error'],
   415: ['The body is not application/x-www-form-urlencoded in UTF-8, ISO-8859-1 or windows-1252, or it is encoded.', 'Error'],
 }
 const wrong = 'A parameter is wrong: result.parameterErrors names every wrong one.'
 
-export const operations: readonly Operation[] = [
+export const operations: readonly ApiOperation[] = [
   {
     method: 'post',
     path: '/v1/payments',
@@ -83,7 +83,7 @@ export const operations: readonly Operation[] = [
   {
     method: 'post',
     path: '/v1/payments/{id}',
-    id: 'refer',
+    id: 'followUpPayment',
     says: 'Captures, refunds or reverses a payment',
     more:
       'paymentType is CP, RF or RV. Amount and currency are required for CP and RF; a reversal without them is a full one. ' +
@@ -207,7 +207,7 @@ export const operations: readonly Operation[] = [
     id: 'health',
     says: 'Tells a load balancer whether the process and its database answer',
     open: true,
-    answers: { 200: ['Both answer.', 'Told'] },
+    answers: { 200: ['Both answer.', 'ResultOnly'] },
   },
   {
     method: 'post',

@@ -1,9 +1,10 @@
 // What a request function is given and what it returns. Neither knows sockets or a framework.
 
-import type { Charset, ParameterError } from '../contract/form.ts'
+import type { Charset } from '../contract/form.ts'
+import type { ParameterError } from '../contract/formCheck.ts'
 import type { Nested } from '../contract/nested.ts'
 import { isGood, type ResultName, results } from '../contract/results/results.ts'
-import type { Said } from '../payments/execute.ts'
+import type { PaymentResponse } from '../payments/execute.ts'
 import { plainRecord } from '../payments/read/record.ts'
 import type { HttpParts } from './parts.ts'
 
@@ -23,7 +24,7 @@ export type Request = {
 }
 
 /** JSON, unless the headers name another Content-Type. */
-export type Answer = {
+export type HttpAnswer = {
   readonly status: number
   /** Stands before the body: bytes that many answers share. */
   readonly before?: Buffer
@@ -39,9 +40,9 @@ export type Answer = {
 export const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
 
 /** A payment's answer: good outcomes are 200, others 400 (decisions, 20). */
-export const saidAnswer = ({ outcome, body }: Said): Answer => ({ status: isGood(outcome) ? 200 : 400, body })
+export const saidAnswer = ({ outcome, body }: PaymentResponse): HttpAnswer => ({ status: isGood(outcome) ? 200 : 400, body })
 
-export type TextAnswer = Answer & { readonly body: string }
+export type TextAnswer = HttpAnswer & { readonly body: string }
 
 export const json = (status: number, record: Nested): TextAnswer => ({ status, body: JSON.stringify(record) })
 
@@ -49,22 +50,22 @@ export const json = (status: number, record: Nested): TextAnswer => ({ status, b
 export const ndcOf = (request: Request, entityId: string | undefined): string =>
   entityId !== undefined && /^[0-9a-f]{32}$/.test(entityId) ? `${entityId}_${request.number}` : request.number
 
-export type Told = {
+export type ResultDetails = {
   readonly entityId?: string | undefined
   readonly more?: Nested
   readonly parameterErrors?: readonly ParameterError[]
-  readonly headers?: Answer['headers']
+  readonly headers?: HttpAnswer['headers']
   /** Who was turned away, for the log. */
   readonly tokenId?: string | undefined
 }
 
 /** An answer that is no payment: a result with build number, time and ndc. */
-export function told(
+export function resultAnswer(
   parts: HttpParts,
   request: Request,
   status: number,
   name: ResultName,
-  { entityId, more, parameterErrors, headers, tokenId }: Told = {},
+  { entityId, more, parameterErrors, headers, tokenId }: ResultDetails = {},
 ): TextAnswer {
   const record = plainRecord(results[name], parts.build, timeOf(parts, entityId), ndcOf(request, entityId), more, parameterErrors)
   const asked = headers ?? headersOf[status]
@@ -72,7 +73,7 @@ export function told(
 }
 
 /** What a status asks of its answer: how to say who is calling (RFC 6750), and when to come again, at the latest. */
-const headersOf: Readonly<Record<number, Answer['headers']>> = {
+const headersOf: Readonly<Record<number, HttpAnswer['headers']>> = {
   401: { 'WWW-Authenticate': 'Bearer realm="Tollgate"' },
   429: { 'Retry-After': '60' },
 }

@@ -1,15 +1,15 @@
 // Who is calling, and for which channel: 401 for a header that is none, 403 for a wrong token or an entity that is not the token's, then 400.
 
 import type { Actor } from '../audit/entry.ts'
-import type { Attempt } from '../audit/failures.ts'
+import type { LogInAttempt } from '../audit/failures.ts'
 import { type Form, peek } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { type Channel, legacyToken, type Merchant, type Token } from '../merchants/directory.ts'
 import { keyedHash } from '../vault/keys.ts'
-import type { Answer, Request } from './answer.ts'
-import { told } from './answer.ts'
+import type { HttpAnswer, Request } from './answer.ts'
+import { resultAnswer } from './answer.ts'
 import type { HttpParts } from './parts.ts'
 
 /** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
@@ -20,7 +20,7 @@ export type Caller = {
   readonly merchantId: string
 }
 
-export type Authenticate = (request: Request, form: Form) => Caller | Answer | Promise<Answer>
+export type Authenticate = (request: Request, form: Form) => Caller | HttpAnswer | Promise<HttpAnswer>
 
 export function authenticator(parts: HttpParts): Authenticate {
   const { directory, failures, clock } = parts
@@ -28,7 +28,7 @@ export function authenticator(parts: HttpParts): Authenticate {
     const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
     const credentials = credentialsOf(request, form)
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
-      told(parts, request, status, name, {
+      resultAnswer(parts, request, status, name, {
         entityId: named,
         tokenId: credentials && knownToken(parts, credentials.sent),
         ...(parameter && { parameterErrors: [parameter] }),
@@ -73,7 +73,7 @@ export function authenticator(parts: HttpParts): Authenticate {
   }
 }
 
-export const isCaller = (found: Caller | Answer | Promise<Answer>): found is Caller => 'token' in found
+export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): found is Caller => 'token' in found
 
 /** As the audit names a caller. */
 export const actorOf = ({ address }: Request, { token }: Caller): Actor => ({ kind: 'token', id: token.id, address })
@@ -118,7 +118,7 @@ function credentialsOf({ headers }: Request, form: Form): Credentials | undefine
 }
 
 /** A guess as it is counted: neither the credential nor the user id stands in it. A bearer token may be made of the two as well. */
-function guessOf({ keys }: HttpParts, { address }: Request, { sent, userId }: Credentials): Attempt {
+function guessOf({ keys }: HttpParts, { address }: Request, { sent, userId }: Credentials): LogInAttempt {
   const start = (purpose: string, text: string) => keyedHash(keys, purpose, text).toString('hex').slice(0, 16)
   const [before, password] = Buffer.from(sent, 'base64').toString().split('|')
   const name = userId ?? (password === undefined ? undefined : before)
@@ -129,7 +129,11 @@ function guessOf({ keys }: HttpParts, { address }: Request, { sent, userId }: Cr
 const turnedAway: ReadonlySet<number> = new Set([401, 403, 429])
 
 /** A line for whoever watches over the house: who was turned away, from where, and with which token where it is one of ours, or was. */
-export function noteRefusal({ log }: HttpParts, { number: ndc, address }: Request, { status, result, tokenId }: Answer): void {
+export function noteRefusal(
+  { log }: HttpParts,
+  { number: ndc, address }: Request,
+  { status, result, tokenId }: HttpAnswer,
+): void {
   if (!turnedAway.has(status)) return
   log.warn({ ndc, status, address, ...(result && { result }), ...(tokenId && { tokenId }) }, 'a caller was turned away')
 }

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Clock } from '../platform/clock.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -27,7 +28,7 @@ export type Connections = {
   stop(): void
 }
 
-type Connection = {
+type OpenConnection = {
   readonly address: string
   readonly unfinished: Set<IncomingMessage>
   idleSince: number
@@ -36,21 +37,22 @@ type Connection = {
 }
 
 /** A request of which nothing more can come never ends: no answer is owed to it before it has come whole. */
-const isOwed = ({ unfinished }: Connection): boolean => [...unfinished].some(({ complete }) => complete)
+const isOwed = ({ unfinished }: OpenConnection): boolean => [...unfinished].some(({ complete }) => complete)
 
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
 
 /** `isShared`: may many callers come from this address? */
 export function watchConnections(
+  clock: Clock,
   { answerSeconds, idleSeconds, lookEverySeconds }: Patience = standard,
   isShared: (address: string) => boolean = () => false,
 ): Connections {
-  const connections = new Map<Socket, Connection>()
+  const connections = new Map<Socket, OpenConnection>()
   const fromAddress = new Map<string, number>()
 
-  const timer = setInterval(() => {
-    const now = performance.now()
+  const timer = clock.every(lookEverySeconds * 1000, () => {
+    const now = clock.elapsed()
     for (const [socket, one] of connections) {
       one.stuckSince = socket.writableLength === 0 ? undefined : (one.stuckSince ?? now)
       const isStuck = one.stuckSince !== undefined && now - one.stuckSince > answerSeconds * 1000
@@ -58,17 +60,17 @@ export function watchConnections(
       const isOver = one.endsBefore !== undefined && now > one.endsBefore
       if (isStuck || isIdle || isOver) socket.destroy()
     }
-  }, lookEverySeconds * 1000).unref()
+  })
 
-  function opened(socket: Socket): Connection {
+  function opened(socket: Socket): OpenConnection {
     const address = socket.remoteAddress ?? ''
     const isOneTooMany = !isShared(address) && (fromAddress.get(address) ?? 0) >= addressMost
     if (isOneTooMany) makeRoom(socket, one => one.address === address)
     else if (connections.size >= connectionsMost) makeRoom(socket, () => true)
-    const one: Connection = {
+    const one: OpenConnection = {
       address,
       unfinished: new Set(),
-      idleSince: performance.now(),
+      idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
     }
@@ -88,8 +90,8 @@ export function watchConnections(
   }
 
   /** Closes the connection that has been idle for longest, or the new one where all are busy. */
-  function makeRoom(socket: Socket, isMeant: (one: Connection) => boolean): void {
-    let longest: [Socket, Connection] | undefined
+  function makeRoom(socket: Socket, isMeant: (one: OpenConnection) => boolean): void {
+    let longest: [Socket, OpenConnection] | undefined
     for (const [other, one] of connections)
       if (isMeant(one) && one.unfinished.size === 0 && one.idleSince < (longest?.[1].idleSince ?? Number.POSITIVE_INFINITY))
         longest = [other, one]
@@ -111,7 +113,7 @@ export function watchConnections(
       one.unfinished.add(incoming)
       outgoing.once('close', () => {
         one.unfinished.delete(incoming)
-        one.idleSince = performance.now()
+        one.idleSince = clock.elapsed()
         if (one.endsBefore !== undefined && !isOwed(one)) socket.end()
       })
       return true
@@ -122,8 +124,8 @@ export function watchConnections(
     },
     closeSoon(socket) {
       const one = connections.get(socket)
-      if (one) one.endsBefore = performance.now() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
+      if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
     },
-    stop: () => clearInterval(timer),
+    stop: () => timer.cancel(),
   }
 }

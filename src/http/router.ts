@@ -2,13 +2,13 @@
 // path takes.
 
 import { notBuilt } from '../contract/notBuilt.ts'
-import { type Answer, type Request, told } from './answer.ts'
+import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
 
 /** Segments of the path by their names, decoded. */
-export type Named = Readonly<Record<string, string>>
-export type RequestFunction = (request: Request, named: Named) => Answer | Promise<Answer>
+export type PathValues = Readonly<Record<string, string>>
+export type RequestFunction = (request: Request, named: PathValues) => HttpAnswer | Promise<HttpAnswer>
 
 export type Route = {
   readonly method: 'GET' | 'POST'
@@ -26,13 +26,17 @@ export type Route = {
 }
 
 /** Where a request goes. `name` is the route's path, for logs: the path itself is made by its caller. */
-export type Destination = { readonly name: string; readonly route?: Route; answer(request: Request): Answer | Promise<Answer> }
+export type Destination = {
+  readonly name: string
+  readonly route?: Route
+  answer(request: Request): HttpAnswer | Promise<HttpAnswer>
+}
 export type Router = (method: string, path: string) => Destination
 
-type Place = { readonly path: string; readonly segments: readonly string[]; readonly methods: Map<string, Route> }
+type RoutePath = { readonly path: string; readonly segments: readonly string[]; readonly methods: Map<string, Route> }
 
 export function router(parts: HttpParts, routes: readonly Route[]): Router {
-  const places = new Map<string, Place>()
+  const places = new Map<string, RoutePath>()
   for (const route of routes) {
     const { path, method } = route
     if (!places.has(path)) places.set(path, { path, segments: path.split('/'), methods: new Map() })
@@ -41,7 +45,7 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
   // Names of segments are tried after words: `/r/return/{id}` before `/r/{kind}/{id}`.
   const patterns = [...places.values()].filter(({ path }) => path.includes('{')).sort((a, b) => wordsOf(b) - wordsOf(a))
 
-  function find(path: string): { place: Place; named: Named } | undefined {
+  function find(path: string): { place: RoutePath; named: PathValues } | undefined {
     const place = path.includes('{') ? undefined : places.get(path)
     if (place) return { place, named: nothing }
     const segments = path.split('/')
@@ -54,7 +58,8 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
 
   return (method, path) => {
     const found = find(path)
-    if (!found) return { name: 'elsewhere', answer: request => told(parts, request, 404, notBuilt(path) ?? 'pathNotFound') }
+    if (!found)
+      return { name: 'elsewhere', answer: request => resultAnswer(parts, request, 404, notBuilt(path) ?? 'pathNotFound') }
     const { methods, path: name } = found.place
     // Without its body, which the server leaves out, the answer to a HEAD is that to a GET.
     const route = methods.get(method === 'HEAD' ? 'GET' : method)
@@ -66,23 +71,23 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
       answer: request =>
         method === 'OPTIONS' && forBrowsers
           ? preflight(allow)
-          : told(parts, request, 405, 'methodNotAllowed', { headers: { Allow: allow } }),
+          : resultAnswer(parts, request, 405, 'methodNotAllowed', { headers: { Allow: allow } }),
     }
   }
 }
 
-function answerOf(parts: HttpParts, route: Route, request: Request, named: Named): Answer | Promise<Answer> {
+function answerOf(parts: HttpParts, route: Route, request: Request, named: PathValues): HttpAnswer | Promise<HttpAnswer> {
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request.headers.origin, request.headers.host, parts.publicUrl()))
-    return told(parts, request, 403, 'foreignOrigin')
+    return resultAnswer(parts, request, 403, 'foreignOrigin')
   return route.answer(request.method === 'HEAD' ? { ...request, method: 'GET' } : request, named)
 }
 
-const nothing: Named = {}
+const nothing: PathValues = {}
 
-const wordsOf = ({ segments }: Place): number => segments.filter(segment => !segment.startsWith('{')).length
+const wordsOf = ({ segments }: RoutePath): number => segments.filter(segment => !segment.startsWith('{')).length
 
-function namesIn(pattern: readonly string[], segments: readonly string[]): Named | undefined {
+function namesIn(pattern: readonly string[], segments: readonly string[]): PathValues | undefined {
   const rest = /^\{(\w+)…\}$/.exec(pattern.at(-1)!)?.[1]
   const fixed = rest === undefined ? pattern.length : pattern.length - 1
   if (rest === undefined ? segments.length !== fixed : segments.length < fixed) return undefined
@@ -106,7 +111,7 @@ function decoded(raw: string): string {
 }
 
 /** What a browser asks before a script of another site may send something: no credentials travel. */
-const preflight = (allow: string): Answer => ({
+const preflight = (allow: string): HttpAnswer => ({
   status: 200,
   body: '',
   headers: {

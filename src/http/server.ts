@@ -10,7 +10,7 @@ import { randomHex } from '../platform/clock.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
 import { spokenTls } from '../platform/tls.ts'
 import { addressOf, isListed } from './address.ts'
-import { type Answer, type Request, told } from './answer.ts'
+import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
 import { maxima, type Patience, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal } from './host.ts'
@@ -66,11 +66,11 @@ const headers = [
 
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
-  const connections = watchConnections(options.patience, address => isListed(options.trustedProxies, address))
+  const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (!connections.asked(incoming, outgoing)) return
-    const started = performance.now()
+    const started = parts.clock.elapsed()
     const number = randomHex(parts.random)
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
@@ -91,7 +91,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
               method: request.method,
               route: destination.name,
               status: made.status,
-              milliseconds: Math.round(performance.now() - started),
+              milliseconds: Math.round(parts.clock.elapsed() - started),
             },
             'answered',
           )
@@ -108,11 +108,12 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     request: Request,
     incoming: IncomingMessage,
     body: string | undefined,
-  ): Answer | Promise<Answer> {
+  ): HttpAnswer | Promise<HttpAnswer> {
     const refusal = closing ? 'shuttingDown' : options.refusal()
-    if (refusal) return told(parts, request, 503, refusal)
+    if (refusal) return resultAnswer(parts, request, 503, refusal)
     // What may not have been read to its end, or was meant for another, is the last of its connection.
-    const last = (status: number, name: ResultName) => told(parts, request, status, name, { headers: { Connection: 'close' } })
+    const last = (status: number, name: ResultName) =>
+      resultAnswer(parts, request, status, name, { headers: { Connection: 'close' } })
     if (body === undefined) return last(413, 'bodyTooLarge')
     if (!/^1\.[01]$/.test(incoming.httpVersion)) return last(400, 'malformedRequest')
     const misdirected = hostRefusal(incoming, options.hosts)
@@ -122,14 +123,14 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     if (coding !== undefined && incoming.httpVersion !== '1.1') return last(400, 'malformedRequest')
     if (!/^(chunked)?$/i.test(coding ?? '')) return last(501, 'transferCodingUnknown')
     if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
-      return told(parts, request, 403, 'tlsRequired')
+      return resultAnswer(parts, request, 403, 'tlsRequired')
     if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))
-      return told(parts, request, 415, 'wrongContentType')
+      return resultAnswer(parts, request, 415, 'wrongContentType')
     return destination.answer(request)
   }
 
   /** What must not happen becomes one 500 that carries its number; the log has the cause. */
-  function failed({ name }: Destination, request: Request, error: unknown): Answer {
+  function failed({ name }: Destination, request: Request, error: unknown): HttpAnswer {
     const { message, code } = error as Error & { code?: string }
     parts.log.error(
       {
@@ -141,11 +142,11 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       'a request failed',
     )
     return isUnavailable(error)
-      ? { ...told(parts, request, 503, 'databaseUnavailable'), headers: { 'Retry-After': '5' } }
-      : told(parts, request, 500, 'internalError')
+      ? { ...resultAnswer(parts, request, 503, 'databaseUnavailable'), headers: { 'Retry-After': '5' } }
+      : resultAnswer(parts, request, 500, 'internalError')
   }
 
-  function send(outgoing: ServerResponse, made: Answer, cors?: true): Answer {
+  function send(outgoing: ServerResponse, made: HttpAnswer, cors?: true): HttpAnswer {
     const { status, before, body, headers: more } = made
     if (outgoing.destroyed) return made
     const extra = more ? Object.entries(more).flat() : []
@@ -170,7 +171,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     return made
   }
 
-  function requestOf(incoming: IncomingMessage, { path, query }: Target, body: string, number: string): Request {
+  function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, body: string, number: string): Request {
     return {
       method: incoming.method ?? 'GET',
       path,
@@ -206,7 +207,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
           ? [408, 'malformedRequest']
           : [400, 'malformedRequest']
-    const { body } = told(
+    const { body } = resultAnswer(
       parts,
       {
         method: '',
@@ -240,17 +241,17 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       closing = true
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
       server.closeIdleConnections()
-      const hurry = setTimeout(() => server.closeAllConnections(), 40_000)
+      const hurry = parts.clock.after(40_000, () => server.closeAllConnections())
       await closed
-      clearTimeout(hurry)
+      hurry.cancel()
       connections.stop()
     },
   }
 }
 
-type Target = Pick<Request, 'path' | 'query'>
+type RequestTarget = Pick<Request, 'path' | 'query'>
 
-function targetOf({ url = '/' }: IncomingMessage): Target {
+function targetOf({ url = '/' }: IncomingMessage): RequestTarget {
   const target = url.replace(/^https?:\/\/[^/?]*/i, '') // it may be a whole address, as proxies send it
   const mark = target.indexOf('?')
   const path = (mark < 0 ? target : target.slice(0, mark)).replace(/\/{2,}/g, '/')

@@ -30,8 +30,8 @@ export type Merchant = {
   readonly name: string
   readonly settings: MerchantSettings
 }
-export type Group = { readonly kind: 'psp' | 'division'; readonly id: string; readonly name: string }
-export type Entity = Channel | Merchant | Group
+export type EntityGroup = { readonly kind: 'psp' | 'division'; readonly id: string; readonly name: string }
+export type Entity = Channel | Merchant | EntityGroup
 
 export type Token = {
   readonly id: string
@@ -87,7 +87,7 @@ export async function openDirectory(
   const safely = () => {
     reload().catch(onError)
   }
-  const timer = setInterval(safely, reloadSeconds * 1000).unref()
+  const timer = clock.every(reloadSeconds * 1000, safely)
   const listening = await database.listen(changesChannel, safely)
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
@@ -125,7 +125,7 @@ export async function openDirectory(
     businessTime: merchantId => clock.real() + (contents.offsets.get(merchantId) ?? 0),
     reload,
     async close() {
-      clearInterval(timer)
+      timer.cancel()
       await listening.stop()
     },
   }

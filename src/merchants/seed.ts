@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { record } from '../audit/chain.ts'
-import type { Actor, Entry } from '../audit/entry.ts'
+import type { Actor, AuditEntry } from '../audit/entry.ts'
 import { type Clock, type Random, timeOrderedId } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import type { InstallationMode } from '../platform/database/installation.ts'
@@ -13,13 +13,13 @@ import {
   file,
   filled,
   filledListOf,
+  type Input,
   id,
   listOf,
   object,
   optional,
   readJsonFile,
   text,
-  type Written,
   where,
   written,
 } from '../platform/schema.ts'
@@ -77,7 +77,7 @@ export function seedSchema(brands: ReadonlySet<string> = standardBrandNames, mod
   })
 }
 
-export type Seed = Written<ReturnType<typeof seedSchema>>
+export type Seed = Input<ReturnType<typeof seedSchema>>
 export type SeedToken = NonNullable<Seed['tokens']>[number]
 
 /** Throws an OperatorError with all that is wrong in the file. */
@@ -90,9 +90,9 @@ export function readSeed(path: string, brands?: ReadonlySet<string>, mode?: Inst
 export const sentFor = ({ token, userId, password }: SeedToken): string => token ?? legacyToken(userId!, password!)
 
 /** How many entities and valid tokens of the seed are in place, and which of its tokens are revoked and stay so. */
-export type Applied = { readonly entities: number; readonly tokens: number; readonly revoked: readonly string[] }
+export type SeedResult = { readonly entities: number; readonly tokens: number; readonly revoked: readonly string[] }
 
-export const appliedText = ({ entities, tokens, revoked }: Applied): string =>
+export const appliedText = ({ entities, tokens, revoked }: SeedResult): string =>
   [
     `${entities} entities and ${tokens} tokens are in place.`,
     ...revoked.map(label => `The token ${label} is revoked and stays so.`),
@@ -109,7 +109,7 @@ export async function applySeed(
   random: Random,
   seed: Seed,
   by?: Actor,
-): Promise<Applied> {
+): Promise<SeedResult> {
   const entities = entitiesOf(seed)
   const lookupKey = keys.lookup[0]!.id
   const tokens = (seed.tokens ?? []).map((token, at) => {
@@ -143,7 +143,7 @@ export async function applySeed(
       }),
     ]
     if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
-    const told: Entry[] = []
+    const told: AuditEntry[] = []
     for (const entity of entities) {
       await saveEntity(db, entity, clock.real())
       told.push(...toldOfEntity(there.get(entity.id), entity))
@@ -174,7 +174,7 @@ function differences(before: Readonly<Record<string, unknown>>, after: Readonly<
   )
 }
 
-function toldOfEntity(before: EntityRow | undefined, { id, kind, name, settings }: Omit<EntityRow, 'clockOffset'>): Entry[] {
+function toldOfEntity(before: EntityRow | undefined, { id, kind, name, settings }: Omit<EntityRow, 'clockOffset'>): AuditEntry[] {
   if (!before) return [{ action: 'entityMade', entityId: id, subject: id, details: { kind, name, settings } }]
   const details = differences({ name: before.name, ...before.settings }, { name, ...settings })
   return Object.keys(details).length === 0 ? [] : [{ action: 'entityChanged', entityId: id, subject: id, details }]
@@ -183,7 +183,7 @@ function toldOfEntity(before: EntityRow | undefined, { id, kind, name, settings 
 function toldOfToken(
   before: TokenRow | undefined,
   { id, label, entities, legacy }: Omit<TokenRow, 'createdAt' | 'revokedAt'>,
-): Entry[] {
+): AuditEntry[] {
   const entityId = entities[0]
   if (!before) return [{ action: 'tokenMade', entityId, subject: id, details: { label, entities, legacy } }]
   const details =

@@ -11,15 +11,15 @@ import {
   filled,
   filledListOf,
   flag,
+  type Input,
   id,
   listOf,
   mapOf,
+  type Output,
   object,
   oneOf,
   optional,
-  type Read,
   text,
-  type Written,
   where,
   whole,
 } from '../platform/schema.ts'
@@ -154,14 +154,14 @@ export function settingsFor(brands?: ReadonlySet<string>) {
 
 export const { channel: channelSettings, merchant: merchantSettings, group: groupSettings } = settingsFor()
 
-export type ChannelSettings = DeepReadonly<Read<typeof channelSettings>>
-export type MerchantSettings = DeepReadonly<Read<typeof merchantSettings>>
-export type Route = ChannelSettings['routes'][number]
+export type ChannelSettings = DeepReadonly<Output<typeof channelSettings>>
+export type MerchantSettings = DeepReadonly<Output<typeof merchantSettings>>
+export type AcquirerRoute = ChannelSettings['routes'][number]
 export type OutcomeRule = ChannelSettings['simulatorRules'][number]
 export type AcquirerAccount = ChannelSettings['acquirerAccounts'][string]
 
 /** What may be written for a channel. */
-export type WrittenChannelSettings = Written<typeof channelSettings>
+export type WrittenChannelSettings = Input<typeof channelSettings>
 
 /** Settings as they are written: without defaults, not yet checked. */
 export type WrittenSettings = Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@
 
 import type pg from 'pg'
 import { type Recorder, record } from '../audit/chain.ts'
-import type { Entry } from '../audit/entry.ts'
+import type { AuditEntry } from '../audit/entry.ts'
 import { type Random, timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
@@ -64,7 +64,7 @@ export async function makeToken(pool: pg.Pool, by: Recorder & { readonly random:
     await saveToken(db, { id, hash, lookupKey: keys.lookup[0]!.id, merchantId, label, entities, legacy: false }, now)
     const [entityId] = entities
     const details = { label, entities, legacy: false, ...(follows && { follows: follows.id }) }
-    const told: Entry[] = [{ action: 'tokenMade', entityId, subject: id, details }]
+    const told: AuditEntry[] = [{ action: 'tokenMade', entityId, subject: id, details }]
     const precedentEndsAt = follows && now + follows.grace
     if (follows && precedentEndsAt !== undefined) {
       // Two that follow the same one at a time: the second waits here for the first, and finds it ended.

@@ -52,9 +52,9 @@ export function measureDeliveries(registry: Registry, database: Database, clock:
     const backlog = await measureBacklog(db, clock.real())
     due.set(backlog.due)
     oldest.set(backlog.oldest / 1000)
-    if (performance.now() - checkedAt < checkEveryMilliseconds) return
+    if (clock.elapsed() - checkedAt < checkEveryMilliseconds) return
     const { endpoints, waiting: events } = await checkNotifications(database.reports)
-    checkedAt = performance.now()
+    checkedAt = clock.elapsed()
     const sum = (pick: (one: (typeof endpoints)[number]) => number) => endpoints.reduce((total, one) => total + pick(one), 0)
     deliveries.set(
       { state: 'acknowledged' },

@@ -4,23 +4,23 @@ import { results } from '../contract/results/results.ts'
 import { encrypt } from './cipher.ts'
 import { signature } from './signature.ts'
 
-export type Fields = 'all' | 'withoutCustomerData'
+export type FieldChoice = 'all' | 'withoutCustomerData'
 /** `none`: the encrypted body as hex · `json`: the same in {"encryptedBody"} · `plain`: readable JSON, trusted by its signature. */
 export type Wrapper = 'none' | 'json' | 'plain'
 
-export type Announced = {
+export type NotificationEvent = {
   readonly type: string
   readonly action: string | null
   /** The answer as it was given, JSON text. */
   readonly payload: string
 }
 
-type Json = Record<string, unknown>
+type JsonMap = Record<string, unknown>
 
 /** The envelope as JSON text. The payload is the answer; amount and currency are shown once more, inside it and beside it (decisions, 38). */
-export function envelope({ type, action, payload: text }: Announced, fields: Fields): string {
-  const answer = JSON.parse(text) as Json
-  const payload: Json = Object.create(null)
+export function envelope({ type, action, payload: text }: NotificationEvent, fields: FieldChoice): string {
+  const answer = JSON.parse(text) as JsonMap
+  const payload: JsonMap = Object.create(null)
   for (const [name, value] of Object.entries(fields === 'all' ? answer : withoutCustomerData(answer))) {
     payload[name] = value
     if (name === 'currency') Object.assign(payload, presented(answer))
@@ -28,7 +28,7 @@ export function envelope({ type, action, payload: text }: Announced, fields: Fie
   return JSON.stringify({ type, ...(action !== null && { action }), payload, ...presented(answer) })
 }
 
-const presented = ({ amount, currency }: Json): Json =>
+const presented = ({ amount, currency }: JsonMap): JsonMap =>
   amount === undefined || currency === undefined ? {} : { presentationAmount: amount, presentationCurrency: currency }
 
 // What may be told where customer data may not. A list of what stays: a field that comes later is left out until it is put here.
@@ -66,7 +66,7 @@ const stays: Readonly<Record<string, true | readonly string[]>> = {
   ndc: true,
 }
 
-function withoutCustomerData(answer: Json): Json {
+function withoutCustomerData(answer: JsonMap): JsonMap {
   const kept: [string, unknown][] = []
   for (const [name, value] of Object.entries(answer)) {
     const rule = Object.hasOwn(stays, name) ? stays[name] : undefined
@@ -84,7 +84,7 @@ export const testNotification = JSON.stringify({
   payload: { result: { code: results.succeededInTestMode.code, description: results.succeededInTestMode.description } },
 })
 
-export type Sending = {
+export type SendingContext = {
   readonly id: string
   readonly sequence: number
   /** 1 for the first time. */
@@ -98,10 +98,10 @@ export type Sending = {
   readonly iv: Buffer
 }
 
-export type Wired = { readonly headers: Readonly<Record<string, string>>; readonly body: string }
+export type HttpMessage = { readonly headers: Readonly<Record<string, string>>; readonly body: string }
 
 /** Bytes and headers. While two secrets are valid every other attempt takes the other one: whichever the receiver knows, it hears. */
-export function onTheWire(text: string, { id, sequence, attempt, seconds, wrapper, secrets, iv }: Sending): Wired {
+export function onTheWire(text: string, { id, sequence, attempt, seconds, wrapper, secrets, iv }: SendingContext): HttpMessage {
   const sealed = wrapper === 'plain' ? undefined : encrypt(secrets[(attempt - 1) % secrets.length]!, iv, text)
   const body = sealed === undefined ? text : wrapper === 'json' ? JSON.stringify({ encryptedBody: sealed.body }) : sealed.body
   return {

@@ -4,7 +4,7 @@ import type { Directory } from '../merchants/directory.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import type { Egress } from '../platform/egress/address.ts'
-import type { Caller } from '../platform/egress/call.ts'
+import type { PlaceCall } from '../platform/egress/call.ts'
 import type { Log } from '../platform/log.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { AttemptCount } from './figures.ts'
@@ -16,7 +16,7 @@ export type NotificationParts = {
   readonly directory: Directory
   readonly database: Database
   /** Calls to merchants' servers, guarded; and the rule that guards them. */
-  readonly call: Caller
+  readonly call: PlaceCall
   readonly egress: Egress
   /** What is told of a payment that has no answer yet, as JSON. */
   pendingPayload(payment: {

@@ -1,8 +1,8 @@
 // Where notifications keep sealed records.
 
 import { type SealedPlace, sealedColumn } from '../vault/store.ts'
-import { secretPlace } from './endpoints/endpoint.ts'
+import { endpointSecretPlace } from './endpoints/endpoint.ts'
 
 export const sealedOfNotifications: readonly SealedPlace[] = [
-  { what: 'secrets of endpoints', table: 'endpoints', id: 'id', bound: secretPlace, ...sealedColumn('sealed_secrets') },
+  { what: 'secrets of endpoints', table: 'endpoints', id: 'id', bound: endpointSecretPlace, ...sealedColumn('sealed_secrets') },
 ]

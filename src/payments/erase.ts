@@ -1,11 +1,13 @@
 // Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Soon after a start and once an hour, in small steps.
 // What is left in the file of the secrets of challenges: every minute.
 
+import type { Timer } from '../platform/clock.ts'
+import { eraseCards } from '../vault/cardStore.ts'
 import { keyHours } from './idempotency.ts'
 import type { PaymentParts } from './parts.ts'
 import { eraseSecrets } from './redirects/store.ts'
 import { attemptDays, eraseAttempts } from './risk/store.ts'
-import { eraseCards, eraseKeys, eraseRedirects } from './store/sweep.ts'
+import { eraseKeys, eraseRedirects } from './store/sweep.ts'
 
 /** After a start: what fell due while nothing ran. */
 const soonMilliseconds = 5000
@@ -39,21 +41,21 @@ function repeated(
   erase: (parts: PaymentParts) => Promise<unknown>,
 ): { stop(): Promise<void> } {
   let running: Promise<unknown> = Promise.resolve()
-  let timer: NodeJS.Timeout
+  let timer: Timer
   const once = () => {
     running = erase(parts)
       .catch((error: Error) => parts.log.warn({ why: error.message }, 'old card data could not be erased'))
       .then(() => plan(every))
   }
   const plan = (milliseconds: number) => {
-    timer = setTimeout(once, milliseconds).unref()
+    timer = parts.clock.after(milliseconds, once).unref()
   }
   plan(soonMilliseconds)
   return {
     async stop() {
-      clearTimeout(timer)
+      timer.cancel()
       await running
-      clearTimeout(timer)
+      timer.cancel()
     },
   }
 }

@@ -1,39 +1,42 @@
 // Write, call, write: the payment is on disk before this begins; here the connector is asked, outside any transaction, and its answer is stored.
 // The first stored answer wins. What cannot be known is left pending for recovery.
 
-import type { Card, Connector, Kept, LateReply, Operation, Reply } from '../connectors/connector.ts'
+import type { Connector, ConnectorState, LateReply, Operation, Reply } from '../connectors/connector.ts'
 import { successOf } from '../connectors/registry.ts'
 import { amountText } from '../contract/amounts.ts'
-import type { ParameterError } from '../contract/form.ts'
+import type { Card } from '../contract/card.ts'
+import type { ParameterError } from '../contract/formCheck.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
+import type { Channel } from '../merchants/directory.ts'
+import type { Timer } from '../platform/clock.ts'
 import { books } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
 import { sealPending } from './read/announced.ts'
 import { paymentRecord } from './read/record.ts'
-import { hold } from './redirects/hold.ts'
+import { holdContinuation } from './redirects/continuation.ts'
+import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
-import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/write.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
-export type Said = { readonly outcome: Outcome; readonly body: string }
+export type PaymentResponse = { readonly outcome: Outcome; readonly body: string }
 
 /** The type of the first payment of the chain decides which accounts a refund or reversal touches. */
-export type Carried = {
+export type Execution = {
   readonly payment: Payment
   readonly rootType: string
   readonly connector: Connector
   readonly operation: Operation
   /** The payment goes on after its shopper, or a notice, came back. */
-  readonly resumed?: { readonly step: string; readonly data: Kept; readonly event: Kept }
+  readonly resumed?: { readonly step: string; readonly data: ConnectorState; readonly event: ConnectorState }
 }
 
-export async function carryOut(parts: PaymentParts, carried: Carried): Promise<Said> {
+export async function execute(parts: PaymentParts, carried: Execution): Promise<PaymentResponse> {
   const reply = await ask(parts, carried)
   if (reply.kind === 'unknown') return leavePending(parts, carried, reply.why)
   try {
-    if (reply.kind === 'redirect') return await hold(parts, carried.payment, carried.operation, reply)
+    if (reply.kind === 'redirect') return await holdContinuation(parts, carried.payment, carried.operation, reply)
     return await settle(parts, carried, reply, carried.resumed !== undefined)
   } catch (error) {
     // The answer is known but cannot be stored: it is not told before it is durable. Recovery finds the payment.
@@ -43,7 +46,7 @@ export async function carryOut(parts: PaymentParts, carried: Carried): Promise<S
 }
 
 /** Asks the connector and waits as long as it declares. What it throws is an unknown outcome: never guess. */
-async function ask(parts: PaymentParts, carried: Carried): Promise<Reply> {
+async function ask(parts: PaymentParts, carried: Execution): Promise<Reply> {
   const { connector, operation, payment } = carried
   const here = closedHere(payment)
   if (here) return here
@@ -53,23 +56,20 @@ async function ask(parts: PaymentParts, carried: Carried): Promise<Reply> {
   const performed = (
     resumed ? connector.resume!(operation, resumed, waiting.signal) : connector.perform(operation, waiting.signal)
   ).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   const tooLate = new Promise<Reply>(resolve => {
-    timer = setTimeout(
-      () => {
-        gaveUp = true
-        resolve({ kind: 'unknown', why: 'no answer in time' })
-        waiting.abort()
-      },
-      patienceSeconds(connector, operation, resumed?.step) * 1000,
-    )
+    timer = parts.clock.after(patienceSeconds(connector, operation, resumed?.step) * 1000, () => {
+      gaveUp = true
+      resolve({ kind: 'unknown', why: 'no answer in time' })
+      waiting.abort()
+    })
   })
   // An answer that comes after all is a late reply like any other.
   performed
     .then(reply => (gaveUp ? takeLateReply(parts, payment.merchantId, payment.id, reply) : undefined))
     .catch((error: Error) => parts.log.error({ paymentId: payment.id, why: error.message }, 'a late reply could not be taken'))
   const reply = await Promise.race([performed, tooLate])
-  clearTimeout(timer)
+  timer?.cancel()
   return reply
 }
 
@@ -95,10 +95,10 @@ type Final = Extract<Reply, { kind: 'answer' | 'notSent' }>
 /** Stores what the connector said. When another answer was there first, that one counts, and an approval that lost is reversed. */
 export async function settle(
   parts: PaymentParts,
-  carried: Pick<Carried, 'payment' | 'rootType'>,
+  carried: Pick<Execution, 'payment' | 'rootType'>,
   reply: Final,
   updates: boolean,
-): Promise<Said> {
+): Promise<PaymentResponse> {
   const { payment, rootType } = carried
   const { result, leaves } = judged(payment, reply)
   const answered = reply.kind === 'answer' ? reply : undefined
@@ -112,26 +112,26 @@ export async function settle(
       ...(answered?.structures && { structures: answered.structures }),
     },
   })
-  const followUp = leaves && { kind: leaves, dueAt: parts.clock.real() + afterSeconds[leaves] * 1000 }
-  if (await parts.answers({ ...stored, updates, ...(followUp && { followUp }) })) {
+  const leftToDo = leaves && { kind: leaves, dueAt: parts.clock.real() + afterSeconds[leaves] * 1000 }
+  if (await parts.insertAnswer({ ...stored, updates, ...(leftToDo && { leftToDo }) })) {
     return { outcome: results[result].outcome, body: stored.answer.body }
   }
   return yieldTo(parts, payment, stored.answer, stored.answer.approved || leaves === 'reverse')
 }
 
 /** A refusal of our own, stored with the payment's id. */
-export async function refuse(
+export async function storeRefusal(
   parts: PaymentParts,
   payment: Payment,
   result: ResultName,
   announced: boolean,
   parameterErrors?: readonly ParameterError[],
-): Promise<Said> {
+): Promise<PaymentResponse> {
   const stored = answerRow(parts, payment, payment.type, result, {
     kept: {},
     outcome: { ...(parameterErrors && { parameterErrors }) },
   })
-  await parts.answers({ ...stored, transfers: [], announced })
+  await parts.insertAnswer({ ...stored, transfers: [], announced })
   return { outcome: results[result].outcome, body: stored.answer.body }
 }
 
@@ -172,7 +172,7 @@ export function answerRow(
 }
 
 /** Another answer was first. If ours moved money and the other did not, the money must go back, once, whoever hears of it how often. */
-async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, moved: boolean): Promise<Said> {
+async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, moved: boolean): Promise<PaymentResponse> {
   const db = parts.database.work
   const { merchantId, id } = payment
   const { answer: theirs } = (await findPayment(db, merchantId, id))!
@@ -184,7 +184,11 @@ async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, move
 }
 
 /** The outcome is unknown: the merchant reads pending, and recovery settles it by the connector's rule. */
-async function leavePending(parts: PaymentParts, { payment, connector, operation }: Carried, why: string): Promise<Said> {
+async function leavePending(
+  parts: PaymentParts,
+  { payment, connector, operation }: Execution,
+  why: string,
+): Promise<PaymentResponse> {
   parts.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
   const after = connector.operations[operation.type]?.afterSeconds ?? 60
   const now = parts.clock.real()
@@ -197,7 +201,7 @@ async function leavePending(parts: PaymentParts, { payment, connector, operation
   return said
 }
 
-export function pendingRecord(parts: PaymentParts, payment: Payment): Said {
+export function pendingRecord(parts: PaymentParts, payment: Payment): PaymentResponse {
   const now = parts.directory.businessTime(payment.merchantId)
   return { outcome: 'pending', body: JSON.stringify(paymentRecord(payment, { result: results.pending }, parts.build, now)) }
 }
@@ -226,6 +230,13 @@ export async function takeLateReply(parts: PaymentParts, merchantId: string, pay
   await settle(parts, { payment, rootType }, reply, updates)
 }
 
+/** Whoever has a payment has its channel: entities are never taken away. */
+export function channelOfPayment({ directory }: Pick<PaymentParts, 'directory'>, { id, channelId }: Payment): Channel {
+  const channel = directory.entity(channelId)
+  if (channel?.kind !== 'channel') throw new Error(`payment ${id} belongs to no channel`)
+  return channel
+}
+
 /** Puts the operation together as the connector sees it. */
 export function operationOf(
   parts: PaymentParts,
@@ -233,8 +244,7 @@ export function operationOf(
   more: Pick<Operation, 'attempt'> & Partial<Operation>,
   card?: Card,
 ): Operation {
-  const channel = parts.directory.entity(payment.channelId)
-  if (channel?.kind !== 'channel') throw new Error(`payment ${payment.id} belongs to no channel`)
+  const channel = channelOfPayment(parts, payment)
   return {
     type: payment.type,
     merchantId: payment.merchantId,

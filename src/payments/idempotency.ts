@@ -2,19 +2,19 @@
 // a restart (decisions, 10).
 
 import { timingSafeEqual } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Form } from '../contract/form.ts'
 import { results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
 import { hasDue } from '../platform/due/store.ts'
 import { keyedHashes } from '../vault/keys.ts'
-import { pendingRecord, type Said } from './execute.ts'
+import { type PaymentResponse, pendingRecord } from './execute.ts'
 import type { Refusal } from './initial/choose.ts'
 import type { PaymentParts } from './parts.ts'
-import type { Answered, Payment } from './payment.ts'
+import type { Payment, PaymentState } from './payment.ts'
 import { pendingAnswers } from './read/announced.ts'
+import { wasAnnouncedPending } from './store/answers.ts'
+import type { RequestKey } from './store/payments.ts'
 import { findChain, findKeyOwner, findPayment } from './store/read.ts'
-import { type RequestKey, wasAnnouncedPending } from './store/write.ts'
 
 /** Kept so long, in real time. */
 export const keyHours = 72
@@ -40,7 +40,7 @@ export async function awaitTwin(
   parts: PaymentParts,
   { merchantId, id }: Payment,
   key: RequestKey,
-): Promise<Said | Refusal | 'ours'> {
+): Promise<PaymentResponse | Refusal | 'ours'> {
   const db = parts.database.work
   const owner = await findKeyOwner(db, merchantId, key.older ? [key.hash, key.older.hash] : [key.hash])
   if (!owner) throw new Error('an idempotency key was taken and is gone')
@@ -49,7 +49,7 @@ export async function awaitTwin(
   if (!timingSafeEqual(owner.fingerprint, fingerprint)) {
     return {
       refused: 'idempotencyKeyReused',
-      kept: false,
+      stored: false,
       parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
     }
   }
@@ -65,20 +65,20 @@ export async function awaitTwin(
       if (given !== undefined) return { outcome: 'pending', body: given }
       if (first && (late || (await isWaiting(parts, first)))) return pendingRecord(parts, first)
     }
-    await wait(pause)
+    await parts.clock.sleep(pause)
   }
 }
 
 /** So long after its beginning the first request has ended, or its process has died. A PA.CP asks twice. */
-function waitSeconds({ connectors }: PaymentParts, { connector, record }: Answered): number {
+function waitSeconds({ connectors }: PaymentParts, { connector, record }: PaymentState): number {
   const seconds = connectors.get(connector)?.answerWithinSeconds ?? 0
   return (record.captureAtOnce ? 2 * seconds : seconds) + twinSlackSeconds
 }
 
-const said = ({ answer }: Answered): Said => ({ outcome: results[answer!.result].outcome, body: answer!.body })
+const said = ({ answer }: PaymentState): PaymentResponse => ({ outcome: results[answer!.result].outcome, body: answer!.body })
 
 /** What the first request was told. A PA.CP was told of its capture when that failed, and of its preauthorization otherwise. */
-async function saidOf(parts: PaymentParts, first: Answered): Promise<Said | 'capturing'> {
+async function saidOf(parts: PaymentParts, first: PaymentState): Promise<PaymentResponse | 'capturing'> {
   if (!first.record.captureAtOnce || !first.answer!.approved) return said(first)
   const capture = (await findChain(parts.database.work, first.merchantId, first.id)).find(({ type }) => type === 'CP')
   if (capture?.answer) return said(capture.answer.approved ? first : capture)

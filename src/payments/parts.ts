@@ -9,7 +9,8 @@ import type { Log } from '../platform/log.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { PaymentCount } from './figures.ts'
 import type { RiskRules } from './risk/rules.ts'
-import type { AnswerLane, PaymentLane } from './store/write.ts'
+import type { AnswerLane } from './store/answers.ts'
+import type { PaymentLane } from './store/payments.ts'
 
 export type PaymentParts = {
   readonly clock: Clock
@@ -17,8 +18,8 @@ export type PaymentParts = {
   readonly keys: Keys
   readonly directory: Directory
   readonly database: Database
-  readonly payments: PaymentLane
-  readonly answers: AnswerLane
+  readonly insertPayment: PaymentLane
+  readonly insertAnswer: AnswerLane
   readonly connectors: Connectors
   /** Payment methods that are no cards, by brand. */
   readonly methods: Methods

@@ -1,6 +1,6 @@
 // A payment as it is kept: an immutable row, and its answer, another row. What became of a payment is read from the rows that refer to it.
 
-import type { Kept, Mode, OperationType, Prepared } from '../connectors/connector.ts'
+import type { ConnectorState, Mode, OperationType, PreparedStates } from '../connectors/connector.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Screening } from './risk/screen.ts'
 
@@ -44,17 +44,17 @@ export type PaymentRecord = {
   /** What the risk check said. */
   readonly risk?: Screening
   /** What the connector wanted on disk before the first message leaves. */
-  readonly prepared?: Prepared
+  readonly prepared?: PreparedStates
 }
 
 export type Answer = {
   readonly result: ResultName
   /** Money moved or is held. */
   readonly approved: boolean
-  readonly kept: Kept
+  readonly kept: ConnectorState
   /** The JSON text as it was given. */
   readonly body: string
   readonly answeredAt: number
 }
 
-export type Answered = Payment & { readonly answer?: Answer }
+export type PaymentState = Payment & { readonly answer?: Answer }

@@ -5,17 +5,18 @@
 
 import type { Connector, Operation, Reply } from '../connectors/connector.ts'
 import { isApproved, results } from '../contract/results/results.ts'
+import type { Clock } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
-import { answerRow, closedHere, operationOf, settle } from './execute.ts'
-import { completeCapture, openCard, referenceOf } from './followUps/followUp.ts'
+import { answerRow, channelOfPayment, closedHere, operationOf, settle } from './execute.ts'
+import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
 import type { PaymentParts } from './parts.ts'
-import type { Answered } from './payment.ts'
-import { openHeld } from './redirects/hold.ts'
+import type { PaymentState } from './payment.ts'
+import { openContinuation } from './redirects/continuation.ts'
+import { wasAnnouncedPending } from './store/answers.ts'
 import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals.ts'
 import { findChain, findPayment } from './store/read.ts'
 import { sweepUnanswered } from './store/sweep.ts'
-import { wasAnnouncedPending } from './store/write.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
 export const recover: DueHandler<PaymentParts> = async (parts, item) => {
@@ -28,14 +29,14 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
   if (!connector) {
     const row = answerRow(parts, payment, root.type, 'notAsked', { kept: {}, outcome: {} })
     // A refused capture, refund or reversal reserved nothing, and is no event (decisions, 15).
-    await parts.answers({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
+    await parts.insertAnswer({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
     return 'done'
   }
   const { how } = connector.operations[payment.type] ?? { how: 'reverse' }
   if (how === 'reverse') {
     // The answer decides against a late approval first; the reversal that it leaves behind is then sent until it is acknowledged.
     const row = answerRow(parts, payment, root.type, 'timeoutReversed', { kept: {}, outcome: {} })
-    if (await parts.answers({ ...row, updates, followUp: { kind: 'reverse', dueAt: parts.clock.real() } }))
+    if (await parts.insertAnswer({ ...row, updates, leftToDo: { kind: 'reverse', dueAt: parts.clock.real() } }))
       parts.log.info({ paymentId: payment.id, result: 'timeoutReversed' }, 'recovered')
     return 'done'
   }
@@ -47,9 +48,9 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
       ...(root !== payment && { reference: referenceOf(root, await findChain(parts.database.work, root.merchantId, root.id)) }),
       ...(held && { continued: held.data }),
     },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
-  const reply = closedHere(payment) ?? (await askAgain(connector, operation, how))
+  const reply = closedHere(payment) ?? (await askAgain(parts.clock, connector, operation, how))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
   if (!settled) return { again: parts.clock.real() + backOff(item.attempts) }
   await settle(parts, { payment, rootType: root.type }, settled, updates)
@@ -58,7 +59,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
 }
 
 const openSealed = (parts: PaymentParts, { merchantId, subjectId }: DueItem, sealed: string) =>
-  openHeld(parts, merchantId, subjectId, Buffer.from(sealed, 'base64'))
+  openContinuation(parts, merchantId, subjectId, Buffer.from(sealed, 'base64'))
 
 /** Due work of kind `reverse`: money that may be held or moved goes back. Never given up before it is acknowledged. */
 export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
@@ -78,9 +79,9 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
     parts,
     payment,
     { type: 'RV', recovering: true, attempt: item.attempts, reference },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
-  const reply = await askAgain(connector, operation, 'repeat')
+  const reply = await askAgain(parts.clock, connector, operation, 'repeat')
   if (!isTakenBack(reply)) return againLater(parts, item, reply)
   if (late) await acknowledgeLateApproval(parts.database.work, item.merchantId, item.subjectId, parts.clock.real())
   parts.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
@@ -91,9 +92,7 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
 export const capture: DueHandler<PaymentParts> = async (parts, item) => {
   const chain = await findChain(parts.database.work, item.merchantId, item.subjectId)
   const authorized = chain.find(({ id }) => id === item.subjectId)!
-  const channel = parts.directory.entity(authorized.channelId)
-  if (channel?.kind !== 'channel') throw new Error(`payment ${authorized.id} belongs to no channel`)
-  await completeCapture(parts, channel, authorized, chain)
+  await completeCapture(parts, channelOfPayment(parts, authorized), authorized, chain)
   return 'done'
 }
 
@@ -106,9 +105,9 @@ export const release: DueHandler<PaymentParts> = async (parts, item) => {
     parts,
     payment,
     { type: 'RV', releasing: true, attempt: item.attempts, reference: referenceOf(root, []) },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
-  const reply = await askAgain(connector, operation, 'repeat')
+  const reply = await askAgain(parts.clock, connector, operation, 'repeat')
   return isTakenBack(reply) ? 'done' : againLater(parts, item, reply)
 }
 
@@ -125,7 +124,7 @@ async function findCarried(
   parts: PaymentParts,
   merchantId: string,
   paymentId: string,
-): Promise<{ payment: Answered; root: Answered; connector: Connector | undefined } | undefined> {
+): Promise<{ payment: PaymentState; root: PaymentState; connector: Connector | undefined } | undefined> {
   const payment = await findPayment(parts.database.work, merchantId, paymentId)
   if (!payment) return undefined
   const root = payment.rootId === undefined ? payment : (await findPayment(parts.database.work, merchantId, payment.rootId))!
@@ -134,8 +133,8 @@ async function findCarried(
   return { payment, root, connector }
 }
 
-async function askAgain(connector: Connector, operation: Operation, how: 'ask' | 'repeat'): Promise<Reply> {
-  const signal = AbortSignal.timeout(connector.answerWithinSeconds * 1000)
+async function askAgain(clock: Clock, connector: Connector, operation: Operation, how: 'ask' | 'repeat'): Promise<Reply> {
+  const signal = clock.deadline(connector.answerWithinSeconds * 1000)
   const asked = how === 'ask' && connector.ask ? connector.ask(operation, signal) : connector.perform(operation, signal)
   const tooLate = new Promise<Reply>(resolve => {
     signal.addEventListener('abort', () => resolve({ kind: 'unknown', why: 'no answer in time' }), { once: true })
@@ -164,12 +163,12 @@ export async function startSweeping(parts: PaymentParts, alone: boolean): Promis
   }
   if (alone) await sweep(undefined)
   let running = Promise.resolve()
-  const timer = setInterval(() => {
+  const timer = parts.clock.every(sweepSeconds * 1000, () => {
     running = running.then(() => sweep(parts.clock.real() - orphanSeconds(parts) * 1000))
-  }, sweepSeconds * 1000).unref()
+  })
   return {
     async stop() {
-      clearInterval(timer)
+      timer.cancel()
       await running
     },
   }

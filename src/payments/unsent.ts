@@ -1,19 +1,19 @@
 // Payments that were stored and must not be sent any more, because their request ended before: its caller was told so, or left (decisions, 60).
 
-import { setTimeout as wait } from 'node:timers/promises'
 import { isUnavailable } from '../platform/database/errors.ts'
-import { type Carried, settle } from './execute.ts'
+import { type Execution, settle } from './execute.ts'
 import type { PaymentParts } from './parts.ts'
+import { writePatienceSeconds } from './store/payments.ts'
 import { findPayment } from './store/read.ts'
-import { writePatienceSeconds } from './store/write.ts'
 
-/** `began`: when the request came, of performance.now(). */
-export const isTooLate = (began: number): boolean => performance.now() - began > writePatienceSeconds * 1000
+/** `began`: when the request came, as `clock.elapsed` tells. */
+export const isTooLate = ({ clock }: Pick<PaymentParts, 'clock'>, began: number): boolean =>
+  clock.elapsed() - began > writePatienceSeconds * 1000
 
-type Unsent = Pick<Carried, 'payment' | 'rootType'>
+type UnsentPayment = Pick<Execution, 'payment' | 'rootType'>
 
 /** Ends it as never sent. */
-export const settleUnsent = (parts: PaymentParts, unsent: Unsent) =>
+export const settleUnsent = (parts: PaymentParts, unsent: UnsentPayment) =>
   settle(parts, unsent, { kind: 'notSent', why: 'it was stored too late', result: 'storedTooLate' }, false)
 
 const firstPauseMilliseconds = 500
@@ -24,11 +24,11 @@ const pauses = 6
  * A request failed between its write and the connector, and what became of the write may be unknown. Recovery would carry out what its caller was
  * told to have failed: so the payment is ended as never sent, as soon as the database shows it. Goes on after the request; never fails.
  */
-export function endUnsent(parts: PaymentParts, unsent: Unsent): void {
+export function endUnsent(parts: PaymentParts, unsent: UnsentPayment): void {
   const { merchantId, id } = unsent.payment
   const end = async (): Promise<void> => {
     for (let pause = 0; pause < pauses; pause++) {
-      await wait(firstPauseMilliseconds * 2 ** pause, undefined, { ref: false })
+      await new Promise<void>(resolve => parts.clock.after(firstPauseMilliseconds * 2 ** pause, resolve).unref())
       try {
         const found = await findPayment(parts.database.work, merchantId, id)
         if (found && !found.answer) await settleUnsent(parts, unsent)

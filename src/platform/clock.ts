@@ -1,10 +1,27 @@
 // Time and randomness, handed to everything from `main`. Nothing else reads the machine's clock, SQL included.
 
 import { randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 
+/** All that has to do with time: whoever is given another one can be replayed. Everything is in milliseconds. */
 export type Clock = {
-  /** Real time in milliseconds since 1970: leases, ids, due work. */
+  /** Real time since 1970: leases, ids, due work. */
   real(): number
+  /** Only grows, from whatever beginning: how long something took. */
+  elapsed(): number
+  /** Rejects when the signal is aborted. */
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
+  after(milliseconds: number, act: () => void): Timer
+  /** Again and again; no reason for a process to live on. */
+  every(milliseconds: number, act: () => void): Timer
+  /** A signal that is aborted then. */
+  deadline(milliseconds: number): AbortSignal
+}
+
+export type Timer = {
+  cancel(): void
+  /** It is no reason for a process to live on. */
+  unref(): Timer
 }
 
 export type Random = {
@@ -12,7 +29,28 @@ export type Random = {
   bytes(count: number): Buffer
 }
 
-export const systemClock: Clock = { real: () => Date.now() }
+export const systemClock: Clock = {
+  real: () => Date.now(),
+  elapsed: () => performance.now(),
+  sleep: async (milliseconds, signal) => sleep(milliseconds, undefined, signal ? { signal } : {}),
+  after: (milliseconds, act) => timerOf(setTimeout(act, milliseconds)),
+  every: (milliseconds, act) => timerOf(setInterval(act, milliseconds)).unref(),
+  deadline: milliseconds => AbortSignal.timeout(milliseconds),
+}
+
+/** The system's, but for what it says that the time is. */
+export const clockWith = (real: () => number): Clock => ({ ...systemClock, real })
+
+function timerOf(started: NodeJS.Timeout): Timer {
+  const timer: Timer = {
+    cancel: () => clearTimeout(started),
+    unref() {
+      started.unref()
+      return timer
+    },
+  }
+  return timer
+}
 
 // Drawing a page at a time costs a tenth of drawing a few bytes each time.
 const pageBytes = 4096

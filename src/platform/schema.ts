@@ -9,12 +9,12 @@ import { OperatorError } from './errors.ts'
 export type Schema = v.GenericSchema
 export type TextSchema = v.GenericSchema<string, string>
 /** What a schema gives when it has been read, with its defaults. */
-export type Read<One extends Schema> = v.InferOutput<One>
+export type Output<One extends Schema> = v.InferOutput<One>
 /** What may be written for a schema. */
-export type Written<One extends Schema> = v.InferInput<One>
+export type Input<One extends Schema> = v.InferInput<One>
 
 /** Throws an OperatorError with a line for each mistake; `source` begins each line. */
-export function read<One extends Schema>(schema: One, given: unknown, source: string): Read<One> {
+export function read<One extends Schema>(schema: One, given: unknown, source: string): Output<One> {
   const { success, output, issues } = v.safeParse(schema, given, { abortPipeEarly: true }) // one mistake at a place is enough
   if (success) return output
   throw new OperatorError(
@@ -23,9 +23,9 @@ export function read<One extends Schema>(schema: One, given: unknown, source: st
 }
 
 /** What was given, checked but without defaults. */
-export function written<One extends Schema>(schema: One, given: unknown, source: string): Written<One> {
+export function written<One extends Schema>(schema: One, given: unknown, source: string): Input<One> {
   read(schema, given, source)
-  return given as Written<One>
+  return given as Input<One>
 }
 
 export function parseJson(text: string, source: string): unknown {
@@ -77,9 +77,9 @@ export const either = <const Schemas extends readonly Schema[]>(schemas: Schemas
 /** With a rule that concerns the whole value. */
 export const where = <One extends Schema>(
   schema: One,
-  holds: (value: Read<One>) => boolean,
-  rule: string | ((issue: { readonly input: Read<One> }) => string),
-) => v.pipe(schema, v.check(holds as never, rule as never)) as unknown as v.GenericSchema<Written<One>, Read<One>>
+  holds: (value: Output<One>) => boolean,
+  rule: string | ((issue: { readonly input: Output<One> }) => string),
+) => v.pipe(schema, v.check(holds as never, rule as never)) as unknown as v.GenericSchema<Input<One>, Output<One>>
 
 /** Knows all its keys: every other is a mistake, told with the known key that is nearest. */
 export const object = <const Entries extends v.ObjectEntries>(entries: Entries) => v.strictObject(entries, wrongObject(entries))

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { othersMayRead } from './files.ts'
-import { filled, object, optional, type Read } from './schema.ts'
+import { filled, type Output, object, optional } from './schema.ts'
 
 const ciphers = [
   'TLS_AES_256_GCM_SHA384',
@@ -30,7 +30,7 @@ export const tlsFiles = object({
 export type ClientTls = { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly servername?: string }
 
 /** Names are relative to the folder of the file that names them. `fail` is told what is wrong with which. */
-export function readTlsFiles(files: Read<typeof tlsFiles>, folder: string, fail: (mistake: string) => void): ClientTls {
+export function readTlsFiles(files: Output<typeof tlsFiles>, folder: string, fail: (mistake: string) => void): ClientTls {
   const read = (name: 'ca' | 'cert' | 'key'): { [name: string]: Buffer } => {
     if (files[name] === undefined) return {}
     const path = resolve(folder, files[name])

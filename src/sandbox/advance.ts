@@ -1,12 +1,11 @@
 // The movable clock of a sandbox: a merchant's time is moved forward, and all that falls due on the way happens in order, one thing at a time,
 // whatever table it waits in.
 
-import { setTimeout as wait } from 'node:timers/promises'
 import { record } from '../audit/chain.ts'
 import type { Actor } from '../audit/entry.ts'
 import { announceChange } from '../merchants/store.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
-import type { DueSource, Waiting } from '../platform/due/source.ts'
+import type { DueEntry, DueSource } from '../platform/due/source.ts'
 import { moveClock } from '../platform/due/store.ts'
 import type { SandboxParts } from './parts.ts'
 
@@ -27,7 +26,7 @@ export async function advanceClock(
     for (const source of sources) await source.prepare?.()
     const now = parts.clock.real()
     const step = await inTransaction(parts.database.work, async db => {
-      const found: Waiting[] = []
+      const found: DueEntry[] = []
       for (const source of sources) {
         const first = await source.first(db, merchantId, now + left, now)
         if (first) found.push(first)
@@ -43,7 +42,7 @@ export async function advanceClock(
       // Another process runs it right now: wait for it, so that the order holds.
       busySince ||= now
       if (now - busySince > 60_000) break
-      await wait(50)
+      await parts.clock.sleep(50)
       continue
     }
     if (!step.run) break

@@ -1,7 +1,7 @@
 // What only a sandbox has: a clock that can be moved. POST /sandbox/clock, form fields entityId and advance (`29m`, `72h`, `1500ms`, `3d`).
 
 import { peek, readForm } from '../contract/form.ts'
-import { told } from '../http/answer.ts'
+import { resultAnswer } from '../http/answer.ts'
 import { actorOf, authenticator, isCaller } from '../http/authenticate.ts'
 import type { RequestFunction } from '../http/router.ts'
 import { wireTime } from '../platform/clock.ts'
@@ -24,12 +24,12 @@ export function sandboxClock(parts: SandboxParts, sources: readonly DueSource[])
   const authenticate = authenticator(parts)
   return async request => {
     const form = readForm(request.body, request.charset)
-    if (form === 'tooManyParameters') return told(parts, request, 400, form)
+    if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
     const milliseconds = duration(peek(form, 'advance'))
     if (milliseconds === undefined) {
-      return told(parts, request, 400, 'invalidParameter', {
+      return resultAnswer(parts, request, 400, 'invalidParameter', {
         entityId: caller.entityId,
         parameterErrors: [
           { name: 'advance', message: 'must be a number and ms, s, m, h or d, for example 29m; at most ten years' },
@@ -37,7 +37,7 @@ export function sandboxClock(parts: SandboxParts, sources: readonly DueSource[])
       })
     }
     const now = await advanceClock(parts, sources, caller.merchantId, milliseconds, actorOf(request, caller))
-    return told(parts, request, 200, 'requestSucceeded', {
+    return resultAnswer(parts, request, 200, 'requestSucceeded', {
       entityId: caller.entityId,
       more: { merchantId: caller.merchantId, now: wireTime(now) },
     })

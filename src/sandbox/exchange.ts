@@ -3,7 +3,7 @@
 import { type Page, renderPage } from '../pages/html.ts'
 import { chooseLanguage, readLanguages, type Texts } from '../pages/languages.ts'
 
-export type Asked = {
+export type PageRequest = {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams
@@ -13,10 +13,10 @@ export type Asked = {
   readonly texts: Texts
 }
 
-export type Told = { readonly status: number; readonly body: string; readonly headers: Readonly<Record<string, string>> }
+export type PageAnswer = { readonly status: number; readonly body: string; readonly headers: Readonly<Record<string, string>> }
 
 /** A simulator answers what lies below its path, or nothing. */
-export type Simulator = (asked: Asked) => Promise<Told | undefined> | Told | undefined
+export type Simulator = (asked: PageRequest) => Promise<PageAnswer | undefined> | PageAnswer | undefined
 
 /** What simulators share: time, randomness, a way to other servers, and their own address as browsers see it. */
 export type World = {
@@ -40,29 +40,29 @@ const languages = readLanguages(new URL('./languages/', import.meta.url))
 export const readerOf = (accepted: string | undefined) => chooseLanguage(languages, accepted)
 
 export function page(
-  { language, texts }: Asked,
+  { language, texts }: PageRequest,
   world: World,
   made: Pick<Page, 'title' | 'body' | 'script'>,
   status = 200,
-): Told {
+): PageAnswer {
   const nonce = world.bytes(16).toString('base64')
   const rendered = renderPage({ ...made, language, notice: texts.notice!, formsAnywhere: true, framable: true }, nonce)
   return { status, ...rendered }
 }
 
-export const json = (status: number, body: object): Told => ({
+export const jsonPage = (status: number, body: object): PageAnswer => ({
   status,
   body: JSON.stringify(body),
   headers: { 'Content-Type': 'application/json;charset=UTF-8' },
 })
 
-export const text = (status: number, body: string, contentType = 'text/plain'): Told => ({
+export const textPage = (status: number, body: string, contentType = 'text/plain'): PageAnswer => ({
   status,
   body,
   headers: { 'Content-Type': contentType },
 })
 
-export const seeOther = (url: string): Told => ({
+export const seeOther = (url: string): PageAnswer => ({
   status: 303,
   body: '',
   headers: { Location: new URL(url).href, 'Content-Type': 'text/plain' },

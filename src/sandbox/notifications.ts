@@ -4,10 +4,9 @@
 //   wait    seconds to wait for something to come, at most 5
 // The answer has the endpoint and its secret, because a listener decrypts with it, and the notifications as they would be sent to a webhook.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Recorder } from '../audit/chain.ts'
 import { peek, readForm } from '../contract/form.ts'
-import { told } from '../http/answer.ts'
+import { resultAnswer } from '../http/answer.ts'
 import { actorOf, authenticator, isCaller } from '../http/authenticate.ts'
 import type { RequestFunction } from '../http/router.ts'
 import { readCursor } from '../notifications/deliveries/cursor.ts'
@@ -23,12 +22,12 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
   const authenticate = authenticator(parts)
   return async request => {
     const form = readForm(request.body, request.charset)
-    if (form === 'tooManyParameters') return told(parts, request, 400, form)
+    if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
     const { entityId, merchantId, entity } = caller
     const wrong = (name: string, message: string) =>
-      told(parts, request, 400, 'invalidParameter', { entityId, parameterErrors: [{ name, message }] })
+      resultAnswer(parts, request, 400, 'invalidParameter', { entityId, parameterErrors: [{ name, message }] })
     const name = peek(form, 'name') ?? 'listen'
     if (!/^[A-Za-z0-9._-]{1,64}$/.test(name))
       return wrong('name', 'must be 1 to 64 letters, digits, dots, hyphens or underscores')
@@ -43,11 +42,11 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
     await fanOut(parts, true) // what was answered before this reading can be read
     let read = await readCursor(parts, endpoint, Number(after), atOnce)
     while (read.length === 0 && parts.clock.real() < until) {
-      await pause(100)
+      await parts.clock.sleep(100)
       await fanOut(parts)
       read = await readCursor(parts, endpoint, 0, atOnce)
     }
-    return told(parts, request, 200, 'requestSucceeded', {
+    return resultAnswer(parts, request, 200, 'requestSucceeded', {
       entityId,
       more: {
         endpointId: endpoint.id,

@@ -4,10 +4,9 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, type Random, randomHex } from '../platform/clock.ts'
 import { bank } from './bank/bank.ts'
-import { readerOf, type Simulator, type Told, text, type World } from './exchange.ts'
+import { type PageAnswer, readerOf, type Simulator, textPage, type World } from './exchange.ts'
 import { issuer } from './threeDSecure/issuer.ts'
 import { walletSimulator } from './wallet/wallet.ts'
 
@@ -29,7 +28,7 @@ export async function startSimulators(
     time: () => clock.real(),
     uuid: random.uuid,
     bytes: random.bytes,
-    wait: milliseconds => wait(milliseconds, undefined, { ref: false }).then(() => undefined),
+    wait: milliseconds => new Promise(resolve => clock.after(milliseconds, resolve).unref()),
     publicUrl: simulatorPages,
     post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }
@@ -37,11 +36,11 @@ export async function startSimulators(
   // A page of another site finds the port by trying, and not this.
   const base = `/${randomHex(random)}/simulators`
   const server = http.createServer((incoming, outgoing) => {
-    const send = ({ status, body, headers }: Told) =>
+    const send = ({ status, body, headers }: PageAnswer) =>
       outgoing.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body) }).end(body)
     answer(simulators, base, incoming)
       .then(send)
-      .catch(error => send(text(500, String((error as Error).message))))
+      .catch(error => send(textPage(500, String((error as Error).message))))
       .catch(() => outgoing.destroy())
   })
   await new Promise<void>((resolve, reject) => {
@@ -58,14 +57,14 @@ export async function startSimulators(
   }
 }
 
-async function answer(simulators: readonly Simulator[], base: string, incoming: IncomingMessage): Promise<Told> {
+async function answer(simulators: readonly Simulator[], base: string, incoming: IncomingMessage): Promise<PageAnswer> {
   const url = new URL(incoming.url ?? '/', 'http://simulators')
-  if (!url.pathname.startsWith(`${base}/`)) return text(404, 'There is nothing here.')
+  if (!url.pathname.startsWith(`${base}/`)) return textPage(404, 'There is nothing here.')
   const chunks: Buffer[] = []
   let length = 0
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     length += chunk.length
-    if (length > bodyMax) return text(413, 'too large')
+    if (length > bodyMax) return textPage(413, 'too large')
     chunks.push(chunk)
   }
   const headers = incoming.headers as Record<string, string | undefined>
@@ -84,7 +83,7 @@ async function answer(simulators: readonly Simulator[], base: string, incoming: 
     const told = await simulator(asked)
     if (told) return told
   }
-  return text(404, 'There is nothing here.')
+  return textPage(404, 'There is nothing here.')
 }
 
 /** Posts a notice to the gateway itself. Its certificate is not looked at: the call does not leave this machine's sandbox. */

@@ -36,7 +36,7 @@ Ctrl-C stops it.
 `)
 }
 
-export type Sandbox = ReturnType<typeof sandboxCredentials>
+export type SandboxCredentials = ReturnType<typeof sandboxCredentials>
 
 function sandboxCredentials(baseUrl: string, seed: Seed) {
   const [merchant] = seed.divisions![0]!.merchants!

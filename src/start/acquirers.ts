@@ -17,10 +17,10 @@ import {
   filledListOf,
   flag,
   number,
+  type Output,
   object,
   oneOf,
   optional,
-  type Read,
   read,
   readJsonFile,
   text,
@@ -29,7 +29,7 @@ import {
 } from '../platform/schema.ts'
 import { type ClientTls, readTlsFiles, spokenTls, tlsFiles } from '../platform/tls.ts'
 
-export type AcquirerParts = { readonly db: Connection; readonly clock: Clock; readonly random: Random; readonly log: Log }
+export type AcquirersParts = { readonly db: Connection; readonly clock: Clock; readonly random: Random; readonly log: Log }
 
 /** What runs: connectors to hand to the gateway, and the acquirers themselves for metrics. */
 export type Acquirers = {
@@ -39,7 +39,7 @@ export type Acquirers = {
   stop(): Promise<void>
 }
 
-export async function startAcquirers(options: readonly AcquirerOptions[], parts: AcquirerParts): Promise<Acquirers> {
+export async function startAcquirers(options: readonly AcquirerOptions[], parts: AcquirersParts): Promise<Acquirers> {
   const { db, clock, random, log } = parts
   const leases: Lease[] = []
   const acquirers: Acquirer[] = []
@@ -51,7 +51,7 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
     acquirers.push(
       makeAcquirer(one, {
         traces: lease,
-        time: () => clock.real(),
+        clock,
         random: () => random.bytes(4).readUInt32BE() / 2 ** 32,
         say: text => log.info({ why: text }, 'acquirer'),
       }),
@@ -167,7 +167,7 @@ export function readAcquirers(path: string, mode: InstallationMode = 'sandbox'):
 }
 
 function optionsOf(
-  acquirer: Read<typeof acquirerSchema>,
+  acquirer: Output<typeof acquirerSchema>,
   addresses: AcquirerOptions['addresses'],
   tls?: ClientTls,
 ): AcquirerOptions {

@@ -22,13 +22,14 @@ import { announcedPending } from '../payments/read/announced.ts'
 import { capture, recover, release, reverse } from '../payments/recover.ts'
 import { redirectExpiry } from '../payments/redirects/resume.ts'
 import { readRiskRules } from '../payments/risk/rules.ts'
-import { answerLane, paymentLane } from '../payments/store/write.ts'
+import { answerLane } from '../payments/store/answers.ts'
+import { paymentLane } from '../payments/store/payments.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import { type DueSource, dueWork } from '../platform/due/source.ts'
 import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
-import type { Caller } from '../platform/egress/call.ts'
+import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { makeRegistry } from '../platform/figures.ts'
 import type { Log } from '../platform/log.ts'
@@ -42,7 +43,7 @@ export type Gateway = PaymentParts & NotificationParts & HttpParts & { readonly 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
   /** Calls to merchants' servers, guarded. */
-  readonly call: Caller
+  readonly call: PlaceCall
   /** Calls to partners: wallets, banks, directory servers. */
   readonly transport: Transport
   /** The links to acquirers, which carry cards in the modes external and live. */
@@ -62,7 +63,7 @@ export type Surroundings = {
   /** Where shoppers and other servers reach us, without a slash at the end. */
   publicUrl(): string
   /** Instead of those that store, for a bench. */
-  readonly lanes?: Pick<Gateway, 'payments' | 'answers'>
+  readonly lanes?: Pick<Gateway, 'insertPayment' | 'insertAnswer'>
   onError(error: Error): void
 }
 
@@ -98,7 +99,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     keys,
     directory,
     database,
-    failures: limitFailures(database.work, onError),
+    failures: limitFailures(database.work, clock, onError),
     connectors,
     methods,
     egress: config.egress,
@@ -109,13 +110,16 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     registry,
     pendingPayload: payment => announcedPending(gateway, payment),
     count: { ...countPayments(registry), ...countRequests(registry), ...countAttempts(registry) },
-    ...(surroundings.lanes ?? { payments: paymentLane(database.paymentLane), answers: answerLane(database.answerLane) }),
+    ...(surroundings.lanes ?? {
+      insertPayment: paymentLane(database.paymentLane, clock),
+      insertAnswer: answerLane(database.answerLane, clock),
+    }),
     build: buildNumber(),
     publicUrl,
     sandbox: config.mode === 'sandbox',
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway))
-  const deliver = deliverer(gateway, attemptLane(database.work))
+  const deliver = deliverer(gateway, attemptLane(database.work, clock))
   return {
     gateway,
     deliver,

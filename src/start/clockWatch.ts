@@ -32,13 +32,13 @@ export async function watchClock(db: Connection, clock: Clock, log: Log, millise
   if (!trusted)
     throw new OperatorError(`${why} More than ${refusedSeconds} are refused: set the clock right, for example with NTP.`)
   let running: Promise<unknown> = Promise.resolve()
-  const timer = setInterval(() => {
+  const timer = clock.every(milliseconds, () => {
     running = compare().catch((error: Error) => log.warn({ why: error.message }, 'the clocks could not be compared'))
-  }, milliseconds).unref()
+  })
   return {
     isTrusted: () => trusted,
     async stop() {
-      clearInterval(timer)
+      timer.cancel()
       await running
     },
   }

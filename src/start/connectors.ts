@@ -1,11 +1,10 @@
 // The connectors and methods of a process, put together from its configuration.
 
-import { setTimeout as wait } from 'node:timers/promises'
 import { transfer, transferMethod } from '../connectors/bankTransfer/transfer.ts'
 import { authenticationAlone } from '../connectors/cards/threeDSecure/alone.ts'
 import { withThreeDSecure } from '../connectors/cards/threeDSecure/authenticate.ts'
 import type { Requestor } from '../connectors/cards/threeDSecure/build.ts'
-import { type Directory, directoryServer } from '../connectors/cards/threeDSecure/directory.ts'
+import { type DirectoryServer, directoryServer } from '../connectors/cards/threeDSecure/directory.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
 import type { Connectors, Method, Methods } from '../connectors/registry.ts'
 import type { Transport } from '../connectors/transport.ts'
@@ -28,7 +27,7 @@ export function makeConnectors(
   const connectors = new Map<string, Connector>()
   const add = (connector: Connector) => connectors.set(connector.name, connector)
 
-  const directories = new Map<Mode, Directory>()
+  const directories = new Map<Mode, DirectoryServer>()
   for (const mode of modes) {
     const given =
       mode === 'internal' ? simulators && { url: `${simulators.url}/ds`, requestor: sandboxRequestor } : config.directories[mode]
@@ -46,10 +45,7 @@ export function makeConnectors(
   const cards = (mode: Mode, connector: Connector) => {
     add(withThreeDSecure(connector, directories.get(mode)))
   }
-  cards(
-    'internal',
-    cardSimulator((milliseconds, signal) => wait(milliseconds, undefined, signal ? { signal } : {})),
-  )
+  cards('internal', cardSimulator(clock.sleep))
 
   for (const connector of acquirers) cards(connector.name === 'cards live' ? 'live' : 'external', connector)
 

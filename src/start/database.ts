@@ -14,7 +14,7 @@ import { compareKeys, type Keys, keepKeys, keyedHashes } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 import type { Config } from './config.ts'
 
-export type Opened = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
+export type OpenDatabase = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
 
 export const sandboxSeed = fileURLToPath(new URL('../../seeds/sandbox.json', import.meta.url))
 
@@ -22,7 +22,7 @@ export const sandboxSeed = fileURLToPath(new URL('../../seeds/sandbox.json', imp
 const oldestServer = 150_000
 
 /** Who gives up waiting aborts: nothing is left running then. */
-export async function openDatabase(config: Config, say: (text: string) => void, signal: AbortSignal): Promise<Opened> {
+export async function openDatabase(config: Config, say: (text: string) => void, signal: AbortSignal): Promise<OpenDatabase> {
   // A live gateway with a database of its own needs no folder to itself: several may share the machine.
   if (config.databaseUrl !== undefined) return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
   const claim = claimFolder(config.dataDir)
@@ -45,7 +45,7 @@ export async function openDatabase(config: Config, say: (text: string) => void, 
 
 export async function prepareDatabase(
   config: Config,
-  { connection }: Opened,
+  { connection }: OpenDatabase,
   clock: Clock,
   random: Random,
   say: (text: string) => void,

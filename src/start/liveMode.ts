@@ -3,7 +3,7 @@
 import { BlockList, isIP } from 'node:net'
 import { othersMayRead } from '../platform/files.ts'
 
-export type LiveGiven = {
+export type LiveSettings = {
   /** A setting of the environment; undefined when it is empty or absent. */
   setting(name: string): string | undefined
   readonly host: string
@@ -13,11 +13,11 @@ export type LiveGiven = {
 }
 
 /** A sentence for each refusal. */
-export const liveRefusals = (given: LiveGiven): string[] => rules.flatMap(rule => rule(given))
+export const liveRefusals = (given: LiveSettings): string[] => rules.flatMap(rule => rule(given))
 
 const when = (holds: boolean, sentence: string): string[] => (holds ? [sentence] : [])
 
-const rules: readonly ((given: LiveGiven) => string[])[] = [
+const rules: readonly ((given: LiveSettings) => string[])[] = [
   ({ setting, tls }) =>
     when(
       !tls && setting('TRUSTED_PROXY') === undefined,

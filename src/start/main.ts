@@ -2,7 +2,6 @@
 // and production is decided here and in config.ts.
 
 import cluster from 'node:cluster'
-import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { readSeed } from '../merchants/seed.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
@@ -11,8 +10,8 @@ import { errorText, onDefect, outliveReaders, refuseInspector } from '../platfor
 import { type Log, makeLog } from '../platform/log.ts'
 import { writeWelcome } from '../sandbox/welcome.ts'
 import { type Config, readConfig } from './config.ts'
-import { type Opened, openDatabase, prepareDatabase, sandboxSeed } from './database.ts'
-import { publicUrlOf, type Running, startGateway, stopSeconds } from './serve.ts'
+import { type OpenDatabase, openDatabase, prepareDatabase, sandboxSeed } from './database.ts'
+import { publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
 import { startWorkers } from './workers.ts'
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
@@ -28,7 +27,7 @@ try {
 process.exit()
 
 async function main(): Promise<void> {
-  const began = performance.now()
+  const began = systemClock.elapsed()
   const config = readConfig(process.env, projectFolder)
   const log = makeLog(config.logLevel)
   const ending = endings(log)
@@ -38,7 +37,7 @@ async function main(): Promise<void> {
   try {
     const starting = start(config, opened, log)
     const running = await Promise.race([starting, ending.reason])
-    if (typeof running !== 'string') welcome(config, running.port, opened, performance.now() - began)
+    if (typeof running !== 'string') welcome(config, running.port, opened, systemClock.elapsed() - began)
     const why = await Promise.race([
       ending.reason,
       ...(typeof running === 'string' ? [] : [running.failed]),
@@ -47,14 +46,14 @@ async function main(): Promise<void> {
     const asked = why.startsWith('SIG')
     process.stdout.write(`\n${asked ? 'Stopping.' : why}\n`)
     if (!asked) process.exitCode = 1
-    if (typeof running !== 'string') await Promise.race([running.stop(), wait(stopSeconds * 1000)])
+    if (typeof running !== 'string') await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   } finally {
     await opened.close()
     unmark()
   }
 }
 
-function welcome(config: Config, port: number, { embedded }: Opened, milliseconds: number): void {
+function welcome(config: Config, port: number, { embedded }: OpenDatabase, milliseconds: number): void {
   const baseUrl = publicUrlOf(config, port)
   const newDatabase = embedded?.created === true
   if (config.mode === 'live') say(`Tollgate is ready at ${baseUrl} (live).`)
@@ -65,7 +64,7 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-async function start(config: Config, opened: Opened, log: Log): Promise<Running> {
+async function start(config: Config, opened: OpenDatabase, log: Log): Promise<RunningGateway> {
   const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom, say)
   if (config.workers > 1) return startWorkers.primary(config, opened, log)
   const { connection, embedded } = opened

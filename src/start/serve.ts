@@ -32,7 +32,7 @@ import { routesOf } from './routes.ts'
 /** How long a stop is waited for: longer than the requests that run may take. */
 export const stopSeconds = 60
 
-export type Running = {
+export type RunningGateway = {
   readonly port: number
   /** Resolves with a sentence when it cannot go on. */
   readonly failed: Promise<string>
@@ -58,19 +58,19 @@ export type Parts = {
   readonly port?: number
 }
 
-export async function startGateway(parts: Parts): Promise<Running> {
+export async function startGateway(parts: Parts): Promise<RunningGateway> {
   const onError = (error: Error) =>
     error instanceof OperatorError
       ? parts.log.error({ why: error.message }, 'an entity is refused until its settings are mended')
       : parts.log.warn({ why: error.message }, 'a database connection failed')
-  const database = connect(parts.connection, onError)
+  const database = connect(parts.connection, parts.clock, onError)
   return startOn(database, parts, onError).catch(async (error: Error) => {
     await database.close()
     throw error
   })
 }
 
-async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<Running> {
+async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<RunningGateway> {
   const { config, keys, clock, random, log } = parts
   const clockWatch = parts.ownTime ? unwatched : await watchClock(database.work, clock, log)
   const stopping = new AbortController()
@@ -94,7 +94,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     publicUrl,
     onError,
     network: {
-      call: caller(config.egress, resolver(), stopping.signal),
+      call: caller(clock, config.egress, resolver(), stopping.signal),
       transport: httpTransport,
       acquirers: acquirers.connectors,
       ...(simulatorsUrl !== undefined && { simulators: { url: simulatorsUrl, publicUrl: simulatorPages } }),

@@ -2,15 +2,14 @@
 
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
-import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { errorText, OperatorError, onDefect } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
 import { type Config, readConfig } from './config.ts'
-import type { Opened } from './database.ts'
-import { type Parts, publicUrlOf, type Running, startGateway, stopSeconds } from './serve.ts'
+import type { OpenDatabase } from './database.ts'
+import { type Parts, publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
 
 /** What a worker cannot find out by itself. */
 type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'>
@@ -23,7 +22,7 @@ const firstPauseMilliseconds = 250
 
 export const startWorkers = {
   /** Starts the workers and replaces one that dies. */
-  async primary(config: Config, { connection }: Opened, log: Log): Promise<Running> {
+  async primary(config: Config, { connection }: OpenDatabase, log: Log): Promise<RunningGateway> {
     let stopping = false
     // One set of simulators for all, because a shopper's requests reach any of the workers.
     let port = config.port
@@ -47,10 +46,11 @@ export const startWorkers = {
         log.error({ why, attempt: deaths.length }, 'a worker died')
         if (deaths.length >= deathsMax)
           return resolve(`${deathsMax} workers died within a minute, the last one with ${why}: the log says more.`)
-        await wait(firstPauseMilliseconds * 2 ** (deaths.length - 1))
+        await systemClock.sleep(firstPauseMilliseconds * 2 ** (deaths.length - 1))
         if (!stopping) await fork({ ...order, port }).then(watch)
       }
-      const watch = ({ worker }: Forked) => worker.once('exit', (code, signal) => replace(signal ?? `code ${code}`).catch(again))
+      const watch = ({ worker }: WorkerProcess) =>
+        worker.once('exit', (code, signal) => replace(signal ?? `code ${code}`).catch(again))
       // One that died before it was ready has said so itself, and counts like any other.
       const again = (error: Error): Promise<void> => replace(error.message).catch(again)
       for (const one of first) watch(one)
@@ -106,14 +106,14 @@ export const startWorkers = {
     if (!running) return
     process.send!({ port: running.port })
     await ended
-    await Promise.race([running.stop(), wait(stopSeconds * 1000)])
+    await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   },
 }
 
-type Forked = { readonly worker: Worker; readonly port: number }
+type WorkerProcess = { readonly worker: Worker; readonly port: number }
 
 /** A worker that is ready, or an error when it ended before. */
-function fork(order: Order): Promise<Forked> {
+function fork(order: Order): Promise<WorkerProcess> {
   return new Promise((resolve, reject) => {
     const worker = cluster.fork()
     worker.once('online', () => worker.send(order))

@@ -10,9 +10,12 @@ import { replaceSealed, type SealedPlace, type SealedRow, sealedOtherwise } from
 const rowsOfStep = 200
 const first = { merchantId: '0'.repeat(32), id: '0'.repeat(32) }
 
-export type Rewrapped = { readonly renewed: number /** Rows whose record does not open. */; readonly broken: readonly string[] }
+export type RewrapResult = {
+  readonly renewed: number /** Rows whose record does not open. */
+  readonly broken: readonly string[]
+}
 
-export async function rewrap(db: Connection, keys: Keys, random: Random, place: SealedPlace): Promise<Rewrapped> {
+export async function rewrap(db: Connection, keys: Keys, random: Random, place: SealedPlace): Promise<RewrapResult> {
   const broken: string[] = []
   let renewed = 0
   for (let after: Pick<SealedRow, 'merchantId' | 'id'> = first; ; ) {

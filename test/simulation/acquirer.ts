@@ -6,14 +6,15 @@ import pg from 'pg'
 import type { AcquirerOptions } from '../../src/connectors/cards/acquirer.ts'
 import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
 import { retrievalReference } from '../../src/connectors/cards/iso8583/versions.ts'
-import { formChecker, readForm } from '../../src/contract/form.ts'
+import { readForm } from '../../src/contract/form.ts'
+import { formChecker } from '../../src/contract/formCheck.ts'
 import { requests } from '../../src/contract/requests.ts'
 import type { Channel } from '../../src/merchants/directory.ts'
 import { applySeed, readSeed } from '../../src/merchants/seed.ts'
 import { followUp } from '../../src/payments/followUps/followUp.ts'
 import { pay } from '../../src/payments/initial/pay.ts'
 import { sweepUnanswered } from '../../src/payments/store/sweep.ts'
-import { systemRandom } from '../../src/platform/clock.ts'
+import { clockWith, systemClock, systemRandom } from '../../src/platform/clock.ts'
 import { connect } from '../../src/platform/database/connect.ts'
 import { type DueItem, takeDue } from '../../src/platform/due/store.ts'
 import { runItem } from '../../src/platform/due/worker.ts'
@@ -153,7 +154,7 @@ async function makeWorld(luck: Dice): Promise<World> {
   const pool = new pg.Pool({ ...database.connection, max: 3 })
   pool.on('error', () => {})
   let ahead = 0
-  const clock = { real: () => Date.now() + ahead }
+  const clock = clockWith(() => Date.now() + ahead)
   await applySeed(pool, testKeys, clock, systemRandom, readSeed(sandboxSeed))
   const faults: Record<string, number> = {}
   const ledger = openLedger(undefined)
@@ -189,7 +190,7 @@ async function makeWorld(luck: Dice): Promise<World> {
     breakerTimeouts: 1_000_000,
     echoAnswerSeconds: 1,
   }
-  const opened = connect(database.connection, () => {})
+  const opened = connect(database.connection, systemClock, () => {})
   const errors: string[] = []
   const quiet = {
     debug() {},

@@ -60,7 +60,7 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
       },
     }) as unknown as pg.Pool
   const { work, chains } = gateway.database
-  const inTurn = takeTurns(10, 100) // a process that died leaves no turn behind
+  const inTurn = takeTurns(gateway.clock, 10, 100) // a process that died leaves no turn behind
   const database: Database = {
     ...gateway.database,
     work: viewOf(work),
@@ -77,8 +77,8 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
     steps: () => steps,
     gateway: {
       ...gateway,
-      payments: row => step(() => gateway.payments(row)),
-      answers: row => step(() => gateway.answers(row)),
+      insertPayment: row => step(() => gateway.insertPayment(row)),
+      insertAnswer: row => step(() => gateway.insertAnswer(row)),
       database,
       connectors,
     },

@@ -22,7 +22,7 @@ export function endpointParts(pool: pg.Pool): EndpointParts {
     keys: testKeys,
     database: { work: pool } as unknown as Database,
     egress,
-    call: caller(egress, resolver()),
+    call: caller(systemClock, egress, resolver()),
   }
 }
 

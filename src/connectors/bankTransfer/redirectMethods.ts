@@ -11,11 +11,11 @@ import {
   filledListOf,
   listOf,
   mapOf,
+  type Output,
   object,
   oneOf,
   optional,
   parseJson,
-  type Read,
   read,
   type TextSchema,
   text,
@@ -110,8 +110,8 @@ export const redirectMethodsSchema = mapOf(
   method,
 )
 
-export type Endpoints = Omit<Read<typeof endpoints>, 'tls'> & { readonly tls?: ClientTls }
-export type RedirectMethod = Omit<Read<typeof method>, 'title' | Mode> & {
+export type Endpoints = Omit<Output<typeof endpoints>, 'tls'> & { readonly tls?: ClientTls }
+export type RedirectMethod = Omit<Output<typeof method>, 'title' | Mode> & {
   readonly brand: string
   readonly title: string
   readonly endpoints: Readonly<Partial<Record<Mode, Endpoints>>>

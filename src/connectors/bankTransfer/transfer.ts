@@ -3,7 +3,7 @@
 
 import { amountText } from '../../contract/amounts.ts'
 import { type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
-import type { Connector, Kept, Mode, Noticed, Operation, Reply, Structures } from '../connector.ts'
+import type { Connector, ConnectorState, Mode, NoticeResult, Operation, Reply, Structures } from '../connector.ts'
 import type { Method } from '../registry.ts'
 import { NotSent, type Transport } from '../transport.ts'
 import type { Endpoints, RedirectMethod } from './redirectMethods.ts'
@@ -29,10 +29,10 @@ export function transfer(
   async function ask(
     { brand }: Operation,
     which: keyof Omit<Endpoints, 'headers' | 'tls'>,
-    words: Kept,
+    words: ConnectorState,
     form: Readonly<Record<string, string>> | undefined,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<BankAnswer> {
     const method = byBrand.get(brand)
     const endpoints = method?.endpoints[mode]
     const address = endpoints?.[which]
@@ -93,7 +93,7 @@ export function transfer(
   }
 
   /** What the bank says now. Pending keeps the payment open: the shopper goes to the shop, and the notice will come. */
-  async function look(operation: Operation, data: Kept, atEnd: boolean, signal: AbortSignal): Promise<Reply> {
+  async function look(operation: Operation, data: ConnectorState, atEnd: boolean, signal: AbortSignal): Promise<Reply> {
     const method = byBrand.get(operation.brand)!
     const answer = await ask(operation, 'status', data, undefined, signal)
     const result = resultOf(method, answer.status)
@@ -142,13 +142,13 @@ export function transfer(
       }),
     resume: (operation, { data, event }, signal) => guarded(() => look(operation, data, event.ended === 'true', signal)),
     readReturn: () => ({ kind: 'resume', event: {} }),
-    readNotice: (): Noticed => ({ kind: 'resume', event: {}, answer: 'ok', contentType: 'text/plain' }),
+    readNotice: (): NoticeResult => ({ kind: 'resume', event: {}, answer: 'ok', contentType: 'text/plain' }),
     staleNotice: () => ({ answer: 'ok', contentType: 'text/plain' }),
   }
 
   async function refund(operation: Operation, signal: AbortSignal): Promise<Reply> {
     const { amount, currency, paymentId, reference } = operation
-    const words: Kept = { transactionId: reference?.kept.transactionId ?? '' }
+    const words: ConnectorState = { transactionId: reference?.kept.transactionId ?? '' }
     const form = { amount: amountText(amount), currency, reference: paymentId }
     const answer = await ask(operation, 'refund', words, form, signal)
     const result = resultOf(byBrand.get(operation.brand)!, answer.status) ?? 'refusedByBank'
@@ -166,7 +166,7 @@ export function transfer(
   }
 }
 
-type Answer = {
+type BankAnswer = {
   readonly status: string
   readonly transactionId?: string
   readonly redirect?: string
@@ -176,7 +176,7 @@ type Answer = {
 }
 
 /** Words that templates may use: the payment, our addresses, the merchant's account, and every parameter of the request by its name. */
-function wordsOf(operation: Operation): Kept {
+function wordsOf(operation: Operation): ConnectorState {
   const { addresses, channel, paymentId, amount, currency, fields } = operation
   const account = channel.settings.bankAccount
   return {
@@ -192,13 +192,13 @@ function wordsOf(operation: Operation): Kept {
 }
 
 /** `{name}` is replaced by its word, or by nothing; merchantInvoiceId is never among the words (decisions, 46). */
-const fill = (template: string, words: Kept, encode: (text: string) => string = text => text): string =>
+const fill = (template: string, words: ConnectorState, encode: (text: string) => string = text => text): string =>
   template.replace(/\{([A-Za-z0-9_.[\]]+)\}/g, (_, name: string) => encode(Object.hasOwn(words, name) ? words[name]! : ''))
 
 const resultOf = ({ statuses }: RedirectMethod, status: string): ResultName | undefined =>
   Object.hasOwn(statuses, status) ? resultOfCode.get(statuses[status]!)?.name : undefined
 
-function replyOf(operation: Operation, result: ResultName, answer: Answer): Reply {
+function replyOf(operation: Operation, result: ResultName, answer: BankAnswer): Reply {
   const { amount, currency, channel } = operation
   const account = channel.settings.bankAccount
   const came = {
@@ -206,7 +206,7 @@ function replyOf(operation: Operation, result: ResultName, answer: Answer): Repl
     currency: answer.currency ?? currency,
   }
   const differs = came.amount !== amount || came.currency !== currency
-  const structures: Structures | undefined = account && { 'merchant.bankAccount': account as unknown as Kept }
+  const structures: Structures | undefined = account && { 'merchant.bankAccount': account as unknown as ConnectorState }
   return {
     kind: 'answer',
     result,

@@ -1,9 +1,10 @@
 // One acquirer: operations out as ISO 8583 messages over its link, answers back as replies. Choosing among acquirers is routing's.
 
 import type { ConnectionOptions } from 'node:tls'
+import type { Clock } from '../../platform/clock.ts'
 import type { LateReply, Mode, Operation, Reply } from '../connector.ts'
 import { dialects } from './iso8583/dialects.ts'
-import type { Account } from './iso8583/forwarding.ts'
+import type { AcquirerAccountData } from './iso8583/forwarding.ts'
 import { makeLine } from './iso8583/line.ts'
 import { type Link, makeLink } from './iso8583/link.ts'
 import { messageOf, replyOf, type Trace } from './iso8583/messages.ts'
@@ -18,7 +19,7 @@ export type AcquirerOptions = {
   readonly dialect: string
   readonly addresses: readonly (() => Promise<Address>)[]
   readonly tls?: ConnectionOptions
-  readonly account: Account
+  readonly account: AcquirerAccountData
   readonly terminals: readonly string[]
   readonly signOn: boolean
   readonly answerWithinSeconds: number
@@ -37,7 +38,7 @@ export type Traces = { next(): { readonly terminal: string; readonly stan: strin
 
 export type AcquirerParts = {
   readonly traces: Traces
-  time(): number
+  readonly clock: Clock
   random(): number
   say(text: string): void
 }
@@ -69,7 +70,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       breakerTimeouts: options.breakerTimeouts,
       breakerSeconds: options.breakerSeconds,
       reconnectMilliseconds: { first: 100, max: 30_000 },
-      time: parts.time,
+      clock: parts.clock,
       random: parts.random,
       say: parts.say,
     }),
@@ -80,7 +81,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
     link,
     trace() {
       const next = parts.traces.next()
-      return next && { ...next, at: Math.floor(parts.time() / 1000) * 1000 }
+      return next && { ...next, at: Math.floor(parts.clock.real() / 1000) * 1000 }
     },
     async exchange(operation, trace, signal, late) {
       if (!operation.card) return refused(operation, 'cardNumberErased')
@@ -100,7 +101,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
 }
 
 /** A channel may have an account of its own with an acquirer. */
-const accountOf = ({ channel }: Operation, { name, account }: AcquirerOptions): Account => ({
+const accountOf = ({ channel }: Operation, { name, account }: AcquirerOptions): AcquirerAccountData => ({
   ...account,
   ...channel.settings.acquirerAccounts[name],
 })

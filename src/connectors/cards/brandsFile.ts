@@ -7,11 +7,11 @@ import {
   filledListOf,
   flag,
   listOf,
+  type Output,
   object,
   oneOf,
   optional,
   parseJson,
-  type Read,
   read,
   text,
   where,
@@ -38,7 +38,7 @@ const brand = object({
   cvvRequired: optional(flag, true),
   also: optional(listOf(filled), []),
 })
-type Brand = Read<typeof brand>
+type Brand = Output<typeof brand>
 
 /** With ours behind those of the file. */
 const allOf = (given: readonly Brand[]) => [...given, ...standardRows.filter(({ name }) => !given.some(row => row.name === name))]

@@ -1,8 +1,8 @@
 // The connector for cards of one mode: chooses among acquirers by the channel's routes, in order, and goes on to the next only when nothing was sent.
 // A trace for every way is on disk before the first message leaves, so that recovery can reverse wherever a message may have arrived.
 
-import type { Route } from '../../merchants/settings.ts'
-import type { Asked, Connector, LateReply, Mode, Operation, Prepared, Reply } from '../connector.ts'
+import type { AcquirerRoute } from '../../merchants/settings.ts'
+import type { Connector, LateReply, Mode, Operation, OperationRequest, PreparedStates, Reply } from '../connector.ts'
 import { type Acquirer, refused } from './acquirer.ts'
 import type { Trace } from './iso8583/messages.ts'
 
@@ -50,7 +50,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     return replies.find(({ kind }) => kind !== 'answer') ?? replies[0]!
   }
 
-  const waysOf = (prepared: Prepared | undefined): Way[] =>
+  const waysOf = (prepared: PreparedStates | undefined): Way[] =>
     (prepared ?? []).flatMap(({ acquirer, terminal, stan, at }) => {
       const found = byName.get(acquirer ?? '')
       return found ? [{ acquirer: found, trace: { terminal: terminal!, stan: stan!, at: Number(at) } }] : []
@@ -100,12 +100,12 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
 type Way = { readonly acquirer: Acquirer; readonly trace: Trace }
 
 /** The names of the acquirers for a payment, in order: of the first route that fits, else the first acquirer alone. */
-export function routeOf(asked: Asked, configured: readonly string[]): readonly string[] {
+export function routeOf(asked: OperationRequest, configured: readonly string[]): readonly string[] {
   const route = asked.channel.settings.routes.find(one => fits(one, asked))
   return route ? route.acquirers.filter(name => configured.includes(name)) : configured.slice(0, 1)
 }
 
-function fits(route: Route, { brand, currency, bin, amount }: Asked): boolean {
+function fits(route: AcquirerRoute, { brand, currency, bin, amount }: OperationRequest): boolean {
   return (
     (route.brands === undefined || route.brands.includes(brand)) &&
     (route.currencies === undefined || route.currencies.includes(currency)) &&

@@ -1,10 +1,11 @@
 // Name-value pairs as the wallet speaks them (version 124): from an operation to a request, and from an answer's text to its fields. Pure.
 
 import { amountText, hundredths } from '../../contract/amounts.ts'
-import type { Kept, Operation } from '../connector.ts'
+import { type Values, valueNamed } from '../../contract/parameters/table.ts'
+import type { ConnectorState, Operation } from '../connector.ts'
 
 export type Pairs = Readonly<Record<string, string>>
-export type Credentials = { readonly user: string; readonly password: string; readonly signature: string }
+export type WalletCredentials = { readonly user: string; readonly password: string; readonly signature: string }
 
 export const nvpVersion = '124.0'
 
@@ -16,7 +17,7 @@ export function readPairs(text: string): Pairs {
 
 export const writePairs = (pairs: Pairs): string => new URLSearchParams({ ...pairs }).toString()
 
-export const signed = ({ user, password, signature }: Credentials, method: string, pairs: Pairs): Pairs => ({
+export const signed = ({ user, password, signature }: WalletCredentials, method: string, pairs: Pairs): Pairs => ({
   USER: user,
   PWD: password,
   SIGNATURE: signature,
@@ -76,14 +77,14 @@ const shipping: Readonly<Record<string, string>> = {
 }
 
 /** A shipping address goes along only when it is whole. */
-function shipTo(fields: ReadonlyMap<string, string>): Pairs {
-  if (!['shipping.street1', 'shipping.city', 'shipping.country'].every(name => fields.has(name))) return {}
-  const name = ['givenName', 'surname']
+function shipTo(fields: Values): Pairs {
+  if (!(['shipping.street1', 'shipping.city', 'shipping.country'] as const).every(name => fields.has(name))) return {}
+  const name = (['givenName', 'surname'] as const)
     .map(part => fields.get(`shipping.customer.${part}`) ?? fields.get(`customer.${part}`) ?? '')
     .join(' ')
     .trim()
   const pairs = Object.entries(shipping).flatMap(([pair, field]) => {
-    const value = fields.get(field)
+    const value = valueNamed(fields, field)
     return value === undefined ? [] : [[`PAYMENTREQUEST_0_${pair}`, value.slice(0, 100)] as const]
   })
   return Object.fromEntries([...(name === '' ? [] : [['PAYMENTREQUEST_0_SHIPTONAME', name.slice(0, 128)] as const]), ...pairs])
@@ -95,7 +96,7 @@ export function items({ fields, amount, currency }: Operation): Pairs {
   let [sum, shippingSum] = [0, 0]
   let at = 0
   for (; fields.has(`cart.items[${at}].price`); at++) {
-    const item = (name: string) => fields.get(`cart.items[${at}].${name}`)
+    const item = (name: string) => valueNamed(fields, `cart.items[${at}].${name}`)
     const quantity = Number(item('quantity') ?? '1')
     const price = hundredths(item('price')!)
     if ((item('currency') ?? currency) !== currency) return {}
@@ -122,7 +123,7 @@ export const doCheckout = (operation: Operation, token: string, payerId: string)
 })
 
 /** Capture, refund and reversal, by the transaction that the wallet gave the payment. */
-export function followUp(operation: Operation): { readonly method: string; readonly pairs: Pairs } {
+export function followUpRequest(operation: Operation): { readonly method: string; readonly pairs: Pairs } {
   const { type, amount, currency, reference, paymentId, recovering } = operation
   // What is taken back is another message than the one that recovery takes back, which has the payment's id.
   const MSGSUBID = recovering ? `${paymentId}-RV` : paymentId
@@ -151,7 +152,7 @@ export function followUp(operation: Operation): { readonly method: string; reado
 export const detailNames = ['CORRELATIONID', 'PAYERID', 'TAXIDTYPE', 'TAXID', 'SHIPTOSTATE'] as const
 
 /** What of the buyer is kept for the answer. */
-export function buyerOf(details: Pairs): { readonly details: Kept; readonly account: Kept } {
+export function buyerOf(details: Pairs): { readonly details: ConnectorState; readonly account: ConnectorState } {
   const found: Record<string, string> = {}
   for (const name of ['PAYERID', 'TAXIDTYPE', 'TAXID']) if (details[name] !== undefined) found[name] = details[name]
   const state = details.SHIPTOSTATE ?? details.PAYMENTREQUEST_0_SHIPTOSTATE

@@ -6,14 +6,14 @@ import type { Method } from '../registry.ts'
 import { NotSent, type Transport } from '../transport.ts'
 import {
   buyerOf,
-  type Credentials,
   doCheckout,
-  followUp,
+  followUpRequest,
   isTooFine,
   type Pairs,
   readPairs,
   setCheckout,
   signed,
+  type WalletCredentials,
   writePairs,
 } from './nvp.ts'
 
@@ -22,7 +22,7 @@ export type WalletSettings = {
   /** Where the buyer goes, without the query. */
   readonly checkout: string
   /** By channel id, or `default`. */
-  readonly credentials: Readonly<Record<string, Credentials>>
+  readonly credentials: Readonly<Record<string, WalletCredentials>>
 }
 
 export const walletMethod: Method = {
@@ -148,7 +148,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
           if (attempt > 1 || !operation.addresses) return ended(operation, 'pendingTimedOut', {})
           return begin(operation, signal)
         }
-        const { method, pairs } = followUp(operation)
+        const { method, pairs } = followUpRequest(operation)
         const answer = await call(operation, method, pairs, signal)
         return isGood(answer) ? followed(operation, answer) : declined(operation, answer)
       }),
@@ -180,7 +180,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
   async function reverse(operation: Operation, signal: AbortSignal): Promise<Reply> {
     const { type, kept } = operation.reference!
     if (type === 'RF' || !kept.TRANSACTIONID) return { kind: 'unknown', why: 'there is no transaction to take back' }
-    const { method, pairs } = followUp(operation)
+    const { method, pairs } = followUpRequest(operation)
     const answer = await call(operation, method, pairs, signal)
     return isGood(answer)
       ? followed(operation, answer)

@@ -1,7 +1,7 @@
 // Parameters that any payment request may carry, and who is calling.
 
 import { currencies, notMoney } from '../currencies.ts'
-import { AN, amount, ascii, dateTime, oneOf, prose, returnUrl, shaped, url } from '../formats.ts'
+import { AN, amount, ascii, dateTime, oneWordOf, prose, returnUrl, shaped, url } from '../formats.ts'
 import type { Parameters } from './parameter.ts'
 
 export const hex32 = shaped('AN32: 32 lower-case hex characters', '^[0-9a-f]{32}$', ['0'.repeat(32), '8a8294174b7ecb28014b9699220015ca'], ['0'.repeat(31), '0'.repeat(33), 'G'.repeat(32), 'A'.repeat(32)])
@@ -14,7 +14,7 @@ export const currency = {
 
 export const paymentTypeFormat = shaped('A2', '^[A-Z]{2}(\\.[A-Z]{2})?$', ['PA', 'DB', 'PA.CP'], ['P', 'pa', 'PAX', '3D', 'PA.'])
 
-export const common: Parameters = {
+export const common = {
   'entityId':                { format: hex32, needed: 'unless the token acts for one channel only', note: 'Channel id; a merchant id with channel dispatching; a division id for registrations.' },
   'paymentType':             { format: paymentTypeFormat, echo: true, needed: 'always' },
   'paymentBrand':            { format: ascii('A-Za-z0-9_', 32), echo: true, needed: 'unless card brand detection is used' },
@@ -25,33 +25,33 @@ export const common: Parameters = {
   'merchantTransactionId':   { format: AN(255, 8), echo: true, descriptive: true, needed: 'by some receivers', note: 'A lenient channel takes any length up to 255.', cardNumbers: 'byChance' },
   'merchantInvoiceId':       { format: AN(255, 8), echo: true, descriptive: true, note: 'Never passed onward.', cardNumbers: 'byChance' },
   'transactionCategory':     { format: ascii('A-Za-z0-9', 32, 0), echo: true, descriptive: true, blankCounts: true },
-  'testMode':                { format: oneOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
+  'testMode':                { format: oneWordOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
   'merchantMemo':            { format: prose(2048), secret: true, note: 'Bank details of the customer on the refund of a slip payment. Never echoed.' },
-}
+} satisfies Parameters
 
-export const authentication: Parameters = {
+export const authentication = {
   'authentication.entityId': { format: hex32, note: 'Older spelling of entityId.' },
   'authentication.userId':   { format: AN(255), note: 'Only where the merchant allows the old credentials.', cardNumbers: 'belong' },
   'authentication.password': { format: AN(255), secret: true, note: 'Only where the merchant allows the old credentials.', cardNumbers: 'belong' },
-}
+} satisfies Parameters
 
-export const standingInstruction: Parameters = {
-  'standingInstruction.type':   { format: oneOf('UNSCHEDULED', 'INSTALLMENT', 'RECURRING'), echo: true },
-  'standingInstruction.mode':   { format: oneOf('INITIAL', 'REPEATED'), echo: true },
-  'standingInstruction.source': { format: oneOf('CIT', 'MIT'), echo: true },
-}
+export const standingInstruction = {
+  'standingInstruction.type':   { format: oneWordOf('UNSCHEDULED', 'INSTALLMENT', 'RECURRING'), echo: true },
+  'standingInstruction.mode':   { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
+  'standingInstruction.source': { format: oneWordOf('CIT', 'MIT'), echo: true },
+} satisfies Parameters
 
-export const virtualAccount: Parameters = {
+export const virtualAccount = {
   'virtualAccount.accountId': { format: AN(100), echo: true, needed: 'by the brand', cardNumbers: 'byChance' },
   'virtualAccount.password':  { format: AN(100), secret: true, needed: 'by some brands', cardNumbers: 'belong' },
-}
+} satisfies Parameters
 
-export const asynchronous: Parameters = {
+export const asynchronous = {
   'shopperResultUrl': { format: returnUrl, keep: true, needed: 'for methods that redirect the shopper', note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
   'notificationUrl':  { format: url, keep: true, note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
-}
+} satisfies Parameters
 
-export const risk: Parameters = {
+export const risk = {
   'risk.channelId':        { format: AN(255), keep: true, descriptive: true, note: 'A screening service may take 12 characters only.' },
   'risk.serviceId':        { format: AN(255), keep: true, descriptive: true, note: 'A screening service may take 1 character only.' },
   'risk.amount':           { format: amount, keep: true, default: 'amount', note: 'Also the amount of 3-D Secure.' },
@@ -60,26 +60,26 @@ export const risk: Parameters = {
   'risk.parameters[name]': { format: prose(2048, 0), key: freeKey(), keep: true, blankCounts: true },
   'risk.merchantWebsite':  { format: AN(60), keep: true, descriptive: true },
   'risk.accountToken':     { format: AN(64), keep: true, descriptive: true, cardNumbers: 'byChance' },
-}
+} satisfies Parameters
 
-export const registration: Parameters = {
-  'createRegistration':             { format: oneOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
-  'recurringType':                  { format: oneOf('INITIAL', 'REPEATED'), echo: true },
+export const registration = {
+  'createRegistration':             { format: oneWordOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
+  'recurringType':                  { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
   'recurring.numberOfInstallments': { format: shaped('up to 3 digits', '^[0-9]{1,3}$', ['1', '999'], ['1000', 'x', '-1']), echo: true },
   'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true, needed: 'by some methods', note: 'Sent by a browser the name begins with SHOPPER_.' },
-}
+} satisfies Parameters
 
-export const giftCard: Parameters = {
+export const giftCard = {
   'giftCard.message': { format: prose(160, 2), echo: true, descriptive: true },
   'giftCard.type': {
-    format: oneOf(
+    format: oneWordOf(
       'ANNIVERSARY', 'BIRTHDAY', 'CONGRATULATIONS', 'APRIL_FOOLS_DAY', 'EASTER', 'FATHERS_DAY', 'GRADUATION', 'HOLIDAY', 'SEASONS_GREETINGS', 'PASSOVER',
       'KWANZAA', 'HALLOWEEN', 'MOTHERS_DAY', 'NEW_YEARS_DAY', 'BOSSES_DAY', 'ST_PATRICKS_DAY', 'SWEETEST_DAY', 'CHRISTMAS', 'BABY_SHOWER', 'THANKSGIVING',
       'OTHER', 'VALENTINES_DAY', 'WEDDING', 'SECRETARYS_DAY', 'CHINESE_NEW_YEAR', 'HANUKKAH', 'CELEBRATE_FALL', 'GRANDPARENTS_DAY', 'INDEPENDENCE_DAY',
     ),
     echo: true, descriptive: true,
   },
-}
+} satisfies Parameters
 
 function freeKey() {
   return ascii('A-Za-z0-9._', 64, 3)

@@ -20,8 +20,27 @@ export const groups = {
 
 export type Group = keyof typeof groups
 
+type RowName = { [Name in Group]: keyof (typeof groups)[Name] & string }[Group]
+type SentName<Row extends string> = Row extends `${infer Before}[n]${infer Rest}`
+  ? `${Before}[${number}]${SentName<Rest>}`
+  : Row extends `${infer Before}[${string}]`
+    ? `${Before}[${string}]`
+    : Row
+
+/** Every name that a request may carry: a mistyped one does not compile. */
+export type ParameterName = SentName<RowName>
+/** The values of a request by their names as sent. */
+export type Values = Iterable<[string, string]> & {
+  get(name: ParameterName): string | undefined
+  has(name: ParameterName): boolean
+  keys(): Iterable<string>
+}
+
+/** By a name that is data itself, as files of operators and tables of fields have it. */
+export const valueNamed = (values: Values, name: string): string | undefined => values.get(name as ParameterName)
+
 /** A name as sent, understood: its row, and the steps that unfold it (`cart`, `items`, 0, `name`). */
-export type Known = {
+export type NamedParameter = {
   readonly name: string
   /** The name as it stands in the table, for example `cart.items[n].price`. */
   readonly row: string
@@ -35,7 +54,7 @@ export type Known = {
 export const indexMax = 999
 
 /** Understands the names of some groups. The answer is remembered for names without a free part. */
-export function lookup(names: readonly Group[]): (name: string) => Known | undefined {
+export function lookup(names: readonly Group[]): (name: string) => NamedParameter | undefined {
   const rows = new Map<string, Parameter>()
   const keyed = new Map<string, string>() // `customParameters` → `customParameters[name]`
   for (const group of names) {
@@ -44,7 +63,7 @@ export function lookup(names: readonly Group[]): (name: string) => Known | undef
       if (row.key) keyed.set(name.slice(0, name.indexOf('[')), name)
     }
   }
-  const known = new Map<string, Known | undefined>()
+  const known = new Map<string, NamedParameter | undefined>()
   for (const [name, parameter] of rows) {
     if (!name.includes('[')) known.set(name, { name, row: name, parameter, path: name.split('.') })
   }
@@ -57,7 +76,7 @@ export function lookup(names: readonly Group[]): (name: string) => Known | undef
   }
 }
 
-function withBrackets(name: string, rows: ReadonlyMap<string, Parameter>, keyed: ReadonlyMap<string, string>): Known | undefined {
+function withBrackets(name: string, rows: ReadonlyMap<string, Parameter>, keyed: ReadonlyMap<string, string>): NamedParameter | undefined {
   const open = name.indexOf('[')
   const before = name.slice(0, open)
   const row = keyed.get(before)

@@ -2,7 +2,7 @@
 // The groups are the platform's own, by which clients judge a code too; in each table the first row that fits decides.
 
 export type Outcome = 'success' | 'review' | 'pending' | 'rejected' | 'invalid' | 'error'
-export type Actor = 'nobody' | 'shopper' | 'merchant' | 'developer' | 'operator' | 'issuer' | 'acquirer'
+export type WhoMustAct = 'nobody' | 'shopper' | 'merchant' | 'developer' | 'operator' | 'issuer' | 'acquirer'
 export type Retry = 'no' | 'later' | 'afterChange' | 'never'
 
 type Rows<Value> = readonly (readonly [RegExp, Value])[]
@@ -15,7 +15,7 @@ type Rows<Value> = readonly (readonly [RegExp, Value])[]
 export const outcome = (code: string): Outcome => first(outcomes, code)
 
 /** Who must act so that it goes on. `operator` is whoever runs the gateway, `developer` writes the merchant's requests. */
-export const actor = (code: string): Actor => exceptions.get(code)?.[0] ?? first(actors, code)
+export const actor = (code: string): WhoMustAct => exceptions.get(code)?.[0] ?? first(actors, code)
 
 /**
  * Whether to try again. `no`: there is nothing to retry, it is done, under way or must be looked up first.
@@ -43,7 +43,7 @@ const outcomes: Rows<Outcome> = [
   [/^/,                                                           'error'],
 ]
 
-const actors: Rows<Actor> = [
+const actors: Rows<WhoMustAct> = [
   [/^000\.100\.2/,                                                         'merchant'],  // contests the chargeback or accepts it
   [/^000\.400\.(060|070|091|1[12]0)/,                                      'nobody'],
   [/^000\.400\.(0|100)/,                                                   'merchant'],  // reviews by hand
@@ -143,7 +143,7 @@ const retries: Rows<Retry> = [
 ]
 
 /** Codes whose neighbours need other advice: who must act, and whether to try again. */
-const exceptions: ReadonlyMap<string, readonly [Actor, Retry]> = new Map([
+const exceptions: ReadonlyMap<string, readonly [WhoMustAct, Retry]> = new Map([
   ['000.100.227', ['operator',  'afterChange']],
   ['000.100.228', ['nobody',    'later']],
   ['100.100.701', ['shopper',   'never']],       // suspected fraud: another card

@@ -1,7 +1,7 @@
 // Results. Code speaks names (`return 'alreadyCaptured'`); here a name becomes a code, a description, an outcome and advice.
 // Beside the catalogue of the interface stand our own refusals: each has its own name and words, codes may repeat.
 
-import { type Actor, actor, type Outcome, outcome, type Retry, retry } from './advice.ts'
+import { actor, type Outcome, outcome, type Retry, retry, type WhoMustAct } from './advice.ts'
 import { catalogue } from './catalogue.ts'
 
 const refusals = {
@@ -121,7 +121,7 @@ export type Result = {
   readonly description: string
   readonly outcome: Outcome
   /** Who must act, and whether the same request may be sent again. */
-  readonly actor: Actor
+  readonly actor: WhoMustAct
   readonly retry: Retry
 }
 
@@ -150,4 +150,4 @@ export const isApproved = (outcome: Outcome): boolean => outcome === 'success' |
 /** The reasons of a chargeback. */
 export const isChargeback = ({ code }: Result): boolean => code.startsWith('000.100.2')
 
-export type { Actor, Outcome, Retry }
+export type { Outcome, Retry, WhoMustAct }

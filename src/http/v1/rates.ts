@@ -1,6 +1,6 @@
 // Limits how many requests a token may send in a minute, where its merchant's settings say so: evenly, with a minute's worth at once after a rest.
 
-import { told } from '../answer.ts'
+import { resultAnswer } from '../answer.ts'
 import { type Authenticate, isCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 
@@ -29,6 +29,10 @@ export function withinRate(parts: HttpParts, authenticate: Authenticate): Authen
     const perMinute = parts.directory.merchant(merchantId)?.settings.requestsPerMinute ?? 0
     const wait = rates(`${token.id} ${merchantId}`, perMinute, parts.clock.real())
     if (wait === 0) return caller
-    return told(parts, request, 429, 'tooManyRequests', { entityId, tokenId: token.id, headers: { 'Retry-After': String(wait) } })
+    return resultAnswer(parts, request, 429, 'tooManyRequests', {
+      entityId,
+      tokenId: token.id,
+      headers: { 'Retry-After': String(wait) },
+    })
   }
 }

@@ -1,13 +1,14 @@
 // The request functions that find payments: by merchantTransactionId, by time, by one id with its chain.
 
 import { brandsOf } from '../../connectors/registry.ts'
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
 import { limits } from '../../contract/limits.ts'
 import { pageSize } from '../../contract/parameters/query.ts'
-import { makeSearches, type Page, type SearchRefusal } from '../../payments/read/search.ts'
+import type { Values } from '../../contract/parameters/table.ts'
+import { makeSearches, type SearchPage, type SearchRefusal } from '../../payments/read/search.ts'
 import { givenText, readPayment } from '../../payments/read/status.ts'
 import type { Search } from '../../payments/store/search.ts'
-import { type Answer, isId, type Request, told } from '../answer.ts'
+import { type HttpAnswer, isId, type Request, resultAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { AdmittedRead, V1 } from './v1.ts'
@@ -19,31 +20,35 @@ const listMost = 500
 
 export function searches(
   parts: HttpParts,
-  admit: (request: Request) => AdmittedRead | Answer | Promise<Answer>,
+  admit: (request: Request) => AdmittedRead | HttpAnswer | Promise<HttpAnswer>,
 ): Pick<V1, 'queryList' | 'v3One' | 'v3List'> {
   const find = makeSearches(parts)
 
-  const wrong = (request: Request, entityId: string, ...parameterErrors: ParameterError[]): Answer =>
-    told(parts, request, 400, 'invalidParameter', { entityId, parameterErrors })
+  const wrong = (request: Request, entityId: string, ...parameterErrors: ParameterError[]): HttpAnswer =>
+    resultAnswer(parts, request, 400, 'invalidParameter', { entityId, parameterErrors })
 
   /** The records of a page under their name, and the rest of the answer behind them. */
   async function answerOf(
     request: Request,
     { entityId, token }: Caller,
     name: 'payments' | 'records',
-    page: Page | SearchRefusal,
+    page: SearchPage | SearchRefusal,
     pages?: number | SearchRefusal,
-  ): Promise<Answer> {
+  ): Promise<HttpAnswer> {
     if (page === 'pageTooLarge')
-      return told(parts, request, 400, page, {
+      return resultAnswer(parts, request, 400, page, {
         entityId,
         parameterErrors: [{ name: 'limit', message: 'must be smaller here' }],
       })
     if (page === 'tooManySearches' || typeof pages === 'string')
-      return told(parts, request, 429, 'tooManySearches', { entityId, tokenId: token.id, headers: { 'Retry-After': '5' } })
-    if (page.count === 0) return told(parts, request, 400, 'transactionNotFound', { entityId })
+      return resultAnswer(parts, request, 429, 'tooManySearches', {
+        entityId,
+        tokenId: token.id,
+        headers: { 'Retry-After': '5' },
+      })
+    if (page.count === 0) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
     const more = pages === undefined ? {} : { pages: String(pages) }
-    const { body } = told(parts, request, 200, 'requestSucceeded', { entityId, more })
+    const { body } = resultAnswer(parts, request, 200, 'requestSucceeded', { entityId, more })
     const records = inList(name, page.texts(), body)
     if (page.bytes > onePieceBytes) return { status: 200, body: records }
     let text = ''
@@ -52,7 +57,7 @@ export function searches(
   }
 
   /** What a search leaves out: by the types and the methods that it names. */
-  function filterOf(values: ReadonlyMap<string, string>): Pick<Search, 'types' | 'brands'> {
+  function filterOf(values: Values): Pick<Search, 'types' | 'brands'> {
     const types = listOf(values.get('paymentTypes'))
     const methods = listOf(values.get('paymentMethods'))
     return {
@@ -79,15 +84,15 @@ export function searches(
       const { token, entityId, merchantId } = admitted.caller
       const filter = filterOf(admitted.values)
       const payment = isId(id) ? await readPayment(parts, merchantId, id) : undefined
-      if (!payment) return told(parts, request, 400, 'transactionNotFound', { entityId })
+      if (!payment) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
       if (admitted.values.get('includeLinkedTransactions') === 'true') {
         const chain = await find.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
         return answerOf(request, admitted.caller, 'records', chain)
       }
       const { types, brands } = filter
       if (!(types?.includes(payment.type) ?? true) || !(brands?.includes(payment.brand ?? '') ?? true))
-        return told(parts, request, 400, 'transactionNotFound', { entityId })
-      const { body } = told(parts, request, 200, 'requestSucceeded', { entityId })
+        return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
+      const { body } = resultAnswer(parts, request, 200, 'requestSucceeded', { entityId })
       return { status: 200, body: `{"records":[${givenText(parts, payment)}],${body.slice(1)}` }
     },
 
@@ -122,7 +127,7 @@ async function* inList(name: string, texts: AsyncIterable<string>, body: string)
 const listOf = (value: string | undefined): string[] | undefined => value?.split(',')
 
 /** A search by merchantTransactionId, by time, or both. Bare days are whole days in UTC (decisions, 31). */
-function searchOf({ merchantId, entity }: Caller, values: ReadonlyMap<string, string>): Search | { errors: ParameterError[] } {
+function searchOf({ merchantId, entity }: Caller, values: Values): Search | { errors: ParameterError[] } {
   const [from, to, merchantTransactionId] = [values.get('date.from'), values.get('date.to'), values.get('merchantTransactionId')]
   const errors: ParameterError[] = []
   if (from === undefined && to !== undefined) errors.push({ name: 'date.from', message: 'is required together with date.to' })

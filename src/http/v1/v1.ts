@@ -1,22 +1,24 @@
 // The request functions of the interface: a request goes in, an answer comes out. They know no sockets and no framework.
 
 import { mayBeRepeated } from '../../contract/cardNumbers.ts'
-import { type Check, type Form, formChecker, type ParameterError, peek, readForm } from '../../contract/form.ts'
+import { type Form, peek, readForm } from '../../contract/form.ts'
+import { type FormCheck, formChecker, type ParameterError } from '../../contract/formCheck.ts'
 import { namesNear } from '../../contract/nearest.ts'
 import { emptyNested, type Nested } from '../../contract/nested.ts'
+import type { Values } from '../../contract/parameters/table.ts'
 import { type RequestKind, requests } from '../../contract/requests.ts'
 import { catalogue } from '../../contract/results/catalogue.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { cardNumberRules } from '../../merchants/settings.ts'
-import type { Said } from '../../payments/execute.ts'
+import type { PaymentResponse } from '../../payments/execute.ts'
 import { followUp } from '../../payments/followUps/followUp.ts'
 import { requestKey } from '../../payments/idempotency.ts'
 import { chooseAuthentication } from '../../payments/initial/authenticate.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { type PaymentRequest, pay } from '../../payments/initial/pay.ts'
 import { currentRecord, readPayment } from '../../payments/read/status.ts'
-import { type Answer, isId, json, ndcOf, type Request, saidAnswer, told } from '../answer.ts'
+import { type HttpAnswer, isId, json, ndcOf, type Request, resultAnswer, saidAnswer } from '../answer.ts'
 import { authenticator, type Caller, channelOf, isCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
@@ -41,7 +43,7 @@ export type V1 = Readonly<
 >
 
 /** A GET whose caller and query are known. */
-export type AdmittedRead = { readonly caller: Caller; readonly values: ReadonlyMap<string, string> }
+export type AdmittedRead = { readonly caller: Caller; readonly values: Values }
 
 export function v1(parts: HttpParts): V1 {
   const authenticate = withinRate(parts, authenticator(parts))
@@ -55,7 +57,7 @@ export function v1(parts: HttpParts): V1 {
   }
 
   /** In a sandbox the log shows the names that no parameter has: most are typing errors. */
-  function checker(kind: RequestKind): Check {
+  function checker(kind: RequestKind): FormCheck {
     const check = formChecker(kind, parts.cardBrands)
     if (!parts.sandbox) return check
     const nearest = namesNear(kind)
@@ -68,9 +70,9 @@ export function v1(parts: HttpParts): V1 {
   }
 
   /** Reads the body of a POST and finds the caller. */
-  function identify(request: Request): { form: Form; caller: Caller } | Answer | Promise<Answer> {
+  function identify(request: Request): { form: Form; caller: Caller } | HttpAnswer | Promise<HttpAnswer> {
     const form = readForm(request.body, request.charset)
-    if (form === 'tooManyParameters') return told(parts, request, 400, form)
+    if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
     const inQuery = namesInQuery(request)
@@ -90,8 +92,8 @@ export function v1(parts: HttpParts): V1 {
     request: Request,
     { form, caller }: { form: Form; caller: Caller },
     channel: Channel | undefined,
-    judge: Check,
-  ): PaymentRequest | Answer {
+    judge: FormCheck,
+  ): PaymentRequest | HttpAnswer {
     if (!channel)
       return wrong(request, form, caller, 'entityTooBroad', [
         { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
@@ -138,18 +140,18 @@ export function v1(parts: HttpParts): V1 {
     { entityId }: Pick<Caller, 'entityId'>,
     name: ResultName,
     parameterErrors: readonly ParameterError[],
-  ): Answer {
-    return told(parts, request, 400, name, {
+  ): HttpAnswer {
+    return resultAnswer(parts, request, 400, name, {
       entityId,
       parameterErrors,
       more: asked(peek(form, 'paymentType'), peek(form, 'paymentBrand')),
     })
   }
 
-  function answerOf(request: Request, { channel, values }: PaymentRequest, said: Said | Refusal): Answer {
+  function answerOf(request: Request, { channel, values }: PaymentRequest, said: PaymentResponse | Refusal): HttpAnswer {
     parts.count.payment('refused' in said ? 'refused' : said.outcome)
     if (!('refused' in said)) return saidAnswer(said)
-    return told(parts, request, 400, said.refused, {
+    return resultAnswer(parts, request, 400, said.refused, {
       entityId: channel.id,
       more: asked(values.get('paymentType'), values.get('paymentBrand')),
       ...(said.parameterErrors && { parameterErrors: said.parameterErrors }),
@@ -157,14 +159,14 @@ export function v1(parts: HttpParts): V1 {
   }
 
   /** Reads the query of a GET and finds the caller. */
-  function admitRead(request: Request, judge: Check): AdmittedRead | Answer | Promise<Answer> {
+  function admitRead(request: Request, judge: FormCheck): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
     const form = readForm(request.query)
-    if (form === 'tooManyParameters') return told(parts, request, 400, form)
+    if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const caller = authenticate(request, form)
     if (!isCaller(caller)) return caller
     const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
     if (errors.length > 0)
-      return told(parts, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })
+      return resultAnswer(parts, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })
     return { caller, values }
   }
 
@@ -188,7 +190,7 @@ export function v1(parts: HttpParts): V1 {
       const said = await followUp(parts, { ...admitted, referenceId: id })
       if ('unknown' in said) {
         const { channel, values } = admitted
-        return told(parts, request, 404, said.unknown, {
+        return resultAnswer(parts, request, 404, said.unknown, {
           entityId: channel.id,
           more: asked(values.get('paymentType'), values.get('paymentBrand')),
         })
@@ -203,14 +205,16 @@ export function v1(parts: HttpParts): V1 {
       const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
       const wait = reads(`${merchantId} ${id}`, perMinute, parts.clock.real())
       if (wait > 0)
-        return told(parts, request, 429, 'tooManyReads', {
+        return resultAnswer(parts, request, 429, 'tooManyReads', {
           entityId,
           tokenId: token.id,
           more: { id },
           headers: { 'Retry-After': String(wait) },
         })
       const payment = isId(id) ? await readPayment(parts, merchantId, id) : undefined
-      return payment ? json(200, currentRecord(parts, payment)) : told(parts, request, 404, 'transactionNotFound', { entityId })
+      return payment
+        ? json(200, currentRecord(parts, payment))
+        : resultAnswer(parts, request, 404, 'transactionNotFound', { entityId })
     },
 
     async postThreeDSecure(request) {
@@ -228,7 +232,7 @@ export function v1(parts: HttpParts): V1 {
       const found = isId(id) ? await readPayment(parts, merchantId, id) : undefined
       return found?.type === '3D'
         ? json(200, currentRecord(parts, found))
-        : told(parts, request, 404, 'transactionNotFound', { entityId })
+        : resultAnswer(parts, request, 404, 'transactionNotFound', { entityId })
     },
 
     async queryOne(request, { id = '' }) {
@@ -236,13 +240,15 @@ export function v1(parts: HttpParts): V1 {
       if (!('caller' in admitted)) return admitted
       const { entityId, merchantId } = admitted.caller
       const payment = isId(id) ? await readPayment(parts, merchantId, id) : undefined
-      return payment ? json(200, currentRecord(parts, payment)) : told(parts, request, 400, 'transactionNotFound', { entityId })
+      return payment
+        ? json(200, currentRecord(parts, payment))
+        : resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
     },
 
     ...searches(parts, request => admitRead(request, check.query)),
 
     resultCodes(request) {
-      const footer = told(parts, request, 200, 'requestSucceeded')
+      const footer = resultAnswer(parts, request, 200, 'requestSucceeded')
       return { ...footer, before: codes, body: footer.body.slice(1) }
     },
   }

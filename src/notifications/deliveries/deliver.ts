@@ -2,13 +2,13 @@
 // as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else.
 
 import { withStatusPath } from '../../contract/statusPath.ts'
-import { type Repeated, repeat } from '../../platform/due/repeat.ts'
-import { type Call, type Called, isAcknowledged } from '../../platform/egress/call.ts'
+import { type Repetition, repeat } from '../../platform/due/repeat.ts'
+import { type Call, type CallResult, isAcknowledged } from '../../platform/egress/call.ts'
 import { closeEndpoint, secretsOf } from '../endpoints/endpoint.ts'
 import { envelope, onTheWire } from '../notification.ts'
 import type { NotificationParts } from '../parts.ts'
 import { givenUpAfter, nextAttempt } from '../retrySchedule.ts'
-import type { Taken } from './delivery.ts'
+import type { LeasedDelivery } from './delivery.ts'
 import { fanOut, fanOutBatch } from './fanOut.ts'
 import { type AttemptLane, releaseAll, releaseDelivery, takeDeliveries } from './store.ts'
 
@@ -18,7 +18,7 @@ export const leaseMilliseconds = 60_000
 // Where a dead endpoint has a longer backlog than it has room for, some wait in vain: they end here, a day after their last attempt could be.
 const outdatedAfter = givenUpAfter + 86_400_000
 
-export type Deliver = (delivery: Taken) => Promise<Called | undefined>
+export type Deliver = (delivery: LeasedDelivery) => Promise<CallResult | undefined>
 
 /** Makes one attempt and stores how it ended. */
 export function deliverer(parts: NotificationParts, attempts: AttemptLane): Deliver {
@@ -60,7 +60,7 @@ export function deliverer(parts: NotificationParts, attempts: AttemptLane): Deli
 }
 
 /** What cannot even be put together is a failed attempt too: it is seen in the log, and it holds nobody up for longer than the others. */
-async function attempt(parts: NotificationParts, delivery: Taken): Promise<Called> {
+async function attempt(parts: NotificationParts, delivery: LeasedDelivery): Promise<CallResult> {
   let call: Call
   try {
     call = await callOf(parts, delivery)
@@ -74,7 +74,7 @@ async function attempt(parts: NotificationParts, delivery: Taken): Promise<Calle
   return parts.call(call)
 }
 
-async function callOf(parts: NotificationParts, delivery: Taken): Promise<Call> {
+async function callOf(parts: NotificationParts, delivery: LeasedDelivery): Promise<Call> {
   const { kind, type, action, fields, wrapper, channelId, paymentId } = delivery
   const url = (kind === 'request' ? delivery.url : delivery.endpointUrl)!
   const channel = parts.directory.entity(channelId!)
@@ -104,10 +104,10 @@ export function startDelivering(parts: NotificationParts, deliver: Deliver, alon
   const lanes = new Map<string, { running: number; most: number }>()
   const running = new Set<Promise<void>>()
   let stopped = false
-  let delivering: Repeated | undefined
-  let fanning: Repeated | undefined
+  let delivering: Repetition | undefined
+  let fanning: Repetition | undefined
 
-  async function send(delivery: Taken): Promise<void> {
+  async function send(delivery: LeasedDelivery): Promise<void> {
     const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
     lanes.set(delivery.endpointId, lane)
     lane.running += 1
@@ -149,8 +149,8 @@ export function startDelivering(parts: NotificationParts, deliver: Deliver, alon
 
   const failed = (error: Error) => parts.log.warn({ why: error.message }, 'notifications wait')
   const started = (alone ? releaseAll(db).catch(failed) : Promise.resolve()).then(() => {
-    delivering = repeat(deliverDue, failed)
-    fanning = repeat(fanOutAll, failed, gatherMilliseconds)
+    delivering = repeat(parts.clock, deliverDue, failed)
+    fanning = repeat(parts.clock, fanOutAll, failed, gatherMilliseconds)
   })
   return {
     /** What is under way is broken off (the calls by `gateway.call`): it is sent again, by whoever is alive then. */

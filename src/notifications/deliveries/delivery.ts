@@ -20,7 +20,7 @@ export type Delivery = {
 }
 
 /** With what is needed to send it: its endpoint and its event. */
-export type Taken = Delivery &
+export type LeasedDelivery = Delivery &
   Pick<Endpoint, 'kind' | 'channelId' | 'fields' | 'wrapper' | 'sealedSecrets'> & {
     readonly endpointUrl: string | null
     readonly type: string
@@ -30,7 +30,7 @@ export type Taken = Delivery &
     readonly body: string | null
   }
 
-export type Attempt = {
+export type DeliveryAttempt = {
   readonly merchantId: string
   readonly endpointId: string
   readonly position: number

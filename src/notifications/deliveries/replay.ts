@@ -3,11 +3,11 @@
 
 import { type Recorder, record } from '../../audit/chain.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
-import type { Refused } from '../endpoints/endpoint.ts'
+import type { EndpointRefusal } from '../endpoints/endpoint.ts'
 import { lockEndpoint, setEmitted } from '../endpoints/store.ts'
 import type { NotificationParts } from '../parts.ts'
 import { notificationId } from './delivery.ts'
-import { firstDue } from './fanOut.ts'
+import { firstDueAt } from './fanOut.ts'
 import { findToReplay, insertDeliveries, type NewDelivery, type ReplayFilter } from './store.ts'
 
 export const replayMost = 10_000
@@ -18,7 +18,7 @@ export async function replay(
   merchantId: string,
   endpointId: string,
   filter: ReplayFilter,
-): Promise<{ replayed: number } | Refused> {
+): Promise<{ replayed: number } | EndpointRefusal> {
   return inTransaction(parts.database.work, async db => {
     const endpoint = await lockEndpoint(db, merchantId, endpointId)
     if (endpoint?.state !== 'active') return { refused: 'There is no active endpoint with this id.' }
@@ -36,7 +36,7 @@ export async function replay(
         url: one.url,
         replay: true,
         emittedAt: parts.directory.businessTime(merchantId),
-        dueAt: firstDue(parts, endpoint),
+        dueAt: firstDueAt(parts, endpoint),
       }),
     )
     if (rows.length > 0) {

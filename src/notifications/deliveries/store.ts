@@ -1,75 +1,12 @@
 // Deliveries in the database: made from events, taken with a lease by any number of processes, settled in batches.
 
 import type pg from 'pg'
+import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { attemptsAhead } from '../retrySchedule.ts'
-import type { Attempt, Delivery, Taken } from './delivery.ts'
-
-export type WaitingEvent = {
-  readonly merchantId: string
-  readonly paymentId: string
-  readonly sequence: number
-  readonly type: string
-  readonly channelId: string
-  readonly rootId: string
-  readonly recordedAt: number
-  /** A later state of the payment was told already. */
-  readonly overtaken: boolean
-  /** JSON of a payment that may name a notificationUrl. */
-  readonly record: string | null
-}
-
-/** Processes take turns, so that positions follow the order of events. Without `wait` false when another one is at it. */
-export async function takeTurn(db: Connection, wait: boolean): Promise<boolean> {
-  if (wait) {
-    await db.query('select pg_advisory_xact_lock(7065112)')
-    return true
-  }
-  const { rows } = await db.query<{ ours: boolean }>('select pg_try_advisory_xact_lock(7065112) as ours')
-  return rows[0]!.ours
-}
-
-export async function anyWaiting(db: Connection): Promise<boolean> {
-  const { rows } = await db.query<{ any: boolean }>({
-    name: 'any waiting events',
-    // Ordered like the index of waiting events, so that no plan reads the others.
-    text: 'select (select 1 from events where fan_out is null order by recorded_at limit 1) is not null as any',
-  })
-  return rows[0]!.any
-}
-
-/** Events that were not fanned out, whenever their transactions committed. */
-export async function waitingEvents(db: Connection, limit: number): Promise<WaitingEvent[]> {
-  const { rows } = await db.query<WaitingEvent>({
-    name: 'waiting events',
-    text: `select e.merchant_id as "merchantId", e.payment_id as "paymentId", e.sequence, e.type, e.channel_id as "channelId", e.root_id as "rootId",
-                  e.recorded_at as "recordedAt",
-                  exists (select 1 from events later where later.merchant_id = e.merchant_id and later.payment_id = e.payment_id
-                             and later.sequence > e.sequence and later.fan_out is not null) as overtaken,
-                  case when p.record like '%"notificationUrl"%' then p.record end as record
-             from events e left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id
-            where e.fan_out is null order by e.recorded_at, e.payment_id, e.sequence limit $1`,
-    values: [limit],
-  })
-  return rows
-}
-
-export async function markFannedOut(db: Connection, events: readonly (WaitingEvent & { superseded: boolean })[]): Promise<void> {
-  await db.query({
-    name: 'mark fanned out',
-    text: `update events e set fan_out = given.fan_out
-             from unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[]) as given (merchant_id, payment_id, sequence, fan_out)
-            where e.merchant_id = given.merchant_id and e.payment_id = given.payment_id and e.sequence = given.sequence`,
-    values: [
-      events.map(one => one.merchantId),
-      events.map(one => one.paymentId),
-      events.map(one => one.sequence),
-      events.map(one => (one.superseded ? 'superseded' : 'done')),
-    ],
-  })
-}
+import type { Delivery, DeliveryAttempt, LeasedDelivery } from './delivery.ts'
 
 export type NewDelivery = Omit<Delivery, 'attempts'> & { readonly dueAt: number; readonly replay?: boolean }
 
@@ -124,8 +61,8 @@ export async function takeDeliveries(
   leaseMilliseconds: number,
   rooms: Readonly<Record<string, number>>,
   otherwise: number,
-): Promise<Taken[]> {
-  const { rows } = await db.query<Taken>({
+): Promise<LeasedDelivery[]> {
+  const { rows } = await db.query<LeasedDelivery>({
     name: 'take deliveries',
     text: `
       with recursive owing as (
@@ -180,8 +117,8 @@ export async function takeDelivery(
   db: Connection,
   { merchantId, endpointId, position }: Pick<Delivery, 'merchantId' | 'endpointId' | 'position'>,
   leasedUntil: number,
-): Promise<Taken> {
-  const { rows } = await db.query<Taken>(
+): Promise<LeasedDelivery> {
+  const { rows } = await db.query<LeasedDelivery>(
     `with leased as (
        update deliveries set leased_until = $4, attempts = attempts + 1
         where merchant_id = $1 and endpoint_id = $2 and position = $3 returning *)
@@ -192,14 +129,15 @@ export async function takeDelivery(
 }
 
 /** Stores how an attempt ended: the log line, and what it means for the delivery. False when the delivery had ended otherwise before. */
-export type AttemptLane = GroupCommit<Attempt, boolean>
+export type AttemptLane = GroupCommit<DeliveryAttempt, boolean>
 
-export function attemptLane(pool: pg.Pool): AttemptLane {
-  return groupCommit<Attempt, boolean>({
+export function attemptLane(pool: pg.Pool, clock: Clock): AttemptLane {
+  return groupCommit<DeliveryAttempt, boolean>({
+    clock,
     patienceSeconds: 30, // as long as its lease is sure to last
     key: ({ merchantId, endpointId, position }) => merchantId + endpointId + String(position).padStart(16, '0'),
     async write(rows) {
-      const { rows: ended } = await pool.query<Pick<Attempt, 'merchantId' | 'endpointId' | 'position'>>({
+      const { rows: ended } = await pool.query<Pick<DeliveryAttempt, 'merchantId' | 'endpointId' | 'position'>>({
         name: 'settle deliveries',
         text: `
           with given as (
@@ -266,8 +204,8 @@ export async function readAhead(
   endpointId: string,
   limit: number,
   now: number,
-): Promise<Taken[]> {
-  const { rows } = await db.query<Taken>(
+): Promise<LeasedDelivery[]> {
+  const { rows } = await db.query<LeasedDelivery>(
     `select ${takenColumns} from deliveries d ${takenJoins}
       where d.merchant_id = $1 and d.endpoint_id = $2 and d.state = 'scheduled' and d.due_at > $4 order by d.position limit $3`,
     [merchantId, endpointId, limit, timeParameter(now)],
@@ -316,7 +254,7 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
             counted.acknowledged, counted.scheduled, counted.given_up as "givenUp", counted.without_proof as "withoutProof",
             case when e.state = 'active' and e.kind <> 'request' then (
               select count(*) from events ev
-               where ev.merchant_id = e.merchant_id and ev.fan_out = 'done' and ev.recorded_at >= e.activated_at
+               where ev.merchant_id = e.merchant_id and ev.notified = 'done' and ev.recorded_at >= e.activated_at
                  and (e.channel_id is null or ev.channel_id = e.channel_id) and ev.type = any (e.types)
                  and not exists (select 1 from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id
                                     and d.payment_id = ev.payment_id and d.event_sequence = ev.sequence)) else 0 end as lost
@@ -331,14 +269,6 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
     [merchantId],
   )
   return rows
-}
-
-export async function countWaiting(db: Connection, merchantId: string | null): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'select count(*) from events where fan_out is null and ($1::uuid is null or merchant_id = $1)',
-    [merchantId],
-  )
-  return rows[0]!.count
 }
 
 /** How many deliveries wait, and for how long the oldest of those that are due has waited, in milliseconds. */
@@ -364,7 +294,7 @@ export type ReplayFilter = {
   readonly state?: 'scheduled' | 'acknowledged' | 'given up'
 }
 
-export type ToReplay = {
+export type ReplayTarget = {
   readonly paymentId: string
   readonly eventSequence: number
   readonly rootId: string
@@ -379,13 +309,13 @@ export async function findToReplay(
   { merchantId, id, channelId, types, kind }: Pick<Endpoint, 'merchantId' | 'id' | 'channelId' | 'types' | 'kind'>,
   filter: ReplayFilter,
   limit: number,
-): Promise<ToReplay[]> {
-  const { rows } = await db.query<ToReplay>(
+): Promise<ReplayTarget[]> {
+  const { rows } = await db.query<ReplayTarget>(
     `select ev.payment_id as "paymentId", ev.sequence as "eventSequence", ev.root_id as "rootId", d.url, d.sequence
        from events ev
        left join lateral (select * from deliveries d where d.merchant_id = ev.merchant_id and d.endpoint_id = $2 and d.payment_id = ev.payment_id
                              and d.event_sequence = ev.sequence order by d.position limit 1) d on true
-      where ev.merchant_id = $1 and ev.fan_out = 'done' and ($3::uuid is null or ev.channel_id = $3) and ev.type = any ($4)
+      where ev.merchant_id = $1 and ev.notified = 'done' and ($3::uuid is null or ev.channel_id = $3) and ev.type = any ($4)
         and ($5::uuid is null or d.notification_id = $5) and ($6::uuid is null or ev.payment_id = $6)
         and ($7::bigint is null or d.position >= $7) and ($8::bigint is null or d.position <= $8)
         and ($9::timestamptz is null or ev.occurred_at >= $9) and ($10::timestamptz is null or ev.occurred_at < $10)
@@ -410,7 +340,7 @@ export async function findToReplay(
   return rows
 }
 
-export type Listed = Delivery & {
+export type DeliveryRow = Delivery & {
   readonly state: string
   readonly replay: boolean
   readonly dueAt: number
@@ -426,8 +356,8 @@ export async function listDeliveries(
   endpointId: string,
   state: string | null,
   limit: number,
-): Promise<Listed[]> {
-  const { rows } = await db.query<Listed>(
+): Promise<DeliveryRow[]> {
+  const { rows } = await db.query<DeliveryRow>(
     `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
             d.payment_id as "paymentId", d.event_sequence as "eventSequence", d.root_id as "rootId", d.url, d.attempts, d.emitted_at as "emittedAt",
             d.state, d.replay, d.due_at as "dueAt", d.settled_at as "settledAt", last.status as "lastStatus", last.failure as "lastFailure"
@@ -445,8 +375,8 @@ export async function listAttempts(
   merchantId: string,
   endpointId: string,
   position: number,
-): Promise<Omit<Attempt, 'state' | 'dueAt'>[]> {
-  const { rows } = await db.query<Omit<Attempt, 'state' | 'dueAt'>>(
+): Promise<Omit<DeliveryAttempt, 'state' | 'dueAt'>[]> {
+  const { rows } = await db.query<Omit<DeliveryAttempt, 'state' | 'dueAt'>>(
     `select merchant_id as "merchantId", endpoint_id as "endpointId", position, attempt, attempted_at as "attemptedAt", milliseconds, status, failure,
             answer, acknowledged
        from delivery_attempts where merchant_id = $1 and endpoint_id = $2 and position = $3 order by attempt`,

@@ -1,14 +1,14 @@
 // Endpoints: who is told of what, and with which secret. Made inactive, active once a test notification got a 2xx.
 
 import { type Recorder, record } from '../../audit/chain.ts'
-import type { Action } from '../../audit/entry.ts'
+import type { AuditAction } from '../../audit/entry.ts'
 import { type Clock, type Random, randomHex, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { urlRefusal } from '../../platform/egress/address.ts'
-import { type Called, isAcknowledged } from '../../platform/egress/call.ts'
+import { type CallResult, isAcknowledged } from '../../platform/egress/call.ts'
 import type { Keys } from '../../vault/keys.ts'
 import { seal, unseal } from '../../vault/seal.ts'
-import { type Fields, onTheWire, testNotification, type Wrapper } from '../notification.ts'
+import { type FieldChoice, onTheWire, testNotification, type Wrapper } from '../notification.ts'
 import type { NotificationParts } from '../parts.ts'
 import { findEndpoint, giveUpAll, insertEndpoint, lockEndpoint, setSecrets, setState } from './store.ts'
 
@@ -23,7 +23,7 @@ export type Endpoint = {
   readonly name: string | null
   readonly url: string | null
   readonly types: readonly string[]
-  readonly fields: Fields
+  readonly fields: FieldChoice
   readonly wrapper: Wrapper
   readonly sealedSecrets: Buffer
   readonly alertAddress: string | null
@@ -42,14 +42,14 @@ export type NewEndpoint = Pick<Endpoint, 'merchantId' | 'kind'> &
 export type EndpointParts = Pick<NotificationParts, 'clock' | 'random' | 'keys' | 'database' | 'call' | 'egress'> & Recorder
 
 /** Something that can be mended by whoever asked; the sentence says what. */
-export type Refused = { readonly refused: string }
+export type EndpointRefusal = { readonly refused: string }
 
 export const eventTypes: readonly string[] = ['PAYMENT', 'REGISTRATION']
 
 export async function createEndpoint(
   parts: EndpointParts,
   wanted: NewEndpoint,
-): Promise<{ endpoint: Endpoint; secret: string } | Refused> {
+): Promise<{ endpoint: Endpoint; secret: string } | EndpointRefusal> {
   const { kind, url = null, types = eventTypes, secret } = wanted
   if ((kind === 'webhook') !== (url !== null))
     return { refused: kind === 'webhook' ? 'A webhook needs a url.' : 'Only a webhook has a url.' }
@@ -67,7 +67,7 @@ export async function createEndpoint(
 }
 
 /** Whoever is told of payments, and with which secret, is told of in the audit. Addresses stay out: they may hold credentials. */
-const note = (db: Connection, recorder: Recorder, action: Action, endpoint: Endpoint, details = {}): Promise<void> =>
+const note = (db: Connection, recorder: Recorder, action: AuditAction, endpoint: Endpoint, details = {}): Promise<void> =>
   record(db, recorder, [{ action, entityId: endpoint.channelId ?? endpoint.merchantId, subject: endpoint.id, details }])
 
 /** The row of an endpoint that is not stored yet. One that is not called needs no test and is active at once. */
@@ -90,7 +90,7 @@ export function newEndpoint(
     types: wanted.types ?? eventTypes,
     fields: wanted.fields ?? 'all',
     wrapper: wanted.wrapper ?? 'none',
-    sealedSecrets: seal(keys, random, secretPlace(merchantId, id), JSON.stringify([secret])),
+    sealedSecrets: seal(keys, random, endpointSecretPlace(merchantId, id), JSON.stringify([secret])),
     alertAddress: wanted.alertAddress ?? null,
     state: active ? 'active' : 'inactive',
     emitted: 0,
@@ -104,7 +104,7 @@ export function newEndpoint(
 export const secretsOf = (
   keys: Keys,
   { merchantId, id, sealedSecrets }: Pick<Endpoint, 'merchantId' | 'id' | 'sealedSecrets'>,
-): string[] => JSON.parse(unseal(keys, secretPlace(merchantId, id), sealedSecrets))
+): string[] => JSON.parse(unseal(keys, endpointSecretPlace(merchantId, id), sealedSecrets))
 
 /** The valid secrets for somebody who asks to see them. */
 export async function showSecrets(parts: EndpointParts, endpoint: Endpoint): Promise<string[]> {
@@ -113,10 +113,10 @@ export async function showSecrets(parts: EndpointParts, endpoint: Endpoint): Pro
 }
 
 /** What binds secrets to their endpoint. */
-export const secretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
+export const endpointSecretPlace = (merchantId: string, id: string) => `endpoint ${merchantId} ${id}`
 
 /** Sends the test notification, outside any transaction. */
-export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Promise<Called> {
+export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Promise<CallResult> {
   const { headers, body } = onTheWire(testNotification, {
     id: randomHex(parts.random),
     sequence: 0,
@@ -130,7 +130,11 @@ export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Pr
 }
 
 /** Active from now on, if the test notification got a 2xx. It is owed what is recorded after this moment. */
-export async function activateEndpoint(parts: EndpointParts, merchantId: string, id: string): Promise<Called | Refused> {
+export async function activateEndpoint(
+  parts: EndpointParts,
+  merchantId: string,
+  id: string,
+): Promise<CallResult | EndpointRefusal> {
   const endpoint = await findEndpoint(parts.database.work, merchantId, id)
   if (endpoint?.kind !== 'webhook' || endpoint.state === 'deleted') return { refused: 'There is no such webhook.' }
   const called = await testEndpoint(parts, endpoint)
@@ -151,13 +155,18 @@ export async function rotateSecret(
   merchantId: string,
   id: string,
   step: 'begin' | 'finish',
-): Promise<{ secrets: string[] } | Refused> {
+): Promise<{ secrets: string[] } | EndpointRefusal> {
   return changeLocked(parts, merchantId, id, async (db, endpoint) => {
     const secrets = secretsOf(parts.keys, endpoint)
     if (step === 'begin' && secrets.length > 1) return { refused: 'A rotation is under way: finish it first.' }
     if (step === 'finish' && secrets.length < 2) return { refused: 'No rotation is under way.' }
     const next = step === 'begin' ? [secrets[0]!, parts.random.bytes(32).toString('hex').toUpperCase()] : secrets.slice(1)
-    await setSecrets(db, merchantId, id, seal(parts.keys, parts.random, secretPlace(merchantId, id), JSON.stringify(next)))
+    await setSecrets(
+      db,
+      merchantId,
+      id,
+      seal(parts.keys, parts.random, endpointSecretPlace(merchantId, id), JSON.stringify(next)),
+    )
     await note(db, parts, 'secretRotated', endpoint, { step })
     return { secrets: next }
   })
@@ -170,7 +179,7 @@ export async function closeEndpoint(
   id: string,
   state: 'disabled' | 'deleted',
   businessNow: number,
-): Promise<{ givenUp: number } | Refused> {
+): Promise<{ givenUp: number } | EndpointRefusal> {
   return changeLocked(parts, merchantId, id, async (db, endpoint) => {
     if (state === 'disabled' && endpoint.kind !== 'webhook') return { refused: 'Only a webhook can be disabled.' }
     await setState(db, merchantId, id, state)
@@ -185,7 +194,7 @@ async function changeLocked<Value>(
   merchantId: string,
   id: string,
   change: (db: Connection, endpoint: Endpoint) => Promise<Value>,
-): Promise<Value | Refused> {
+): Promise<Value | EndpointRefusal> {
   return inTransaction(database.work, async db => {
     const endpoint = await lockEndpoint(db, merchantId, id)
     return endpoint && endpoint.state !== 'deleted' ? change(db, endpoint) : { refused: 'There is no such endpoint.' }

@@ -5,13 +5,13 @@ import { Buffer } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Arrival, Hop } from '../../connectors/connector.ts'
 import { type Charset, readForm } from '../../contract/form.ts'
-import type { Answer, Request } from '../../http/answer.ts'
+import type { HttpAnswer, Request } from '../../http/answer.ts'
 import type { HttpParts } from '../../http/parts.ts'
 import type { RequestFunction } from '../../http/router.ts'
-import type { Answered } from '../../payments/payment.ts'
+import type { PaymentState } from '../../payments/payment.ts'
 import { takeLateNotice } from '../../payments/redirects/late.ts'
-import { resume, type Standing, settledStanding, standing } from '../../payments/redirects/resume.ts'
-import { bindSession, findRedirect, markContinuation, type Redirected } from '../../payments/redirects/store.ts'
+import { type RedirectState, redirectState, resume, settledState } from '../../payments/redirects/resume.ts'
+import { bindSession, findRedirect, markContinuation, type RedirectRow } from '../../payments/redirects/store.ts'
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
 import { findPayment } from '../../payments/store/read.ts'
 import type { LogFields } from '../../platform/log.ts'
@@ -24,7 +24,7 @@ const patienceSeconds = 12
 /** A challenge's browser may be a little faster than its result. */
 const resultWithinSeconds = 2
 
-type Found = { readonly merchantId: string; readonly token: string; readonly redirected: Redirected }
+type RedirectPayment = { readonly merchantId: string; readonly token: string; readonly redirected: RedirectRow }
 
 export function redirectPages(
   parts: HttpParts,
@@ -32,19 +32,19 @@ export function redirectPages(
   const languages = readLanguages(new URL('./languages/', import.meta.url))
   const secure = () => parts.publicUrl().startsWith('https:')
 
-  const render = (status: number, page: Page, headers: Record<string, string> = {}): Answer => {
+  const render = (status: number, page: Page, headers: Record<string, string> = {}): HttpAnswer => {
     const rendered = renderPage(page, parts.random.bytes(16).toString('base64'))
     return { status, body: rendered.body, headers: { ...rendered.headers, ...headers } }
   }
   const language = (request: Request) => chooseLanguage(languages, request.headers['accept-language'])
-  const plain = (request: Request, status: number, kind: 'unknown' | 'error', shop?: string): Answer => {
+  const plain = (request: Request, status: number, kind: 'unknown' | 'error', shop?: string): HttpAnswer => {
     const { language: name, texts } = language(request)
     return render(status, views.plainPage(name, texts, kind, shop))
   }
   const audit = (line: NonNullable<LogFields['audit']>, request: Request, more: LogFields, why: string) =>
     parts.log.warn({ audit: line, ndc: request.number, ...more }, why)
 
-  async function find(kind: TokenKind, token: string): Promise<Found | undefined> {
+  async function find(kind: TokenKind, token: string): Promise<RedirectPayment | undefined> {
     const read = readToken(parts, kind, token)
     const redirected = read && (await findRedirect(parts.database.work, kind, read.merchantId, read.hashes))
     return redirected && { merchantId: read.merchantId, token, redirected }
@@ -52,9 +52,9 @@ export function redirectPages(
 
   /** Finds the payment of a token, and turns what must not happen into a page. */
   const guarded =
-    (work: (request: Request, found: Found) => Promise<Answer>): RequestFunction =>
+    (work: (request: Request, found: RedirectPayment) => Promise<HttpAnswer>): RequestFunction =>
     async (request, { token = '' }) => {
-      let found: Found | undefined
+      let found: RedirectPayment | undefined
       try {
         found = await find('page', token)
         if (found) return await work(request, found)
@@ -67,12 +67,12 @@ export function redirectPages(
     }
 
   /** The way back to the shop, where even that can be read. */
-  const shopOf = async ({ merchantId, redirected }: Found): Promise<string | undefined> => {
+  const shopOf = async ({ merchantId, redirected }: RedirectPayment): Promise<string | undefined> => {
     const payment = await findPayment(parts.database.work, merchantId, redirected.paymentId).catch(() => undefined)
     return payment && shopAddressOf(payment)
   }
 
-  function about(request: Request, { token }: Found, payment: Answered): views.About {
+  function about(request: Request, { token }: RedirectPayment, payment: PaymentState): views.About {
     const { language: name, texts } = language(request)
     const channel = parts.directory.entity(payment.channelId)
     const fields = new Map(payment.record.fields)
@@ -88,57 +88,63 @@ export function redirectPages(
   }
 
   /** Does the browser that returns hold the cookie of the one that began last? */
-  function isSameSession(request: Request, { token, redirected }: Found): boolean {
+  function isSameSession(request: Request, { token, redirected }: RedirectPayment): boolean {
     const sent = cookieOf(request, cookieName(token, secure()))
     const { sessionHash } = redirected
     if (sent === undefined || sessionHash === null) return false
     return hashesOf(parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
   }
 
-  function wrongSession(request: Request, found: Found, payment: Answered): Answer {
+  function wrongSession(request: Request, found: RedirectPayment, payment: PaymentState): HttpAnswer {
     audit('wrongSession', request, { paymentId: payment.id }, 'a browser that did not begin the payment came back for it')
     return render(403, views.refusedPage(about(request, found, payment), 'session'))
   }
 
   /** Only to the address that the authenticated merchant stored with the payment: there is no open redirect. */
-  const toShop = (payment: Answered): Answer => seeOther(shopAddressOf(payment))
+  const toShop = (payment: PaymentState): HttpAnswer => seeOther(shopAddressOf(payment))
 
   /** What somebody who looks at the payment gets to see. */
-  async function goOn(request: Request, found: Found, at: Standing, headers: Record<string, string>): Promise<Answer> {
-    if (at.at === 'answered') return toShop(at.payment)
-    const here = about(request, found, at.payment)
-    if (at.at === 'work') return render(200, views.waitPage(here, here.page), headers)
-    const { hop } = at.held
-    if (hop.kind === 'shop') return toShop(at.payment)
-    const auto = at.payment.mode === 'internal' ? readValues(request.query).get('auto') : undefined
+  async function goOn(
+    request: Request,
+    found: RedirectPayment,
+    state: RedirectState,
+    headers: Record<string, string>,
+  ): Promise<HttpAnswer> {
+    if (state.kind === 'answered') return toShop(state.payment)
+    const here = about(request, found, state.payment)
+    if (state.kind === 'work') return render(200, views.waitPage(here, here.page), headers)
+    const { hop } = state.held
+    if (hop.kind === 'shop') return toShop(state.payment)
+    const auto = state.payment.mode === 'internal' ? readValues(request.query).get('auto') : undefined
     const switched = (url: string) => withAuto(url, auto)
     if (hop.kind === 'go') return seeOther(switched(hop.url), headers)
     if (hop.kind === 'post') return render(200, views.postPage(here, hop, switched(hop.url)), headers)
-    const frame = hop.method && at.mark !== 'methodDone' ? `${parts.publicUrl()}/r/method/${found.token}` : undefined
+    const frame = hop.method && state.mark !== 'methodDone' ? `${parts.publicUrl()}/r/method/${found.token}` : undefined
     return render(200, views.browserPage(here, hop as Extract<Hop, { kind: 'browser' }>, frame, switched(here.page)), headers)
   }
 
   const page = guarded(async (request, found) => {
     const { merchantId, redirected, token } = found
     const values = sentValues(request)
-    let at = await standing(parts, merchantId, redirected.paymentId)
-    if (at.at === 'work') at = await settledStanding(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
-    const reports = at.at === 'step' && at.held.hop.kind === 'browser' && request.method === 'POST' && values.has('browser')
-    if (reports && at.at === 'step') {
-      if (!isSameSession(request, found)) return wrongSession(request, found, at.payment)
+    let state = await redirectState(parts, merchantId, redirected.paymentId)
+    if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+    const reports =
+      state.kind === 'step' && state.held.hop.kind === 'browser' && request.method === 'POST' && values.has('browser')
+    if (reports && state.kind === 'step') {
+      if (!isSameSession(request, found)) return wrongSession(request, found, state.payment)
       const seen = new Map([...values, ...seenBy(request)])
-      const returned = connectorOf(at.payment).readReturn!({ step: at.step, data: at.held.data, values: seen })
-      if (returned.kind === 'resume') await resume(parts, at.payment, at.step, returned.event)
-      at = await settledStanding(parts, merchantId, redirected.paymentId, at.step, patienceSeconds)
-      return at.at === 'answered'
-        ? toShop(at.payment)
+      const returned = connectorOf(state.payment).readReturn!({ step: state.step, data: state.held.data, values: seen })
+      if (returned.kind === 'resume') await resume(parts, state.payment, state.step, returned.event)
+      state = await settledState(parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
+      return state.kind === 'answered'
+        ? toShop(state.payment)
         : seeOther(withAuto(`${parts.publicUrl()}/r/${token}`, readValues(request.query).get('auto')))
     }
-    return goOn(request, found, at, await session(request, found))
+    return goOn(request, found, state, await session(request, found))
   })
 
   /** Whoever opens the page begins anew: the cookie is kept when it is the right one. */
-  async function session(request: Request, found: Found): Promise<Record<string, string>> {
+  async function session(request: Request, found: RedirectPayment): Promise<Record<string, string>> {
     if (isSameSession(request, found)) return {}
     const value = parts.random.bytes(16).toString('base64url')
     await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hashOf(parts, 'session', value))
@@ -147,7 +153,7 @@ export function redirectPages(
     }
   }
 
-  const connectorOf = (payment: Answered) => {
+  const connectorOf = (payment: PaymentState) => {
     const connector = parts.connectors.get(payment.connector)
     if (!connector?.readReturn) throw new Error(`the connector ${payment.connector} does not take returns`)
     return connector
@@ -157,52 +163,52 @@ export function redirectPages(
     guarded(async (request, found) => {
       const { merchantId, redirected, token } = found
       const values = sentValues(request)
-      let at = await standing(parts, merchantId, redirected.paymentId)
-      const arrival = (step: Extract<Standing, { at: 'step' }>): Arrival => ({
+      let state = await redirectState(parts, merchantId, redirected.paymentId)
+      const arrival = (step: Extract<RedirectState, { kind: 'step' }>): Arrival => ({
         step: step.step,
         data: step.held.data,
         values,
         ...(cancelled && { cancelled: true }),
       })
-      const forged = (payment: Answered, why: string) => {
+      const forged = (payment: PaymentState, why: string) => {
         audit('forgedReturn', request, { paymentId: payment.id, why }, 'a return was refused')
         return render(400, views.refusedPage(about(request, found, payment), 'forged'))
       }
       if (request.method === 'POST') {
         // Browsers keep the cookie back when another site posts: what was posted is looked at, then the browser comes again by GET.
-        if (at.at === 'step') {
-          const returned = connectorOf(at.payment).readReturn!(arrival(at))
-          if (returned.kind === 'forged') return forged(at.payment, returned.why)
+        if (state.kind === 'step') {
+          const returned = connectorOf(state.payment).readReturn!(arrival(state))
+          if (returned.kind === 'forged') return forged(state.payment, returned.why)
         }
         return seeOther(`${parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
       }
-      if (!isSameSession(request, found)) return wrongSession(request, found, at.payment)
-      if (at.at === 'answered')
-        parts.log.debug({ audit: 'returnedAgain', paymentId: at.payment.id }, 'the shopper came back again')
-      if (at.at === 'step') {
-        const { step } = at
-        const returned = connectorOf(at.payment).readReturn!(arrival(at))
-        if (returned.kind === 'forged') return forged(at.payment, returned.why)
+      if (!isSameSession(request, found)) return wrongSession(request, found, state.payment)
+      if (state.kind === 'answered')
+        parts.log.debug({ audit: 'returnedAgain', paymentId: state.payment.id }, 'the shopper came back again')
+      if (state.kind === 'step') {
+        const { step } = state
+        const returned = connectorOf(state.payment).readReturn!(arrival(state))
+        if (returned.kind === 'forged') return forged(state.payment, returned.why)
         if (returned.kind === 'resume') {
-          const ours = await resume(parts, at.payment, step, returned.event)
-          at = ours ? await standing(parts, merchantId, redirected.paymentId) : at
-          if (!ours) at = await settledStanding(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+          const ours = await resume(parts, state.payment, step, returned.event)
+          state = ours ? await redirectState(parts, merchantId, redirected.paymentId) : state
+          if (!ours) state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
         } else {
-          at = await settledStanding(parts, merchantId, redirected.paymentId, step, resultWithinSeconds)
-          if (at.at === 'step' && at.step === step) {
+          state = await settledState(parts, merchantId, redirected.paymentId, step, resultWithinSeconds)
+          if (state.kind === 'step' && state.step === step) {
             audit(
               'forgedReturn',
               request,
-              { paymentId: at.payment.id, why: 'no result had come' },
+              { paymentId: state.payment.id, why: 'no result had come' },
               'a browser returned without a result',
             )
-            return render(200, views.unconfirmedPage(about(request, found, at.payment)))
+            return render(200, views.unconfirmedPage(about(request, found, state.payment)))
           }
         }
       }
-      if (at.at === 'work') at = await settledStanding(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
-      if (at.at === 'step' && at.held.hop.kind !== 'shop') return seeOther(`${parts.publicUrl()}/r/${token}`)
-      return goOn(request, found, at, {})
+      if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+      if (state.kind === 'step' && state.held.hop.kind !== 'shop') return seeOther(`${parts.publicUrl()}/r/${token}`)
+      return goOn(request, found, state, {})
     })
 
   return {
@@ -211,9 +217,9 @@ export function redirectPages(
     cancel: comeBack(true),
 
     method: guarded(async (request, { merchantId, redirected }) => {
-      const at = await standing(parts, merchantId, redirected.paymentId)
+      const state = await redirectState(parts, merchantId, redirected.paymentId)
       const { language: name } = language(request)
-      const method = at.at === 'step' && at.held.hop.kind === 'browser' ? at.held.hop.method : undefined
+      const method = state.kind === 'step' && state.held.hop.kind === 'browser' ? state.held.hop.method : undefined
       return render(200, method ? views.framePage(method, name) : views.frameDonePage(name))
     }),
 
@@ -225,7 +231,7 @@ export function redirectPages(
 
     async notice(request, { token = '' }) {
       const found = await find('notice', token)
-      const text = (status: number, answer: string, contentType: string): Answer => ({
+      const text = (status: number, answer: string, contentType: string): HttpAnswer => ({
         status,
         body: answer,
         headers: { 'Content-Type': contentType },
@@ -234,25 +240,30 @@ export function redirectPages(
         audit('unknownToken', request, {}, 'a notice came to an address that does not exist')
         return text(404, 'not found', 'text/plain')
       }
-      const at = await standing(parts, found.merchantId, found.redirected.paymentId)
-      const connector = connectorOf(at.payment)
+      const state = await redirectState(parts, found.merchantId, found.redirected.paymentId)
+      const connector = connectorOf(state.payment)
       const body = Buffer.from(request.body, 'latin1').toString('utf8')
-      if (at.at !== 'step') {
-        await takeLateNotice(parts, at.payment)
+      if (state.kind !== 'step') {
+        await takeLateNotice(parts, state.payment)
         parts.log.debug(
-          { audit: 'returnedAgain', paymentId: at.payment.id },
+          { audit: 'returnedAgain', paymentId: state.payment.id },
           'a notice came for a payment that does not wait for one',
         )
         const stale = connector.staleNotice?.(body) ?? { answer: 'not found', contentType: 'text/plain' }
         return text(200, stale.answer, stale.contentType)
       }
-      const noticed = connector.readNotice?.({ step: at.step, data: at.held.data, body })
+      const noticed = connector.readNotice?.({ step: state.step, data: state.held.data, body })
       if (noticed?.kind !== 'resume') {
-        audit('forgedNotice', request, { paymentId: at.payment.id, ...(noticed && { why: noticed.why }) }, 'a notice was refused')
+        audit(
+          'forgedNotice',
+          request,
+          { paymentId: state.payment.id, ...(noticed && { why: noticed.why }) },
+          'a notice was refused',
+        )
         return text(200, noticed?.answer ?? 'not found', noticed?.contentType ?? 'text/plain')
       }
       // The other side waits for its acknowledgement, not for the authorization. Recovery stands behind the resumption.
-      const { payment, step } = at
+      const { payment, step } = state
       void resume(parts, payment, step, noticed.event).catch((error: Error) =>
         parts.log.error({ paymentId: payment.id, why: error.message }, 'a payment could not be resumed after its notice'),
       )
@@ -261,7 +272,7 @@ export function redirectPages(
   }
 }
 
-function shopAddressOf({ id, type, record }: Answered): string {
+function shopAddressOf({ id, type, record }: PaymentState): string {
   const url = new Map(record.fields).get('shopperResultUrl')!
   return shopAddress(url, id, `/v1/${type === '3D' ? 'threeDSecure' : 'payments'}/${id}`)
 }
@@ -275,7 +286,7 @@ export function shopAddress(url: string, id: string, path: string): string {
 }
 
 /** Addresses come from merchants and from the other side: a header takes them only as URL writes them. */
-const seeOther = (url: string, headers: Readonly<Record<string, string>> = {}): Answer => ({
+const seeOther = (url: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({
   status: 303,
   body: '',
   headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },

@@ -1,24 +1,25 @@
 // Captures, refunds and reversals: POST /v1/payments/{id}. The rules and the first write run under a lock on the first payment of the chain.
 
-import type { Asked, Operation } from '../../connectors/connector.ts'
+import type { Operation, OperationRequest } from '../../connectors/connector.ts'
 import { minorUnits } from '../../connectors/minorUnits.ts'
 import { modeOf } from '../../connectors/registry.ts'
 import { amountText, hundredths } from '../../contract/amounts.ts'
+import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import { isApproved, isGood, type ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
-import { unseal } from '../../vault/seal.ts'
-import { type Carried, carryOut, operationOf, refuse, type Said } from '../execute.ts'
+import { openCard } from '../../vault/cards.ts'
+import { type Execution, execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { awaitTwin } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
-import { keptFields, type PaymentRequest, sealPlace } from '../initial/pay.ts'
+import { keptFields, type PaymentRequest } from '../initial/pay.ts'
 import { reserves } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
-import type { Answered, Payment } from '../payment.ts'
-import { findChain, findRoot, findSealedCard, lockRoot } from '../store/read.ts'
-import { insertFollowUp } from '../store/write.ts'
+import type { Payment, PaymentState } from '../payment.ts'
+import { insertFollowUp } from '../store/payments.ts'
+import { findChain, findRoot, lockRoot } from '../store/read.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
 
@@ -28,23 +29,23 @@ export type FollowUpRequest = PaymentRequest & { readonly referenceId: string; r
 /** The referenced payment does not exist, or is another merchant's: nothing is stored. */
 export type Unknown = { readonly unknown: ResultName }
 
-export async function followUp(parts: PaymentParts, request: FollowUpRequest): Promise<Said | Refusal | Unknown> {
+export async function followUp(parts: PaymentParts, request: FollowUpRequest): Promise<PaymentResponse | Refusal | Unknown> {
   const type = request.values.get('paymentType')!
   if (!isFollowUpType(type)) return wrongType(type)
-  if (registers(request.values)) return { ...keep(...noRegistration), kept: false }
+  if (registers(request.values)) return { ...keep(...noRegistration), stored: false }
   const malformed = wrongAmount(type, request.values)
   if (malformed) return malformed
-  let unsent: Pick<Carried, 'payment' | 'rootType'> | undefined
+  let unsent: Pick<Execution, 'payment' | 'rootType'> | undefined
   const written = await write(parts, request, type, (payment, rootType) => {
     unsent = { payment, rootType }
   }).catch((error: Error) => {
     if (unsent) endUnsent(parts, unsent)
     throw error
   })
-  return 'carried' in written ? carryOut(parts, written.carried) : written.ended
+  return 'carried' in written ? execute(parts, written.carried) : written.ended
 }
 
-type Ended = { readonly ended: Said | Refusal | Unknown }
+type FollowUpEnd = { readonly ended: PaymentResponse | Refusal | Unknown }
 
 /** Everything up to the connector: whatever fails in here, nothing was sent. `begins` is told the payment before it is written. */
 async function write(
@@ -52,8 +53,8 @@ async function write(
   request: FollowUpRequest,
   type: FollowUpType,
   begins: (payment: Payment, rootType: string) => void,
-): Promise<Ended | { readonly carried: Carried }> {
-  const began = performance.now()
+): Promise<FollowUpEnd | { readonly carried: Execution }> {
+  const began = parts.clock.elapsed()
   const { merchantId } = request.channel
   const rootId = await findRoot(parts.database.work, merchantId, request.referenceId)
   if (rootId === undefined) return { ended: { unknown: unknownReference[type] } }
@@ -74,21 +75,26 @@ async function write(
     const twin = await awaitTwin(parts, payment, request.key!)
     if (twin !== 'ours') return { ended: twin }
   }
-  if (refused) return { ended: await refuse(parts, payment, refused, false) }
+  if (refused) return { ended: await storeRefusal(parts, payment, refused, false) }
   const rootType = chain.root.type
-  if (isTooLate(began)) return { ended: await settleUnsent(parts, { payment, rootType }) }
+  if (isTooLate(parts, began)) return { ended: await settleUnsent(parts, { payment, rootType }) }
   const connector = parts.connectors.get(payment.connector)!
   const operation = operationOf(
     parts,
     payment,
     { attempt: 1, reference: referenceOf(chain.root, chain.followers) },
-    await openCard(parts, chain.root),
+    await cardOfPayment(parts, chain.root),
   )
   return { carried: { payment, rootType, connector, operation } }
 }
 
 /** PA.CP: captures a preauthorization that was just approved. When the capture fails, the preauthorization is reversed and the capture answers. */
-export async function captureAtOnce(parts: PaymentParts, channel: Channel, authorized: Payment, said: Said): Promise<Said> {
+export async function captureAtOnce(
+  parts: PaymentParts,
+  channel: Channel,
+  authorized: Payment,
+  said: PaymentResponse,
+): Promise<PaymentResponse> {
   if (!isApproved(said.outcome)) return said
   const { amount, currency } = authorized
   const captured = await refer(parts, channel, authorized, { paymentType: 'CP', amount: amountText(amount), currency })
@@ -101,8 +107,8 @@ export async function captureAtOnce(parts: PaymentParts, channel: Channel, autho
 export async function completeCapture(
   parts: PaymentParts,
   channel: Channel,
-  authorized: Answered,
-  chain: readonly Answered[],
+  authorized: PaymentState,
+  chain: readonly PaymentState[],
 ): Promise<void> {
   if (!authorized.answer?.approved || done(chain, 'CP').length > 0 || done(chain, 'RV').length > 0) return
   if (chain.some(({ type }) => type === 'CP')) await refer(parts, channel, authorized, { paymentType: 'RV' })
@@ -114,7 +120,7 @@ async function refer(
   channel: Channel,
   { id, record, tokenId }: Payment,
   values: Record<string, string>,
-): Promise<Said> {
+): Promise<PaymentResponse> {
   const ours = {
     channel,
     referenceId: id,
@@ -123,7 +129,7 @@ async function refer(
     values: new Map(Object.entries(values)),
     ...(tokenId !== undefined && { tokenId }), // whose PA.CP it is, whoever carries it on
   }
-  return (await followUp(parts, { ...ours, completes: true })) as Said
+  return (await followUp(parts, { ...ours, completes: true })) as PaymentResponse
 }
 
 async function lockChain(db: Connection, { channel, referenceId }: FollowUpRequest, rootId: string): Promise<Chain> {
@@ -152,7 +158,7 @@ function decide(
   const mode = testMode === undefined ? root.mode : modeOf(channel.settings, testMode)
   const connector = parts.connectors.get(root.connector)
   const open = reversalOpen(root, followers)
-  const asked: Asked = {
+  const asked: OperationRequest = {
     type,
     channel,
     mode: root.mode,
@@ -218,26 +224,23 @@ function decide(
 /** Absent from the request, these are those of the referenced payment (decisions, 29). */
 const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId']
 
-function inheritedFields(values: ReadonlyMap<string, string>, reference: Answered): (readonly [string, string])[] {
-  return reference.record.fields.filter(([name]) => inherited.includes(name) && !values.has(name))
+function inheritedFields(values: Values, reference: PaymentState): (readonly [string, string])[] {
+  return reference.record.fields.filter(([name]) => inherited.includes(name) && valueNamed(values, name) === undefined)
 }
 
-function inheritedTransactionId(
-  values: ReadonlyMap<string, string>,
-  reference: Answered,
-): Pick<Payment, 'merchantTransactionId'> {
+function inheritedTransactionId(values: Values, reference: PaymentState): Pick<Payment, 'merchantTransactionId'> {
   const merchantTransactionId = values.get('merchantTransactionId') ?? reference.merchantTransactionId
   return merchantTransactionId === undefined ? {} : { merchantTransactionId }
 }
 
 /** Where the merchant lets its channels refer to each other's payments, what one asks is carried out on the channel of the payment: by its account. */
-function actingChannel({ directory }: PaymentParts, asking: Channel, { channelId }: Answered): Channel {
+function actingChannel({ directory }: PaymentParts, asking: Channel, { channelId }: PaymentState): Channel {
   const own = directory.entity(channelId)
   return own?.kind === 'channel' && directory.merchant(asking.merchantId)?.settings.referencesAcrossChannels ? own : asking
 }
 
 /** A descriptor of its own is under the channel's setting like that of a first payment; else it is that of the referenced payment. */
-function descriptorOf(channel: Channel, id: string, values: ReadonlyMap<string, string>, { record }: Answered): string {
+function descriptorOf(channel: Channel, id: string, values: Values, { record }: PaymentState): string {
   const theirs = record.fields.find(([name]) => name === 'descriptor')?.[1]
   const sent = values.get('descriptor')
   return theirs !== undefined && (sent === undefined || channel.settings.descriptor === 'ignore')
@@ -246,7 +249,7 @@ function descriptorOf(channel: Channel, id: string, values: ReadonlyMap<string, 
 }
 
 /** The payment that an operation refers to, as the connector sees it. */
-export function referenceOf(root: Answered, followers: readonly Answered[]): NonNullable<Operation['reference']> {
+export function referenceOf(root: PaymentState, followers: readonly PaymentState[]): NonNullable<Operation['reference']> {
   const capture = followers.find(({ type, answer }) => type === 'CP' && answer?.approved)
   return {
     paymentId: root.id,
@@ -258,11 +261,9 @@ export function referenceOf(root: Answered, followers: readonly Answered[]): Non
   }
 }
 
-/** The card of a first payment, unsealed; undefined when it is erased or there never was one. */
-export async function openCard(parts: PaymentParts, { merchantId, id }: Payment): Promise<Operation['card']> {
-  const sealed = await findSealedCard(parts.database.work, merchantId, id)
-  return sealed && JSON.parse(unseal(parts.keys, sealPlace(merchantId, id), sealed))
-}
+/** The card of a first payment; undefined when it is erased or there never was one. */
+export const cardOfPayment = ({ database, keys }: PaymentParts, { merchantId, id }: Payment): Promise<Operation['card']> =>
+  openCard(database.work, keys, merchantId, id)
 
 const isFollowUpType = (type: string): type is FollowUpType => type === 'CP' || type === 'RF' || type === 'RV'
 
@@ -277,22 +278,22 @@ const otherTypes: Readonly<Record<string, ResultName>> = {
 
 const wrongType = (type: string): Refusal => ({
   refused: otherTypes[type] ?? 'typeUnknown',
-  kept: false,
+  stored: false,
   parameterErrors: [{ name: 'paymentType', message: 'must be CP, RF or RV here' }],
 })
 
 /** Amount and currency: both for CP and RF, which the form has checked; both or neither for RV, where a currency alone is a full reversal too. */
-function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): Refusal | undefined {
+function wrongAmount(type: FollowUpType, values: Values): Refusal | undefined {
   if (type === 'RV') {
     if (!values.has('amount') || values.has('currency')) return undefined
     return {
       refused: 'currencyMissing',
-      kept: false,
+      stored: false,
       parameterErrors: [{ name: 'currency', message: 'is required for a partial reversal' }],
     }
   }
   if (hundredths(values.get('amount')!) === 0)
-    return { refused: 'zeroAmount', kept: false, parameterErrors: [{ name: 'amount', message: 'must be above zero' }] }
+    return { refused: 'zeroAmount', stored: false, parameterErrors: [{ name: 'amount', message: 'must be above zero' }] }
   return undefined
 }
 

@@ -5,7 +5,7 @@
 import type { Mode } from '../../connectors/connector.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import { isApproved, results } from '../../contract/results/results.ts'
-import type { Answered } from '../payment.ts'
+import type { PaymentState } from '../payment.ts'
 
 export type FollowUpType = 'CP' | 'RF' | 'RV'
 
@@ -22,7 +22,7 @@ export type FollowUp = {
 }
 
 /** The referenced payment, the first of its chain, and all that refer to it. */
-export type Chain = { readonly reference: Answered; readonly root: Answered; readonly followers: readonly Answered[] }
+export type Chain = { readonly reference: PaymentState; readonly root: PaymentState; readonly followers: readonly PaymentState[] }
 
 /** What the connector of the payment can do. */
 export type Abilities = { readonly offered: boolean; readonly partialReversal: boolean }
@@ -53,9 +53,9 @@ const rejected: Readonly<Record<FollowUpType, ResultName>> = {
   RV: 'reversalOfRejected',
 }
 
-type Rule = (request: FollowUp, chain: Chain) => ResultName | undefined
+type FollowUpRule = (request: FollowUp, chain: Chain) => ResultName | undefined
 
-const byType: Readonly<Record<FollowUpType, Rule>> = {
+const byType: Readonly<Record<FollowUpType, FollowUpRule>> = {
   CP: (_, { reference, followers }) => {
     if (reference.type !== 'PA') return 'notCapturable'
     if (done(followers, 'CP').length > 0) return 'alreadyCaptured' // even after a partial capture
@@ -84,7 +84,7 @@ const byType: Readonly<Record<FollowUpType, Rule>> = {
   },
 }
 
-const byAmount: Readonly<Record<FollowUpType, Rule>> = {
+const byAmount: Readonly<Record<FollowUpType, FollowUpRule>> = {
   CP: ({ amount }, { reference, followers }) =>
     amount! > reversalOpen(reference, followers) ? 'captureAboveAuthorized' : undefined,
   RF: ({ amount }, { root, followers }) => (amount! > refundOpen(root, followers) ? 'refundAboveCleared' : undefined),
@@ -95,29 +95,29 @@ const byAmount: Readonly<Record<FollowUpType, Rule>> = {
 const refundable: ReadonlySet<string> = new Set(['PA', 'DB', 'CP'])
 
 /** Followers of a type that are approved or may yet be. */
-export function done(followers: readonly Answered[], type: FollowUpType | 'CB' | 'CR'): readonly Answered[] {
+export function done(followers: readonly PaymentState[], type: FollowUpType | 'CB' | 'CR'): readonly PaymentState[] {
   return followers.filter(follower => follower.type === type && (!follower.answer || follower.answer.approved))
 }
 
 /** What was cleared: an approved DB, or the approved capture of a PA. */
-export function cleared(root: Answered, followers: readonly Answered[]): number {
+export function cleared(root: PaymentState, followers: readonly PaymentState[]): number {
   if (root.type === 'DB') return root.answer?.approved ? root.amount : 0
   return sum(followers.filter(({ type, answer }) => type === 'CP' && answer?.approved))
 }
 
 /** What issuers took back and did not give again. */
-export function chargedBack(followers: readonly Answered[]): number {
+export function chargedBack(followers: readonly PaymentState[]): number {
   return sum(done(followers, 'CB')) - sum(done(followers, 'CR'))
 }
 
 /** What can still be refunded: cleared, less refunds, reversals and chargebacks, over the whole chain. */
-export function refundOpen(root: Answered, followers: readonly Answered[]): number {
+export function refundOpen(root: PaymentState, followers: readonly PaymentState[]): number {
   const reversed = root.type === 'DB' ? sum(done(followers, 'RV')) : 0
   return Math.max(0, cleared(root, followers) - sum(done(followers, 'RF')) - reversed - chargedBack(followers))
 }
 
 /** What is left of a PA's hold, or of a DB, after reversals. */
-export function reversalOpen(reference: Answered, followers: readonly Answered[]): number {
+export function reversalOpen(reference: PaymentState, followers: readonly PaymentState[]): number {
   return Math.max(0, reference.amount - sum(done(followers, 'RV')))
 }
 
@@ -129,4 +129,4 @@ function isPartial({ amount }: FollowUp, { reference }: Chain): boolean {
   return amount !== undefined && amount < reference.amount
 }
 
-const sum = (payments: readonly Answered[]): number => payments.reduce((total, { amount }) => total + amount, 0)
+const sum = (payments: readonly PaymentState[]): number => payments.reduce((total, { amount }) => total + amount, 0)

@@ -9,8 +9,8 @@ import type { Choose } from './pay.ts'
 
 export const chooseAuthentication: Choose = (values, channel, { connectors, methods, cardBrands, sandbox }, now) => {
   const mode = modeOf(channel.settings, values.get('testMode'))
-  if (channel.settings.disabled) return { refused: 'channelDisabled', kept: true }
-  if (!isMode(mode)) return { refused: mode, kept: true }
+  if (channel.settings.disabled) return { refused: 'channelDisabled', stored: true }
+  if (!isMode(mode)) return { refused: mode, stored: true }
   if (methods.has(currentName(values.get('paymentBrand') ?? ''))) return keep('typeNotForBrand', 'paymentBrand', 'is no card')
   const brand = brandOf(values, channel, cardBrands)
   if ('refused' in brand) return brand
@@ -18,7 +18,7 @@ export const chooseAuthentication: Choose = (values, channel, { connectors, meth
   const card = cardOf(new Map([...values, ['paymentType', 'CD']]), brand, channel, cardBrands, now) // no CVV is needed where nothing is authorized
   if ('refused' in card) return card
   const connector = authenticationConnector(connectors, mode)
-  if (typeof connector === 'string') return { refused: connector, kept: true }
+  if (typeof connector === 'string') return { refused: connector, stored: true }
   const amount = hundredths(values.get('amount')!)
   const currency = values.get('currency')!
   const wrong = inexpressible(authenticationAmount(values, amount, currency)) ?? resultUrlWrong(values, channel, sandbox)

@@ -2,12 +2,14 @@
 
 import { authenticationAmount, enrolmentAsked } from '../../connectors/cards/threeDSecure/build.ts'
 import { eciKnown, eciTable } from '../../connectors/cards/threeDSecure/statuses.ts'
-import type { Card, Connector, Mode, OperationType } from '../../connectors/connector.ts'
+import type { Connector, Mode, OperationType } from '../../connectors/connector.ts'
 import { minorUnits } from '../../connectors/minorUnits.ts'
 import { type Connectors, cardConnector, type Method, type Methods, methodConnector, modeOf } from '../../connectors/registry.ts'
 import { hundredths } from '../../contract/amounts.ts'
 import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands } from '../../contract/brands.ts'
-import type { ParameterError } from '../../contract/form.ts'
+import type { Card } from '../../contract/card.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
+import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import { type ResultName, resultOfCode } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 
@@ -29,11 +31,9 @@ export type Choice = {
 /** A refusal. Those of the request's form leave no row; those of card, brand and channel are kept with an id (decisions, 15). */
 export type Refusal = {
   readonly refused: ResultName
-  readonly kept: boolean
+  readonly stored: boolean
   readonly parameterErrors?: readonly ParameterError[]
 }
-
-type Values = ReadonlyMap<string, string>
 
 /** What this process offers. */
 export type Offer = {
@@ -88,7 +88,7 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
 export const registers = (values: Values): boolean => values.get('createRegistration') === 'true'
 export const noRegistration = ['registrationNotBuilt', 'createRegistration', 'cannot be done yet'] as const
 
-type Chosen = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
+type TypeChoice = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
 
 /** A brand that is no card: what it needs must be there before anybody is called. */
 function chooseMethod(
@@ -96,7 +96,7 @@ function chooseMethod(
   channel: Channel,
   offer: Offer,
   method: Method,
-  chosen: Chosen,
+  chosen: TypeChoice,
   now: number,
 ): Choice | Refusal {
   if (!isOffered(channel.settings.brands, method.brand)) return keep('brandNotOnChannel', 'paymentBrand')
@@ -104,10 +104,10 @@ function chooseMethod(
   if (!method.types.includes(chosen.type)) return keep('typeNotForBrand', 'paymentType', `is not taken by ${method.brand}`)
   if (method.currencies.length > 0 && !method.currencies.includes(chosen.currency))
     return keep('currencyNotForBrand', 'currency', `is not taken by ${method.brand}`)
-  const missing = method.needs.filter(name => !values.has(name) && name !== 'shopperResultUrl')
+  const missing = method.needs.filter(name => valueNamed(values, name) === undefined && name !== 'shopperResultUrl')
   if (missing.length > 0) {
     const parameterErrors = missing.map(name => ({ name, message: `is required for ${method.brand}` }))
-    return { refused: 'methodNeedsMore', kept: false, parameterErrors }
+    return { refused: 'methodNeedsMore', stored: false, parameterErrors }
   }
   const wrong = resultUrlWrong(values, channel, offer.sandbox)
   if (wrong) return wrong
@@ -128,7 +128,7 @@ export function resultUrlWrong(values: Values, { settings }: Channel, sandbox: b
   const schemes = ['https', ...plain, ...settings.appSchemes]
   if (schemes.includes(new URL(url).protocol.slice(0, -1))) return undefined
   const message = `must begin with ${schemes.map(scheme => `${scheme}://`).join(' or ')}`
-  return { refused: 'resultUrlPlain', kept: false, parameterErrors: [{ name: 'shopperResultUrl', message }] }
+  return { refused: 'resultUrlPlain', stored: false, parameterErrors: [{ name: 'shopperResultUrl', message }] }
 }
 
 /** An amount that its currency cannot express never leaves, whatever the way: nothing is rounded. */
@@ -245,7 +245,7 @@ export const isMode = (mode: Mode | ResultName): mode is Mode => mode === 'inter
 
 const form = (refused: ResultName, name: string): Refusal => ({
   refused,
-  kept: false,
+  stored: false,
   parameterErrors: [{ name, message: formMessages[name] ?? 'is required' }],
 })
 const formMessages: Readonly<Record<string, string>> = {
@@ -256,6 +256,6 @@ const formMessages: Readonly<Record<string, string>> = {
 
 export const keep = (refused: ResultName, name?: string, message = 'is not accepted'): Refusal => ({
   refused,
-  kept: true,
+  stored: true,
   ...(name !== undefined && { parameterErrors: [{ name, message }] }),
 })

@@ -1,12 +1,12 @@
 // A first payment: PA, DB, CD or PA.CP.
 
-import type { Asked, Card } from '../../connectors/connector.ts'
+import type { OperationRequest } from '../../connectors/connector.ts'
 import { hundredths } from '../../contract/amounts.ts'
-import type { Known } from '../../contract/parameters/table.ts'
+import type { NamedParameter, Values } from '../../contract/parameters/table.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
-import { seal } from '../../vault/seal.ts'
-import { carryOut, operationOf, refuse, type Said } from '../execute.ts'
+import { sealCard } from '../../vault/cards.ts'
+import { execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { captureAtOnce } from '../followUps/followUp.ts'
 import { awaitTwin } from '../idempotency.ts'
 import type { PaymentParts } from '../parts.ts'
@@ -14,32 +14,33 @@ import type { Payment } from '../payment.ts'
 import { maskedCard } from '../read/record.ts'
 import { makeAddresses } from '../redirects/tokens.ts'
 import { type Screen, screen } from '../risk/screen.ts'
-import type { NewPayment, RequestKey } from '../store/write.ts'
+import type { NewPayment, RequestKey } from '../store/payments.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Choice, choose, type Refusal } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 
 export type PaymentRequest = {
   readonly channel: Channel
-  readonly values: ReadonlyMap<string, string>
-  readonly known: ReadonlyMap<string, Known>
+  readonly values: Values
+  readonly known: ReadonlyMap<string, NamedParameter>
   readonly ndc: string
   readonly key?: RequestKey
   readonly tokenId?: string
 }
 
-/** Card data stays sealed for as long as refunds are usual; then it is erased. */
-export const cardRetentionDays = 400
-
 /** Decides what a request is to be: a payment, or an authentication alone. */
 export type Choose = typeof choose
 
-export async function pay(parts: PaymentParts, request: PaymentRequest, decide: Choose = choose): Promise<Said | Refusal> {
+export async function pay(
+  parts: PaymentParts,
+  request: PaymentRequest,
+  decide: Choose = choose,
+): Promise<PaymentResponse | Refusal> {
   const { channel, key } = request
-  const began = performance.now()
+  const began = parts.clock.elapsed()
   const now = parts.directory.businessTime(channel.merchantId)
   const choice = decide(request.values, channel, parts, now)
-  if ('refused' in choice && !choice.kept) return choice
+  if ('refused' in choice && !choice.stored) return choice
   const id = timeOrderedId(parts.clock.real(), parts.random)
   const screened = 'refused' in choice ? undefined : await screenChosen(parts, request, choice, id, now)
   const payment = paymentOf(parts, request, choice, id, now, screened)
@@ -47,10 +48,14 @@ export async function pay(parts: PaymentParts, request: PaymentRequest, decide: 
   const row: NewPayment = {
     payment,
     ...(key && { key }),
-    ...(!('refused' in choice) && !refused && choice.card && { sealedCard: sealCard(parts, payment, choice.card) }),
+    ...(!('refused' in choice) &&
+      !refused &&
+      choice.card && {
+        sealedCard: sealCard(parts, payment.merchantId, payment.id, choice.card, payment.receivedAt),
+      }),
   }
   const unsent = { payment, rootType: payment.type }
-  const stored = await parts.payments(row).catch((error: Error) => {
+  const stored = await parts.insertPayment(row).catch((error: Error) => {
     endUnsent(parts, unsent)
     throw error
   })
@@ -58,12 +63,12 @@ export async function pay(parts: PaymentParts, request: PaymentRequest, decide: 
     const twin = await awaitTwin(parts, payment, key!)
     if (twin !== 'ours') return twin
   }
-  if (refused) return refuse(parts, payment, refused.refused, true, refused.parameterErrors)
-  if (isTooLate(began)) return settleUnsent(parts, unsent)
+  if (refused) return storeRefusal(parts, payment, refused.refused, true, refused.parameterErrors)
+  if (isTooLate(parts, began)) return settleUnsent(parts, unsent)
   const { connector, card, capture, redirects } = choice as Choice
   const addresses = redirects ? makeAddresses(parts, payment.merchantId) : undefined
   const operation = operationOf(parts, payment, { attempt: 1, ...(addresses && { addresses }) }, card)
-  const said = await carryOut(parts, { payment, rootType: payment.type, connector, operation })
+  const said = await execute(parts, { payment, rootType: payment.type, connector, operation })
   return capture && said.outcome !== 'pending' ? captureAtOnce(parts, channel, payment, said) : said
 }
 
@@ -121,7 +126,7 @@ function paymentOf(
   }
 }
 
-const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel: Channel, now: number): Asked => ({
+const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel: Channel, now: number): OperationRequest => ({
   type,
   channel,
   mode,
@@ -136,10 +141,7 @@ const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel:
 const elsewhere: ReadonlySet<string> = new Set(['paymentType', 'paymentBrand', 'amount', 'currency', 'descriptor'])
 
 /** The parameters that stay with a payment: echoed or kept for connectors, and never secret. */
-export function keptFields(
-  values: ReadonlyMap<string, string>,
-  known: ReadonlyMap<string, Known>,
-): (readonly [string, string])[] {
+export function keptFields(values: Values, known: ReadonlyMap<string, NamedParameter>): (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = []
   for (const [name, value] of values) {
     if (elsewhere.has(name)) continue
@@ -156,15 +158,3 @@ const wireName = (path: readonly (string | number)[]) =>
     (name, step) => (typeof step === 'number' ? `${name}[${step}]` : name === '' ? step : `${name}.${step}`),
     '',
   )
-
-function sealCard(
-  parts: PaymentParts,
-  { merchantId, id, receivedAt }: Payment,
-  { cvv: _never, ...card }: Card,
-): NonNullable<NewPayment['sealedCard']> {
-  const eraseAfter = new Date(receivedAt + cardRetentionDays * 86_400_000).toISOString().slice(0, 10)
-  return { sealed: seal(parts.keys, parts.random, sealPlace(merchantId, id), JSON.stringify(card)), eraseAfter }
-}
-
-/** What binds a sealed card to its payment. */
-export const sealPlace = (merchantId: string, paymentId: string): string => `card ${merchantId} ${paymentId}`

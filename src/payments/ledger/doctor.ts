@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { amountText } from '../../contract/amounts.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { cleared } from '../followUps/rules.ts'
-import type { Answered } from '../payment.ts'
+import type { PaymentState } from '../payment.ts'
 import {
   countStray,
   findFollowersOf,
@@ -15,10 +15,10 @@ import {
   findRootsAfter,
   findTakenBack,
   type JournalLine,
-  type Place,
+  type PaymentId,
 } from './store.ts'
 
-export type Examined = {
+export type DoctorReport = {
   readonly payments: number
   readonly chains: number
   readonly lines: number
@@ -30,7 +30,7 @@ const page = 500
 const nobody = '0'.repeat(32)
 
 /** `before`: payments recorded before this moment (milliseconds) must be answered, or in somebody's hands; 0 = that is not looked at. */
-export async function examine(pool: pg.Pool, before = 0): Promise<Examined> {
+export async function examine(pool: pg.Pool, before = 0): Promise<DoctorReport> {
   return inTransaction(pool, async db => {
     await db.query('set transaction isolation level repeatable read, read only')
     const findings: string[] = []
@@ -78,7 +78,7 @@ export async function examine(pool: pg.Pool, before = 0): Promise<Examined> {
     if (stray.answers > 0) findings.push(`${stray.answers} answers belong to no payment.`)
     if (stray.journal > 0) findings.push(`${stray.journal} journal lines belong to no payment.`)
     if (stray.events > 0) findings.push(`${stray.events} approved payments have no event.`)
-    const named = (places: readonly Place[], what: string) =>
+    const named = (places: readonly PaymentId[], what: string) =>
       findings.push(...places.map(({ id, merchantId }) => `Payment ${id} of merchant ${merchantId}: ${what}.`))
     named(await findForgotten(db, before, page), 'it has no answer, and nothing is under way that would give it one')
     named(await findTakenBack(db, page), 'it was answered as approved and is being reversed')
@@ -86,7 +86,7 @@ export async function examine(pool: pg.Pool, before = 0): Promise<Examined> {
   })
 }
 
-type ChainOf = { readonly root: Answered; readonly followers: readonly Answered[] }
+type ChainOf = { readonly root: PaymentState; readonly followers: readonly PaymentState[] }
 
 /** What one chain should have in the books, and what it has. */
 export function examineChain({ root, followers }: ChainOf, booked: readonly JournalLine[], guard: string | undefined): string[] {
@@ -145,6 +145,6 @@ function outstanding(lines: readonly JournalLine[], account: string): number {
   )
 }
 
-const sum = (payments: readonly Answered[]): number => payments.reduce((total, { amount }) => total + amount, 0)
+const sum = (payments: readonly PaymentState[]): number => payments.reduce((total, { amount }) => total + amount, 0)
 
 const signed = (hundredths: number): string => (hundredths < 0 ? `-${amountText(-hundredths)}` : amountText(hundredths))

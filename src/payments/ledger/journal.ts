@@ -6,21 +6,21 @@
 
 import type { Payment } from '../payment.ts'
 
-export type Account = 'holds' | 'held' | 'acquirer' | 'merchant'
+export type LedgerAccount = 'holds' | 'held' | 'acquirer' | 'merchant'
 export type Transfer = {
   readonly line: number
-  readonly debit: Account
-  readonly credit: Account
+  readonly debit: LedgerAccount
+  readonly credit: LedgerAccount
   /** Hundredths, above zero. */
   readonly amount: number
   readonly state: 'pending' | 'posted' | 'voided'
 }
 
-type Between = readonly [debit: Account, credit: Account]
-const hold: Between = ['held', 'holds']
-const release: Between = ['holds', 'held']
-const clear: Between = ['acquirer', 'merchant']
-const giveBack: Between = ['merchant', 'acquirer']
+type AccountPair = readonly [debit: LedgerAccount, credit: LedgerAccount]
+const hold: AccountPair = ['held', 'holds']
+const release: AccountPair = ['holds', 'held']
+const clear: AccountPair = ['acquirer', 'merchant']
+const giveBack: AccountPair = ['merchant', 'acquirer']
 
 /** What is reserved when the operation is written, before the connector is asked. */
 export function reserves(payment: Payment, rootType: string): Transfer[] {
@@ -49,13 +49,13 @@ export function books(payment: Payment, rootType: string, approved: boolean): Tr
   }
 }
 
-function reservation({ type }: Payment, rootType: string): Between | undefined {
+function reservation({ type }: Payment, rootType: string): AccountPair | undefined {
   if (type === 'RF') return giveBack
   if (type === 'RV') return rootType === 'PA' ? release : giveBack
   return undefined
 }
 
-const line = (line: number, [debit, credit]: Between, amount: number, state: Transfer['state']): Transfer => ({
+const line = (line: number, [debit, credit]: AccountPair, amount: number, state: Transfer['state']): Transfer => ({
   line,
   debit,
   credit,

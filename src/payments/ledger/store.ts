@@ -2,8 +2,8 @@
 
 import type { Mode } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
-import type { Answered } from '../payment.ts'
-import { answeredColumns, answeredOf, answeredTables, type Row } from '../store/read.ts'
+import type { PaymentState } from '../payment.ts'
+import { answeredColumns, answeredOf, answeredTables, type PaymentRow } from '../store/read.ts'
 import type { Transfer } from './journal.ts'
 
 /** A journal line as it is stored. */
@@ -15,8 +15,8 @@ export type JournalLine = Transfer & {
 }
 
 /** First payments after a place in their order, a page at a time. */
-export async function findRootsAfter(db: Connection, merchantId: string, id: string, limit: number): Promise<Answered[]> {
-  const { rows } = await db.query<Row>(
+export async function findRootsAfter(db: Connection, merchantId: string, id: string, limit: number): Promise<PaymentState[]> {
+  const { rows } = await db.query<PaymentRow>(
     `select ${answeredColumns} from ${answeredTables} where p.root_id is null and (p.merchant_id, p.id) > ($1, $2)
       order by p.merchant_id, p.id limit $3`,
     [merchantId, id, limit],
@@ -25,8 +25,8 @@ export async function findRootsAfter(db: Connection, merchantId: string, id: str
 }
 
 /** What refers to some first payments of one merchant. */
-export async function findFollowersOf(db: Connection, merchantId: string, roots: readonly string[]): Promise<Answered[]> {
-  const { rows } = await db.query<Row>(
+export async function findFollowersOf(db: Connection, merchantId: string, roots: readonly string[]): Promise<PaymentState[]> {
+  const { rows } = await db.query<PaymentRow>(
     `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.root_id = any ($2) order by p.recorded_at, p.id`,
     [merchantId, roots],
   )
@@ -69,11 +69,11 @@ export async function countStray(db: Connection): Promise<Record<'answers' | 'jo
 }
 
 /** A payment that stands where nothing of its kind should. */
-export type Place = { readonly merchantId: string; readonly id: string }
+export type PaymentId = { readonly merchantId: string; readonly id: string }
 
 /** Payments recorded before a moment that have no answer and are in nobody's hands: neither recovery's, nor those of a shopper who is away. */
-export async function findForgotten(db: Connection, before: number, limit: number): Promise<Place[]> {
-  const { rows } = await db.query<Place>(
+export async function findForgotten(db: Connection, before: number, limit: number): Promise<PaymentId[]> {
+  const { rows } = await db.query<PaymentId>(
     `select p.merchant_id as "merchantId", p.id from payments p
       where p.recorded_at < $1
         and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
@@ -86,8 +86,8 @@ export async function findForgotten(db: Connection, before: number, limit: numbe
 }
 
 /** Payments that the merchant was told to be approved and that are being taken back behind his back. */
-export async function findTakenBack(db: Connection, limit: number): Promise<Place[]> {
-  const { rows } = await db.query<Place>(
+export async function findTakenBack(db: Connection, limit: number): Promise<PaymentId[]> {
+  const { rows } = await db.query<PaymentId>(
     `select d.merchant_id as "merchantId", d.subject_id as id from due_work d
        join answers a on a.merchant_id = d.merchant_id and a.payment_id = d.subject_id and a.approved
       where d.kind = 'reverse' limit $1`,

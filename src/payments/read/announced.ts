@@ -9,16 +9,19 @@ import { findPendingAnswers } from '../store/pendingAnswers.ts'
 import { findPayment } from '../store/read.ts'
 import { paymentRecord } from './record.ts'
 
-type Named = Pick<Payment, 'merchantId' | 'id'>
+type PaymentName = Pick<Payment, 'merchantId' | 'id'>
 
 /** redirect.url in it lets its holder go on with the payment, so that no table shows it. */
-export const sealPending = ({ keys, random }: Pick<PaymentParts, 'keys' | 'random'>, payment: Named, body: string): Buffer =>
-  seal(keys, random, pendingPlace(payment.merchantId, payment.id), body)
+export const sealPending = (
+  { keys, random }: Pick<PaymentParts, 'keys' | 'random'>,
+  payment: PaymentName,
+  body: string,
+): Buffer => seal(keys, random, pendingPlace(payment.merchantId, payment.id), body)
 
 /** The pending answers of some payments of one merchant by id, JSON text. */
 export async function pendingAnswers(
   parts: PaymentParts,
-  payments: readonly Named[],
+  payments: readonly PaymentName[],
   db: Connection = parts.database.work,
 ): Promise<ReadonlyMap<string, string>> {
   if (payments.length === 0) return new Map()

@@ -3,7 +3,7 @@
 import type { Structures } from '../../connectors/connector.ts'
 import { amountText } from '../../contract/amounts.ts'
 import { maskCardNumbers } from '../../contract/cardNumbers.ts'
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
 import { emptyNested, type Nested, type NestedValue, put } from '../../contract/nested.ts'
 import { lookup } from '../../contract/parameters/table.ts'
 import { requests } from '../../contract/requests.ts'
@@ -12,7 +12,7 @@ import { wireTime } from '../../platform/clock.ts'
 import type { Payment } from '../payment.ts'
 
 /** What an answer says beyond the payment itself. */
-export type Outcome = {
+export type RecordOutcome = {
   readonly result: Result
   readonly details?: Readonly<Record<string, string>>
   readonly avsResponse?: string
@@ -32,7 +32,7 @@ export type Build = string
 /** Amounts are echoed with two decimals however they came. */
 const isAmount = (row: string) => row === 'amount'
 
-export function paymentRecord(payment: Payment, outcome: Outcome, build: Build, now: number): Nested {
+export function paymentRecord(payment: Payment, outcome: RecordOutcome, build: Build, now: number): Nested {
   const echo = emptyNested()
   for (const [name, value] of payment.record.fields) {
     const known = find(name)
@@ -86,7 +86,7 @@ function withFooter(body: Nested, build: Build, now: number, ndc: string): Neste
   return body
 }
 
-function resultOf({ result, avsResponse, cvvResponse, parameterErrors }: Outcome): Nested {
+function resultOf({ result, avsResponse, cvvResponse, parameterErrors }: RecordOutcome): Nested {
   const said: Nested = { code: result.code, description: result.description }
   if (avsResponse !== undefined) said.avsResponse = avsResponse
   if (cvvResponse !== undefined) said.cvvResponse = cvvResponse
@@ -102,7 +102,7 @@ export function maskedCard(number: string): { bin?: string; last4Digits: string 
 }
 
 /** The score of our own check stands before that of the other side. */
-function riskOf({ record }: Payment, { riskScore }: Outcome): Nested | undefined {
+function riskOf({ record }: Payment, { riskScore }: RecordOutcome): Nested | undefined {
   const score = record.risk?.score ?? riskScore
   return score === undefined ? undefined : { score }
 }

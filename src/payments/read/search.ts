@@ -6,7 +6,7 @@ import type { ResultName } from '../../contract/results/results.ts'
 import { WriteTimeout } from '../../platform/database/errors.ts'
 import { takeTurns } from '../../platform/database/turns.ts'
 import type { PaymentParts } from '../parts.ts'
-import { countUpTo, type Found, findChains, findPage, findPayments, type Search } from '../store/search.ts'
+import { countUpTo, findChains, findPage, findPayments, type Search, type SearchHit } from '../store/search.ts'
 import { givenText, readable } from './status.ts'
 
 const atOnceBytes = 256 * 1024
@@ -14,7 +14,7 @@ const linkedMost = 10_000
 const turnSeconds = 10
 const waitingMost = 20
 
-export type Page = {
+export type SearchPage = {
   readonly count: number
   readonly bytes: number
   /** The records as JSON texts with commas between them. */
@@ -26,15 +26,19 @@ export type SearchRefusal = Extract<ResultName, 'tooManySearches' | 'pageTooLarg
 
 export type Searches = {
   /** With linked transactions each payment brings the rest of its chain. */
-  page(tokenId: string, search: Search, limit: number, pageNo: number, linked: boolean): Promise<Page | SearchRefusal>
+  page(tokenId: string, search: Search, limit: number, pageNo: number, linked: boolean): Promise<SearchPage | SearchRefusal>
   /** How many pages there are, up to where a search reaches. */
   pages(tokenId: string, search: Search, limit: number): Promise<number | SearchRefusal>
   /** A payment's chain. */
-  chain(tokenId: string, search: Pick<Search, 'merchantId' | 'types' | 'brands'>, rootId: string): Promise<Page | SearchRefusal>
+  chain(
+    tokenId: string,
+    search: Pick<Search, 'merchantId' | 'types' | 'brands'>,
+    rootId: string,
+  ): Promise<SearchPage | SearchRefusal>
 }
 
 export function makeSearches(parts: PaymentParts): Searches {
-  const turns = takeTurns(turnSeconds, waitingMost)
+  const turns = takeTurns(parts.clock, turnSeconds, waitingMost)
   const db = () => parts.database.searches
   const inTurn = <Value>(tokenId: string, work: () => Promise<Value>): Promise<Value | 'tooManySearches'> =>
     turns(tokenId, work).catch(error => {
@@ -42,7 +46,7 @@ export function makeSearches(parts: PaymentParts): Searches {
       throw error
     })
 
-  function pageOf(tokenId: string, merchantId: string, found: readonly Found[]): Page | 'pageTooLarge' {
+  function pageOf(tokenId: string, merchantId: string, found: readonly SearchHit[]): SearchPage | 'pageTooLarge' {
     const bytes = found.reduce((sum, one) => sum + one.bytes, 0)
     if (found.length > linkedMost || (bytes > limits.pageMaxBytes && found.length > 1)) return 'pageTooLarge'
     return {
@@ -87,7 +91,7 @@ export function makeSearches(parts: PaymentParts): Searches {
 }
 
 /** The keys of as many records as are read at once. */
-function* portions(found: readonly Found[]): Generator<string[]> {
+function* portions(found: readonly SearchHit[]): Generator<string[]> {
   let ids: string[] = []
   let bytes = 0
   for (const one of found) {

@@ -5,12 +5,12 @@ import { wireTime } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { pendingRecord } from '../execute.ts'
 import type { PaymentParts } from '../parts.ts'
-import type { Answered } from '../payment.ts'
+import type { PaymentState } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
 import { pendingAnswers } from './announced.ts'
 
 /** A payment with its answer, or with what it was answered while it waits. */
-export type Readable = Answered & { readonly pendingBody?: string | undefined }
+export type Readable = PaymentState & { readonly pendingBody?: string | undefined }
 
 /** The payment as it reads now: its answer with the time of this reading, or pending. */
 export function currentRecord(parts: PaymentParts, payment: Readable): Nested {
@@ -31,7 +31,7 @@ export async function readPayment(parts: PaymentParts, merchantId: string, id: s
 /** Payments of one merchant; those that wait bring what they were answered. */
 export async function readable(
   parts: PaymentParts,
-  payments: readonly Answered[],
+  payments: readonly PaymentState[],
   db: Connection = parts.database.work,
 ): Promise<Readable[]> {
   const given = await pendingAnswers(

@@ -1,14 +1,13 @@
 // Somebody returned: the browser, a notice from the other side's server, or the deadline. Exactly one of them takes the continuation and goes on.
 
-import { setTimeout as wait } from 'node:timers/promises'
-import type { Kept } from '../../connectors/connector.ts'
+import type { ConnectorState } from '../../connectors/connector.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
-import { carryOut, operationOf, settle } from '../execute.ts'
-import { captureAtOnce, openCard } from '../followUps/followUp.ts'
+import { execute, operationOf, settle } from '../execute.ts'
+import { captureAtOnce, cardOfPayment } from '../followUps/followUp.ts'
 import type { PaymentParts } from '../parts.ts'
-import type { Answered } from '../payment.ts'
+import type { PaymentState } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
-import { type Held, openCvv, openHeld } from './hold.ts'
+import { type ContinuationData, openContinuation, openCvv } from './continuation.ts'
 import { dropContinuation, findContinuation, takeContinuation } from './store.ts'
 import { addressesOf } from './tokens.ts'
 
@@ -16,7 +15,13 @@ import { addressesOf } from './tokens.ts'
 const recoverAfterSeconds = 90
 
 /** Goes on with a payment; false when somebody else has taken its continuation. */
-export async function resume(parts: PaymentParts, payment: Answered, step: string, event: Kept, ended = false): Promise<boolean> {
+export async function resume(
+  parts: PaymentParts,
+  payment: PaymentState,
+  step: string,
+  event: ConnectorState,
+  ended = false,
+): Promise<boolean> {
   const { merchantId, id } = payment
   const taken = await takeContinuation(
     parts.database.work,
@@ -28,10 +33,10 @@ export async function resume(parts: PaymentParts, payment: Answered, step: strin
     ended,
   )
   if (!taken) return false
-  const held = openHeld(parts, merchantId, id, taken.sealed)
+  const held = openContinuation(parts, merchantId, id, taken.sealed)
   const connector = parts.connectors.get(payment.connector)
   if (!connector?.resume) throw new Error(`the connector ${payment.connector} does not take returns`)
-  const sealedCard = await openCard(parts, payment)
+  const sealedCard = await cardOfPayment(parts, payment)
   const cvv = taken.secret ? openCvv(parts, merchantId, id, taken.secret) : undefined
   if (held.cvv && cvv === undefined)
     parts.log.warn({ paymentId: id }, 'the CVV is gone with a crash of the database: it is not sent')
@@ -46,14 +51,14 @@ export async function resume(parts: PaymentParts, payment: Answered, step: strin
     return true
   }
   const resumed = { step, data: held.data, event: { ...event, ...(taken.mark !== null && { mark: taken.mark }) } }
-  const said = await carryOut(parts, { payment, rootType: payment.type, connector, operation, resumed })
+  const said = await execute(parts, { payment, rootType: payment.type, connector, operation, resumed })
   const channel = parts.directory.entity(payment.channelId)
   if (payment.record.captureAtOnce && said.outcome !== 'pending' && channel?.kind === 'channel')
     await captureAtOnce(parts, channel, payment, said)
   return true
 }
 
-const endedReply = ({ amount, currency }: Answered, { endsAs }: Held) => ({
+const endedReply = ({ amount, currency }: PaymentState, { endsAs }: ContinuationData) => ({
   kind: 'answer' as const,
   result: endsAs,
   amount,
@@ -81,36 +86,42 @@ export const redirectExpiry: DueHandler<PaymentParts> = async (parts, { merchant
 }
 
 /** Where a payment stands for somebody who looks at it: answered, waiting for a step, or in the hands of another. */
-export type Standing =
-  | { readonly at: 'answered'; readonly payment: Answered }
-  | { readonly at: 'step'; readonly payment: Answered; readonly step: string; readonly held: Held; readonly mark: string | null }
-  | { readonly at: 'work'; readonly payment: Answered }
+export type RedirectState =
+  | { readonly kind: 'answered'; readonly payment: PaymentState }
+  | {
+      readonly kind: 'step'
+      readonly payment: PaymentState
+      readonly step: string
+      readonly held: ContinuationData
+      readonly mark: string | null
+    }
+  | { readonly kind: 'work'; readonly payment: PaymentState }
 
-export async function standing(parts: PaymentParts, merchantId: string, paymentId: string): Promise<Standing> {
+export async function redirectState(parts: PaymentParts, merchantId: string, paymentId: string): Promise<RedirectState> {
   const db = parts.database.work
   const row = await findContinuation(db, merchantId, paymentId)
   const payment = (await findPayment(db, merchantId, paymentId))!
-  if (payment.answer) return { at: 'answered', payment }
+  if (payment.answer) return { kind: 'answered', payment }
   if (row && row.deadline > parts.directory.businessTime(merchantId)) {
-    const held = openHeld(parts, merchantId, paymentId, row.sealed)
-    return { at: 'step', payment, step: row.step, held, mark: row.mark }
+    const held = openContinuation(parts, merchantId, paymentId, row.sealed)
+    return { kind: 'step', payment, step: row.step, held, mark: row.mark }
   }
-  return { at: 'work', payment }
+  return { kind: 'work', payment }
 }
 
 /** Waits until a payment is answered or has reached another step, or the time is up. */
-export async function settledStanding(
+export async function settledState(
   parts: PaymentParts,
   merchantId: string,
   paymentId: string,
   notAt: string | undefined,
   seconds: number,
-): Promise<Standing> {
+): Promise<RedirectState> {
   const deadline = parts.clock.real() + seconds * 1000
   for (let pause = 20; ; pause = Math.min(pause * 2, 250)) {
-    const found = await standing(parts, merchantId, paymentId)
-    const moved = found.at === 'answered' || (found.at === 'step' && found.step !== notAt)
+    const found = await redirectState(parts, merchantId, paymentId)
+    const moved = found.kind === 'answered' || (found.kind === 'step' && found.step !== notAt)
     if (moved || parts.clock.real() >= deadline) return found
-    await wait(pause)
+    await parts.clock.sleep(pause)
   }
 }

@@ -25,7 +25,7 @@ export type Continuation = {
 }
 
 /** What was taken away, and its CVV: absent when none was kept, or when the server crashed in between. */
-export type Taken = Continuation & { readonly secret: Buffer | null }
+export type LeasedContinuation = Continuation & { readonly secret: Buffer | null }
 
 /** Stores the next step with its end, and announces the pending payment in the words of its first answer. Recovery, if it had been called, stands back. */
 export async function insertContinuation(db: Connection, payment: Payment, row: NewContinuation, now: number): Promise<void> {
@@ -88,8 +88,8 @@ export async function takeContinuation(
   now: number,
   recoverAt: number,
   ended: boolean,
-): Promise<Taken | undefined> {
-  const { rows } = await db.query<Taken>(
+): Promise<LeasedContinuation | undefined> {
+  const { rows } = await db.query<LeasedContinuation>(
     `with taken as (
        delete from continuations where merchant_id = $1 and payment_id = $2 and step = $3 and (deadline <= $4) = $6
        returning merchant_id, payment_id, ${columns}),
@@ -142,15 +142,15 @@ export async function markContinuation(db: Connection, merchantId: string, payme
   await db.query('update continuations set mark = $3 where merchant_id = $1 and payment_id = $2', [merchantId, paymentId, mark])
 }
 
-export type Redirected = { readonly paymentId: string; readonly sessionHash: Buffer | null }
+export type RedirectRow = { readonly paymentId: string; readonly sessionHash: Buffer | null }
 
 export async function findRedirect(
   db: Connection,
   kind: 'page' | 'notice',
   merchantId: string,
   hashes: readonly Buffer[],
-): Promise<Redirected | undefined> {
-  const { rows } = await db.query<Redirected>(
+): Promise<RedirectRow | undefined> {
+  const { rows } = await db.query<RedirectRow>(
     `select payment_id as "paymentId", session_hash as "sessionHash" from redirects where merchant_id = $1 and ${kind}_hash = any ($2)`,
     [merchantId, hashes],
   )

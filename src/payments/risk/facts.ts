@@ -1,12 +1,13 @@
 // What rules can look at: parameters under their wire names, facts made of them, and counts of earlier attempts. Pure but for the counts,
 // which come from store.ts.
 
+import type { Values } from '../../contract/parameters/table.ts'
 import type { Fact, Facts } from './judge.ts'
 import type { RuleSet } from './rules.ts'
 
 /** What is known of a payment that is about to be made. */
-export type Screened = {
-  readonly fields: ReadonlyMap<string, string>
+export type ScreenedPayment = {
+  readonly fields: Values
   readonly brand: string
   readonly cardNumber: string
   /** Hundredths. */
@@ -37,7 +38,7 @@ export function velocitiesOf({ rules }: RuleSet): Velocity[] {
 }
 
 /** The clear values whose attempts are counted; they are hashed before they are stored. */
-export function subjectsOf({ fields, cardNumber }: Screened): ReadonlyMap<Subject, string> {
+export function subjectsOf({ fields, cardNumber }: ScreenedPayment): ReadonlyMap<Subject, string> {
   const rows: readonly (readonly [Subject, string | undefined])[] = [
     ['card', cardNumber],
     ['email', fields.get('customer.email')?.toLowerCase()],
@@ -48,7 +49,7 @@ export function subjectsOf({ fields, cardNumber }: Screened): ReadonlyMap<Subjec
   return new Map(rows.filter((row): row is readonly [Subject, string] => row[1] !== undefined))
 }
 
-export function factsOf(screened: Screened, set: RuleSet, counts: ReadonlyMap<string, number>): Facts {
+export function factsOf(screened: ScreenedPayment, set: RuleSet, counts: ReadonlyMap<string, number>): Facts {
   const { fields, brand, cardNumber, amount, currency, now } = screened
   const riskAmount = fields.get('risk.amount')
   const email = fields.get('customer.email')

@@ -12,10 +12,10 @@ import {
   listOf,
   mapOf,
   number,
+  type Output,
   object,
   oneOf,
   optional,
-  type Read,
   read,
   readJsonFile,
   text,
@@ -118,7 +118,7 @@ export function riskRulesSchema(lists?: readonly string[]) {
   })
 }
 
-type WrittenSet = Read<ReturnType<typeof riskRulesSchema>>['sets'][string]
+type WrittenSet = Output<ReturnType<typeof riskRulesSchema>>['sets'][string]
 type WrittenRule = WrittenSet['rules'][number]
 
 /** Throws an OperatorError with all that is wrong in the file. */

@@ -1,12 +1,13 @@
 // The risk check of a channel that has one: before the payment is written, so that its score stands in the payment's own row.
 // A check that itself fails lets the payment pass with a review, or stops it, as the rules say.
 
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
+import { valueNamed } from '../../contract/parameters/table.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { keyedHashes } from '../../vault/keys.ts'
 import type { PaymentParts } from '../parts.ts'
-import { factsOf, type Screened, subjectsOf, velocitiesOf } from './facts.ts'
+import { factsOf, type ScreenedPayment, subjectsOf, velocitiesOf } from './facts.ts'
 import { judge } from './judge.ts'
 import type { RuleSet } from './rules.ts'
 import { countAttempt } from './store.ts'
@@ -28,12 +29,12 @@ export async function screen(
   parts: PaymentParts,
   channel: Channel,
   paymentId: string,
-  screened: Screened,
+  screened: ScreenedPayment,
 ): Promise<Screen | undefined> {
   const name = channel.settings.riskRules
   if (name === '') return undefined
   for (const [field, [max, refused]] of Object.entries(shortFields)) {
-    if ([...(screened.fields.get(field) ?? '')].length > max)
+    if ([...(valueNamed(screened.fields, field) ?? '')].length > max)
       return {
         refused,
         screening: {},
@@ -59,7 +60,7 @@ async function check(
   parts: PaymentParts,
   channel: Channel,
   paymentId: string,
-  screened: Screened,
+  screened: ScreenedPayment,
   set: RuleSet,
 ): Promise<Screen> {
   const subjects = new Map(

@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { type Connection, inTransaction, timeParameter } from '../../platform/database/connect.ts'
 import type { Subject, Velocity } from './facts.ts'
 
-export type Attempt = {
+export type RiskAttempt = {
   readonly merchantId: string
   readonly paymentId: string
   readonly at: number
@@ -19,7 +19,11 @@ export type Attempt = {
 export const attemptDays = 8
 
 /** Writes an attempt under each of its subjects and returns the counts that were asked for, this attempt included. */
-export async function countAttempt(pool: pg.Pool, attempt: Attempt, asked: readonly Velocity[]): Promise<Map<string, number>> {
+export async function countAttempt(
+  pool: pg.Pool,
+  attempt: RiskAttempt,
+  asked: readonly Velocity[],
+): Promise<Map<string, number>> {
   const { merchantId, paymentId, at, amount, currency, subjects } = attempt
   const counted = asked.flatMap(velocity => (subjects.get(velocity.subject) ?? []).map(hash => ({ ...velocity, hash })))
   const kinds = [...new Set(counted.map(({ subject }) => subject))]

@@ -1,10 +1,10 @@
 // Approvals that came after their payment had ended otherwise.
 
-import type { Kept } from '../../connectors/connector.ts'
+import type { ConnectorState } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { askedAgain } from '../../platform/due/store.ts'
 
-export type LateApproval = { readonly kept: Kept; readonly acknowledged: boolean }
+export type LateApproval = { readonly kept: ConnectorState; readonly acknowledged: boolean }
 
 export async function findLateApproval(db: Connection, merchantId: string, paymentId: string): Promise<LateApproval | undefined> {
   const { rows } = await db.query<{ reply: string; acknowledged: boolean }>(
@@ -19,7 +19,7 @@ export async function addLateApproval(
   db: Connection,
   merchantId: string,
   paymentId: string,
-  kept: Kept,
+  kept: ConnectorState,
   now: number,
 ): Promise<boolean> {
   const { rowCount } = await db.query(

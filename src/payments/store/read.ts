@@ -3,9 +3,9 @@
 import type { Mode, OperationType } from '../../connectors/connector.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Connection } from '../../platform/database/connect.ts'
-import type { Answered } from '../payment.ts'
+import type { PaymentState } from '../payment.ts'
 
-export type Row = {
+export type PaymentRow = {
   merchantId: string
   id: string
   channelId: string
@@ -35,7 +35,7 @@ export const answeredColumns = `
   p.recorded_at as "recordedAt", p.record, a.result, a.approved, a.reply as kept, a.body, a.answered_at as "answeredAt"`
 export const answeredTables = 'payments p left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id'
 
-export function answeredOf(row: Row): Answered {
+export function answeredOf(row: PaymentRow): PaymentState {
   const { merchantId, id, channelId, type, amount, currency, mode, connector, receivedAt, recordedAt } = row
   return {
     merchantId,
@@ -66,8 +66,8 @@ export function answeredOf(row: Row): Answered {
   }
 }
 
-export async function findPayment(db: Connection, merchantId: string, id: string): Promise<Answered | undefined> {
-  const { rows } = await db.query<Row>({
+export async function findPayment(db: Connection, merchantId: string, id: string): Promise<PaymentState | undefined> {
+  const { rows } = await db.query<PaymentRow>({
     name: 'find payment',
     text: `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.id = $2`,
     values: [merchantId, id],
@@ -90,21 +90,13 @@ export async function lockRoot(db: Connection, merchantId: string, rootId: strin
 }
 
 /** The first payment of a chain and all that refer to it, oldest first. */
-export async function findChain(db: Connection, merchantId: string, rootId: string): Promise<Answered[]> {
-  const { rows } = await db.query<Row>({
+export async function findChain(db: Connection, merchantId: string, rootId: string): Promise<PaymentState[]> {
+  const { rows } = await db.query<PaymentRow>({
     name: 'find chain',
     text: `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and (p.id = $2 or p.root_id = $2) order by p.recorded_at, p.id`,
     values: [merchantId, rootId],
   })
   return rows.map(answeredOf)
-}
-
-export async function findSealedCard(db: Connection, merchantId: string, paymentId: string): Promise<Buffer | undefined> {
-  const { rows } = await db.query<{ sealed: Buffer }>(
-    'select sealed from sealed_cards where merchant_id = $1 and payment_id = $2',
-    [merchantId, paymentId],
-  )
-  return rows[0]?.sealed
 }
 
 export type KeyOwner = { readonly paymentId: string; readonly hash: Buffer; readonly fingerprint: Buffer }

@@ -1,8 +1,8 @@
 // What searches read: first the keys of a page and how much their records weigh, then the records, some at a time.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
-import type { Answered } from '../payment.ts'
-import { answeredColumns, answeredOf, answeredTables, type Row } from './read.ts'
+import type { PaymentState } from '../payment.ts'
+import { answeredColumns, answeredOf, answeredTables, type PaymentRow } from './read.ts'
 
 export type Search = {
   readonly merchantId: string
@@ -16,7 +16,7 @@ export type Search = {
 }
 
 /** A record that a search found: its key, the first payment of its chain, and about how many bytes it has. */
-export type Found = { readonly id: string; readonly rootId: string; readonly bytes: number }
+export type SearchHit = { readonly id: string; readonly rootId: string; readonly bytes: number }
 
 const searched = `
   p.merchant_id = $1 and ($2::uuid is null or p.channel_id = $2) and ($3::text is null or p.merchant_transaction_id = $3)
@@ -37,8 +37,8 @@ const searchValues = ({ merchantId, channelId, merchantTransactionId, types, bra
 const foundColumns = `p.id, coalesce(p.root_id, p.id) as "rootId", coalesce(octet_length(a.body), octet_length(p.record)) as bytes`
 
 /** What is skipped is counted in the table of payments alone; only what is found is looked up in others. */
-export async function findPage(db: Connection, search: Search, limit: number, skip: number): Promise<Found[]> {
-  const { rows } = await db.query<Found>(
+export async function findPage(db: Connection, search: Search, limit: number, skip: number): Promise<SearchHit[]> {
+  const { rows } = await db.query<SearchHit>(
     `select ${foundColumns}
        from (select * from payments p where ${searched} order by p.received_at, p.id limit $8 offset $9) p
        left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
@@ -63,8 +63,8 @@ export async function findChains(
   { merchantId, types, brands }: Pick<Search, 'merchantId' | 'types' | 'brands'>,
   rootIds: readonly string[],
   most: number,
-): Promise<Found[]> {
-  const { rows } = await db.query<Found>(
+): Promise<SearchHit[]> {
+  const { rows } = await db.query<SearchHit>(
     `select ${foundColumns} from ${answeredTables}
       where p.merchant_id = $1 and (p.id = any ($2::uuid[]) or p.root_id = any ($2::uuid[]))
         and ($3::text[] is null or p.payment_type = any ($3)) and ($4::text[] is null or p.brand = any ($4))
@@ -74,8 +74,8 @@ export async function findChains(
   return rows
 }
 
-export async function findPayments(db: Connection, merchantId: string, ids: readonly string[]): Promise<Answered[]> {
-  const { rows } = await db.query<Row>(
+export async function findPayments(db: Connection, merchantId: string, ids: readonly string[]): Promise<PaymentState[]> {
+  const { rows } = await db.query<PaymentRow>(
     `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.id = any ($2::uuid[])`,
     [merchantId, ids],
   )

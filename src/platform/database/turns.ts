@@ -1,12 +1,13 @@
 // Work on one thing, one at a time: who comes second waits here, in memory, and not with a connection of a pool at a lock of the database. So
 // one chain that is locked or slow cannot take all connections.
 
+import type { Clock } from '../clock.ts'
 import { WriteTimeout } from './errors.ts'
 
 export type Turns = <Value>(key: string, work: () => Promise<Value>) => Promise<Value>
 
 /** Throws WriteTimeout when the turn did not come in time, or too many wait already. */
-export function takeTurns(patienceSeconds: number, waitingMost: number): Turns {
+export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: number): Turns {
   type Turn = { comes(ours: boolean): void }
   const lines = new Map<string, Turn[]>()
   return async (key, work) => {
@@ -15,10 +16,10 @@ export function takeTurns(patienceSeconds: number, waitingMost: number): Turns {
     lines.set(key, line)
     let turn: Turn
     const ours = await new Promise<boolean>(resolve => {
-      const timer = setTimeout(() => resolve(false), patienceSeconds * 1000)
+      const timer = clock.after(patienceSeconds * 1000, () => resolve(false))
       turn = {
         comes(ours) {
-          clearTimeout(timer)
+          timer.cancel()
           resolve(ours)
         },
       }

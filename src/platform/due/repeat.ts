@@ -1,6 +1,8 @@
 // A step that is repeated until it is stopped: soon while it finds something to do, otherwise after a pause, which can be cut short.
 
-export type Repeated = {
+import type { Clock, Timer } from '../clock.ts'
+
+export type Repetition = {
   /** There may be something to do: the pause need not be waited for. */
   hurry(): void
   /** Resolves when the step that is running has ended. */
@@ -10,10 +12,15 @@ export type Repeated = {
 const pauseMilliseconds = 200
 
 /** `busyPauseMilliseconds`: after a step that found something. Longer, and more gathers for the next one. */
-export function repeat(step: () => Promise<number>, failed: (error: Error) => void, busyPauseMilliseconds = 10): Repeated {
+export function repeat(
+  clock: Clock,
+  step: () => Promise<number>,
+  failed: (error: Error) => void,
+  busyPauseMilliseconds = 10,
+): Repetition {
   let stopped = false
   let hurried = false
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   let running: Promise<void> | undefined
   const next = () => {
     timer = undefined
@@ -25,7 +32,7 @@ export function repeat(step: () => Promise<number>, failed: (error: Error) => vo
       failed(error)
       return 0
     })
-    if (!stopped) timer = setTimeout(next, found > 0 || hurried ? busyPauseMilliseconds : pauseMilliseconds)
+    if (!stopped) timer = clock.after(found > 0 || hurried ? busyPauseMilliseconds : pauseMilliseconds, next)
   }
   next()
   return {
@@ -33,12 +40,12 @@ export function repeat(step: () => Promise<number>, failed: (error: Error) => vo
       if (hurried || stopped) return
       hurried = true
       if (timer === undefined) return // the step is running and will see it
-      clearTimeout(timer)
-      timer = setTimeout(next, busyPauseMilliseconds)
+      timer.cancel()
+      timer = clock.after(busyPauseMilliseconds, next)
     },
     async stop() {
       stopped = true
-      clearTimeout(timer)
+      timer?.cancel()
       await running
     },
   }

@@ -5,7 +5,7 @@ import { firstDue, leaseDue, moveDue } from './store.ts'
 import { type DueHandlers, runItem, type WorkerParts } from './worker.ts'
 
 /** Something that waits: when, whether another process holds it, and how to take it for ourselves. */
-export type Waiting = {
+export type DueEntry = {
   readonly dueAt: number
   readonly busy: boolean
   /** Inside the transaction that found it; what it returns is run outside. */
@@ -16,7 +16,7 @@ export type Waiting = {
 export type DueSource = {
   /** Brings in what has happened but does not wait in the table yet. */
   prepare?(): Promise<void>
-  first(db: Connection, merchantId: string, until: number, now: number): Promise<Waiting | undefined>
+  first(db: Connection, merchantId: string, until: number, now: number): Promise<DueEntry | undefined>
   move(db: Connection, merchantId: string, milliseconds: number): Promise<void>
 }
 

@@ -1,6 +1,6 @@
 // The worker loop: takes due work and runs its handler. Whoever is killed in the middle leaves a lease that runs out in a minute.
 
-import type { Clock } from '../clock.ts'
+import type { Clock, Timer } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
 import type { Log } from '../log.ts'
 import { type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
@@ -23,7 +23,7 @@ export function startWorker<Parts extends WorkerParts>(
   mayTake: () => boolean,
 ): Worker {
   let stopped = false
-  let timer: NodeJS.Timeout | undefined
+  let timer: Timer | undefined
   let running: Promise<void> = Promise.resolve()
   const round = async (): Promise<void> => {
     let found = 0
@@ -34,7 +34,7 @@ export function startWorker<Parts extends WorkerParts>(
     } catch (error) {
       parts.log.warn({ why: (error as Error).message }, 'due work could not be taken')
     }
-    if (!stopped) timer = setTimeout(next, found === atOnce ? 0 : pauseMilliseconds)
+    if (!stopped) timer = parts.clock.after(found === atOnce ? 0 : pauseMilliseconds, next)
   }
   const next = () => {
     running = round()
@@ -43,7 +43,7 @@ export function startWorker<Parts extends WorkerParts>(
   return {
     async stop() {
       stopped = true
-      clearTimeout(timer)
+      timer?.cancel()
       await running
     },
   }
@@ -77,20 +77,17 @@ export async function runItem<Parts extends WorkerParts>(
 function keepLease(parts: WorkerParts, item: DueItem): { end(): Promise<DueItem> } {
   let held = item
   let renewing: Promise<void> = Promise.resolve()
-  const timer = setInterval(
-    () => {
-      renewing = renewDue(parts.database.work, held, parts.clock.real()).then(
-        renewed => {
-          held = renewed ?? held
-        },
-        (error: Error) => parts.log.warn({ kind: item.kind, why: error.message }, 'a lease could not be renewed'),
-      )
-    },
-    (leaseSeconds * 1000) / 3,
-  ).unref()
+  const timer = parts.clock.every((leaseSeconds * 1000) / 3, () => {
+    renewing = renewDue(parts.database.work, held, parts.clock.real()).then(
+      renewed => {
+        held = renewed ?? held
+      },
+      (error: Error) => parts.log.warn({ kind: item.kind, why: error.message }, 'a lease could not be renewed'),
+    )
+  })
   return {
     async end() {
-      clearInterval(timer)
+      timer.cancel()
       await renewing
       return held
     },

@@ -3,6 +3,7 @@
 
 import http from 'node:http'
 import https from 'node:https'
+import type { Clock, Timer } from '../clock.ts'
 import { scrub } from '../log.ts'
 import { type Egress, findTarget, type Resolve, urlRefusal } from './address.ts'
 
@@ -13,7 +14,7 @@ export type Call = {
   readonly body?: string
 }
 
-export type Called = {
+export type CallResult = {
   /** Absent when no answer came; then `failure` says why. */
   readonly status?: number
   readonly failure?: string
@@ -28,7 +29,7 @@ export type Called = {
   readonly brokenOff?: true
 }
 
-export type Caller = (call: Call) => Promise<Called>
+export type PlaceCall = (call: Call) => Promise<CallResult>
 
 export type CallLimits = { readonly seconds: number; readonly answerBytes: number; readonly bodySeconds: number }
 
@@ -36,11 +37,17 @@ export type CallLimits = { readonly seconds: number; readonly answerBytes: numbe
 export const callLimits: CallLimits = { seconds: 30, answerBytes: 512, bodySeconds: 2 }
 
 /** `ended` breaks off what is under way when the process stops. */
-export function caller(egress: Egress, resolve: Resolve, ended?: AbortSignal, limits: CallLimits = callLimits): Caller {
+export function caller(
+  clock: Clock,
+  egress: Egress,
+  resolve: Resolve,
+  ended?: AbortSignal,
+  limits: CallLimits = callLimits,
+): PlaceCall {
   return async call => {
-    const started = performance.now()
-    const milliseconds = () => Math.round(performance.now() - started)
-    const target = await within(findTarget(call.url, egress, resolve), limits.seconds)
+    const started = clock.elapsed()
+    const milliseconds = () => Math.round(clock.elapsed() - started)
+    const target = await within(clock, findTarget(call.url, egress, resolve), limits.seconds)
     if (target === 'tooLate') return { failure: 'the name was not resolved in time', answer: '', milliseconds: milliseconds() }
     if ('refused' in target) {
       const forGood = urlRefusal(call.url, egress) !== undefined
@@ -55,10 +62,10 @@ export function caller(egress: Egress, resolve: Resolve, ended?: AbortSignal, li
       let over = false
       const chunks: Buffer[] = []
       let length = 0
-      const end = (rest: Omit<Called, 'answer' | 'milliseconds'>) => {
+      const end = (rest: Omit<CallResult, 'answer' | 'milliseconds'>) => {
         if (over) return
         over = true
-        clearTimeout(timer)
+        timer.cancel()
         ended?.removeEventListener('abort', breakOff)
         done({ ...rest, answer: printable(Buffer.concat(chunks).subarray(0, limits.answerBytes)), milliseconds: milliseconds() })
         request.destroy()
@@ -86,9 +93,9 @@ export function caller(egress: Egress, resolve: Resolve, ended?: AbortSignal, li
         const status = response.statusCode ?? 0
         const retryAfter = Number(response.headers['retry-after'])
         const answered = { status, ...(Number.isFinite(retryAfter) && retryAfter > 0 && { retryAfter }) }
-        const bodyTimer = setTimeout(() => end(answered), limits.bodySeconds * 1000)
+        const bodyTimer = clock.after(limits.bodySeconds * 1000, () => end(answered))
         const finish = () => {
-          clearTimeout(bodyTimer)
+          bodyTimer.cancel()
           end(answered)
         }
         response.on('data', (chunk: Buffer) => {
@@ -100,7 +107,7 @@ export function caller(egress: Egress, resolve: Resolve, ended?: AbortSignal, li
         response.on('error', finish)
         response.on('close', finish)
       })
-      const timer = setTimeout(() => end({ failure: `no answer within ${limits.seconds} s` }), limits.seconds * 1000)
+      const timer = clock.after(limits.seconds * 1000, () => end({ failure: `no answer within ${limits.seconds} s` }))
       const breakOff = () => end({ failure: 'the gateway stopped', brokenOff: true })
       ended?.addEventListener('abort', breakOff)
       request.on('error', (error: Error & { code?: string }) => end({ failure: error.code ?? error.message }))
@@ -110,16 +117,16 @@ export function caller(egress: Egress, resolve: Resolve, ended?: AbortSignal, li
 }
 
 /** 2xx, and nothing else: a redirect is a failure. */
-export const isAcknowledged = ({ status }: Called): boolean => status !== undefined && status >= 200 && status < 300
+export const isAcknowledged = ({ status }: CallResult): boolean => status !== undefined && status >= 200 && status < 300
 
 const printable = (bytes: Buffer): string => scrub(bytes.toString('utf8')).replace(/[^\P{C}\n\t]/gu, '\ufffd')
 
-async function within<Value>(work: Promise<Value>, seconds: number): Promise<Value | 'tooLate'> {
-  let timer: NodeJS.Timeout | undefined
+async function within<Value>(clock: Clock, work: Promise<Value>, seconds: number): Promise<Value | 'tooLate'> {
+  let timer: Timer | undefined
   const tooLate = new Promise<'tooLate'>(resolve => {
-    timer = setTimeout(() => resolve('tooLate'), seconds * 1000)
+    timer = clock.after(seconds * 1000, () => resolve('tooLate'))
   })
   const first = await Promise.race([work, tooLate])
-  clearTimeout(timer)
+  timer?.cancel()
   return first
 }

@@ -2,7 +2,7 @@
 
 import type { Message } from '../../connectors/cards/iso8583/codec.ts'
 import { readPrivateData, tags, writePrivateData } from '../../connectors/cards/iso8583/privateData.ts'
-import type { Entry, Kind, Ledger, Line } from './ledger.ts'
+import type { Kind, Ledger, LedgerEntry, LedgerLine } from './ledger.ts'
 
 /** Card numbers that are declined, and with what. */
 export const declinedCards: Readonly<Record<string, string>> = {
@@ -40,7 +40,7 @@ export type Decision = {
   readonly more: readonly (readonly [number, string])[]
 }
 
-export type Read = {
+export type RequestFacts = {
   /** Without version digit and repeat: `100`, `420`. */
   readonly type: string
   readonly card: string
@@ -48,7 +48,7 @@ export type Read = {
   readonly remaining?: string
 }
 
-export function decide({ fields }: Message, read: Read, name: string, ledger: Ledger, number: number): Decision {
+export function decide({ fields }: Message, read: RequestFacts, name: string, ledger: Ledger, number: number): Decision {
   const amount = fields.get(4) ?? ''
   const cardNumber = fields.get(2) ?? ''
   const original = read.original === undefined ? undefined : ledger.byName(read.original, read.card)
@@ -102,4 +102,4 @@ const networkTransaction = (number: number): [number, string] => [
   writePrivateData(new Map([[tags.networkTransaction, String(number).padStart(15, '0')]])),
 ]
 
-export type { Entry, Line }
+export type { LedgerEntry, LedgerLine }

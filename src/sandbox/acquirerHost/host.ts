@@ -7,7 +7,8 @@ import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
 import { frame, splitter } from '../../connectors/cards/iso8583/framing.ts'
 import { actionCodeOf } from '../../connectors/cards/iso8583/responseCodes.ts'
 import { answerType } from '../../connectors/cards/iso8583/versions.ts'
-import { decide, type Fault, faultOfAmount, type Read } from './decide.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { decide, type Fault, faultOfAmount, type RequestFacts } from './decide.ts'
 import type { Ledger } from './ledger.ts'
 
 export type HostOptions = {
@@ -88,7 +89,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     }
     // A slow host reads late too: then a reversal may overtake its request.
     if (waits === 0) respond()
-    else setTimeout(respond, waits)
+    else systemClock.after(waits, respond)
   }
 
   /** Books a message, or finds how the same message was answered before. */
@@ -164,7 +165,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
 const notEchoed: ReadonlySet<number> = new Set([14, 25, 35, 43, 48, 56, 90, 95, 30])
 
 /** Reads what the books need: the card masked, and the original that a message refers to. */
-function readMessage({ type, fields }: Message, { version }: Dialect): Read {
+function readMessage({ type, fields }: Message, { version }: Dialect): RequestFacts {
   const number = fields.get(2) ?? ''
   const original = version === '1987' ? fields.get(90) : fields.get(56)
   const remaining = version === '1987' ? fields.get(95)?.slice(0, 12) : fields.has(30) ? fields.get(4) : undefined

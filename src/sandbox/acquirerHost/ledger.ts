@@ -6,7 +6,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 /** What a message was: a hold, a purchase, a credit (refund or payout), a capture of a hold, a reversal, or the note that a reversal came first. */
 export type Kind = 'hold' | 'purchase' | 'credit' | 'capture' | 'reversal' | 'tombstone' | 'declined'
 
-export type Line = {
+export type LedgerLine = {
   readonly kind: Kind
   /** Type class, trace number, transmission time, terminal: what a repeat has in common with the first. */
   readonly key: string
@@ -24,8 +24,8 @@ export type Line = {
   readonly answer: readonly (readonly [number, string])[]
 }
 
-export type Entry = {
-  readonly line: Line
+export type LedgerEntry = {
+  readonly line: LedgerLine
   /** Of a hold: what is still held and what was captured. Of a purchase, credit or capture: what stands. */
   held: bigint
   captured: bigint
@@ -35,18 +35,18 @@ export type Entry = {
 }
 
 export type Ledger = {
-  byKey(key: string): Entry | undefined
-  byName(name: string, card: string): Entry | undefined
-  write(line: Line): Entry
-  entries(): Iterable<Entry>
+  byKey(key: string): LedgerEntry | undefined
+  byName(name: string, card: string): LedgerEntry | undefined
+  write(line: LedgerLine): LedgerEntry
+  entries(): Iterable<LedgerEntry>
   /** By currency number: what is held, and what is cleared less refunds. */
   totals(): Map<string, { held: bigint; cleared: bigint }>
 }
 
 export function openLedger(path: string | undefined): Ledger {
-  const keys = new Map<string, Entry>()
-  const names = new Map<string, Entry[]>()
-  const take = (line: Line): Entry => {
+  const keys = new Map<string, LedgerEntry>()
+  const names = new Map<string, LedgerEntry[]>()
+  const take = (line: LedgerLine): LedgerEntry => {
     const entry = entryOf(line, name => find(name, line.card))
     keys.set(line.key, entry)
     const same = names.get(line.name)
@@ -81,8 +81,8 @@ export function openLedger(path: string | undefined): Ledger {
 }
 
 /** What a line does to the books. */
-function entryOf(line: Line, find: (name: string) => Entry | undefined): Entry {
-  const entry: Entry = { line, held: 0n, captured: 0n, cleared: 0n, refunded: 0n, reversed: false }
+function entryOf(line: LedgerLine, find: (name: string) => LedgerEntry | undefined): LedgerEntry {
+  const entry: LedgerEntry = { line, held: 0n, captured: 0n, cleared: 0n, refunded: 0n, reversed: false }
   const amount = BigInt(line.amount)
   const original = line.original === undefined ? undefined : find(line.original)
   if (line.kind === 'hold') entry.held = amount
@@ -97,7 +97,7 @@ function entryOf(line: Line, find: (name: string) => Entry | undefined): Entry {
   return entry
 }
 
-function reverse(original: Entry, { remaining }: Line, find: (name: string) => Entry | undefined): void {
+function reverse(original: LedgerEntry, { remaining }: LedgerLine, find: (name: string) => LedgerEntry | undefined): void {
   const stands = remaining === undefined ? 0n : BigInt(remaining)
   const least = (a: bigint, b: bigint) => (a < b ? a : b)
   if (remaining === undefined) original.reversed = true

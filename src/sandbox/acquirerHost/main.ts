@@ -1,7 +1,7 @@
 // Runs the acquirer host as a process of its own. As a child (`child`) it says its port on stdout and ends when its stdin closes.
 
-import { setTimeout as wait } from 'node:timers/promises'
 import { dialects } from '../../connectors/cards/iso8583/dialects.ts'
+import { systemClock } from '../../platform/clock.ts'
 import { type HostOptions, startHost } from './host.ts'
 import { openLedger } from './ledger.ts'
 
@@ -43,7 +43,7 @@ export async function runHost({ port, host, dialect, ledger, delay, child, fault
     // A child is ended by its parent: Ctrl-C in the terminal reaches both, and the parent still has reversals to send.
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => !child && resolve())
   })
-  await Promise.race([running.stop(), wait(1000)])
+  await Promise.race([running.stop(), systemClock.sleep(1000)])
   process.exit(0)
 }
 

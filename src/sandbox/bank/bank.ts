@@ -3,13 +3,23 @@
 
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages.ts'
-import { type Asked, expiring, isHome, json, page, type Simulator, seeOther, type Told, type World } from '../exchange.ts'
+import {
+  expiring,
+  isHome,
+  jsonPage,
+  type PageAnswer,
+  type PageRequest,
+  page,
+  type Simulator,
+  seeOther,
+  type World,
+} from '../exchange.ts'
 
 const transferMilliseconds = 7 * 86_400_000
 /** `Make the transfer later`: it is pending so long, then received. */
 const laterMilliseconds = 1000
 
-type Transfer = {
+type BankTransfer = {
   readonly fields: Readonly<Record<string, string>>
   status: 'opened' | 'pending' | 'received' | 'aborted' | 'declined'
   /** By reference: a refund that is asked for twice is made once. */
@@ -17,38 +27,38 @@ type Transfer = {
 }
 
 export function bank(world: World): Simulator {
-  const transfers = expiring<Transfer>(world.time, transferMilliseconds)
+  const transfers = expiring<BankTransfer>(world.time, transferMilliseconds)
 
-  function begin(asked: Asked): Told {
+  function begin(asked: PageRequest): PageAnswer {
     const fields = Object.fromEntries(new URLSearchParams(asked.body))
     const wrong = Object.entries(needed(world))
       .filter(([name, fits]) => !fits(fields[name]))
       .map(([name]) => name)
-    if (wrong.length > 0) return json(400, { status: 'declined', reason: `missing or wrong: ${wrong.join(', ')}` })
+    if (wrong.length > 0) return jsonPage(400, { status: 'declined', reason: `missing or wrong: ${wrong.join(', ')}` })
     const id = world.uuid()
     transfers.set(id, { fields, status: 'opened', refunds: new Map() })
-    return json(201, { transaction_id: id, status: 'opened', payment_url: `${world.publicUrl()}/bank/pay?transaction=${id}` })
+    return jsonPage(201, { transaction_id: id, status: 'opened', payment_url: `${world.publicUrl()}/bank/pay?transaction=${id}` })
   }
 
-  const state = (id: string, { fields, status }: Transfer): Told =>
-    json(200, { transaction_id: id, status, amount: fields.amount, currency: fields.currency, reference: fields.reference })
+  const state = (id: string, { fields, status }: BankTransfer): PageAnswer =>
+    jsonPage(200, { transaction_id: id, status, amount: fields.amount, currency: fields.currency, reference: fields.reference })
 
-  function refund(asked: Asked, id: string, transfer: Transfer): Told {
+  function refund(asked: PageRequest, id: string, transfer: BankTransfer): PageAnswer {
     const form = new URLSearchParams(asked.body)
     const reference = form.get('reference') ?? ''
     const amount = Number((form.get('amount') ?? '').replace('.', ''))
     const paid = Number(transfer.fields.amount!.replace('.', ''))
     const refunded = [...transfer.refunds.values()].reduce((sum, refund) => sum + refund.amount, 0)
     const before = transfer.refunds.get(reference)
-    if (before) return json(200, { transaction_id: before.id, status: 'received' })
+    if (before) return jsonPage(200, { transaction_id: before.id, status: 'received' })
     if (transfer.status !== 'received' || reference === '' || !(amount > 0) || refunded + amount > paid)
-      return json(400, { transaction_id: id, status: 'declined', reason: 'nothing to refund' })
+      return jsonPage(400, { transaction_id: id, status: 'declined', reason: 'nothing to refund' })
     const refundId = world.uuid()
     transfer.refunds.set(reference, { id: refundId, amount })
-    return json(200, { transaction_id: refundId, status: 'received' })
+    return jsonPage(200, { transaction_id: refundId, status: 'received' })
   }
 
-  function show(asked: Asked): Told {
+  function show(asked: PageRequest): PageAnswer {
     const id = asked.query.get('transaction') ?? ''
     const transfer = transfers.get(id)
     if (transfer?.status !== 'opened') return ended(asked)
@@ -74,7 +84,7 @@ ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bd
     })
   }
 
-  function decide(asked: Asked, id: string, transfer: Transfer, action: string): Told {
+  function decide(asked: PageRequest, id: string, transfer: BankTransfer, action: string): PageAnswer {
     if (transfer.status !== 'opened') return ended(asked)
     const { success_url: success, abort_url: abort } = transfer.fields as { success_url: string; abort_url: string }
     switch (action) {
@@ -113,7 +123,7 @@ ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bd
     }
   }
 
-  function notify(id: string, { fields, status }: Transfer): void {
+  function notify(id: string, { fields, status }: BankTransfer): void {
     if (!fields.notification_url) return
     const body = new URLSearchParams({ transaction_id: id, status }).toString()
     world.post(fields.notification_url, 'application/x-www-form-urlencoded', body).catch(lost)
@@ -122,7 +132,7 @@ ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bd
   /** Notices are lost now and then: who waits for one asks. */
   const lost = () => {}
 
-  const ended = (asked: Asked): Told =>
+  const ended = (asked: PageRequest): PageAnswer =>
     page(
       asked,
       world,
@@ -142,7 +152,7 @@ ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bd
     }
     const [, id, refunds] = /^\/bank\/transfers\/([0-9a-f-]{36})(\/refunds)?$/.exec(path) ?? []
     const transfer = id === undefined ? undefined : transfers.get(id)
-    if (id !== undefined && !transfer) return json(404, { status: 'expired', reason: 'no such transfer' })
+    if (id !== undefined && !transfer) return jsonPage(404, { status: 'expired', reason: 'no such transfer' })
     if (!transfer || id === undefined) return undefined
     return refunds && method === 'POST' ? refund(asked, id, transfer) : state(id, transfer)
   }

@@ -8,7 +8,7 @@ export type Behaviour = {
 const row = (does: Behaviour['does'], method: boolean, numbers: string): [string, Behaviour][] =>
   numbers.split(' ').map(number => [number, { does, method }])
 
-export const testCards: ReadonlyMap<string, Behaviour> = new Map([
+export const authenticationCards: ReadonlyMap<string, Behaviour> = new Map([
   ...row('authenticate', true, '4200000000000091 5200000000000007 374500262001008 6761301000993772'),
   ...row('attempt', true, '4200000000000109 5200000000000023 377277081382243 6706981111111113'),
   ...row('authenticate', false, '4200000000000026 5200000000000056 375987000000062 6799851000000032'),

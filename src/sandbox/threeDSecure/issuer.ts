@@ -1,17 +1,22 @@
 // The other side of 3-D Secure: a directory server with its card ranges, and an issuer's access control server with its pages. It checks what it
 // is sent as strictly as a real one, and sends results from server to server before it lets the browser go.
 
-import { decodeMessage, encodeMessage, type Message, wrongFields } from '../../connectors/cards/threeDSecure/messages.ts'
+import {
+  decodeMessage,
+  encodeMessage,
+  type ThreeDSecureMessage,
+  wrongFields,
+} from '../../connectors/cards/threeDSecure/messages.ts'
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages.ts'
-import { type Asked, expiring, isHome, json, page, type Simulator, type Told, type World } from '../exchange.ts'
-import { type Behaviour, notParticipating, testCards } from './cards.ts'
+import { expiring, isHome, jsonPage, type PageAnswer, type PageRequest, page, type Simulator, type World } from '../exchange.ts'
+import { authenticationCards, type Behaviour, notParticipating } from './cards.ts'
 
 const challengeMilliseconds = 660_000
 const reference = 'TOLLGATE-SIMULATOR'
 
 type Challenge = {
-  readonly request: Message
+  readonly request: ThreeDSecureMessage
   readonly acsTransId: string
   readonly dsTransId: string
   attempts: number
@@ -34,32 +39,32 @@ const decoupledMilliseconds = 700
 export function issuer(world: World): Simulator {
   const challenges = expiring<Challenge>(world.time, challengeMilliseconds)
 
-  function directory(body: string): Told {
-    let message: Message
+  function directory(body: string): PageAnswer {
+    let message: ThreeDSecureMessage
     try {
       message = JSON.parse(body)
     } catch {
-      return json(200, errorOf('101', 'not a message', undefined))
+      return jsonPage(200, errorOf('101', 'not a message', undefined))
     }
     if (message?.messageType !== 'PReq' && message?.messageType !== 'AReq')
-      return json(200, errorOf('101', 'PReq or AReq is expected', message))
+      return jsonPage(200, errorOf('101', 'PReq or AReq is expected', message))
     const wrong = [
       ...wrongFields(message.messageType, message),
       ...['notificationURL', 'threeDSServerURL'].filter(
         name => message[name] !== undefined && !isHome(world, String(message[name])),
       ),
     ]
-    if (wrong.length > 0) return json(200, errorOf('203', wrong.join(','), message))
-    return json(200, message.messageType === 'PReq' ? ranges(message) : authenticate(message))
+    if (wrong.length > 0) return jsonPage(200, errorOf('203', wrong.join(','), message))
+    return jsonPage(200, message.messageType === 'PReq' ? ranges(message) : authenticate(message))
   }
 
-  const ranges = (request: Message) => ({
+  const ranges = (request: ThreeDSecureMessage) => ({
     messageType: 'PRes',
     messageVersion: request.messageVersion,
     threeDSServerTransID: request.threeDSServerTransID,
     dsStartProtocolVersion: '2.1.0',
     dsEndProtocolVersion: '2.2.0',
-    cardRangeData: [...testCards].map(([number, { method }]) => ({
+    cardRangeData: [...authenticationCards].map(([number, { method }]) => ({
       startRange: number,
       endRange: number,
       acsStartProtocolVersion: '2.1.0',
@@ -68,14 +73,14 @@ export function issuer(world: World): Simulator {
     })),
   })
 
-  function authenticate(request: Message): Message {
+  function authenticate(request: ThreeDSecureMessage): ThreeDSecureMessage {
     const number = String(request.acctNumber)
     const wishes = wishesOf(request)
-    if (notParticipating.has(number) || (!testCards.has(number) && !wishes.enrolled))
+    if (notParticipating.has(number) || (!authenticationCards.has(number) && !wishes.enrolled))
       return errorOf('305', 'the card takes no part', request)
-    const behaviour = behaviourOf(testCards.get(number), wishes.flow, String(request.threeDSRequestorChallengeInd))
+    const behaviour = behaviourOf(authenticationCards.get(number), wishes.flow, String(request.threeDSRequestorChallengeInd))
     const ids = { acsTransID: world.uuid(), dsTransID: world.uuid() }
-    const answer: Message = {
+    const answer: ThreeDSecureMessage = {
       messageType: 'ARes',
       messageVersion: request.messageVersion,
       threeDSServerTransID: request.threeDSServerTransID,
@@ -118,7 +123,7 @@ export function issuer(world: World): Simulator {
   }
 
   /** The hidden frame: the issuer has seen the browser and says so to the address that the method data names. */
-  function method(asked: Asked): Told {
+  function method(asked: PageRequest): PageAnswer {
     const sent = new URLSearchParams(asked.body).get('threeDSMethodData') ?? ''
     let data: { threeDSServerTransID?: string; threeDSMethodNotificationURL?: string } | null
     try {
@@ -136,7 +141,7 @@ export function issuer(world: World): Simulator {
     })
   }
 
-  async function challenge(asked: Asked): Promise<Told> {
+  async function challenge(asked: PageRequest): Promise<PageAnswer> {
     const form = new URLSearchParams(asked.body)
     const request = decodeMessage('CReq', form.get('creq') ?? '')
     const found = request && challenges.get(String(request.acsTransID))
@@ -148,7 +153,7 @@ export function issuer(world: World): Simulator {
     return question(asked, found, form.get('threeDSSessionData') ?? '', false)
   }
 
-  function question(asked: Asked, { request, acsTransId }: Challenge, session: string, wrongCode: boolean): Told {
+  function question(asked: PageRequest, { request, acsTransId }: Challenge, session: string, wrongCode: boolean): PageAnswer {
     const { texts, language } = asked
     const number = String(request.acctNumber)
     const scale = 10 ** Number(request.purchaseExponent)
@@ -182,7 +187,7 @@ ${button('approve', texts.approve!)}${button('decline', texts.decline!)}${button
     })
   }
 
-  async function answer(asked: Asked): Promise<Told> {
+  async function answer(asked: PageRequest): Promise<PageAnswer> {
     const form = new URLSearchParams(asked.body)
     const found = challenges.get(form.get('acsTransID') ?? '')
     if (!found || found.ended !== undefined) return ended(asked)
@@ -218,7 +223,13 @@ ${button('approve', texts.approve!)}${button('decline', texts.decline!)}${button
   }
 
   /** The result goes to the 3DS server first; only then the browser is let go with its CRes. */
-  async function end(asked: Asked, found: Challenge, action: string, session: string, reason?: string): Promise<Told> {
+  async function end(
+    asked: PageRequest,
+    found: Challenge,
+    action: string,
+    session: string,
+    reason?: string,
+  ): Promise<PageAnswer> {
     const { request, acsTransId } = found
     found.ended = action
     await report(found, action, reason)
@@ -240,7 +251,7 @@ ${button('approve', texts.approve!)}${button('decline', texts.decline!)}${button
     })
   }
 
-  const ended = (asked: Asked): Told =>
+  const ended = (asked: PageRequest): PageAnswer =>
     page(
       asked,
       world,
@@ -258,7 +269,7 @@ ${button('approve', texts.approve!)}${button('decline', texts.decline!)}${button
   }
 }
 
-const errorOf = (errorCode: string, errorDescription: string, about: Message | undefined): Message => ({
+const errorOf = (errorCode: string, errorDescription: string, about: ThreeDSecureMessage | undefined): ThreeDSecureMessage => ({
   messageType: 'Erro',
   messageVersion: '2.2.0',
   ...(about?.threeDSServerTransID !== undefined && { threeDSServerTransID: about.threeDSServerTransID }),
@@ -269,7 +280,7 @@ const errorOf = (errorCode: string, errorDescription: string, about: Message | u
 
 type Wishes = { readonly enrolled?: boolean; readonly flow?: string }
 
-function wishesOf(request: Message): Wishes {
+function wishesOf(request: ThreeDSecureMessage): Wishes {
   const extensions = (request.messageExtension ?? []) as { id?: string; data?: Wishes }[]
   return extensions.find(({ id }) => id === 'tollgate-simulator')?.data ?? {}
 }

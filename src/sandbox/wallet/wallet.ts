@@ -3,7 +3,17 @@
 import { readPairs, writePairs } from '../../connectors/wallet/nvp.ts'
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages.ts'
-import { type Asked, expiring, isHome, page, type Simulator, seeOther, type Told, text, type World } from '../exchange.ts'
+import {
+  expiring,
+  isHome,
+  type PageAnswer,
+  type PageRequest,
+  page,
+  type Simulator,
+  seeOther,
+  textPage,
+  type World,
+} from '../exchange.ts'
 
 export const simulatorCredentials = { user: 'tollgate_simulator', password: 'simulator-only', signature: 'SIMULATOR' }
 
@@ -28,15 +38,15 @@ const buyers: Readonly<Record<string, Buyer>> = {
   broken: { email: 'broken@buyer.example', first: 'Bo', last: 'Broken', country: 'US', state: 'WA' },
 }
 
-type Pairs = Readonly<Record<string, string>>
-type Checkout = {
-  readonly pairs: Pairs
+type WalletPairs = Readonly<Record<string, string>>
+type WalletCheckout = {
+  readonly pairs: WalletPairs
   payerId?: string
   buyer?: string
   sentBack?: boolean
   broke?: boolean
   transaction?: string
-  messages: Map<string, Pairs>
+  messages: Map<string, WalletPairs>
 }
 type Transaction = {
   readonly amount: number
@@ -48,13 +58,13 @@ type Transaction = {
 }
 
 export function walletSimulator(world: World): Simulator {
-  const checkouts = expiring<Checkout>(world.time, tokenMilliseconds)
+  const checkouts = expiring<WalletCheckout>(world.time, tokenMilliseconds)
   const transactions = expiring<Transaction>(world.time, transactionMilliseconds)
-  const replies = expiring<Pairs>(world.time, transactionMilliseconds)
+  const replies = expiring<WalletPairs>(world.time, transactionMilliseconds)
 
   const id = (length: number) => world.bytes(length).toString('hex').toUpperCase().slice(0, length)
-  const ok = (more: Pairs = {}): Pairs => ({ ACK: 'Success', ...more })
-  const no = (code: string, message: string): Pairs => ({
+  const ok = (more: WalletPairs = {}): WalletPairs => ({ ACK: 'Success', ...more })
+  const no = (code: string, message: string): WalletPairs => ({
     ACK: 'Failure',
     L_ERRORCODE0: code,
     L_SHORTMESSAGE0: message,
@@ -62,7 +72,7 @@ export function walletSimulator(world: World): Simulator {
     L_SEVERITYCODE0: 'Error',
   })
 
-  const methods: Readonly<Record<string, (pairs: Pairs) => Pairs | Promise<Pairs> | undefined>> = {
+  const methods: Readonly<Record<string, (pairs: WalletPairs) => WalletPairs | Promise<WalletPairs> | undefined>> = {
     SetExpressCheckout(pairs) {
       if (!isMoney(pairs.PAYMENTREQUEST_0_AMT)) return no('10004', 'The amount is not valid')
       if (!addsUp(pairs)) return no('10413', 'The totals of the cart item amounts do not match order amounts')
@@ -136,7 +146,7 @@ export function walletSimulator(world: World): Simulator {
       // It is done, but the answer is lost once: whoever asks again hears the same.
       if (found.buyer === 'broken' && !found.broke) {
         found.broke = true
-        return undefined as unknown as Pairs
+        return undefined as unknown as WalletPairs
       }
       return answer
     },
@@ -182,7 +192,7 @@ export function walletSimulator(world: World): Simulator {
     },
   }
 
-  async function endpoint(body: string): Promise<Told> {
+  async function endpoint(body: string): Promise<PageAnswer> {
     const pairs = readPairs(body)
     const { user, password, signature } = simulatorCredentials
     const envelope = {
@@ -192,20 +202,20 @@ export function walletSimulator(world: World): Simulator {
       BUILD: '1',
     }
     const known = pairs.USER === user && pairs.PWD === password && pairs.SIGNATURE === signature
-    if (!known) return text(200, writePairs({ ...no('10002', 'Security header is not valid'), ...envelope }))
+    if (!known) return textPage(200, writePairs({ ...no('10002', 'Security header is not valid'), ...envelope }))
     const name = pairs.METHOD ?? ''
     const method = Object.hasOwn(methods, name) ? methods[name] : undefined
-    if (!method) return text(200, writePairs({ ...no('81002', 'Method Specified is not Supported'), ...envelope }))
+    if (!method) return textPage(200, writePairs({ ...no('81002', 'Method Specified is not Supported'), ...envelope }))
     const repeats = name !== 'DoExpressCheckoutPayment' && pairs.MSGSUBID ? `${name} ${pairs.MSGSUBID}` : undefined
     const before = repeats === undefined ? undefined : replies.get(repeats)
     const answer = before ?? (await method(pairs))
-    if (answer === undefined) return text(500, 'Internal Server Error')
+    if (answer === undefined) return textPage(500, 'Internal Server Error')
     if (repeats !== undefined && answer.ACK === 'Success') replies.set(repeats, answer)
-    return text(200, writePairs({ ...answer, ...envelope }))
+    return textPage(200, writePairs({ ...answer, ...envelope }))
   }
 
   /** The buyer logs in, looks and agrees, or does not. */
-  function review(asked: Asked): Told {
+  function review(asked: PageRequest): PageAnswer {
     const token = asked.query.get('token') ?? ''
     const found = checkouts.get(token)
     if (!found || found.transaction) return ended(asked)
@@ -236,7 +246,13 @@ ${Object.keys(buyers).map(
     })
   }
 
-  function decide(asked: Asked, token: string, found: Checkout, action: string, buyer: string | undefined): Told {
+  function decide(
+    asked: PageRequest,
+    token: string,
+    found: WalletCheckout,
+    action: string,
+    buyer: string | undefined,
+  ): PageAnswer {
     if (found.transaction) return ended(asked)
     if (action !== 'agree') return seeOther(withQuery(found.pairs.CANCELURL!, { token }))
     found.buyer = buyer !== undefined && Object.hasOwn(buyers, buyer) ? buyer : 'verified'
@@ -244,7 +260,7 @@ ${Object.keys(buyers).map(
     return seeOther(withQuery(found.pairs.RETURNURL!, { token, PayerID: found.payerId }))
   }
 
-  const ended = (asked: Asked): Told =>
+  const ended = (asked: PageRequest): PageAnswer =>
     page(
       asked,
       world,
@@ -266,7 +282,7 @@ ${Object.keys(buyers).map(
 }
 
 /** Items, shipping and tax must add up to the amount, to the hundredth. */
-function addsUp(pairs: Pairs): boolean {
+function addsUp(pairs: WalletPairs): boolean {
   if (pairs.PAYMENTREQUEST_0_ITEMAMT === undefined) return !('L_PAYMENTREQUEST_0_AMT0' in pairs)
   let items = 0
   for (let at = 0; pairs[`L_PAYMENTREQUEST_0_AMT${at}`] !== undefined; at++)

@@ -7,11 +7,11 @@ import type { Content, Field } from './fields.ts'
 export type Message = { readonly type: string; readonly fields: ReadonlyMap<number, string> }
 
 /** What is wrong, and where: `DE4`, `bitmap`, `type`. Never holds a value. */
-export type Malformed = { readonly path: string; readonly why: string }
+export type MessageFault = { readonly path: string; readonly why: string }
 
-export const isMalformed = (found: Message | Buffer | Malformed): found is Malformed => 'why' in found
+export const isMalformed = (found: Message | Buffer | MessageFault): found is MessageFault => 'why' in found
 
-export function encode({ type, fields }: Message, dialect: Dialect): Buffer | Malformed {
+export function encode({ type, fields }: Message, dialect: Dialect): Buffer | MessageFault {
   if (!/^\d{4}$/.test(type)) return { path: 'type', why: 'must be 4 digits' }
   const numbers = [...fields.keys()].sort((a, b) => a - b)
   const parts: Buffer[] = []
@@ -28,7 +28,7 @@ export function encode({ type, fields }: Message, dialect: Dialect): Buffer | Ma
   return Buffer.concat([typeBytes, bitmapBytes, ...parts])
 }
 
-export function decode(bytes: Buffer, dialect: Dialect): Message | Malformed {
+export function decode(bytes: Buffer, dialect: Dialect): Message | MessageFault {
   const reader = { bytes, at: 0 }
   const type = readDigits(reader, 4, dialect.typeIndicator)
   if (type === undefined) return { path: 'type', why: 'must be 4 digits' }
@@ -48,7 +48,7 @@ export function decode(bytes: Buffer, dialect: Dialect): Message | Malformed {
 
 type Reader = { readonly bytes: Buffer; at: number }
 
-const unknownField = (number: number): Malformed => ({ path: `DE${number}`, why: 'is not a field of this dialect' })
+const unknownField = (number: number): MessageFault => ({ path: `DE${number}`, why: 'is not a field of this dialect' })
 
 const allowed: Readonly<Record<Content, RegExp>> = {
   n: /^[0-9]*$/,
@@ -68,7 +68,7 @@ function unfit(field: Field, value: string): string | undefined {
   return undefined
 }
 
-function writeField(field: Field, value: string): Buffer | Malformed {
+function writeField(field: Field, value: string): Buffer | MessageFault {
   const why = unfit(field, value)
   if (why !== undefined) return { path: `DE${field.number}`, why }
   const size = field.content === 'b' ? value.length / 2 : value.length
@@ -91,7 +91,7 @@ function packDigits(value: string, { prefix }: Field): Buffer {
   )
 }
 
-function readField(reader: Reader, field: Field): string | Malformed {
+function readField(reader: Reader, field: Field): string | MessageFault {
   const path = `DE${field.number}`
   let size = field.length
   if (field.prefix > 0) {
@@ -142,7 +142,7 @@ function bitmapOf(numbers: readonly number[]): Buffer {
   return bits
 }
 
-function readBitmap(reader: Reader, { bitmap }: Dialect): number[] | Malformed {
+function readBitmap(reader: Reader, { bitmap }: Dialect): number[] | MessageFault {
   const half = (): Buffer | undefined => {
     if (bitmap === 'binary') return take(reader, 8)
     const hex = take(reader, 16)?.toString('latin1')

@@ -19,9 +19,9 @@ export type Field = {
 export type Fields = ReadonlyMap<number, Field>
 
 /** `6` exactly six · `..19` at most 19 behind two digits of length · `...999` behind three. */
-type Row = readonly [number: number, name: string, content: Content, length: string, secret?: 'secret']
+type FieldRow = readonly [number: number, name: string, content: Content, length: string, secret?: 'secret']
 
-const rows1987: readonly Row[] = [
+const rows1987: readonly FieldRow[] = [
   [2,  'card number',                       'n',   '..19', 'secret'],
   [3,  'processing code',                   'n',   '6'],
   [4,  'amount',                            'n',   '12'],
@@ -111,7 +111,7 @@ const rows1987: readonly Row[] = [
 ]
 
 /** Where the edition of 1993 differs: longer times, entry mode and codes, and the original data in another place. */
-const rows1993: readonly Row[] = [
+const rows1993: readonly FieldRow[] = [
   [12, 'local date and time',               'n',   '12'],
   [22, 'entry mode',                        'an',  '12'],
   [24, 'function code',                     'n',   '3'],
@@ -135,7 +135,7 @@ export function packed(fields: Fields): Fields {
   )
 }
 
-function table(rows: readonly Row[]): Fields {
+function table(rows: readonly FieldRow[]): Fields {
   return new Map(
     rows.map(([number, name, content, length, secret]) => {
       const prefix = length.startsWith('...') ? 3 : length.startsWith('..') ? 2 : 0

@@ -1,11 +1,12 @@
 // Which data element carries which parameter. What is not listed stays in the house: `notForwarded` names it, so that a test can hold the two
 // lists against the parameter table (decisions, 46 and 47).
 
+import { valueNamed } from '../../../contract/parameters/table.ts'
 import type { Operation } from '../../connector.ts'
-import { ascii, privateText, tags } from './privateData.ts'
+import { asciiText, privateText, tags } from './privateData.ts'
 
 /** What an acquirer knows the merchant by. */
-export type Account = {
+export type AcquirerAccountData = {
   /** DE32 and the original data. */
   readonly acquirerId: string
   /** DE42. */
@@ -87,19 +88,20 @@ export const notForwarded: readonly string[] = [
   'risk.',
 ]
 
-type Fields = Operation['fields']
+type OperationFields = Operation['fields']
 
 /** The payment repeats an agreement on stored card data. */
-export const isOnFile = (fields: Fields): boolean =>
+export const isOnFile = (fields: OperationFields): boolean =>
   (fields.get('standingInstruction.mode') ?? fields.get('recurringType')) === 'REPEATED'
 
 /** DE48 of a first payment, by tag. */
 export function privateValues(
   { fields, card, authentication }: Pick<Operation, 'fields' | 'card' | 'authentication'>,
-  account: Account,
+  account: AcquirerAccountData,
 ): Map<string, string> {
   // Our own authentication, or the results of one made elsewhere.
-  const authenticated = (name: string) => authentication?.[name] ?? fields.get(`threeDSecure.${name}`)
+  const authenticated = (name: 'eci' | 'verificationId' | 'dsTransactionId') =>
+    authentication?.[name] ?? fields.get(`threeDSecure.${name}`)
   const address = [fields.get('billing.postcode'), fields.get('billing.houseNumber1'), fields.get('billing.street1')]
   const rows: readonly (readonly [string, string | undefined])[] = [
     [tags.instalments, fields.get('recurring.numberOfInstallments')],
@@ -109,7 +111,7 @@ export function privateValues(
     [tags.submerchant, account.facilitator ? fields.get('merchant.submerchantId') : undefined],
     [tags.electronicCommerce, authenticated('eci')],
     [tags.cryptogram, authenticated('verificationId')],
-    [tags.networkTransaction, fields.get('standingInstruction.initialTransactionId')],
+    [tags.networkTransaction, valueNamed(fields, 'standingInstruction.initialTransactionId')],
     [tags.authenticationTransaction, authenticated('dsTransactionId')],
     [tags.address, address.some(part => part !== undefined) ? address.map(part => part ?? '').join(' ') : undefined],
     [tags.cvv, card?.cvv],
@@ -120,7 +122,7 @@ export function privateValues(
 const agreements: Readonly<Record<string, string>> = { UNSCHEDULED: '01', RECURRING: '03', INSTALLMENT: '04' }
 
 /** C = the shopper starts it, M = the merchant does: C101 unscheduled, C103 subscription, C104 instalments, M101 … likewise. */
-function cardOnFile(fields: Fields): string | undefined {
+function cardOnFile(fields: OperationFields): string | undefined {
   const mode = fields.get('standingInstruction.mode') ?? fields.get('recurringType')
   if (mode === undefined) return undefined
   const type = fields.get('standingInstruction.type') ?? 'RECURRING'
@@ -129,10 +131,10 @@ function cardOnFile(fields: Fields): string | undefined {
 }
 
 /** DE43: name 23, city 13, state 2, country 2. What the request overrides comes first. */
-export function nameAndPlace(fields: Fields, account: Account): string {
+export function nameAndPlace(fields: OperationFields, account: AcquirerAccountData): string {
   const name =
     fields.get('merchant.name') ?? (account.statement === 'descriptor' ? fields.get('descriptor') : undefined) ?? account.name
-  const fixed = (text: string, length: number) => ascii(text).slice(0, length).padEnd(length)
+  const fixed = (text: string, length: number) => asciiText(text).slice(0, length).padEnd(length)
   return (
     fixed(name, 23) +
     fixed(fields.get('merchant.city') ?? account.city, 13) +
@@ -141,7 +143,7 @@ export function nameAndPlace(fields: Fields, account: Account): string {
   )
 }
 
-export const categoryOf = (fields: Fields, account: Account): string => {
+export const categoryOf = (fields: OperationFields, account: AcquirerAccountData): string => {
   const code = fields.get('merchant.mcc')
   return code !== undefined && /^\d{4}$/.test(code) ? code : account.category
 }

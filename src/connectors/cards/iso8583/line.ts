@@ -3,6 +3,7 @@
 
 import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import type { Clock, Timer } from '../../../platform/clock.ts'
 import { decode, encode, isMalformed, type Message } from './codec.ts'
 import type { Dialect } from './dialects.ts'
 import { frame, splitter } from './framing.ts'
@@ -22,13 +23,13 @@ export type LineOptions = {
   readonly breakerTimeouts: number
   readonly breakerSeconds: number
   readonly reconnectMilliseconds: { readonly first: number; readonly max: number }
-  time(): number
+  readonly clock: Clock
   /** 0 up to 1: spreads reconnections. */
   random(): number
   say(text: string): void
 }
 
-export type Sent =
+export type SendResult =
   | { readonly kind: 'answer'; readonly message: Message }
   | { readonly kind: 'notSent'; readonly why: string }
   | { readonly kind: 'unknown'; readonly why: string }
@@ -57,7 +58,7 @@ export type Line = {
   /** Connects when it never did, and waits until the line can be used, or for so long. */
   ready(milliseconds: number): Promise<boolean>
   /** Sends and waits until the signal ends the waiting. `again` takes answers that come late or twice. */
-  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<Sent>
+  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<SendResult>
   /** Sends nothing new, waits for what is under way, signs off and closes. */
   stop(drainMilliseconds: number): Promise<void>
 }
@@ -81,7 +82,7 @@ export function makeLine(options: LineOptions): Line {
     lost: 0,
     breakerOpened: 0,
   }
-  type Waiting = { settle(sent: Sent): void; again(answer: Message): void }
+  type Waiting = { settle(sent: SendResult): void; again(answer: Message): void }
   const waiting = new Map<string, Waiting>()
   const remembered = new Map<string, { again(answer: Message): void; until: number; answered: boolean }>()
   let state: LineState = 'idle'
@@ -92,7 +93,7 @@ export function makeLine(options: LineOptions): Line {
   let lastTraffic = 0
   let echoesMissed = 0
   let networkNumber = 0
-  let reconnectTimer: NodeJS.Timeout | undefined
+  let reconnectTimer: Timer | undefined
   let wakeUps: (() => void)[] = []
 
   const becomes = (next: LineState) => {
@@ -123,7 +124,7 @@ export function makeLine(options: LineOptions): Line {
       greet(opened).catch((error: Error) => opened.destroy(error))
     })
     opened.on('data', bytes => {
-      lastTraffic = options.time()
+      lastTraffic = options.clock.real()
       const messages = split.push(bytes)
       if (messages === 'badLength') {
         counters.malformed++
@@ -138,7 +139,7 @@ export function makeLine(options: LineOptions): Line {
 
   async function greet(opened: Socket): Promise<void> {
     counters.connected++
-    lastTraffic = options.time()
+    lastTraffic = options.clock.real()
     if (options.signOn && !(await networkMessage(version.network.signOn))) return void opened.destroy()
     if (socket !== opened || state !== 'connecting') return
     attempts = 0
@@ -152,15 +153,14 @@ export function makeLine(options: LineOptions): Line {
     if (state === 'stopped') return
     counters.lost++
     for (const [key, { settle, again }] of waiting) {
-      remembered.set(key, { again, until: options.time() + rememberSeconds * 1000, answered: false })
+      remembered.set(key, { again, until: options.clock.real() + rememberSeconds * 1000, answered: false })
       settle({ kind: 'unknown', why: 'the line was lost before the answer came' })
     }
     waiting.clear()
     const { first, max } = options.reconnectMilliseconds
     const pause = Math.min(first * 2 ** Math.min(attempts++, 20), max) * (0.5 + options.random() / 2)
     becomes('connecting')
-    reconnectTimer = setTimeout(connect, pause)
-    reconnectTimer.unref()
+    reconnectTimer = options.clock.after(pause, connect).unref()
   }
 
   function receive(bytes: Buffer): void {
@@ -180,7 +180,7 @@ export function makeLine(options: LineOptions): Line {
       waiting.delete(key)
       timeoutsInRow = 0
       counters.answered++
-      remembered.set(key, { again: found.again, until: options.time() + rememberSeconds * 1000, answered: true })
+      remembered.set(key, { again: found.again, until: options.clock.real() + rememberSeconds * 1000, answered: true })
       found.settle({ kind: 'answer', message })
       return
     }
@@ -211,22 +211,22 @@ export function makeLine(options: LineOptions): Line {
     if (!Buffer.isBuffer(bytes)) return `${bytes.path} ${bytes.why}`
     if (!socket || socket.destroyed) return 'the line is down'
     waiting.set(keyOf(answerType(message.type), message), waits)
-    lastTraffic = options.time()
+    lastTraffic = options.clock.real()
     socket.write(frame(bytes))
     return 'written'
   }
 
   function networkMessage(said: readonly (readonly [number, string])[]): Promise<boolean> {
     networkNumber = (networkNumber % 999_999) + 1
-    const fields = new Map([[7, transmitted(options.time())], [11, String(networkNumber).padStart(6, '0')], ...said])
+    const fields = new Map([[7, transmitted(options.clock.real())], [11, String(networkNumber).padStart(6, '0')], ...said])
     const message: Message = { type: version.network.type, fields }
     return new Promise(resolve => {
-      const timer = setTimeout(() => {
+      const timer = options.clock.after(options.echoAnswerSeconds * 1000, () => {
         waiting.delete(keyOf(version.network.answer, message))
         resolve(false)
-      }, options.echoAnswerSeconds * 1000)
-      const settle = (sent: Sent) => {
-        clearTimeout(timer)
+      })
+      const settle = (sent: SendResult) => {
+        timer.cancel()
         resolve(sent.kind === 'answer' && ['00', '800', '000'].includes(sent.message.fields.get(39) ?? ''))
       }
       if (write(message, { settle, again: () => {} }) !== 'written') settle({ kind: 'notSent', why: '' })
@@ -241,32 +241,28 @@ export function makeLine(options: LineOptions): Line {
       echoesMissed = 0
       timeoutsInRow = 0
       if (state === 'broken') becomes('up')
-    } else if (state === 'broken') brokenUntil = options.time() + options.breakerSeconds * 1000
+    } else if (state === 'broken') brokenUntil = options.clock.real() + options.breakerSeconds * 1000
     else if (++echoesMissed >= 2) current.destroy(new Error('two echoes were not answered'))
   }
 
   let echoing = false
-  const care = setInterval(
-    () => {
-      const now = options.time()
-      for (const [key, { until }] of remembered) {
-        if (until > now) break
-        remembered.delete(key)
-      }
-      const idle = state === 'up' && now - lastTraffic >= options.echoSeconds * 1000
-      const probing = state === 'broken' && now >= brokenUntil
-      if ((idle || probing) && !echoing) {
-        echoing = true
-        echo()
-          .catch((error: Error) => options.say(`${options.name}: ${error.message}`))
-          .finally(() => {
-            echoing = false
-          })
-      }
-    },
-    Math.min(options.echoSeconds, options.breakerSeconds, 1) * 500,
-  )
-  care.unref()
+  const care = options.clock.every(Math.min(options.echoSeconds, options.breakerSeconds, 1) * 500, () => {
+    const now = options.clock.real()
+    for (const [key, { until }] of remembered) {
+      if (until > now) break
+      remembered.delete(key)
+    }
+    const idle = state === 'up' && now - lastTraffic >= options.echoSeconds * 1000
+    const probing = state === 'broken' && now >= brokenUntil
+    if ((idle || probing) && !echoing) {
+      echoing = true
+      echo()
+        .catch((error: Error) => options.say(`${options.name}: ${error.message}`))
+        .finally(() => {
+          echoing = false
+        })
+    }
+  })
 
   return {
     name: options.name,
@@ -275,12 +271,12 @@ export function makeLine(options: LineOptions): Line {
     inFlight: () => waiting.size,
     async ready(milliseconds) {
       if (state === 'idle') connect()
-      const until = options.time() + milliseconds
-      while (state === 'connecting' && options.time() < until) {
+      const until = options.clock.real() + milliseconds
+      while (state === 'connecting' && options.clock.real() < until) {
         await new Promise<void>(resolve => {
-          const timer = setTimeout(resolve, until - options.time())
+          const timer = options.clock.after(until - options.clock.real(), resolve)
           wakeUps.push(() => {
-            clearTimeout(timer)
+            timer.cancel()
             resolve()
           })
         })
@@ -288,7 +284,7 @@ export function makeLine(options: LineOptions): Line {
       return state === 'up'
     },
     send(message, signal, again) {
-      const refuse = (why: string): Promise<Sent> => {
+      const refuse = (why: string): Promise<SendResult> => {
         counters.notSent++
         return Promise.resolve({ kind: 'notSent', why })
       }
@@ -299,17 +295,17 @@ export function makeLine(options: LineOptions): Line {
         const key = keyOf(answerType(message.type), message)
         const onAbort = () => {
           if (!waiting.delete(key)) return
-          remembered.set(key, { again, until: options.time() + rememberSeconds * 1000, answered: false })
+          remembered.set(key, { again, until: options.clock.real() + rememberSeconds * 1000, answered: false })
           counters.timedOut++
           if (++timeoutsInRow >= options.breakerTimeouts && state === 'up') {
             counters.breakerOpened++
-            brokenUntil = options.time() + options.breakerSeconds * 1000
+            brokenUntil = options.clock.real() + options.breakerSeconds * 1000
             options.say(`${options.name}: ${timeoutsInRow} requests in a row were not answered`)
             becomes('broken')
           }
           resolve({ kind: 'unknown', why: 'no answer in time' })
         }
-        const settle = (sent: Sent) => {
+        const settle = (sent: SendResult) => {
           signal.removeEventListener('abort', onAbort)
           resolve(sent)
         }
@@ -322,10 +318,10 @@ export function makeLine(options: LineOptions): Line {
     async stop(drainMilliseconds) {
       const wasUp = state === 'up'
       if (state !== 'stopped') becomes('stopped')
-      clearTimeout(reconnectTimer)
-      clearInterval(care)
-      for (const until = options.time() + drainMilliseconds; waiting.size > 0 && socket && options.time() < until; ) {
-        await new Promise(resolve => setTimeout(resolve, 20))
+      reconnectTimer?.cancel()
+      care.cancel()
+      for (const until = options.clock.real() + drainMilliseconds; waiting.size > 0 && socket && options.clock.real() < until; ) {
+        await options.clock.sleep(20)
       }
       if (wasUp && options.signOn && socket) await networkMessage(version.network.signOff)
       for (const { settle } of waiting.values()) settle({ kind: 'unknown', why: 'the gateway stopped before the answer came' })

@@ -1,13 +1,13 @@
 // The lines to one acquirer, in order: the first that is up carries a message; another takes over only when nothing was sent.
 
 import type { Message } from './codec.ts'
-import type { Line, Sent } from './line.ts'
+import type { Line, SendResult } from './line.ts'
 
 export type Link = {
   readonly lines: readonly Line[]
   /** How often a later line took over. */
   failovers(): number
-  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<Sent>
+  send(message: Message, signal: AbortSignal, again: (answer: Message) => void): Promise<SendResult>
   stop(): Promise<void>
 }
 
@@ -18,7 +18,7 @@ export function makeLink(lines: readonly Line[], waitForLineMilliseconds: number
     failovers: () => failovers,
     async send(message, signal, again) {
       if (!lines.some(line => line.state() === 'up')) await anyReady(lines, waitForLineMilliseconds)
-      let last: Sent = { kind: 'notSent', why: 'no line is configured' }
+      let last: SendResult = { kind: 'notSent', why: 'no line is configured' }
       for (const [at, line] of lines.entries()) {
         if (line.state() === 'idle') await line.ready(0)
         last = await line.send(message, signal, again)

@@ -1,11 +1,11 @@
 // Operations to messages, and answers to replies. Pure: no sockets, no clock.
 
 import { currencies } from '../../../contract/currencies.ts'
-import type { Kept, Operation, OperationType, Reply } from '../../connector.ts'
+import type { ConnectorState, Operation, OperationType, Reply } from '../../connector.ts'
 import { amountDigits, currencyOfNumber, hundredthsOf } from '../../minorUnits.ts'
 import type { Message } from './codec.ts'
 import type { Dialect } from './dialects.ts'
-import { type Account, categoryOf, isOnFile, nameAndPlace, privateValues } from './forwarding.ts'
+import { type AcquirerAccountData, categoryOf, isOnFile, nameAndPlace, privateValues } from './forwarding.ts'
 import { readPrivateData, tags, writePrivateData } from './privateData.ts'
 import { avsLetter, cvvLetter, responseOf, resultOfResponse } from './responseCodes.ts'
 import { type Original, retrievalReference, transmitted, versionOf } from './versions.ts'
@@ -41,14 +41,14 @@ function shapeOf(type: OperationType): Shape {
   return shape
 }
 
-export function messageOf(operation: Operation, trace: Trace, account: Account, dialect: Dialect): Message {
+export function messageOf(operation: Operation, trace: Trace, account: AcquirerAccountData, dialect: Dialect): Message {
   return taskOf(operation) === 'request'
     ? request(operation, trace, account, dialect)
     : reversal(operation, trace, account, dialect)
 }
 
 /** PA, DB, CD, CP, RF and RV as the merchant asked for them. */
-function request(operation: Operation, trace: Trace, account: Account, dialect: Dialect): Message {
+function request(operation: Operation, trace: Trace, account: AcquirerAccountData, dialect: Dialect): Message {
   const { type, fields, amount, currency, card, reference, attempt } = operation
   const version = versionOf(dialect)
   const shape = shapeOf(type)
@@ -80,7 +80,7 @@ function request(operation: Operation, trace: Trace, account: Account, dialect: 
 }
 
 /** 0420: takes back what may have been done, or releases what a capture left of a hold. It carries the trace of what it belongs to. */
-function reversal(operation: Operation, trace: Trace, account: Account, dialect: Dialect): Message {
+function reversal(operation: Operation, trace: Trace, account: AcquirerAccountData, dialect: Dialect): Message {
   const { amount, currency, reference, attempt } = operation
   const version = versionOf(dialect)
   const isRelease = taskOf(operation) === 'release'
@@ -100,7 +100,7 @@ function reversal(operation: Operation, trace: Trace, account: Account, dialect:
 function header(
   { amount, currency, card }: Operation,
   { terminal, stan, at }: Trace,
-  account: Account,
+  account: AcquirerAccountData,
   dialect: Dialect,
   processing: string,
 ): [number, string][] {
@@ -123,7 +123,7 @@ function header(
 const repeated = (type: string) => `${type.slice(0, 2)}1`
 
 /** The message behind a payment, as its answer kept it. */
-const originalOf = (kept: Kept, account: Account): Original => ({
+const originalOf = (kept: ConnectorState, account: AcquirerAccountData): Original => ({
   type: kept.type ?? '',
   stan: kept.stan ?? '',
   at: Number(kept.at),
@@ -131,7 +131,12 @@ const originalOf = (kept: Kept, account: Account): Original => ({
 })
 
 /** There is no answer: the message is known by its trace. */
-const originalOfUnknown = (type: OperationType, { stan, at }: Trace, { acquirerId }: Account, dialect: Dialect): Original => ({
+const originalOfUnknown = (
+  type: OperationType,
+  { stan, at }: Trace,
+  { acquirerId }: AcquirerAccountData,
+  dialect: Dialect,
+): Original => ({
   type: `${versionOf(dialect).digit}${shapeOf(type).type}`,
   stan,
   at,

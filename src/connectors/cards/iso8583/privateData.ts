@@ -34,10 +34,10 @@ export function readPrivateData(text: string): ReadonlyMap<string, string> | und
 }
 
 /** What a private value may hold: printable ASCII, marks folded away, at most 99 characters. */
-export const privateText = (text: string): string => ascii(text).slice(0, valueMax)
+export const privateText = (text: string): string => asciiText(text).slice(0, valueMax)
 
 /** Letters without their marks, everything beyond printable ASCII as a space. */
-export const ascii = (text: string): string =>
+export const asciiText = (text: string): string =>
   text
     .normalize('NFD')
     .replace(/\p{M}/gu, '')

@@ -1,14 +1,15 @@
 // What the host answered in DE39, as a result of the interface, and what the card schemes say about trying again.
 // The advice that merchants read comes from contract/results/advice; a test holds the two together.
 
+import { mastercardBrands } from '../../../contract/brands.ts'
 import type { ResultName } from '../../../contract/results/results.ts'
 
 /** never: the schemes charge for another try · later: sparingly, at most 15 in 30 days · fix: after a correction · done: nothing to retry. */
 export type SchemeRetry = 'never' | 'later' | 'fix' | 'done'
 
-type Row = readonly [codes: string, result: ResultName, retry: SchemeRetry]
+type CodeRow = readonly [codes: string, result: ResultName, retry: SchemeRetry]
 
-const rows: readonly Row[] = [
+const rows: readonly CodeRow[] = [
   ['00 08 11',             'succeeded',                  'done'],
   ['10',                   'partlyApproved',             'later'],
   ['01 02 05 5C 9G',       'declinedByAuthorization',    'later'],
@@ -44,10 +45,8 @@ export const responseCodes: ReadonlyMap<string, { readonly result: ResultName; r
 )
 
 /** Mastercard says by 65 what Visa says by 1A: authenticate the shopper first. */
-const mastercard: ReadonlySet<string> = new Set(['MASTER', 'MASTERDEBIT', 'MAESTRO'])
-
 export function resultOfResponse(code: string, brand: string): ResultName {
-  if (code === '65' && mastercard.has(brand)) return 'authenticationRequired'
+  if (code === '65' && mastercardBrands.has(brand)) return 'authenticationRequired'
   return responseCodes.get(code)?.result ?? 'declined'
 }
 

@@ -2,7 +2,7 @@
 
 import type { Dialect } from './dialects.ts'
 
-type Said = readonly (readonly [field: number, value: string])[]
+type FieldValues = readonly (readonly [field: number, value: string])[]
 
 /** Identifies an earlier message: type, trace number, when it was made (milliseconds) and the acquirer's id. */
 export type Original = { readonly type: string; readonly stan: string; readonly at: number; readonly acquirerId: string }
@@ -10,15 +10,21 @@ export type Original = { readonly type: string; readonly stan: string; readonly 
 export type Version = {
   /** First digit of every type indicator. */
   readonly digit: '0' | '1'
-  localTime(at: number): Said
+  localTime(at: number): FieldValues
   readonly entered: string
   readonly onFile: string
-  readonly electronicCommerce: Said
-  original(original: Original): Said
+  readonly electronicCommerce: FieldValues
+  original(original: Original): FieldValues
   /** Amounts in minor units: what was authorized and what of it shall stand. */
-  replacement(authorized: string, remaining: string): Said
-  readonly timedOut: Said
-  readonly network: { readonly type: string; readonly answer: string; signOn: Said; signOff: Said; echo: Said }
+  replacement(authorized: string, remaining: string): FieldValues
+  readonly timedOut: FieldValues
+  readonly network: {
+    readonly type: string
+    readonly answer: string
+    signOn: FieldValues
+    signOff: FieldValues
+    echo: FieldValues
+  }
 }
 
 const twelve = '0'.repeat(12)

@@ -53,8 +53,7 @@ export async function leaseTraces(
         fetching = undefined
       })
   }
-  const renewal = setInterval(() => void renew().catch(onError), renewSeconds * 1000)
-  renewal.unref()
+  const renewal = clock.every(renewSeconds * 1000, () => void renew().catch(onError))
   await renew().catch(onError)
   return {
     next() {
@@ -64,7 +63,7 @@ export async function leaseTraces(
       return block && { terminal: block.terminal, stan: String(block.next++).padStart(6, '0') }
     },
     async stop() {
-      clearInterval(renewal)
+      renewal.cancel()
       await fetching
       await giveBackTerminal(db, acquirer, holder).catch(onError)
     },

@@ -2,11 +2,20 @@
 // everything through. The result of a challenge comes from the RReq of the directory server, never from the browser.
 
 import type { ResultName } from '../../../contract/results/results.ts'
-import type { Connector, Kept, Noticed, Operation, Redirect, Reply, Returned, Structure } from '../../connector.ts'
+import type {
+  Connector,
+  ConnectorState,
+  NoticeResult,
+  Operation,
+  Redirect,
+  Reply,
+  ReturnResult,
+  Structure,
+} from '../../connector.ts'
 import { browserGiven, browserNames, buildAReq, buildCReq, buildRRes, enrolmentAsked, methodData } from './build.ts'
-import { type Directory, type Failure, isFailure, type Range } from './directory.ts'
-import { decodeMessage, encodeMessage, errorMessage, type Message, readMessage } from './messages.ts'
-import { type Action, actionOf, eciOf, type Status } from './statuses.ts'
+import { type DirectoryServer, isFailure, type ProtocolFault, type Range } from './directory.ts'
+import { decodeMessage, encodeMessage, errorMessage, readMessage, type ThreeDSecureMessage } from './messages.ts'
+import { type AuthenticationAction, actionOf, eciOf, type Status } from './statuses.ts'
 
 /** A challenge that is not finished in ten minutes is abandoned. */
 const challengeSeconds = 600
@@ -15,7 +24,7 @@ const challengeSeconds = 600
 const authenticationSeconds = 12
 
 /** Without a directory server authentication is never to be had: the channel's setting decides, like anywhere else. */
-export function withThreeDSecure(inner: Connector, directory: Directory | undefined): Connector {
+export function withThreeDSecure(inner: Connector, directory: DirectoryServer | undefined): Connector {
   const flow = authentication(inner, directory)
   return {
     ...inner,
@@ -32,7 +41,7 @@ export function withThreeDSecure(inner: Connector, directory: Directory | undefi
 const authenticates = ({ addresses, attempt, recovering }: Operation): boolean =>
   addresses !== undefined && attempt === 1 && !recovering
 
-function authentication(inner: Connector, directory: Directory | undefined) {
+function authentication(inner: Connector, directory: DirectoryServer | undefined) {
   async function begin(operation: Operation, signal: AbortSignal): Promise<Reply> {
     if (!directory) {
       const failure = { errorCode: '405', errorDescription: 'No directory server is configured', errorSource: 'S' }
@@ -49,7 +58,7 @@ function authentication(inner: Connector, directory: Directory | undefined) {
     const forced = mode === 'internal' && enrolmentAsked(mode, fields, channel.settings) === true
     if (!range && !forced) return notEnrolled(operation, signal)
     const { version, methodUrl } = range ?? { version: '2.2.0' }
-    const data: Kept = { transId: directory.random.uuid(), version }
+    const data: ConnectorState = { transId: directory.random.uuid(), version }
     const browser = browserGiven(operation.fields)
     if (methodUrl === undefined && browser) return ask(operation, data, browser, signal)
     const method = methodUrl !== undefined && {
@@ -66,7 +75,7 @@ function authentication(inner: Connector, directory: Directory | undefined) {
   }
 
   /** Sends the AReq. What the merchant knows of the browser counts, what our page has seen fills the gaps. */
-  async function ask(operation: Operation, data: Kept, seen: Kept, signal: AbortSignal): Promise<Reply> {
+  async function ask(operation: Operation, data: ConnectorState, seen: ConnectorState, signal: AbortSignal): Promise<Reply> {
     if (!directory) return { kind: 'unknown', why: 'the directory server is not configured any more' }
     const browser = { ...seen, ...browserGiven(operation.fields) }
     const completed = data.method === undefined ? 'U' : seen.mark === 'methodDone' ? 'Y' : 'N'
@@ -103,7 +112,7 @@ function authentication(inner: Connector, directory: Directory | undefined) {
   }
 
   /** The RReq has come. */
-  function conclude(operation: Operation, data: Kept, event: Kept, signal: AbortSignal): Promise<Reply> {
+  function conclude(operation: Operation, data: ConnectorState, event: ConnectorState, signal: AbortSignal): Promise<Reply> {
     const status = event.transStatus as Status
     const action = actionOf(status, event.transStatusReason, true, event.challengeCancel)
     const said = structureOf(
@@ -119,14 +128,19 @@ function authentication(inner: Connector, directory: Directory | undefined) {
     return act(operation, action, said, signal)
   }
 
-  async function act(operation: Operation, action: Action, said: Structure, signal: AbortSignal): Promise<Reply> {
+  async function act(operation: Operation, action: AuthenticationAction, said: Structure, signal: AbortSignal): Promise<Reply> {
     if (action.kind === 'authorize') return authorize(operation, said, signal)
     if (action.kind === 'unavailable') return without(operation, said, action.refusal, signal)
     return refuse(operation, action.kind === 'refuse' ? action.refusal : 'threeDSecureRejected', said)
   }
 
   /** Authentication could not be had: the channel decides (decisions, 45). */
-  const without = (operation: Operation, said: Structure | Failure, refusal: ResultName, signal: AbortSignal): Promise<Reply> =>
+  const without = (
+    operation: Operation,
+    said: Structure | ProtocolFault,
+    refusal: ResultName,
+    signal: AbortSignal,
+  ): Promise<Reply> =>
     operation.channel.settings.withoutAuthentication === 'refuse' && operation.type !== '3D'
       ? Promise.resolve(refuse(operation, refusal, said))
       : authorize(operation, said, signal)
@@ -165,11 +179,11 @@ function told({ enrolled: _inside, ...said }: Structure): Structure {
   return said
 }
 
-const refusalOf = ({ errorSource }: Failure): ResultName =>
+const refusalOf = ({ errorSource }: ProtocolFault): ResultName =>
   errorSource === 'D' ? 'threeDSecureRejectedByDirectoryError' : 'threeDSecureRejectedByTechnicalError'
 
 /** threeDSecure of the answer. */
-function structureOf(brand: string, status: Status, message: Message | Kept, more: Structure): Structure {
+function structureOf(brand: string, status: Status, message: ThreeDSecureMessage | ConnectorState, more: Structure): Structure {
   const eci = eciOf(brand, status, text(message.transStatusReason), text(message.eci))
   const said: Record<string, string | undefined> = {
     eci,
@@ -189,7 +203,15 @@ function structureOf(brand: string, status: Status, message: Message | Kept, mor
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 /** The page's report of the browser, or the CRes that the issuer's page posts: the latter only ends the waiting. */
-function readReturn({ step, data, values }: { step: string; data: Kept; values: ReadonlyMap<string, string> }): Returned {
+function readReturn({
+  step,
+  data,
+  values,
+}: {
+  step: string
+  data: ConnectorState
+  values: ReadonlyMap<string, string>
+}): ReturnResult {
   if (step === 'browser') {
     if (!values.has('browser')) return { kind: 'forged', why: 'the browser has not begun' }
     const event = Object.fromEntries(
@@ -219,7 +241,7 @@ const shapes: Readonly<Record<string, RegExp>> = {
   challengeWindow: /^0?[1-5]$/,
 }
 
-function readNotice({ step, data, body }: { step: string; data: Kept; body: string }): Noticed {
+function readNotice({ step, data, body }: { step: string; data: ConnectorState; body: string }): NoticeResult {
   const request = readMessage('RReq', body)
   if (!request) return { kind: 'forged', why: 'the RReq is not well-formed', ...noticeError('203', 'The RReq is malformed') }
   if (step !== 'challenge' || !isOurs(request, data) || request.dsTransID !== data.dsTransId)
@@ -235,7 +257,7 @@ function readNotice({ step, data, body }: { step: string; data: Kept; body: stri
   return { kind: 'resume', event, answer: JSON.stringify(buildRRes(request)), contentType: json }
 }
 
-const isOurs = (message: Message, data: Kept): boolean =>
+const isOurs = (message: ThreeDSecureMessage, data: ConnectorState): boolean =>
   message.threeDSServerTransID === data.transId &&
   message.acsTransID === data.acsTransId &&
   message.messageVersion === data.version

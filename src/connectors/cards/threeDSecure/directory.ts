@@ -3,22 +3,22 @@
 import type { Clock, Random } from '../../../platform/clock.ts'
 import { NotSent, type Transport } from '../../transport.ts'
 import type { Requestor } from './build.ts'
-import { type Message, readMessage } from './messages.ts'
+import { readMessage, type ThreeDSecureMessage } from './messages.ts'
 
-export type Directory = {
+export type DirectoryServer = {
   readonly requestor: Requestor
   readonly random: Random
   /** The range that a card number lies in; undefined = it does not take part. */
   range(number: string, signal: AbortSignal): Promise<Range | undefined>
-  authenticate(request: Message, signal: AbortSignal): Promise<Message | Failure>
+  authenticate(request: ThreeDSecureMessage, signal: AbortSignal): Promise<ThreeDSecureMessage | ProtocolFault>
 }
 
 export type Range = { readonly version: string; readonly methodUrl?: string }
 
 /** Why there is no authentication, in the words that answers carry. */
-export type Failure = { readonly errorCode: string; readonly errorDescription: string; readonly errorSource: string }
+export type ProtocolFault = { readonly errorCode: string; readonly errorDescription: string; readonly errorSource: string }
 
-export const isFailure = (answer: Message | Failure): answer is Failure => 'errorSource' in answer
+export const isFailure = (answer: ThreeDSecureMessage | ProtocolFault): answer is ProtocolFault => 'errorSource' in answer
 
 type CardRange = { startRange: string; endRange: string; acsEndProtocolVersion: string; threeDSMethodURL?: string }
 
@@ -31,11 +31,11 @@ export function directoryServer(options: {
   readonly transport: Transport
   readonly clock: Clock
   readonly random: Random
-}): Directory {
+}): DirectoryServer {
   const { requestor, transport, clock, random } = options
   let kept: { readonly at: number; readonly ranges: readonly CardRange[] } | undefined
 
-  const ask = (message: Message, signal: AbortSignal) =>
+  const ask = (message: ThreeDSecureMessage, signal: AbortSignal) =>
     transport(
       {
         method: 'POST',
@@ -43,7 +43,7 @@ export function directoryServer(options: {
         headers: { 'Content-Type': 'application/json;charset=UTF-8' },
         body: JSON.stringify(message),
       },
-      AbortSignal.any([signal, AbortSignal.timeout(answerWithinMilliseconds)]),
+      AbortSignal.any([signal, clock.deadline(answerWithinMilliseconds)]),
     )
 
   async function ranges(signal: AbortSignal): Promise<readonly CardRange[]> {

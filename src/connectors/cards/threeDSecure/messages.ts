@@ -1,18 +1,18 @@
 // The messages of EMV 3-D Secure 2.1 and 2.2, browser channel: their fields as tables, and one check for all. What comes from another party is never used
 // before it has passed here.
 
-export type Message = Readonly<Record<string, unknown>>
+export type ThreeDSecureMessage = Readonly<Record<string, unknown>>
 export type MessageType = 'PReq' | 'PRes' | 'AReq' | 'ARes' | 'CReq' | 'CRes' | 'RReq' | 'RRes' | 'Erro'
 
 /** A field: when it must be there, and its shape. */
-type Field = {
-  readonly need: 'always' | 'may' | ((message: Message) => boolean)
+type MessageField = {
+  readonly need: 'always' | 'may' | ((message: ThreeDSecureMessage) => boolean)
   readonly fits: RegExp | ((value: unknown) => boolean)
 }
 
-const always = (fits: Field['fits']): Field => ({ need: 'always', fits })
-const may = (fits: Field['fits']): Field => ({ need: 'may', fits })
-const when = (need: (message: Message) => boolean, fits: Field['fits']): Field => ({ need, fits })
+const always = (fits: MessageField['fits']): MessageField => ({ need: 'always', fits })
+const may = (fits: MessageField['fits']): MessageField => ({ need: 'may', fits })
+const when = (need: (message: ThreeDSecureMessage) => boolean, fits: MessageField['fits']): MessageField => ({ need, fits })
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
 const version = /^2\.[12]\.0$/
@@ -25,18 +25,18 @@ const list = (max: number) => (value: unknown) => Array.isArray(value) && value.
 const cavv = /^[A-Za-z0-9+/]{27}=$/
 const yes = /^[YN]$/
 
-const browserChannel = (message: Message) => message.deviceChannel === '02'
-const payment = (message: Message) => message.messageCategory === '01'
-const challenged = (message: Message) => message.transStatus === 'C'
-const scripted = (message: Message) => message.browserJavascriptEnabled === true
+const browserChannel = (message: ThreeDSecureMessage) => message.deviceChannel === '02'
+const payment = (message: ThreeDSecureMessage) => message.messageCategory === '01'
+const challenged = (message: ThreeDSecureMessage) => message.transStatus === 'C'
+const scripted = (message: ThreeDSecureMessage) => message.browserJavascriptEnabled === true
 // An ARes does not repeat the category: ours are payments.
-const authenticated = (message: Message) =>
+const authenticated = (message: ThreeDSecureMessage) =>
   message.messageCategory !== '02' && (message.transStatus === 'Y' || message.transStatus === 'A')
-const failed = (message: Message) => ['N', 'U', 'R'].includes(String(message.transStatus))
+const failed = (message: ThreeDSecureMessage) => ['N', 'U', 'R'].includes(String(message.transStatus))
 
 const common = { messageVersion: always(version), threeDSServerTransID: always(uuid) }
 
-const fields: Readonly<Record<MessageType, Readonly<Record<string, Field>>>> = {
+const fields: Readonly<Record<MessageType, Readonly<Record<string, MessageField>>>> = {
   PReq: { ...common, threeDSServerRefNumber: always(text(32)), serialNum: may(text(20)) },
   PRes: {
     ...common,
@@ -136,7 +136,7 @@ const fields: Readonly<Record<MessageType, Readonly<Record<string, Field>>>> = {
 /** The names of fields that are missing or malformed; empty = the message is good. Unknown fields are ignored, as the protocol wants. */
 export function wrongFields(type: MessageType, message: unknown): string[] {
   if (typeof message !== 'object' || message === null || Array.isArray(message)) return ['message']
-  const given = message as Message
+  const given = message as ThreeDSecureMessage
   if (given.messageType !== type) return ['messageType']
   return Object.entries(fields[type])
     .filter(([name, { need, fits }]) => {
@@ -148,26 +148,26 @@ export function wrongFields(type: MessageType, message: unknown): string[] {
 }
 
 /** Reads a message of a type; undefined when it is none. */
-export function readMessage(type: MessageType, json: string): Message | undefined {
+export function readMessage(type: MessageType, json: string): ThreeDSecureMessage | undefined {
   let message: unknown
   try {
     message = JSON.parse(json)
   } catch {
     return undefined
   }
-  return wrongFields(type, message).length === 0 ? (message as Message) : undefined
+  return wrongFields(type, message).length === 0 ? (message as ThreeDSecureMessage) : undefined
 }
 
 /** Messages that pass through a browser travel as base64url without padding. */
-export const encodeMessage = (message: Message): string => Buffer.from(JSON.stringify(message)).toString('base64url')
+export const encodeMessage = (message: ThreeDSecureMessage): string => Buffer.from(JSON.stringify(message)).toString('base64url')
 
-export function decodeMessage(type: MessageType, encoded: string): Message | undefined {
+export function decodeMessage(type: MessageType, encoded: string): ThreeDSecureMessage | undefined {
   if (!/^[A-Za-z0-9_-]{1,100000}={0,2}$/.test(encoded)) return undefined
   return readMessage(type, Buffer.from(encoded, 'base64url').toString('utf8'))
 }
 
 /** `301` transaction id not recognized, `203` a field is malformed, `101` the message was not understood. */
-export const errorMessage = (errorCode: '101' | '203' | '301', description: string, about: MessageType): Message => ({
+export const errorMessage = (errorCode: '101' | '203' | '301', description: string, about: MessageType): ThreeDSecureMessage => ({
   messageType: 'Erro',
   messageVersion: '2.2.0',
   errorCode,

@@ -8,14 +8,14 @@ import { FolderError } from '../folder.ts'
 import type { Binaries } from './binaries.ts'
 
 /** Whom the server's processes run as, and the program put in front of them that makes it so. */
-export type Account = { name: string; uid: number; gid: number; prefix: string[]; options: SpawnOptions }
+export type SystemAccount = { name: string; uid: number; gid: number; prefix: string[]; options: SpawnOptions }
 
 /**
  * PostgreSQL refuses to run as root. Root's gateway gives it to the owner of the data, or to `nobody`, who can read nothing of root's, the keys among
  * it. Where folders on the way are closed to that user (/root is), setpriv leaves a sandbox's server the one ability to pass and read; `strict`,
  * for live mode, refuses that.
  */
-export function chooseAccount(folder: string, cluster: string, binaries: Binaries, strict: boolean): Account {
+export function chooseAccount(folder: string, cluster: string, binaries: Binaries, strict: boolean): SystemAccount {
   // No PG* variables of the surroundings, and messages and times that do not depend on them.
   const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
   const options: SpawnOptions = { cwd: '/', env }
@@ -86,7 +86,7 @@ function firstClosed(path: string, { uid, gid }: { uid: number; gid: number }): 
   return stat.mode & bit ? undefined : path
 }
 
-export function start(program: string, args: string[], account: Account, options: SpawnOptions): ChildProcess {
+export function start(program: string, args: string[], account: SystemAccount, options: SpawnOptions): ChildProcess {
   const [command = program, ...rest] = [...account.prefix, program, ...args]
   return spawn(command, rest, { ...account.options, ...options })
 }

@@ -5,11 +5,11 @@ import { chownSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readd
 import { join } from 'node:path'
 import { FolderError } from '../folder.ts'
 import { start } from './account.ts'
-import { type Place, superuser } from './place.ts'
+import { type EmbeddedPlace, superuser } from './place.ts'
 import { makeRole } from './role.ts'
 
 /** Makes them beside their place and moves them there in one step: what was interrupted is never taken for a database. */
-export async function initialise(place: Place, fast: boolean, signal: AbortSignal | undefined): Promise<void> {
+export async function initialise(place: EmbeddedPlace, fast: boolean, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted()
   const { folder, cluster, binaries, account } = place
   if (existsSync(cluster)) throw new FolderError(`${cluster} exists but holds no database. Move it away, then start again.`)

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock } from '../../clock.ts'
 import { FolderError } from '../folder.ts'
 import { isSameProcess, processIdentity } from '../running.ts'
 import { patienceMs } from './place.ts'
@@ -37,7 +37,7 @@ export async function stopOrphan(cluster: string, say: (text: string) => void): 
       if (code !== 'ESRCH')
         throw new FolderError(`A database server of another user runs on ${cluster} (pid ${pid}). Stop it first.`)
     }
-    for (const until = Date.now() + patienceMs; Date.now() < until; await sleep(25)) {
+    for (const until = systemClock.real() + patienceMs; systemClock.real() < until; await systemClock.sleep(25)) {
       if (!isSameProcess(pid, identity)) return
     }
   }

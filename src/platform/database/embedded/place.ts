@@ -1,10 +1,10 @@
 // What a start works with.
 
-import type { Account } from './account.ts'
+import type { SystemAccount } from './account.ts'
 import type { Binaries } from './binaries.ts'
 
 /** DATA_DIR, the folders in it, the programs and whom they run as. */
-export type Place = { folder: string; cluster: string; socketFolder: string; binaries: Binaries; account: Account }
+export type EmbeddedPlace = { folder: string; cluster: string; socketFolder: string; binaries: Binaries; account: SystemAccount }
 
 /** Part of the socket's name, no TCP port. */
 export const port = 5432

@@ -6,14 +6,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FolderError } from '../folder.ts'
 import { start } from './account.ts'
-import { database, type Place, role } from './place.ts'
+import { database, type EmbeddedPlace, role } from './place.ts'
 
 const doors = `# Written by Tollgate: its own role, by the unix socket, and nobody else.\nlocal ${database} ${role} trust\n`
 // A test makes databases of its own beside it.
 const doorsOfTests = doors.replace(` ${database} `, ' all ')
 
 /** Does nothing where it was done before; a cluster of the time before had a superuser, whose tables pass to the role. */
-export async function makeRole({ binaries, account }: Place, cluster: string, fast: boolean): Promise<void> {
+export async function makeRole({ binaries, account }: EmbeddedPlace, cluster: string, fast: boolean): Promise<void> {
   const hba = join(cluster, 'pg_hba.conf')
   const wanted = fast ? doorsOfTests : doors
   const present = existsSync(hba) ? readFileSync(hba, 'utf8') : ''

@@ -6,11 +6,11 @@ import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FolderError } from '../folder.ts'
-import type { Account } from './account.ts'
+import type { SystemAccount } from './account.ts'
 import { port } from './place.ts'
 
 /** An empty folder for the socket that only the server's user can enter. */
-export async function freshSocketFolder(folder: string, account: Account): Promise<string> {
+export async function freshSocketFolder(folder: string, account: SystemAccount): Promise<string> {
   const path = socketFolderFor(folder, account)
   const stat = lstatSync(path, { throwIfNoEntry: false })
   // In the folder for everybody's temporary files somebody may have been there before.
@@ -28,7 +28,7 @@ export async function freshSocketFolder(folder: string, account: Account): Promi
 }
 
 /** Systems allow a socket's path little more than 100 bytes; longer ones move to the folder for temporary files. */
-function socketFolderFor(folder: string, account: Account): string {
+function socketFolderFor(folder: string, account: SystemAccount): string {
   const hash = createHash('sha256').update(folder).digest('hex').slice(0, 16)
   const places = [join(folder, 'socket'), join(realpathSync(tmpdir()), `tollgate-${account.uid}-${hash}`)]
   const place = places.find(path => Buffer.byteLength(join(path, `.s.PGSQL.${port}`)) <= 100)

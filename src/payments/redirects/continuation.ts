@@ -1,10 +1,10 @@
 // A payment is held while its shopper is away: the continuation is on disk before the redirect is told (decisions, 44).
 
-import type { Hop, Kept, Operation, Redirect } from '../../connectors/connector.ts'
+import type { ConnectorState, Hop, Operation, Redirect } from '../../connectors/connector.ts'
 import type { Nested } from '../../contract/nested.ts'
 import { type ResultName, results } from '../../contract/results/results.ts'
 import { seal, unseal } from '../../vault/seal.ts'
-import type { Said } from '../execute.ts'
+import type { PaymentResponse } from '../execute.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment } from '../payment.ts'
 import { sealPending } from '../read/announced.ts'
@@ -13,8 +13,8 @@ import { insertContinuation } from './store.ts'
 import { hashOf, tokenOf } from './tokens.ts'
 
 /** What is sealed in a continuation. */
-export type Held = {
-  readonly data: Kept
+export type ContinuationData = {
+  readonly data: ConnectorState
   readonly hop: Hop
   readonly endsAs: ResultName
   readonly asksAtEnd?: true
@@ -25,7 +25,12 @@ export type Held = {
   readonly cvv?: true
 }
 
-export async function hold(parts: PaymentParts, payment: Payment, operation: Operation, redirect: Redirect): Promise<Said> {
+export async function holdContinuation(
+  parts: PaymentParts,
+  payment: Payment,
+  operation: Operation,
+  redirect: Redirect,
+): Promise<PaymentResponse> {
   const addresses = operation.addresses
   if (!addresses) throw new Error(`${payment.connector} redirects without addresses`)
   const now = parts.directory.businessTime(payment.merchantId)
@@ -43,7 +48,7 @@ export async function hold(parts: PaymentParts, payment: Payment, operation: Ope
     ),
   )
   const cvv = redirect.keepsCvv ? operation.card?.cvv : undefined
-  const held: Held = {
+  const held: ContinuationData = {
     data: redirect.data,
     hop: redirect.hop,
     endsAs: redirect.endsAs,
@@ -59,8 +64,8 @@ export async function hold(parts: PaymentParts, payment: Payment, operation: Ope
     payment,
     {
       step: redirect.step,
-      sealed: seal(parts.keys, parts.random, place(merchantId, id), JSON.stringify(held)),
-      ...(cvv !== undefined && { secret: seal(parts.keys, parts.random, secretPlace(merchantId, id), cvv) }),
+      sealed: seal(parts.keys, parts.random, continuationPlace(merchantId, id), JSON.stringify(held)),
+      ...(cvv !== undefined && { secret: seal(parts.keys, parts.random, challengeSecretPlace(merchantId, id), cvv) }),
       answer: sealPending(parts, payment, body),
       deadline: now + redirect.endsAfterSeconds * 1000,
       endsAt: real + redirect.endsAfterSeconds * 1000,
@@ -94,12 +99,12 @@ function redirectOf(redirect: Redirect, addresses: NonNullable<Operation['addres
   }
 }
 
-export const openHeld = (parts: PaymentParts, merchantId: string, paymentId: string, sealed: Buffer): Held =>
-  JSON.parse(unseal(parts.keys, place(merchantId, paymentId), sealed))
+export const openContinuation = (parts: PaymentParts, merchantId: string, paymentId: string, sealed: Buffer): ContinuationData =>
+  JSON.parse(unseal(parts.keys, continuationPlace(merchantId, paymentId), sealed))
 
 export const openCvv = (parts: PaymentParts, merchantId: string, paymentId: string, secret: Buffer): string =>
-  unseal(parts.keys, secretPlace(merchantId, paymentId), secret)
+  unseal(parts.keys, challengeSecretPlace(merchantId, paymentId), secret)
 
 /** What binds a continuation, and a CVV, to its payment. */
-export const place = (merchantId: string, paymentId: string) => `continuation ${merchantId} ${paymentId}`
-export const secretPlace = (merchantId: string, paymentId: string) => `continuation secret ${merchantId} ${paymentId}`
+export const continuationPlace = (merchantId: string, paymentId: string) => `continuation ${merchantId} ${paymentId}`
+export const challengeSecretPlace = (merchantId: string, paymentId: string) => `continuation secret ${merchantId} ${paymentId}`
