@@ -9,7 +9,7 @@ import { amountText } from '../contract/amounts.ts'
 import { readEntities, readTokens } from '../merchants/store.ts'
 import { findChain, findPayment } from '../payments/store/read.ts'
 import { choice } from './choices.ts'
-import { type CommandParts, isId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type AuditCommandOptions = ReadOptions & { since?: string; entity?: string; actor?: string; action?: string; limit: string }
@@ -46,7 +46,7 @@ export default (program: Command): void => {
   reads(payment, { 'payments[]': 'id type amount currency recordedAt result tokenId label' }).action(
     (id: string, options: ReadOptions) =>
       withOpened(async ({ database: { work: db } }) => {
-        const [place] = isId(id) ? await findOwners(db, id) : []
+        const [place] = looksLikeId(id) ? await findOwners(db, id) : []
         const found = place && (await findPayment(db, place.merchantId, place.id))
         if (!found) return refuseCommand(`There is no payment ${id}.`)
         const chain = await findChain(db, found.merchantId, found.rootId ?? found.id)
@@ -93,7 +93,7 @@ export default (program: Command): void => {
 }
 
 async function withAllBelow({ database }: CommandParts, id: string): Promise<string[]> {
-  if (!isId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
+  if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
   const all = await readEntities(database.work)
   const below = (parent: string): string[] =>
     all.filter(({ parentId }) => parentId === parent).flatMap(entity => [entity.id, ...below(entity.id)])

@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { caseKinds, closeCase, nobody } from '../payments/cases/cases.ts'
 import { findCases, type OperatorCase } from '../payments/cases/store.ts'
-import { isId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
@@ -33,7 +33,7 @@ export default (program: Command): void => {
     .action((id: string, { reason }: { reason: string }) =>
       withOpened(async opened => {
         if (reason.trim() === '' || reason.length > 500) refuseWords('--reason must be 1 to 500 characters.')
-        const closed = isId(id) ? await closeCase(opened, id, opened.by.id, reason) : undefined
+        const closed = looksLikeId(id) ? await closeCase(opened, id, opened.by.id, reason) : undefined
         if (!closed) return refuseCommand(`There is no open case ${id}.`)
         process.stdout.write(`Closed: ${closed.kind} ${closed.subject}.\n`)
       }),

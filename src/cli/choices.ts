@@ -18,7 +18,7 @@ export const choice = (flags: string, what: string, words: readonly string[]): O
 export const argumentOf = (name: string, what: string, words: readonly string[]): Argument =>
   new Argument(name, what).choices(words).argParser(parser(words))
 
-export const whole = (from: number, to: number) => (text: string) => {
+export const wholeNumber = (from: number, to: number) => (text: string) => {
   if (!/^\d+$/.test(text) || Number(text) < from || Number(text) > to)
     throw new InvalidArgumentError(`must be a whole number from ${from} to ${to}.`)
   return Number(text)

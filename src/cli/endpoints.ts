@@ -16,7 +16,7 @@ import type { FieldChoice, Wrapper } from '../notifications/notification.ts'
 import { signingSecret } from '../notifications/signature.ts'
 import { type CallResult, isAcknowledged } from '../platform/egress/call.ts'
 import { choice } from './choices.ts'
-import { type CommandParts, isId, readSecret, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
@@ -188,7 +188,7 @@ export function merchantAndChannel(directory: Directory, entityId: string): { me
 
 /** An endpoint by its id alone: operators see all merchants. */
 export async function find({ database }: CommandParts, id: string): Promise<Endpoint> {
-  if (!isId(id)) return refuseWords(`${id} is not the id of an endpoint.`)
+  if (!looksLikeId(id)) return refuseWords(`${id} is not the id of an endpoint.`)
   const found = (await listEndpoints(database.work, null)).find(endpoint => endpoint.id === id)
   return (found && (await findEndpoint(database.work, found.merchantId, id))) ?? refuseCommand(`There is no endpoint ${id}.`)
 }

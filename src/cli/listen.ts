@@ -5,7 +5,7 @@
 import type { Command } from 'commander'
 import { decrypt } from '../notifications/cipher.ts'
 import { systemClock } from '../platform/clock.ts'
-import { whole } from './choices.ts'
+import { wholeNumber } from './choices.ts'
 import { secretsText } from './endpoints.ts'
 import { runCommand } from './open.ts'
 import { type Json, NoGateway, openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
@@ -30,7 +30,7 @@ export default (program: Command): void => {
     .option(
       '--skip-after <count>',
       'pass over a notification that the receiver has refused so often, and say so',
-      whole(1, 1_000_000),
+      wholeNumber(1, 1_000_000),
     )
     .option('--show-secret', 'print the secret to verify with though the output is no terminal, for example a log')
     .option('--name <name>', 'the cursor: goes on where a listener of this name stopped', 'listen')

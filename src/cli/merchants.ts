@@ -5,7 +5,7 @@ import { record } from '../audit/chain.ts'
 import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
 import { inTransaction } from '../platform/database/connect.ts'
-import { isId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
@@ -44,7 +44,7 @@ export default (program: Command): void => {
     .action((id: string) =>
       withOpened(async opened => {
         const { database, clock } = opened
-        if (!isId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
+        if (!looksLikeId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
         await inTransaction(database.work, async db => {
           if (!(await revokeToken(db, id, clock.real()))) refuseCommand(`There is no valid token ${id}.`)
           await announceChange(db)

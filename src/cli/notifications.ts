@@ -6,7 +6,7 @@ import { replay } from '../notifications/deliveries/replay.ts'
 import { listAttempts, listDeliveries, type ReplayFilter } from '../notifications/deliveries/store.ts'
 import { choice } from './choices.ts'
 import { find, merchantAndChannel } from './endpoints.ts'
-import { isId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 const states = ['scheduled', 'acknowledged', 'given up'] as const
@@ -165,5 +165,5 @@ function time(name: string, text: string | undefined): number | undefined {
 
 function identifier(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  return isId(text) ? text : refuseWords(`${name} must be 32 hex characters.`)
+  return looksLikeId(text) ? text : refuseWords(`${name} must be 32 hex characters.`)
 }

@@ -113,7 +113,7 @@ export function refuseWords(sentence: string): never {
   throw new WrongUse(sentence)
 }
 
-export const isId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
+export const looksLikeId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
 /** Rows in columns, the first row being the heading. */
 export function table(rows: readonly (readonly (string | number | null)[])[]): string {

@@ -8,7 +8,7 @@ import { makeToken, type NewToken, tokenByChance, tokenRefusals } from '../merch
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { keyedHashes } from '../vault/keys.ts'
-import { type CommandParts, isId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
 
 type Outlet = { readonly output?: string }
 type TokenOptions = Outlet & { readonly entity: string[]; readonly label: string; readonly tokenFile?: string }
@@ -30,7 +30,7 @@ export default (program: Command): void => {
     .action(({ entity, label, output, tokenFile }: TokenOptions) =>
       withOpened(async opened => {
         const entities = [...new Set(entity)]
-        for (const id of entities) if (!isId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
+        for (const id of entities) if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
         const wanted = { label, entities }
         if (tokenFile !== undefined) {
           if (output !== undefined) refuseWords('--output is for a token that is made here, --token-file for one that is there.')
@@ -48,7 +48,7 @@ export default (program: Command): void => {
     .option(...outputOption)
     .action((id: string, { grace, output }: RotateOptions) =>
       withOpened(async opened => {
-        if (!isId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
+        if (!looksLikeId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
         const milliseconds = duration(grace) ?? refuseWords('--grace must be a number and ms, s, m, h or d, for example 24h.')
         const old = (await readTokens(opened.database.work)).find(token => token.id === id)
         if (!old) return refuseCommand(`There is no token ${id}.`)
