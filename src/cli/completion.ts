@@ -4,12 +4,12 @@
 import { type Command, Option } from 'commander'
 
 /** What may stand at one place of the command line, and what it is, for shells that show it. */
-type Offer = readonly [word: string, what: string]
+type OfferedWord = readonly [word: string, what: string]
 type Completable = {
   /** Names of the commands that lead here, `notifications list`; '' at the begin. */
   readonly path: string
-  readonly commands: readonly Offer[]
-  readonly options: readonly Offer[]
+  readonly commands: readonly OfferedWord[]
+  readonly options: readonly OfferedWord[]
   /** Options whose next word is a file, one of these words, or anything else. */
   readonly values: readonly (readonly [flag: string, kind: 'file' | 'free' | readonly string[]])[]
   /** Whether what follows the command's name is a file, or one of these words. */
@@ -98,7 +98,7 @@ complete -F _tollgate tollgate
 }
 
 function zsh(places: readonly Completable[]): string {
-  const described = (words: readonly Offer[]) =>
+  const described = (words: readonly OfferedWord[]) =>
     words.map(([word, what]) => quoted(`${word.replaceAll(':', '\\:')}:${what}`)).join(' ')
   const values = places.flatMap(({ path, values }) =>
     values.map(([flag, kind]) => {
