@@ -6,7 +6,6 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Arrival, Hop } from '../../connectors/connector.ts'
 import { type Charset, readForm } from '../../contract/form.ts'
 import type { HttpAnswer, Request } from '../../http/answer.ts'
-import type { HttpParts } from '../../http/parts.ts'
 import type { RequestFunction } from '../../http/router.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { takeLateNotice } from '../../payments/redirects/late.ts'
@@ -17,6 +16,7 @@ import { findPayment } from '../../payments/store/read.ts'
 import type { LogFields } from '../../platform/log.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, type Languages, readLanguages } from '../languages.ts'
+import type { PageParts } from '../parts.ts'
 import * as views from './views.ts'
 
 /** How long a shopper's request waits for a result before a page says so. */
@@ -26,10 +26,10 @@ const resultWithinSeconds = 2
 
 type RedirectPayment = { readonly merchantId: string; readonly token: string; readonly redirected: RedirectRow }
 
-type Pages = { readonly parts: HttpParts; readonly languages: Languages }
+type Pages = { readonly parts: PageParts; readonly languages: Languages }
 
 export function redirectPages(
-  parts: HttpParts,
+  parts: PageParts,
 ): Readonly<Record<'page' | 'back' | 'cancel' | 'method' | 'methodDone' | 'notice', RequestFunction>> {
   const pages: Pages = { parts, languages: readLanguages(new URL('./languages/', import.meta.url)) }
   return {
@@ -183,8 +183,7 @@ async function goOn(
   if (state.kind === 'work') return render(pages, 200, views.waitPage(here, here.page), headers)
   const { hop } = state.held
   if (hop.kind === 'shop') return toShop(state.payment)
-  const auto = state.payment.mode === 'internal' ? readValues(request.query).get('auto') : undefined
-  const switched = (url: string) => withAuto(url, auto)
+  const switched = (url: string) => (state.payment.mode === 'internal' ? passOn(pages, url, request) : url)
   if (hop.kind === 'go') return seeOther(switched(hop.url), headers)
   if (hop.kind === 'post') return render(pages, 200, views.postPage(here, hop, switched(hop.url)), headers)
   const frame = hop.method && state.mark !== 'methodDone' ? `${pages.parts.publicUrl()}/r/method/${found.token}` : undefined
@@ -213,7 +212,7 @@ const page = (pages: Pages) =>
       state = await settledState(pages.parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
       return state.kind === 'answered'
         ? toShop(state.payment)
-        : seeOther(withAuto(`${pages.parts.publicUrl()}/r/${token}`, readValues(request.query).get('auto')))
+        : seeOther(passOn(pages, `${pages.parts.publicUrl()}/r/${token}`, request))
     }
     return goOn(pages, request, found, state, await session(pages, request, found))
   })
@@ -313,11 +312,7 @@ const seeOther = (url: string, headers: Readonly<Record<string, string>> = {}): 
   headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
 })
 
-/** A switch of the simulators: who shops without hands says on redirect.url what the shopper does. */
-function withAuto(url: string, auto: string | undefined): string {
-  if (auto === undefined || !/^[a-zA-Z0-9]{1,20}$/.test(auto)) return url
-  return `${url}${url.includes('?') ? '&' : '?'}auto=${auto}`
-}
+const passOn = ({ parts }: Pages, url: string, { query }: Request): string => parts.passOn?.(url, query) ?? url
 
 /** What the request itself tells of the browser. */
 function seenBy({ headers, address }: Request): (readonly [string, string])[] {
