@@ -181,6 +181,8 @@ export type Connector = {
   readonly partialReversal: boolean
   /** The name of what keeps an operation from being sent at all, for example an amount that its currency cannot express. */
   refuses?(asked: OperationRequest): ResultName | undefined
+  /** What of the request's own parameters it cannot take. */
+  refusesParameter?(values: Values): { readonly result: ResultName; readonly name: string; readonly message: string } | undefined
   /** Called before the payment is written, and kept with it. Synchronous: a transaction may be open. */
   prepare?(asked: OperationRequest): PreparedStates
   perform(operation: Operation, signal: AbortSignal): Promise<Reply>

@@ -85,7 +85,7 @@ export const requests = {
   /** POST /v1/threeDSecure: an authentication without a payment. */
   threeDSecure: { groups: payment, required: ['amount', 'currency'], needed: cardNeeds, refused: onlyInCheckouts },
   /** POST /v1/payments/{id}: amount and currency depend on the type, see `payments/rules`. */
-  backoffice: {
+  followUp: {
     groups: followUp,
     required: ['paymentType'],
     needed: followUpNeeds,

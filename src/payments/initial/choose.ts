@@ -10,7 +10,7 @@ import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands
 import type { Card } from '../../contract/card.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
 import { type Values, valueNamed } from '../../contract/parameters/table.ts'
-import { type ResultName, resultOfCode } from '../../contract/results/results.ts'
+import type { ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 
 export type Choice = {
@@ -66,12 +66,11 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   const brand = brandOf(values, channel, offer.cardBrands)
   if ('refused' in brand) return brand
   if (registers(values)) return keep(...noRegistration)
-  const forced = values.get('customParameters[forceResultCode]')
-  if (mode === 'internal' && forced !== undefined && !resultOfCode.has(forced))
-    return keep('noSuchForcedResult', 'customParameters[forceResultCode]', 'must be a code of the interface')
+  const connector = cardConnector(connectors, mode)
+  const refused = typeof connector === 'string' ? undefined : connector.refusesParameter?.(values)
+  if (refused) return keep(refused.result, refused.name, refused.message)
   const card = cardOf(values, brand, channel, offer.cardBrands, now)
   if ('refused' in card) return card
-  const connector = cardConnector(connectors, mode)
   if (typeof connector === 'string') return keep(connector)
   if (connector.operations[type] === undefined) return keep('channelLacksType')
   const given = authenticationGiven(values, brand.name)
