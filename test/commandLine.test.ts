@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Command } from 'commander'
 import { makeProgram } from '../src/cli/program.ts'
-import { type Shape, shapeOf } from '../src/cli/reads.ts'
+import { type DocumentShape, shapeOf } from '../src/cli/reads.ts'
 import { sandbox } from './support/gateway.ts'
 import { commandLine, project, type Started, startProcess } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
@@ -110,7 +110,7 @@ describe('each command that reads prints one document with the fields that it na
   })
 
   /** The fields of a document by the place where they stand; empty lists show none. */
-  function fieldsIn(document: object): Shape {
+  function fieldsIn(document: object): DocumentShape {
     const lists = Object.entries(document).filter(([, value]) => Array.isArray(value) && typeof value[0] === 'object')
     const own = Object.keys(document).filter(name => !lists.some(([list]) => list === name) && !isEmptyList(document, name))
     const names = (keys: string[]) => keys.sort().join(' ')
@@ -120,7 +120,7 @@ describe('each command that reads prints one document with the fields that it na
     }
   }
   const isEmptyList = (document: object, name: string) => String(Reflect.get(document, name)) === '' && name !== 'findings'
-  const sorted = (shape: Shape) =>
+  const sorted = (shape: DocumentShape) =>
     Object.fromEntries(Object.entries(shape).map(([place, names]) => [place, names.split(' ').sort().join(' ')]))
 
   // Everything but what makes, changes or hands on.

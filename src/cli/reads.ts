@@ -3,15 +3,15 @@
 import type { Command } from 'commander'
 
 /** Fields by the place where they stand, in the order in which they come: '' is the document itself, `rows[]` each item of a list. */
-export type Shape = Readonly<Record<string, string>>
+export type DocumentShape = Readonly<Record<string, string>>
 export type ReadOptions = { readonly json?: true }
 
-const shapes = new WeakMap<Command, Shape>()
+const shapes = new WeakMap<Command, DocumentShape>()
 
 /** The fields of a command's document; undefined for one that does not only read. */
-export const shapeOf = (command: Command): Shape | undefined => shapes.get(command)
+export const shapeOf = (command: Command): DocumentShape | undefined => shapes.get(command)
 
-export function reads(command: Command, shape: Shape): Command {
+export function reads(command: Command, shape: DocumentShape): Command {
   shapes.set(command, shape)
   const lines = Object.entries(shape).map(([place, fields]) => `  ${place === '' ? '(document)' : place}: ${fields}`)
   return command
