@@ -230,7 +230,7 @@ export const mutants: readonly Mutant[] = [
     find: "(publicSix.check(plain, 'ipv6') && !special.check(plain, 'ipv6'))", instead: "!special.check(plain, 'ipv6')" },
 
   // Who may do what, and what is secret.
-  { name: 'a revoked token is valid', file: 'src/merchants/store.ts', tests: ['process'],
+  { name: 'a revoked token is valid', file: 'src/merchants/store.ts', tests: ['tokens'],
     find: 'revokedAt === null || now < revokedAt', instead: 'revokedAt === null || now > revokedAt' },
   { name: 'a token that another follows goes on for an hour', file: 'src/merchants/tokens.ts', tests: ['tokens'],
     find: 'follows && now + follows.grace', instead: 'follows && now + follows.grace + 3_600_000' },
