@@ -202,7 +202,7 @@ describe('what one connection can cost', () => {
 
 describe('connections that are kept busy with nothing', () => {
   // The rules by a short patience, on a server of nothing else.
-  const patience = { answerSeconds: 0.3, idleSeconds: 0.3, lookEverySeconds: 0.05 }
+  const patience = { answerSeconds: 0.3, idleSeconds: 0.3, handshakeSeconds: 0.3, lookEverySeconds: 0.05 }
 
   /** Gives the client's side and resolves when the server's side is closed. */
   async function outlived(work: (socket: Socket) => void): Promise<void> {

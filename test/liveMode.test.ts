@@ -1,7 +1,7 @@
 // Live mode: what it refuses, each by name; whose database it is; which TLS is spoken; and that no debugger gets in.
 
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -15,6 +15,7 @@ import { bitsOfChance } from '../src/merchants/strength.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { readConfig } from '../src/start/config.ts'
+import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
 import { acquirersFile } from './support/host.ts'
@@ -29,17 +30,6 @@ const put = (name: string, content: string | object, mode = 0o600): string => {
   chmodSync(path, mode)
   return path
 }
-
-/** A certificate for localhost, signed by itself. */
-const makeCertificate = (name: string): { cert: string; key: string } => {
-  const [cert, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)]
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
-  const asked = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, '-keyout', key, '-out', cert]
-  execFileSync('openssl', asked, { stdio: 'ignore' })
-  chmodSync(key, 0o600)
-  return { cert, key }
-}
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0
 
 const good = () => ({
   MODE: 'live',
@@ -262,7 +252,7 @@ describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
   let own: { cert: string; key: string }
   before(async () => {
     database = await makeDatabase()
-    own = makeCertificate('gateway')
+    own = makeCertificate(folder, 'gateway')
     port = await freePort()
     gateway = await startProcess({
       ...good(),
@@ -318,8 +308,8 @@ describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
     let us: { cert: string; key: string }
     let url: string
     before(async () => {
-      const their = makeCertificate('partner')
-      us = makeCertificate('us')
+      const their = makeCertificate(folder, 'partner')
+      us = makeCertificate(folder, 'us')
       partner = https.createServer(
         {
           cert: readFileSync(their.cert),
