@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { createHmac, hkdfSync } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -11,10 +12,13 @@ import { after, before, describe, it, test } from 'node:test'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
+import { legacyToken } from '../src/merchants/directory.ts'
+import { applySeed, readSeed } from '../src/merchants/seed.ts'
 import { bitsOfChance } from '../src/merchants/strength.ts'
-import { systemRandom } from '../src/platform/clock.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { readConfig } from '../src/start/config.ts'
+import { makeKeys } from '../src/vault/keys.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
@@ -30,6 +34,11 @@ const put = (name: string, content: string | object, mode = 0o600): string => {
   chmodSync(path, mode)
   return path
 }
+
+const sandboxToken = legacyToken('5a11d0000000000000000000000000f1', 'sandbox-only')
+
+/** The key that the lookup key gives for keyed hashes. */
+const hkdf = (hex: string) => Buffer.from(hkdfSync('sha256', Buffer.from(hex, 'hex'), Buffer.alloc(0), 'tollgate lookup', 32))
 
 const good = () => ({
   MODE: 'live',
@@ -146,6 +155,18 @@ describe('a token for live mode', () => {
     ])
       assert.ok(bitsOfChance(text) < 128, text)
   })
+  it('and not even the 64 of a password if it is made of words that everybody tries', () => {
+    for (const text of [
+      'Password123!',
+      'P@ssw0rd12',
+      'tollgate-live-production-token-0001-eu',
+      '5f4dcc3b5aa765d61d8327deb882cf99', // MD5 of password
+      '5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8', // SHA-1 of it
+      'UGFzc3dvcmQxMjMh', // Base64 of Password123!
+      '50617373776f7264313233212121', // hexadecimal of Password123!!!
+    ])
+      assert.ok(bitsOfChance(text) < 64, `${text} ${bitsOfChance(text)}`)
+  })
 })
 
 describe('a live gateway and its database', () => {
@@ -162,8 +183,8 @@ describe('a live gateway and its database', () => {
 
   const merchant = '7e57c0de000000000000000000000001'
   const channel = '7e57c0de000000000000000000000002'
-  const seedFile = (settings: object, token: object = { token: strong }) =>
-    put('seed.json', {
+  const seedFile = (settings: object, token: object = { token: strong }, name = 'seed.json') =>
+    put(name, {
       psp: { id: '7e57c0de00000000000000000000000a', name: 'PSP' },
       divisions: [
         {
@@ -206,17 +227,56 @@ describe('a live gateway and its database', () => {
     const sandboxSeed = put('sandbox-seed.json', readFileSync(join(project, 'seeds/sandbox.json'), 'utf8'))
     const cases = [
       [sandboxSeed, /tokens\[0\]\.password is too weak for live mode/],
-      [seedFile({}, { token: 'at-least-16-characters' }), /tokens\[0\]\.token is too weak for live mode/],
+      ...[
+        'at-least-16-characters',
+        'cGFzc3dvcmQtb2Ytb3VyLXNob3A', // password-of-our-shop
+        sandboxToken,
+        legacyToken(merchant, 'our-shop-1'),
+        `${merchant}|our-shop-1`,
+      ].map((token, at) => [seedFile({}, { token }, `weak-${at}.json`), /tokens\[0\]\.token is too weak for live mode/] as const),
     ] as const
-    for (const [SEED_FILE, sentence] of cases) {
-      // Both have the same name: the file is written again for each.
-      const path = put('weak.json', readFileSync(SEED_FILE, 'utf8'))
+    for (const [path, sentence] of cases) {
       assert.match(await refused({ ...live, SEED_FILE: path }), sentence)
       const { code, out } = await commandLine(live, 'seed', path)
       assert.equal(code, 1)
       assert.match(out, sentence)
     }
     assert.deepEqual(await contents(), before)
+  })
+
+  it("what the score does not see is refused all the same if it is the sandbox's, and nothing is left of that seed", async () => {
+    const before = await contents()
+    const keys = makeKeys([Buffer.from('a'.repeat(64), 'hex')], Buffer.from('b'.repeat(64), 'hex'))
+    // As a sandbox reads the file, without a look at how strong its tokens are.
+    const path = seedFile({ mode: 'live' }, { token: sandboxToken }, 'public.json')
+    await assert.rejects(
+      withPool(database.connection, pool => applySeed(pool, keys, systemClock, systemRandom, readSeed(path))),
+      /public access token of the sandbox/,
+    )
+    assert.deepEqual(await contents(), before)
+  })
+
+  it('a database that holds the public token all the same is started, and the token revoked', async () => {
+    const id = '7e57c0de00000000000000000000007b'
+    const hash = createHmac('sha256', hkdf('b'.repeat(64)))
+      .update(`token\u0000${sandboxToken}`)
+      .digest()
+    await withPool(database.connection, pool =>
+      pool.query(
+        `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at)
+         values ($1, $2, $3, 'public', array[$3::uuid], false, now())`,
+        [hash, id, merchant],
+      ),
+    )
+    const gateway = await startProcess({ ...live, TRUSTED_PROXY: '127.0.0.1' })
+    assert.match(gateway.printed(), /public access token of the sandbox was valid here/)
+    await gateway.stop()
+    const { rows } = await withPool(database.connection, pool =>
+      pool.query(`select revoked_at is not null as revoked from access_tokens where id = $1`, [id]),
+    )
+    assert.deepEqual(rows, [{ revoked: true }])
+    const { out } = await commandLine(live, 'audit', '--action', 'tokenRevoked')
+    assert.match(out, new RegExp(`gateway .*tokenRevoked.*${id}`))
   })
 
   it('3-D Secure always, without anybody to ask, is refused by the name of the channel', async () => {

@@ -2,11 +2,10 @@
 
 import pg from 'pg'
 import { legacyToken } from '../../src/merchants/directory.ts'
-import { applySeed, readSeed, type Seed } from '../../src/merchants/seed.ts'
+import { applySeed, readSeed, type Seed, sandboxSeed } from '../../src/merchants/seed.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../../src/platform/clock.ts'
 import type { Log } from '../../src/platform/log.ts'
 import { readConfig } from '../../src/start/config.ts'
-import { sandboxSeed } from '../../src/start/database.ts'
 import { startGateway } from '../../src/start/serve.ts'
 import { type Keys, makeKeys } from '../../src/vault/keys.ts'
 import { makeDatabase } from './database.ts'
