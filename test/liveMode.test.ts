@@ -279,6 +279,18 @@ describe('a live gateway and its database', () => {
     assert.match(out, new RegExp(`gateway .*tokenRevoked.*${id}`))
   })
 
+  it('an audit that was emptied is not begun anew by the next start', async () => {
+    assert.equal((await commandLine(live, 'audit', 'verify')).code, 0)
+    await withPool(database.connection, pool =>
+      pool.query(`alter table audit disable trigger audit_grows; grant delete on audit to current_user; delete from audit;
+        update audit_head set sequence = 0, proof = null; alter table audit enable always trigger audit_grows`),
+    )
+    await (await startProcess(live)).stop()
+    const { code, out } = await commandLine(live, 'audit', 'verify')
+    assert.equal(code, 1)
+    assert.match(out, /head of the chain was not written by this installation/)
+  })
+
   it('3-D Secure always, without anybody to ask, is refused by the name of the channel', async () => {
     assert.match(
       await refused({ ...live, SEED_FILE: seedFile({ mode: 'live', threeDSecure: 'always' }) }),

@@ -27,6 +27,7 @@ export const actions = {
   clockMoved: "a sandbox's clock was moved",
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
   chargebacksImported: 'a report of chargebacks was read to its end',
+  tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions
 

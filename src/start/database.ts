@@ -1,9 +1,9 @@
 // The database of a process: the embedded one in DATA_DIR, or the one that DATABASE_URL names. Migrated, keys checked, seeded.
 
 import pg from 'pg'
-import { type Recorder, record } from '../audit/chain.ts'
+import { beginAudit, type Recorder, record } from '../audit/chain.ts'
 import { applySeed, findPublicTokens, readSeed, sandboxSeed } from '../merchants/seed.ts'
-import { announceChange, revokeToken } from '../merchants/store.ts'
+import { announceChange, readEntities, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
@@ -65,9 +65,11 @@ export async function prepareDatabase(
     compareKeys(known, keys)
     const before = known.length === 0 ? undefined : await modeBefore(pool, keys)
     compareModes(before, config.mode)
-    await migrate(pool, new Date(clock.real()).toISOString())
+    const applied = await migrate(pool, new Date(clock.real()).toISOString())
     await inTransaction(pool, async db => {
       await keepKeys(db, keys, clock.real())
+      // Whatever made an entity left a row. In a database of before the beginning was sealed, this is the first that can be said of it.
+      if (applied.includes('0016_audit_proofs.sql') || (await readEntities(db)).length === 0) await beginAudit(db, keys)
       await keepMode(db, config.mode, clock.real())
     })
     compareModes(await readMode(pool), config.mode) // two that began at once with different modes
