@@ -7,7 +7,7 @@ import { announceChange, readEntities, revokeToken } from '../merchants/store.ts
 import type { Clock, Random } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
-import { claimFolder } from '../platform/database/folder.ts'
+import { claimFolder, makeFolder } from '../platform/database/folder.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
 import { migrate } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
@@ -23,10 +23,20 @@ const oldestServer = 150_000
 /** Who gives up waiting aborts: nothing is left running then. */
 export async function openDatabase(config: Config, say: (text: string) => void, signal: AbortSignal): Promise<OpenDatabase> {
   // A live gateway with a database of its own needs no folder to itself: several may share the machine.
-  if (config.databaseUrl !== undefined) return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
+  if (config.databaseUrl !== undefined) {
+    if (config.mode === 'sandbox') makeFolder(config.dataDir) // for its keys, sandbox.json and the books of its acquirer host
+    return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
+  }
   const claim = claimFolder(config.dataDir)
   try {
-    const embedded = await startEmbedded({ dataDir: config.dataDir, say, signal, strict: config.mode === 'live' })
+    const { dataDir, mode, embeddedUser } = config
+    const embedded = await startEmbedded({
+      dataDir,
+      say,
+      signal,
+      strict: mode === 'live',
+      ...(embeddedUser !== undefined && { user: embeddedUser }),
+    })
     const { host, port, user, database } = embedded
     return {
       connection: { host, port, user, database, ssl: false },
