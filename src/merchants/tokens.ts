@@ -7,8 +7,8 @@ import { type Random, timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
+import { bitsOfChance } from './secretStrength.ts'
 import { announceChange, endToken, readEntities, readTokens, saveToken } from './store.ts'
-import { bitsOfChance } from './strength.ts'
 
 export type NewToken = {
   /** What callers will send. Whoever is to know it has it before it is made valid: a process that dies leaves none that nobody knows. */

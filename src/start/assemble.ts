@@ -7,18 +7,18 @@ import { limitFailures } from '../audit/failures.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
-import { countRequests } from '../http/figures.ts'
+import { countRequests } from '../http/metrics.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { type Deliver, deliverer } from '../notifications/deliveries/deliver.ts'
 import { dueDeliveries } from '../notifications/deliveries/due.ts'
 import { attemptLane } from '../notifications/deliveries/store.ts'
-import { countAttempts } from '../notifications/figures.ts'
+import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
 import type { PageParts } from '../pages/parts.ts'
 import { lateReplies } from '../payments/execute.ts'
-import { countPayments } from '../payments/figures.ts'
+import { countPayments } from '../payments/metrics.ts'
 import type { PaymentParts } from '../payments/parts.ts'
-import { announcedPending } from '../payments/read/announced.ts'
+import { announcedPending } from '../payments/read/pendingAnswers.ts'
 import { capture, recover, release, reverse } from '../payments/recover.ts'
 import { redirectExpiry } from '../payments/redirects/resume.ts'
 import { readRiskRules } from '../payments/risk/rules.ts'
@@ -31,9 +31,9 @@ import { type DueSource, dueWork } from '../platform/due/source.ts'
 import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
-import { makeRegistry } from '../platform/figures.ts'
 import type { Log } from '../platform/log.ts'
-import { passAuto } from '../sandbox/auto.ts'
+import { makeRegistry } from '../platform/metrics.ts'
+import { passAuto } from '../sandbox/autoAnswer.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
@@ -100,7 +100,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     keys,
     directory,
     database,
-    failures: limitFailures(database.work, clock, onError),
+    failures: limitFailures(database.work, { keys, clock }, onError),
     connectors,
     methods,
     egress: config.egress,

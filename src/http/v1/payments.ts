@@ -4,104 +4,104 @@ import { catalogue } from '../../contract/results/catalogue.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import type { PaymentResponse } from '../../payments/execute.ts'
 import { followUp } from '../../payments/followUps/followUp.ts'
-import { chooseAuthentication } from '../../payments/initial/authenticate.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
+import { chooseAuthentication } from '../../payments/initial/chooseAuthentication.ts'
 import { type PaymentRequest, pay } from '../../payments/initial/pay.ts'
 import { currentRecord, readPayment } from '../../payments/read/status.ts'
 import { type HttpAnswer, isId, json, type Request, resultAnswer, saidAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { admit, admitRead, askedFor, type Door, identify, ruledChannel } from './door.ts'
+import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
 
 export const postPayment =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async request => {
-    const identified = identify(door, request)
+    const identified = identify(admission, request)
     if (!('caller' in identified)) return identified
-    const admitted = admit(door, request, identified, ruledChannel(door, identified), door.checks.payment)
+    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.payment)
     if (!('channel' in admitted)) return admitted
-    return answerOf(door.parts, request, admitted, await pay(door.parts, admitted))
+    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted))
   }
 
 export const postFollowUp =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async (request, { id: referenceId = '' }) => {
-    const identified = identify(door, request)
+    const identified = identify(admission, request)
     if (!('caller' in identified)) return identified
     // An id that cannot be one of ours names no payment.
     const id = isId(referenceId) ? referenceId : '0'.repeat(32)
-    const channel = (await channelOfReference(door.parts, identified.caller, id)) ?? ruledChannel(door, identified)
-    const admitted = admit(door, request, identified, channel, door.checks.followUp)
+    const channel = (await channelOfReference(admission.parts, identified.caller, id)) ?? ruledChannel(admission, identified)
+    const admitted = admit(admission, request, identified, channel, admission.checks.followUp)
     if (!('channel' in admitted)) return admitted
-    const said = await followUp(door.parts, { ...admitted, referenceId: id })
+    const said = await followUp(admission.parts, { ...admitted, referenceId: id })
     if ('unknown' in said) {
       const { channel, values } = admitted
-      return resultAnswer(door.parts, request, 404, said.unknown, {
+      return resultAnswer(admission.parts, request, 404, said.unknown, {
         entityId: channel.id,
         more: askedFor(values.get('paymentType'), values.get('paymentBrand')),
       })
     }
-    return answerOf(door.parts, request, admitted, said)
+    return answerOf(admission.parts, request, admitted, said)
   }
 
 export const getPayment =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
-    const admitted = admitRead(door, request, door.checks.read)
+    const admitted = admitRead(admission, request, admission.checks.read)
     if (!('caller' in admitted)) return admitted
     const { entityId, merchantId, entity, token } = admitted.caller
     const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
-    const wait = door.reads(`${merchantId} ${id}`, perMinute, door.parts.clock.real())
+    const wait = admission.reads(`${merchantId} ${id}`, perMinute, admission.parts.clock.real())
     if (wait > 0)
-      return resultAnswer(door.parts, request, 429, 'tooManyReads', {
+      return resultAnswer(admission.parts, request, 429, 'tooManyReads', {
         entityId,
         tokenId: token.id,
         more: { id },
         headers: { 'Retry-After': String(wait) },
       })
-    const payment = isId(id) ? await readPayment(door.parts, merchantId, id) : undefined
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
     return payment
-      ? json(200, currentRecord(door.parts, payment))
-      : resultAnswer(door.parts, request, 404, 'transactionNotFound', { entityId })
+      ? json(200, currentRecord(admission.parts, payment))
+      : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
   }
 
 export const postThreeDSecure =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async request => {
-    const identified = identify(door, request)
+    const identified = identify(admission, request)
     if (!('caller' in identified)) return identified
-    const admitted = admit(door, request, identified, ruledChannel(door, identified), door.checks.threeDSecure)
+    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.threeDSecure)
     if (!('channel' in admitted)) return admitted
-    return answerOf(door.parts, request, admitted, await pay(door.parts, admitted, chooseAuthentication))
+    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted, chooseAuthentication))
   }
 
 export const getThreeDSecure =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
-    const admitted = admitRead(door, request, door.checks.read)
+    const admitted = admitRead(admission, request, admission.checks.read)
     if (!('caller' in admitted)) return admitted
     const { entityId, merchantId } = admitted.caller
-    const found = isId(id) ? await readPayment(door.parts, merchantId, id) : undefined
+    const found = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
     return found?.type === '3D'
-      ? json(200, currentRecord(door.parts, found))
-      : resultAnswer(door.parts, request, 404, 'transactionNotFound', { entityId })
+      ? json(200, currentRecord(admission.parts, found))
+      : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
   }
 
 export const queryOne =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
-    const admitted = admitRead(door, request, door.checks.query)
+    const admitted = admitRead(admission, request, admission.checks.query)
     if (!('caller' in admitted)) return admitted
     const { entityId, merchantId } = admitted.caller
-    const payment = isId(id) ? await readPayment(door.parts, merchantId, id) : undefined
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
     return payment
-      ? json(200, currentRecord(door.parts, payment))
-      : resultAnswer(door.parts, request, 400, 'transactionNotFound', { entityId })
+      ? json(200, currentRecord(admission.parts, payment))
+      : resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
   }
 
 export const resultCodes =
-  ({ parts }: Door): RequestFunction =>
+  ({ parts }: Admission): RequestFunction =>
   request => {
     const footer = resultAnswer(parts, request, 200, 'requestSucceeded')
     return { ...footer, before: codes, body: footer.body.slice(1) }

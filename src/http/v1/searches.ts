@@ -12,7 +12,7 @@ import { type HttpAnswer, isId, type Request, resultAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { admitRead, type Door } from './door.ts'
+import { type Admission, admitRead } from './admission.ts'
 
 /** Records that go out in one piece, with their length; more are streamed. */
 const onePieceBytes = 256 * 1024
@@ -20,57 +20,69 @@ const onePieceBytes = 256 * 1024
 const listMost = 500
 
 export const queryList =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async request => {
-    const admitted = admitRead(door, request, door.checks.query)
+    const admitted = admitRead(admission, request, admission.checks.query)
     if (!('caller' in admitted)) return admitted
     const { token, entityId, merchantId } = admitted.caller
     const merchantTransactionId = admitted.values.get('merchantTransactionId')
     if (merchantTransactionId === undefined)
-      return wrongQuery(door.parts, request, entityId, { name: 'merchantTransactionId', message: 'is required' })
-    const search = { merchantId, merchantTransactionId, ...filterOf(door.parts, admitted.values) }
-    return pageAnswer(door, request, admitted.caller, 'payments', await door.searches.page(token.id, search, listMost, 1, false))
+      return wrongQuery(admission.parts, request, entityId, { name: 'merchantTransactionId', message: 'is required' })
+    const search = { merchantId, merchantTransactionId, ...filterOf(admission.parts, admitted.values) }
+    return pageAnswer(
+      admission,
+      request,
+      admitted.caller,
+      'payments',
+      await admission.searches.page(token.id, search, listMost, 1, false),
+    )
   }
 
 export const v3One =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
-    const admitted = admitRead(door, request, door.checks.query)
+    const admitted = admitRead(admission, request, admission.checks.query)
     if (!('caller' in admitted)) return admitted
     const { token, entityId, merchantId } = admitted.caller
-    const filter = filterOf(door.parts, admitted.values)
-    const payment = isId(id) ? await readPayment(door.parts, merchantId, id) : undefined
-    if (!payment) return resultAnswer(door.parts, request, 400, 'transactionNotFound', { entityId })
+    const filter = filterOf(admission.parts, admitted.values)
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    if (!payment) return resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
     if (admitted.values.get('includeLinkedTransactions') === 'true') {
-      const chain = await door.searches.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
-      return pageAnswer(door, request, admitted.caller, 'records', chain)
+      const chain = await admission.searches.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
+      return pageAnswer(admission, request, admitted.caller, 'records', chain)
     }
     const { types, brands } = filter
     if (!(types?.includes(payment.type) ?? true) || !(brands?.includes(payment.brand ?? '') ?? true))
-      return resultAnswer(door.parts, request, 400, 'transactionNotFound', { entityId })
-    const { body } = resultAnswer(door.parts, request, 200, 'requestSucceeded', { entityId })
-    return { status: 200, body: `{"records":[${givenText(door.parts, payment)}],${body.slice(1)}` }
+      return resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
+    const { body } = resultAnswer(admission.parts, request, 200, 'requestSucceeded', { entityId })
+    return { status: 200, body: `{"records":[${givenText(admission.parts, payment)}],${body.slice(1)}` }
   }
 
 export const v3List =
-  (door: Door): RequestFunction =>
+  (admission: Admission): RequestFunction =>
   async request => {
-    const admitted = admitRead(door, request, door.checks.query)
+    const admitted = admitRead(admission, request, admission.checks.query)
     if (!('caller' in admitted)) return admitted
     const { caller, values } = admitted
     const { token, entityId } = caller
     const asked = searchOf(caller, values)
-    if ('errors' in asked) return wrongQuery(door.parts, request, entityId, ...asked.errors)
+    if ('errors' in asked) return wrongQuery(admission.parts, request, entityId, ...asked.errors)
     const [limit, pageNo] = [Number(values.get('limit') ?? pageSize), Number(values.get('pageNo') ?? 1)]
     if ((pageNo - 1) * limit >= limits.searchReach)
-      return wrongQuery(door.parts, request, entityId, {
+      return wrongQuery(admission.parts, request, entityId, {
         name: 'pageNo',
         message: `leads beyond the first ${limits.searchReach} records of a search: narrow date.from and date.to`,
       })
-    const search = { ...asked, ...filterOf(door.parts, values) }
-    const page = await door.searches.page(token.id, search, limit, pageNo, values.get('includeLinkedTransactions') === 'true')
-    const pages = typeof page === 'string' || page.count === 0 ? 1 : await door.searches.pages(token.id, search, limit)
-    return pageAnswer(door, request, caller, 'records', page, pages)
+    const search = { ...asked, ...filterOf(admission.parts, values) }
+    const page = await admission.searches.page(
+      token.id,
+      search,
+      limit,
+      pageNo,
+      values.get('includeLinkedTransactions') === 'true',
+    )
+    const pages = typeof page === 'string' || page.count === 0 ? 1 : await admission.searches.pages(token.id, search, limit)
+    return pageAnswer(admission, request, caller, 'records', page, pages)
   }
 
 const wrongQuery = (parts: HttpParts, request: Request, entityId: string, ...parameterErrors: ParameterError[]): HttpAnswer =>
@@ -78,7 +90,7 @@ const wrongQuery = (parts: HttpParts, request: Request, entityId: string, ...par
 
 /** The records of a page under their name, and the rest of the answer behind them. */
 async function pageAnswer(
-  { parts }: Door,
+  { parts }: Admission,
   request: Request,
   { entityId, token }: Caller,
   name: 'payments' | 'records',

@@ -16,11 +16,11 @@ import { makeSearches, type Searches } from '../../payments/read/search.ts'
 import { type HttpAnswer, ndcOf, type Request, resultAnswer } from '../answer.ts'
 import { type Authenticate, authenticator, type Caller, channelOf, isCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
-import { withinRate } from './rates.ts'
-import { limitReads, type Reads } from './reads.ts'
+import { withinRate } from './requestRate.ts'
+import { limitReads, type Reads } from './statusReads.ts'
 
 /** What the interface's requests share. */
-export type Door = {
+export type Admission = {
   readonly parts: HttpParts
   readonly authenticate: Authenticate
   readonly reads: Reads
@@ -33,7 +33,7 @@ export type IdentifiedForm = { readonly form: Form; readonly caller: Caller }
 /** A GET whose caller and query are known. */
 export type AdmittedRead = { readonly caller: Caller; readonly values: Values }
 
-export const makeDoor = (parts: HttpParts): Door => ({
+export const makeAdmission = (parts: HttpParts): Admission => ({
   parts,
   authenticate: withinRate(parts, authenticator(parts)),
   reads: limitReads(),
@@ -61,7 +61,10 @@ function checker(parts: HttpParts, kind: RequestKind): FormCheck {
 }
 
 /** Reads the body of a POST and finds the caller. */
-export function identify({ parts, authenticate }: Door, request: Request): IdentifiedForm | HttpAnswer | Promise<HttpAnswer> {
+export function identify(
+  { parts, authenticate }: Admission,
+  request: Request,
+): IdentifiedForm | HttpAnswer | Promise<HttpAnswer> {
   const form = readForm(request.body, request.charset)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
   const caller = authenticate(request, form)
@@ -81,7 +84,7 @@ export function identify({ parts, authenticate }: Door, request: Request): Ident
 
 /** Judges the form of a POST by its channel. */
 export function admit(
-  { parts }: Door,
+  { parts }: Admission,
   request: Request,
   { form, caller }: IdentifiedForm,
   channel: Channel | undefined,
@@ -115,12 +118,12 @@ export function admit(
 }
 
 /** The channel that the request names, or that the merchant's rules choose. */
-export const ruledChannel = ({ parts }: Door, { form, caller }: IdentifiedForm): Channel | undefined =>
+export const ruledChannel = ({ parts }: Admission, { form, caller }: IdentifiedForm): Channel | undefined =>
   channelOf(parts, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
 
 /** Reads the query of a GET and finds the caller. */
 export function admitRead(
-  { parts, authenticate }: Door,
+  { parts, authenticate }: Admission,
   request: Request,
   judge: FormCheck,
 ): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
