@@ -209,7 +209,9 @@ describe('a command that is killed', () => {
     })
     await eventually(async () => {
       const { rows } = await pool.query(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%audit_head%'`,
+        // The one that has written a token; the gateway may wait there too.
+        `select from pg_stat_activity as waiting where datname = current_database() and wait_event_type = 'Lock' and query like '%audit_head%'
+            and exists (select from pg_locks where pid = waiting.pid and relation = 'access_tokens'::regclass and mode = 'RowExclusiveLock')`,
       )
       return rows.length > 0
     }, 'it waits for the audit')
