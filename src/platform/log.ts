@@ -19,6 +19,8 @@ export type LogFields = {
   readonly why?: string
   readonly kind?: string
   readonly attempt?: number
+  /** What the other side knows a message by. */
+  readonly trace?: string
   /** Who was refused: the address, and the token where one is known. */
   readonly address?: string
   readonly tokenId?: string
@@ -63,6 +65,7 @@ const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
   why: cause,
   kind: word,
   attempt: number,
+  trace: word,
   audit: word,
 }
 

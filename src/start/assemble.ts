@@ -17,6 +17,7 @@ import { countAttempts } from '../notifications/figures.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { countPayments } from '../payments/figures.ts'
+import { foundReplies } from '../payments/foundReplies.ts'
 import type { PaymentParts } from '../payments/parts.ts'
 import { announcedPending } from '../payments/read/announced.ts'
 import { capture, recover, release, reverse } from '../payments/recover.ts'
@@ -117,7 +118,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     publicUrl,
     sandbox: config.mode === 'sandbox',
   }
-  for (const connector of connectors.values()) connector.start?.(lateReplies(gateway))
+  for (const connector of connectors.values()) connector.start?.(lateReplies(gateway), foundReplies(gateway))
   const deliver = deliverer(gateway, attemptLane(database.work, clock))
   return {
     gateway,

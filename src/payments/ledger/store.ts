@@ -79,6 +79,8 @@ export async function findForgotten(db: Connection, before: number, limit: numbe
         and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
         and not exists (select from due_work d where d.kind = 'recover' and d.merchant_id = p.merchant_id and d.subject_id = p.id)
         and not exists (select from continuations c where c.merchant_id = p.merchant_id and c.payment_id = p.id)
+        and not exists (select from operator_cases o where o.merchant_id = p.merchant_id and o.kind = 'answerUnproven'
+                           and o.subject = replace(p.id::text, '-', '') and o.closed_at is null)
       limit $2`,
     [timeParameter(before), limit],
   )

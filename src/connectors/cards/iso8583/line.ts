@@ -27,6 +27,8 @@ export type LineOptions = {
   /** 0 up to 1: spreads reconnections. */
   random(): number
   say(text: string): void
+  /** An answer that nobody here asked for: another process may have, or this one long ago. */
+  stranger?(answer: Message): void
 }
 
 export type SendResult =
@@ -187,7 +189,8 @@ export function makeLine(options: LineOptions): Line {
     const before = remembered.get(key)
     if (!before) {
       counters.unmatched++
-      options.say(`${options.name}: an answer ${message.type} belongs to nothing that was asked`)
+      options.say(`${options.name}: an answer ${keyOf(message.type, message)} belongs to nothing that is remembered here`)
+      options.stranger?.(message)
       return
     }
     if (before.answered) counters.duplicate++
