@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { thisProcess } from '../src/audit/entry.ts'
-import { closeCase, type Decision } from '../src/payments/cases/cases.ts'
+import { type CaseDecision, closeCase } from '../src/payments/cases/cases.ts'
 import { findCases } from '../src/payments/cases/store.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
@@ -53,7 +53,7 @@ const atRest = (id: string) =>
   )
 const openCases = async (subject: string) =>
   (await findCases(gateway.pool, false, 100)).filter(one => one.subject === subject).map(({ kind }) => kind)
-async function close(subject: string, reason: string, decision?: Decision): Promise<void> {
+async function close(subject: string, reason: string, decision?: CaseDecision): Promise<void> {
   const [found] = (await findCases(gateway.pool, false, 100)).filter(one => one.subject === subject)
   const by = { keys: testKeys, clock, random: systemRandom, by: thisProcess('commandLine'), database: { work: gateway.pool } }
   await closeCase(by, found!.id, 'ann', reason, decision)
@@ -220,6 +220,8 @@ describe('a reversal of ours', () => {
     const { body } = await pay()
     await later(async () => (await openCases(body.id))[0] === 'reversalOpen', 'a case')
     assert.ok(host.types().filter(isTakeBack).length >= 5)
+    const { findings } = await examine(gateway.pool, clock.real() + 1)
+    assert.match(findings.join(), new RegExp(`${body.id} of .* reversal is not acknowledged after`))
     code = '00'
     await atRest(body.id)
     assert.deepEqual([host.totals().cleared, await openCases(body.id)], [0, []])

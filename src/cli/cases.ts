@@ -1,7 +1,7 @@
 // tollgate cases: what the gateway did not guess and somebody has to decide.
 
 import { type Command, Option } from 'commander'
-import { caseKinds, closeCase, type Decision, DecisionMissing, decisions, nobody } from '../payments/cases/cases.ts'
+import { type CaseDecision, caseKinds, closeCase, DecisionMissing, decisions, nobody } from '../payments/cases/cases.ts'
 import { findCases, type OperatorCase } from '../payments/cases/store.ts'
 import { type CommandParts, refuseCommand, table, timeText, withOpened } from './open.ts'
 
@@ -28,7 +28,7 @@ export default (program: Command): void => {
     .description('it is decided')
     .requiredOption('--reason <text>', 'what was decided, for whoever asks later')
     .addOption(new Option('--as <decision>', 'what became of the payment, by a case that asks for it').choices(decisions))
-    .action((id: string, { reason, as }: { reason: string; as?: Decision }) =>
+    .action((id: string, { reason, as }: { reason: string; as?: CaseDecision }) =>
       withOpened(async opened => {
         if (reason.trim() === '' || reason.length > 500) refuseCommand('--reason must be 1 to 500 characters.')
         const closed = /^[0-9a-f]{32}$/.test(id) ? await close(opened, id, reason, as) : undefined
@@ -38,7 +38,7 @@ export default (program: Command): void => {
     )
 }
 
-const close = ({ by, ...opened }: CommandParts, id: string, reason: string, decision: Decision | undefined) =>
+const close = ({ by, ...opened }: CommandParts, id: string, reason: string, decision: CaseDecision | undefined) =>
   closeCase(opened, id, by.id, reason, decision).catch((error: Error) => {
     if (!(error instanceof DecisionMissing)) throw error
     return refuseCommand(

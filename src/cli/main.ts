@@ -3,6 +3,7 @@
 import { Command } from 'commander'
 import { outliveReaders, refuseInspector } from '../platform/errors.ts'
 import acquirerHost from './acquirerHost.ts'
+import acquirers from './acquirers.ts'
 import audit from './audit.ts'
 import cases from './cases.ts'
 import chargebacks from './chargebacks.ts'
@@ -26,6 +27,7 @@ for (const add of [
   listen,
   trigger,
   chargebacks,
+  acquirers,
   cases,
   acquirerHost,
   keys,

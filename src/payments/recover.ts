@@ -8,7 +8,7 @@ import { isApproved, type ResultName, results } from '../contract/results/result
 import type { Clock } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
-import type { Decision } from './cases/cases.ts'
+import type { CaseDecision } from './cases/cases.ts'
 import { closeSettled, hasOpenCase } from './cases/store.ts'
 import { answerRow, channelOfPayment, closedHere, openPaymentCase, operationOf, settle } from './execute.ts'
 import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
@@ -79,12 +79,12 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
   return 'done'
 }
 
-const decidedResults: Readonly<Record<Decision, ResultName>> = {
+const decidedResults: Readonly<Record<CaseDecision, ResultName>> = {
   carriedOut: 'succeeded',
   notCarriedOut: 'acquirerErrorAnswer',
 }
 /** What an operator has decided who closed the case of the payment. */
-const decisionOf = ({ details }: DueItem): ResultName | undefined => decidedResults[details.decision as Decision]
+const decisionOf = ({ details }: DueItem): ResultName | undefined => decidedResults[details.decision as CaseDecision]
 
 const openSealed = (parts: PaymentParts, { merchantId, subjectId }: DueItem, sealed: string) =>
   openContinuation(parts, merchantId, subjectId, Buffer.from(sealed, 'base64'))

@@ -21,6 +21,8 @@ export type LogFields = {
   readonly attempt?: number
   /** What the other side knows a message by. */
   readonly trace?: string
+  /** A message as it went over a line, masked. */
+  readonly wire?: string
   /** Who was refused: the address, and the token where one is known. */
   readonly address?: string
   readonly tokenId?: string
@@ -66,6 +68,7 @@ const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
   kind: word,
   attempt: number,
   trace: word,
+  wire: value => scrub(String(value).slice(0, 1500)),
   audit: word,
 }
 

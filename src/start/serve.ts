@@ -83,7 +83,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages, home) : undefined
   const simulatorsUrl = sandbox ? (parts.simulatorsUrl ?? ownSimulators?.url) : undefined
   const host = acquirersInUse(parts)
-  const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log })
+  const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log, alone: parts.alone })
   const assembly = await assemble({
     config,
     keys,

@@ -200,7 +200,13 @@ async function makeWorld(luck: Dice): Promise<World> {
       errors.splice(20)
     },
   }
-  const acquirers = await startAcquirers([options], { db: opened.work, clock, random: systemRandom, log: quiet })
+  const acquirers = await startAcquirers([options], {
+    db: opened.work,
+    clock,
+    random: systemRandom,
+    log: quiet,
+    alone: true,
+  })
   const assembly = await assemble({
     config: readConfig({}, '/nonexistent'),
     keys: testKeys,

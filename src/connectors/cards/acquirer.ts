@@ -34,6 +34,8 @@ export type AcquirerOptions = {
   readonly breakerTimeouts: number
   readonly breakerSeconds: number
   readonly partialReversal: boolean
+  /** Each message goes to the log, masked. */
+  readonly showMessages: boolean
 }
 
 /** Hands out terminal and trace number; undefined while none can be had. Durable, so that none comes twice (terminals/). */
@@ -44,6 +46,8 @@ export type AcquirerParts = {
   readonly clock: Clock
   random(): number
   say(text: string): void
+  /** Is given each message, masked, of an acquirer whose messages are to be seen. */
+  show?(text: string): void
 }
 
 export type Acquirer = {
@@ -68,6 +72,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
   /** An answer that this process waits for no more, or never did: its payment is found by what it had on disk before it was sent. */
   const stranger = (answer: Message) => {
     const { terminal, stan, at } = traceOf(answer, parts.clock.real())
+    if (answer.type[1] === '8') return
     // Nothing follows from the answer to a reversal of ours: that one is sent until it is answered in time.
     if (kindOfMessage(answer.type) === 'takeBack') return
     found?.({ acquirer: options.name, terminal, stan, at: String(at) }, at, operation => {
@@ -96,6 +101,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       random: parts.random,
       say: parts.say,
       stranger,
+      ...(options.showMessages && parts.show && { show: parts.show }),
     }),
   )
   const link = makeLink(lines, waitForLineMilliseconds, drainMilliseconds)

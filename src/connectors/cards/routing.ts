@@ -30,7 +30,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
 
   /** First payments: the next acquirer is tried only when nothing was sent to the one before. */
   async function tryInOrder(operation: Operation, ways: readonly Way[], signal: AbortSignal): Promise<Reply> {
-    let last: Reply = { kind: 'notSent', why: 'no acquirer, or no trace number, was there for this payment', never: true }
+    let last: Reply = noWay(operation)
     for (const [at, way] of ways.entries()) {
       last = await exchange(operation, way, signal)
       if (last.kind !== 'notSent') return last
@@ -66,7 +66,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
   }
 
   /** An acquirer that a payment may have gone to is not in the file any more: what became of it cannot be learned before that one is back. */
-  function goneFrom({ prepared, reference }: Operation): NotSent | undefined {
+  function goneFrom({ prepared, reference }: Operation): NotSentReply | undefined {
     const names = reference?.kept.acquirer === undefined ? prepared?.map(({ acquirer }) => acquirer!) : [reference.kept.acquirer]
     const name = names?.find(one => !byName.has(one))
     return name === undefined
@@ -121,7 +121,13 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
   }
 }
 
-type NotSent = Extract<Reply, { kind: 'notSent' }>
+/** There was nobody to send it to, or no terminal to send it from: the operator has to mend other things. */
+const noWay = ({ prepared }: Operation): NotSentReply =>
+  prepared === undefined || prepared.length === 0
+    ? { kind: 'notSent', why: 'no terminal is free, or no acquirer is configured', never: true, result: 'noTerminalFree' }
+    : { kind: 'notSent', why: 'no line is up', never: true }
+
+type NotSentReply = Extract<Reply, { kind: 'notSent' }>
 
 type Way = { readonly acquirer: Acquirer; readonly trace: Trace }
 

@@ -45,7 +45,7 @@ export const openCase = (
 
 /** What the other side says that became of a payment, when it is asked by other means. */
 export const decisions = ['carriedOut', 'notCarriedOut'] as const
-export type Decision = (typeof decisions)[number]
+export type CaseDecision = (typeof decisions)[number]
 
 export class DecisionMissing extends Error {}
 
@@ -55,7 +55,7 @@ export async function closeCase(
   id: string,
   by: string,
   reason: string,
-  decision?: Decision,
+  decision?: CaseDecision,
 ): Promise<OperatorCase | undefined> {
   return inTransaction(parts.database.work, async db => {
     const now = parts.clock.real()

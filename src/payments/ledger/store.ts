@@ -97,3 +97,16 @@ export async function findTakenBack(db: Connection, limit: number): Promise<Paym
   )
   return rows
 }
+
+export type OpenReversal = PaymentId & { readonly attempts: number; readonly recordedAt: number; readonly connector: string }
+
+/** Reversals, and releases of what a capture left, that nobody has acknowledged; of payments recorded before a moment, the oldest first. */
+export async function findOpenReversals(db: Connection, before: number, limit: number): Promise<OpenReversal[]> {
+  const { rows } = await db.query<OpenReversal>(
+    `select d.merchant_id as "merchantId", p.id, d.attempts, p.recorded_at as "recordedAt", p.connector from due_work d
+       join payments p on p.merchant_id = d.merchant_id and p.id = d.subject_id
+      where d.kind in ('reverse', 'release') and p.recorded_at < $1 order by p.recorded_at limit $2`,
+    [timeParameter(before), limit],
+  )
+  return rows
+}

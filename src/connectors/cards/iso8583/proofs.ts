@@ -13,7 +13,7 @@ export type MessageKind = 'request' | 'advice' | 'reversal' | 'takeBack'
  * person   sending it again would bring the same answer: somebody has to ask the acquirer
  * nothing  there is nothing to take back
  */
-export type Proof = 'done' | 'refused' | 'doubted' | 'again' | 'person' | 'nothing'
+export type AnswerProof = 'done' | 'refused' | 'doubted' | 'again' | 'person' | 'nothing'
 
 type ProofRow = readonly [codes: string, request: string, advice: string, reversal: string, takeBack: string]
 
@@ -41,10 +41,10 @@ const proofs: ReadonlyMap<string, Readonly<Record<MessageKind, string>>> = new M
 )
 
 /** `code`: of 1987; empty when the answer has none. */
-export function proofOf(kind: MessageKind, attempt: number, code: string): Proof {
+export function proofOf(kind: MessageKind, attempt: number, code: string): AnswerProof {
   const other = code === '' ? 'without a code' : responseCodes.has(code) ? 'a listed code' : 'any other'
   const [first, repeat = first] = (proofs.get(code) ?? proofs.get(other)!)[kind].split(' ')
-  return (attempt > 1 ? repeat : first) as Proof
+  return (attempt > 1 ? repeat : first) as AnswerProof
 }
 
 /** By the type indicator; its first digit is the version's. */

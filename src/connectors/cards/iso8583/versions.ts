@@ -91,5 +91,8 @@ export function retrievalReference(at: number, stan: string): string {
   return `${date.getUTCFullYear() % 10}${String(day).padStart(3, '0')}${String(date.getUTCHours()).padStart(2, '0')}${stan}`
 }
 
-/** The type of the answer to a request, without regard to repeats: 0100 and 0101 → 0110, 0420 and 0421 → 0430. */
-export const answerType = (type: string): string => `${type.slice(0, 2)}${Number(type[2]) + 1}0`
+/** The type of the answer to a request, without regard to repeats: 0100 and 0101 → 0110, 0420 and 0421 → 0430, 1804 → 1814. */
+export const answerType = (type: string): string => `${type.slice(0, 2)}${Number(type[2]) + 1}${Number(type[3]) & ~1}`
+
+/** A host asks too: reconciliation (5), administration (6) and the network (8); requests and advices, not answers. */
+export const isAsked = ({ type }: { readonly type: string }): boolean => '568'.includes(type[1]!) && Number(type[2]) % 2 === 0
