@@ -5,7 +5,7 @@ import { findTerminals } from '../connectors/cards/terminals/store.ts'
 import { findOpenReversals } from '../payments/ledger/store.ts'
 import { table, timeText, withOpened } from './open.ts'
 
-type LineState = {
+type ShownLine = {
   readonly name: string
   readonly state: string
   readonly inFlight: number
@@ -26,7 +26,7 @@ export default (program: Command): void => {
         const now = clock.real()
         const held = (await findTerminals(database.work)).filter(({ leasedUntil }) => leasedUntil !== null && leasedUntil > now)
         const lines = held.flatMap(({ acquirer, terminal, seenAt, lines }) =>
-          (JSON.parse(lines ?? '[]') as LineState[]).map(line => ({ acquirer, terminal, seenAt, line })),
+          (JSON.parse(lines ?? '[]') as ShownLine[]).map(line => ({ acquirer, terminal, seenAt, line })),
         )
         const open = await findOpenReversals(database.work, now, 1000)
         process.stdout.write(
