@@ -39,6 +39,8 @@ export type Report = {
   crashed: number
   crashedInRecovery: number
   recovered: number
+  /** Operations that merchants read as done. */
+  approved: number
   faults: Record<string, number>
   tombstones: number
   repeatsAtHost: number
@@ -87,6 +89,7 @@ export async function simulate(
     crashed: 0,
     crashedInRecovery: 0,
     recovered: 0,
+    approved: 0,
     faults: world.faults,
     tombstones: 0,
     repeatsAtHost: 0,
@@ -111,6 +114,7 @@ export async function simulate(
     }
     const { rows } = await world.pool.query<{ count: number }>('select count(*) from payments')
     report.payments = rows[0]!.count
+    report.approved = (await world.pool.query('select 1 from answers where approved')).rowCount ?? 0
     report.tombstones = [...world.ledger.entries()].filter(({ line }) => line.kind === 'tombstone').length
     report.repeatsAtHost = world.host.counters.repeated
     report.milliseconds = performance.now() - began
