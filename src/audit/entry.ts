@@ -28,6 +28,7 @@ export const actions = {
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
   fileImported: 'a file of an acquirer or a bank was read to its end',
   caseClosed: 'an operator case was closed',
+  tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions
 

@@ -66,6 +66,16 @@ export type Directory = {
 /** How a token made of user id and password is written; old clients send the two instead. */
 export const legacyToken = (userId: string, password: string): string => Buffer.from(`${userId}|${password}`).toString('base64')
 
+/** The two in a token that is made of them, in whichever alphabet of Base64 or as they are: it is no better than its password. */
+export function legacyParts(sent: string): { readonly userId: string; readonly password: string } | undefined {
+  for (const text of [sent, Buffer.from(sent, 'base64').toString()]) {
+    // Bytes that were drawn are hardly ever a text.
+    const [, userId, password] = /^([^|\p{C}\uFFFD]+)\|([^\p{C}\uFFFD]+)$/u.exec(text) ?? []
+    if (userId !== undefined && password !== undefined) return { userId, password }
+  }
+  return undefined
+}
+
 const reloadSeconds = 30
 
 export async function openDirectory(
@@ -87,13 +97,17 @@ export async function openDirectory(
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
   const channels = () => [...contents.entities.values()].filter(entity => entity.kind === 'channel')
   // What is found under an older key is found under the newest from then on, so that the older one can retire.
-  const find = (sent: string): Token | undefined => {
+  const findHashed = (sent: string): Token | undefined => {
     const [hash, ...older] = keyedHashes(keys, 'token', sent)
     const known = contents.tokens.get(hash.toString('hex'))
     if (known) return known
     const token = older.map(one => contents.tokens.get(one.toString('hex'))).find(found => found !== undefined)
     if (token) rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
     return token
+  }
+  const find = (sent: string): Token | undefined => {
+    const token = findHashed(sent)
+    return token && legacyParts(sent) ? { ...token, legacy: true } : token
   }
   return {
     entity: id => contents.entities.get(id),

@@ -67,10 +67,20 @@ export async function saveEntity(db: Connection, entity: Omit<EntityRow, 'clockO
 export async function saveToken(db: Connection, token: Omit<TokenRow, 'createdAt' | 'revokedAt'>, now: number): Promise<void> {
   await db.query(
     `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at, lookup_key) values ($1, $2, $3, $4, $5, $6, $7, $8)
-     on conflict (token_hash) do update set label = excluded.label, entities = excluded.entities, merchant_id = excluded.merchant_id
+     on conflict (token_hash) do update set label = excluded.label, entities = excluded.entities, merchant_id = excluded.merchant_id,
+       legacy = excluded.legacy
       where access_tokens.revoked_at is null`,
     [token.hash, token.id, token.merchantId, token.label, token.entities, token.legacy, timeParameter(now), token.lookupKey],
   )
+}
+
+/** Ids of valid tokens with one of these hashes. */
+export async function findValidTokens(db: Connection, hashes: readonly Buffer[]): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    'select id from access_tokens where token_hash = any ($1) and revoked_at is null order by id',
+    [hashes],
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** Finds a token under its new hash from now on: it was used, so that the older lookup key is not needed for it any more. */

@@ -2,8 +2,8 @@
 
 import { dirname, resolve } from 'node:path'
 import { type Acquirer, type AcquirerOptions, type Address, makeAcquirer } from '../connectors/cards/acquirer.ts'
-import type { AcquirerFigures } from '../connectors/cards/figures.ts'
 import { dialects } from '../connectors/cards/iso8583/dialects.ts'
+import type { AcquirerMetrics } from '../connectors/cards/metrics.ts'
 import { cardRouting, type RouteCounters } from '../connectors/cards/routing.ts'
 import { type Lease, leaseTraces } from '../connectors/cards/terminals/lease.ts'
 import { releaseTerminals } from '../connectors/cards/terminals/store.ts'
@@ -43,7 +43,7 @@ export type AcquirersParts = {
 export type Acquirers = {
   readonly connectors: readonly (Connector & { readonly counters: RouteCounters })[]
   readonly acquirers: readonly Acquirer[]
-  figures(): AcquirerFigures
+  metrics(): AcquirerMetrics
   stop(): Promise<void>
 }
 
@@ -75,7 +75,7 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
   return {
     connectors,
     acquirers,
-    figures: () => ({
+    metrics: () => ({
       routes: connectors.flatMap(({ name, counters }) =>
         Object.entries(counters).map(([acquirer, counts]) => ({ mode: name.replace('cards ', ''), acquirer, counts })),
       ),

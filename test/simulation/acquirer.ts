@@ -7,10 +7,11 @@ import { thisProcess } from '../../src/audit/entry.ts'
 import type { AcquirerOptions } from '../../src/connectors/cards/acquirer.ts'
 import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
 import { transmitted } from '../../src/connectors/cards/iso8583/versions.ts'
-import { formChecker, readForm } from '../../src/contract/form.ts'
+import { readForm } from '../../src/contract/form.ts'
+import { formChecker } from '../../src/contract/formCheck.ts'
 import { requests } from '../../src/contract/requests.ts'
 import type { Channel } from '../../src/merchants/directory.ts'
-import { applySeed, readSeed, type Seed } from '../../src/merchants/seed.ts'
+import { applySeed, readSeed, type Seed, sandboxSeed } from '../../src/merchants/seed.ts'
 import { closeCase } from '../../src/payments/cases/cases.ts'
 import { findCases } from '../../src/payments/cases/store.ts'
 import { followUp } from '../../src/payments/followUps/followUp.ts'
@@ -27,7 +28,6 @@ import { isPossible } from '../../src/sandbox/acquirerHost/randomFaults.ts'
 import { sandboxAcquirer, startAcquirers } from '../../src/start/acquirers.ts'
 import { assemble, dueHandlers, type Gateway } from '../../src/start/assemble.ts'
 import { readConfig } from '../../src/start/config.ts'
-import { sandboxSeed } from '../../src/start/database.ts'
 import { makeDatabase } from '../support/database.ts'
 import { sandbox, testKeys, visa } from '../support/gateway.ts'
 import { crashing } from './crash.ts'
@@ -340,7 +340,7 @@ async function story(gateway: Gateway, luck: Dice): Promise<void> {
 
 const text = (hundredths: number) => `${Math.floor(hundredths / 100)}.${String(hundredths % 100).padStart(2, '0')}`
 
-const check = { payment: formChecker(requests.payment), backoffice: formChecker(requests.backoffice) }
+const check = { payment: formChecker(requests.payment), followUp: formChecker(requests.followUp) }
 
 function requestOf(gateway: Gateway, kind: keyof typeof check, fields: Record<string, string>) {
   const form = readForm(new URLSearchParams({ entityId: sandbox.entityId, ...fields }).toString())
@@ -359,7 +359,7 @@ async function first(gateway: Gateway, fields: Record<string, string>): Promise<
 
 const refer = (gateway: Gateway, referenceId: string, fields: Record<string, string>) =>
   followUp(gateway, {
-    ...requestOf(gateway, 'backoffice', { ...(fields.amount !== undefined && { currency: 'EUR' }), ...fields }),
+    ...requestOf(gateway, 'followUp', { ...(fields.amount !== undefined && { currency: 'EUR' }), ...fields }),
     referenceId,
   })
 
