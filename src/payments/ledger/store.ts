@@ -110,3 +110,12 @@ export async function findOpenReversals(db: Connection, before: number, limit: n
   )
   return rows
 }
+
+/** How many there are, and when the payment of the oldest was recorded (milliseconds). */
+export async function countOpenReversals(db: Connection): Promise<{ count: number; since: number | null }> {
+  const { rows } = await db.query<{ count: number; since: number | null }>(
+    `select count(*), min(p.recorded_at) as since from due_work d
+       join payments p on p.merchant_id = d.merchant_id and p.id = d.subject_id where d.kind in ('reverse', 'release')`,
+  )
+  return rows[0]!
+}
