@@ -8,7 +8,7 @@ import { findOwners } from '../clearing/store.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readEntities, readTokens } from '../merchants/store.ts'
 import { findChain, findPayment } from '../payments/store/read.ts'
-import { type CommandParts, refuseCommand, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, readTime, refuseCommand, table, timeText, withOpened } from './open.ts'
 
 type AuditCommandOptions = { since?: string; entity?: string; actor?: string; action?: string; limit: string; json?: true }
 
@@ -30,8 +30,7 @@ export default (program: Command): void => {
         if (action !== undefined && !Object.hasOwn(actions, action))
           refuseCommand(`--action must be one of ${Object.keys(actions).join(', ')}.`)
         if (!/^\d{1,9}$/.test(limit)) refuseCommand('--limit must be a number.')
-        const from = since === undefined ? undefined : Date.parse(since)
-        if (Number.isNaN(from)) refuseCommand('--since must be a time, for example 2026-01-31T12:00Z.')
+        const from = readTime('--since', since)
         const entities = entity === undefined ? undefined : await withAllBelow(opened, entity)
         const rows = await findRows(opened.database.work, { since: from, entities, actor, action }, Number(limit))
         process.stdout.write(json ? rows.map(asJson).join('') : asTable(rows))

@@ -5,7 +5,7 @@ import { checkNotifications } from '../notifications/deliveries/check.ts'
 import { replay } from '../notifications/deliveries/replay.ts'
 import { listAttempts, listDeliveries, type ReplayFilter } from '../notifications/deliveries/store.ts'
 import { find, merchantAndChannel } from './endpoints.ts'
-import { refuseCommand, table, timeText, withOpened } from './open.ts'
+import { readTime, refuseCommand, table, timeText, withOpened } from './open.ts'
 
 const states = ['scheduled', 'acknowledged', 'given up'] as const
 type State = (typeof states)[number]
@@ -113,7 +113,7 @@ export default (program: Command): void => {
 
 function filterOf(options: Record<string, string | undefined>): ReplayFilter {
   const [from, to] = [whole('--from', options.from), whole('--to', options.to)]
-  const [since, until] = [time('--since', options.since), time('--until', options.until)]
+  const [since, until] = [readTime('--since', options.since), readTime('--until', options.until)]
   const state = stateOf(options.state)
   const [notificationId, paymentId] = [identifier('--id', options.id), identifier('--payment', options.payment)]
   return {
@@ -135,12 +135,6 @@ function stateOf(text: string | undefined): State | undefined {
 function whole(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   return /^\d{1,15}$/.test(text) ? Number(text) : refuseCommand(`${name} must be a number.`)
-}
-
-function time(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const milliseconds = Date.parse(text)
-  return Number.isNaN(milliseconds) ? refuseCommand(`${name} must be a time, for example 2026-01-31T12:00Z.`) : milliseconds
 }
 
 function identifier(name: string, text: string | undefined): string | undefined {
