@@ -86,6 +86,27 @@ create table chargeback_lines (
   constraint chargeback_lines_line_check CHECK ((line > 0))
 );
 
+create table clearing_files (
+  hash bytea not null,
+  kind text not null,
+  name text not null,
+  lines integer not null,
+  received_at timestamp with time zone not null,
+  finished_at timestamp with time zone,
+  constraint clearing_files_pkey PRIMARY KEY (hash)
+);
+
+create table clearing_lines (
+  hash bytea not null,
+  line integer not null,
+  outcome text not null,
+  subject text not null,
+  settled_at timestamp with time zone not null,
+  constraint clearing_lines_pkey PRIMARY KEY (hash, line),
+  constraint clearing_lines_line_check CHECK ((line > 0)),
+  constraint clearing_lines_outcome_check CHECK ((outcome = ANY (ARRAY['recorded'::text, 'known'::text, 'refused'::text])))
+);
+
 create table continuations (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -200,13 +221,13 @@ create table events (
   root_id uuid not null,
   occurred_at timestamp with time zone not null,
   recorded_at timestamp with time zone not null,
-  fan_out text,
+  notified text,
   constraint events_pkey PRIMARY KEY (merchant_id, payment_id, sequence),
   constraint events_action_check CHECK ((action = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text]))),
-  constraint events_fan_out_check CHECK ((fan_out = ANY (ARRAY['done'::text, 'superseded'::text]))),
+  constraint events_notified_check CHECK ((notified = ANY (ARRAY['done'::text, 'superseded'::text]))),
   constraint events_type_check CHECK ((type = ANY (ARRAY['PAYMENT'::text, 'REGISTRATION'::text])))
 );
-CREATE INDEX events_waiting ON events USING btree (recorded_at) WHERE (fan_out IS NULL);
+CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
 
 create table idempotency_keys (
   merchant_id uuid not null,
@@ -277,6 +298,21 @@ create table migrations (
   applied_at timestamp with time zone not null,
   constraint migrations_pkey PRIMARY KEY (name)
 );
+
+create table operator_cases (
+  merchant_id uuid not null,
+  id uuid not null,
+  kind text not null,
+  subject text not null,
+  details text not null,
+  opened_at timestamp with time zone not null,
+  closed_at timestamp with time zone,
+  closed_by text,
+  reason text,
+  constraint operator_cases_pkey PRIMARY KEY (merchant_id, id),
+  constraint operator_cases_check CHECK ((((closed_at IS NULL) = (closed_by IS NULL)) AND ((closed_at IS NULL) = (reason IS NULL))))
+);
+CREATE UNIQUE INDEX operator_cases_open ON operator_cases USING btree (merchant_id, kind, subject) WHERE (closed_at IS NULL);
 
 create table payments (
   merchant_id uuid not null,
@@ -360,6 +396,8 @@ create table unanswered (
   recorded_at timestamp with time zone not null,
   constraint unanswered_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+
+alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (hash) REFERENCES clearing_files(hash);
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
 

@@ -33,7 +33,8 @@ async function tollgate(...words: string[]): Promise<{ code: number; out: string
   )
 }
 
-type Told = Record<'sequence' | 'actorKind' | 'actor' | 'address' | 'action' | 'entityId' | 'subject' | 'result', string> & {
+type Told = Record<'actorKind' | 'actor' | 'address' | 'action' | 'entityId' | 'subject' | 'result', string> & {
+  sequence: number
   // biome-ignore lint/suspicious/noExplicitAny: each action has details of its own
   details: any
 }
@@ -41,11 +42,7 @@ let reached = 0
 /** What was told since the last time. */
 async function told(...filter: string[]): Promise<Told[]> {
   const { out } = await tollgate('audit', '--json', '--limit', '1000', ...filter)
-  const rows = out
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => JSON.parse(line))
-    .filter(({ sequence }) => filter.length > 0 || sequence > reached)
+  const rows = (JSON.parse(out).rows as Told[]).filter(({ sequence }) => filter.length > 0 || sequence > reached)
   if (filter.length === 0) reached = rows.at(-1)?.sequence ?? reached
   return rows
 }
@@ -161,7 +158,7 @@ it('a report of chargebacks, each line that became one, and the whole', async ()
     rows.map(row => [whoDid(row), row.details]),
     [
       [`${me} chargebackRecorded`, { type: 'CB', referenceId: id, report: 'north-1', line: 1 }],
-      [`${me} chargebacksImported`, { recorded: 1, known: 0, refused: 1 }],
+      [`${me} fileImported`, { kind: 'chargebackReport', name: 'north.csv', recorded: 1, known: 0, refused: 1 }],
     ],
   )
 })
@@ -217,7 +214,7 @@ it('filters find, and a wrong one is named', async () => {
     ['--entity', 'x', /--entity must be 32/],
   ] as const) {
     const { code, out } = await tollgate('audit', option, value)
-    assert.equal(code, 1)
+    assert.equal(code, 2)
     assert.match(out, sentence)
   }
   const { out } = await tollgate('audit', '--action', 'clockMoved')

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { cardRetentionDays } from '../src/payments/initial/pay.ts'
-import { eraseCards, eraseKeys } from '../src/payments/store/sweep.ts'
+import { eraseKeys } from '../src/payments/store/sweep.ts'
+import { eraseCards } from '../src/vault/cardStore.ts'
+import { cardRetentionDays } from '../src/vault/cards.ts'
 import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway

@@ -11,7 +11,7 @@ import { connect as connectTls } from 'node:tls'
 import { Registry } from 'prom-client'
 import { addressMost } from '../src/http/connections.ts'
 import { systemClock } from '../src/platform/clock.ts'
-import { serveFigures } from '../src/platform/figures.ts'
+import { serveMetrics } from '../src/platform/metrics.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
 
@@ -107,7 +107,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
 
 it('silent sockets keep nobody from the figures', { timeout: 20_000 }, async () => {
   const log = { debug() {}, info() {}, warn() {}, error() {} }
-  const figures = await serveFigures(new Registry(), [], log, { port: 0, host: '127.0.0.1', token: undefined })
+  const figures = await serveMetrics(new Registry(), [], log, { port: 0, host: '127.0.0.1', token: undefined })
   for (let at = 0; at < 80; at++) await silent(figures.port)
   const { status } = await fetch(`http://127.0.0.1:${figures.port}/metrics`)
   assert.equal(status, 200)

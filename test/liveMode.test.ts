@@ -13,8 +13,8 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { legacyToken } from '../src/merchants/directory.ts'
+import { bitsOfChance } from '../src/merchants/secretStrength.ts'
 import { applySeed, readSeed } from '../src/merchants/seed.ts'
-import { bitsOfChance } from '../src/merchants/strength.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { readConfig } from '../src/start/config.ts'
@@ -503,8 +503,8 @@ test('metrics are told to who has the token', async () => {
 test('no command takes a secret as an argument', async () => {
   for (const command of [['clock', 'show'], ['listen'], ['trigger', 'capture']]) {
     const { code, out } = await commandLine({ DATA_DIR: folder }, ...command, '--token', 'secret')
-    assert.equal(code, 1)
-    assert.match(out, /unknown option '--token'/)
+    assert.equal(code, 2)
+    assert.match(out, /Unknown option '--token'/)
   }
 })
 

@@ -9,8 +9,9 @@ import type { Connector, Operation, Reply } from '../src/connectors/connector.ts
 import { execute } from '../src/payments/execute.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import type { PaymentParts } from '../src/payments/parts.ts'
+import { answerLane } from '../src/payments/store/answers.ts'
+import { writePatienceSeconds } from '../src/payments/store/payments.ts'
 import { findPayment } from '../src/payments/store/read.ts'
-import { answerLane, writePatienceSeconds } from '../src/payments/store/write.ts'
 import { clockWith, systemClock, systemRandom } from '../src/platform/clock.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
@@ -171,7 +172,7 @@ describe('an operation without an answer', () => {
       log: { warn() {}, info() {} },
       directory: { businessTime: systemClock.real },
       database: { work: gateway.pool },
-      answers: answerLane(gateway.pool, systemClock),
+      insertAnswer: answerLane(gateway.pool, systemClock),
     } as unknown as PaymentParts
     const reply: Reply = { kind: 'answer', result: 'succeeded', amount, currency, details: {}, kept: {} }
     let bring = (_: Reply) => {}

@@ -5,9 +5,9 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { sealPlace } from '../src/payments/initial/pay.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { OperatorError } from '../src/platform/errors.ts'
+import { sealedCards } from '../src/vault/cards.ts'
 import { makeKeys, readKeyFile } from '../src/vault/keys.ts'
 import { SealError, seal, unseal } from '../src/vault/seal.ts'
 import { type Body, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
@@ -65,7 +65,7 @@ describe('the card beside a payment', () => {
 
   it('is sealed without its CVV', async () => {
     const { id } = await pay('4200000000000000')
-    const card = JSON.parse(unseal(testKeys, sealPlace(sandbox.merchantId, id), await sealedOf(id)))
+    const card = JSON.parse(unseal(testKeys, sealedCards.bound(sandbox.merchantId, id), await sealedOf(id)))
     assert.deepEqual(Object.keys(card).sort(), ['expiryMonth', 'expiryYear', 'holder', 'number'])
   })
 

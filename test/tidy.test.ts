@@ -30,7 +30,7 @@ const sources = sourcesIn('src')
 const everything = [...sources, ...sourcesIn('test'), ...sourcesIn('scripts')]
 
 // Where SQL may stand: the stores, the runner of migrations and what opens the database.
-const sqlPlaces = /\/store(\.ts$|\/)|^src\/(platform\/(database|due)|start)\//
+const sqlPlaces = /\/(store|cardStore)(\.ts$|\/)|^src\/(platform\/(database|due)|start)\//
 const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|drop|truncate|listen|copy) [^'"`]/
 
 // Tables of the whole platform; all others belong to a merchant.
@@ -38,6 +38,8 @@ const platformTables = [
   'access_tokens',
   'audit',
   'audit_head',
+  'clearing_files',
+  'clearing_lines',
   'due_work',
   'entities',
   'installation',
@@ -119,6 +121,14 @@ describe('imports', () => {
 test('SQL stands in stores', () => {
   const found = sources.filter(({ path, code }) => !sqlPlaces.test(path) && sql.test(code)).map(({ path }) => path)
   assert.deepEqual(found, [])
+})
+
+test('nobody but the vault touches sealed cards', () => {
+  const found = sources.filter(({ path, code }) => !path.startsWith('src/vault/') && /sealed_cards/.test(code))
+  assert.deepEqual(
+    found.map(({ path }) => path),
+    [],
+  )
 })
 
 test('no statement asks the server for the time, but the one that compares the clocks', () => {

@@ -125,7 +125,7 @@ async function numbers(ids: readonly string[]): Promise<{ acknowledged: number; 
 
 async function fannedOut(): Promise<void> {
   await until(
-    async () => (await pool.query('select 1 from events where fan_out is null limit 1')).rowCount === 0,
+    async () => (await pool.query('select 1 from events where notified is null limit 1')).rowCount === 0,
     'every event is fanned out',
   )
 }

@@ -87,7 +87,7 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
     await work()
   } catch (error) {
     process.stderr.write(`${errorText(error)}\n`)
-    process.exitCode = 1
+    process.exitCode = error instanceof WrongUse ? 2 : 1
   }
 }
 
@@ -105,12 +105,22 @@ export function refuseCommand(sentence: string): never {
   throw new OperatorError(sentence)
 }
 
+/** The words of the command say nothing that could be done. */
+class WrongUse extends OperatorError {}
+
+/** Ends the command with a sentence about its words. */
+export function refuseWords(sentence: string): never {
+  throw new WrongUse(sentence)
+}
+
+export const looksLikeId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
+
 /** A time of an option, in milliseconds: what the database can compare. */
 export function readTime(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const milliseconds = Date.parse(text)
   if (milliseconds >= Date.UTC(1970) && milliseconds < Date.UTC(10_000)) return milliseconds
-  return refuseCommand(`${name} must be a time, for example 2026-01-31T12:00Z.`)
+  return refuseWords(`${name} must be a time, for example 2026-01-31T12:00Z.`)
 }
 
 /** What a terminal would obey or hide is shown by its number. */

@@ -69,6 +69,9 @@ export const standardRows: readonly CardBrand[] = [
   row('WORLD', '16', 3, true, '', ['VISA', 'VISAELECTRON', 'MASTER']),
 ]
 
+/** Brands of Mastercard's network, which has response codes and indicators of its own. */
+export const mastercardBrands: ReadonlySet<string> = new Set(['MASTER', 'MASTERDEBIT', 'MAESTRO'])
+
 /** Older clients send the names that methods had before. */
 const formerNames: Readonly<Record<string, string>> = { BRADESCO: 'BOLETO' }
 

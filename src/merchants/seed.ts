@@ -27,6 +27,7 @@ import {
 } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyParts, legacyToken } from './directory.ts'
+import { bitsOfChance } from './secretStrength.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import {
   announceChange,
@@ -39,7 +40,6 @@ import {
   saveToken,
   type TokenRow,
 } from './store.ts'
-import { bitsOfChance } from './strength.ts'
 
 /** The sandbox's credentials are printed in the documentation: live mode must not know them, whoever put them there. */
 export const sandboxSeed = fileURLToPath(new URL('../../seeds/sandbox.json', import.meta.url))
@@ -102,10 +102,11 @@ export function readSeed(path: string, brands?: ReadonlySet<string>, mode?: Inst
 export const sentFor = ({ token, userId, password }: SeedToken): string => token ?? legacyToken(userId!, password!)
 
 /** Ids of the tokens in a database that are valid and known to everybody. */
-export const findPublicTokens = (db: Connection, keys: Keys): Promise<string[]> =>
+export const findPublicTokens = (db: Connection, keys: Keys, now: number): Promise<string[]> =>
   findValidTokens(
     db,
     (readSeed(sandboxSeed).tokens ?? []).flatMap(token => keyedHashes(keys, 'token', sentFor(token))),
+    now,
   )
 
 /** How many entities and valid tokens of the seed are in place, and which of its tokens are revoked and stay so. */
@@ -176,7 +177,7 @@ export async function applySeed(
       await saveToken(db, row, clock.real())
       told.push(...toldOfToken(before, row))
     }
-    if ((await readMode(db)) === 'live' && (await findPublicTokens(db, keys)).length > 0)
+    if ((await readMode(db)) === 'live' && (await findPublicTokens(db, keys, clock.real())).length > 0)
       throw new OperatorError('The public access token of the sandbox is refused by live mode.')
     await record(db, { keys, clock, ...(by && { by }) }, told)
     await announceChange(db)

@@ -24,8 +24,12 @@ export type TokenRow = {
   readonly entities: readonly string[]
   readonly legacy: boolean
   readonly createdAt: number
+  /** Real time from which on it is not valid; it may be in the future. */
   readonly revokedAt: number | null
 }
+
+export const isValidAt = ({ revokedAt }: Pick<TokenRow, 'revokedAt'>, now: number): boolean =>
+  revokedAt === null || now < revokedAt
 
 /** Gateways listen here and read the directory again when something changed. */
 export const changesChannel = 'tollgate_directory'
@@ -75,10 +79,10 @@ export async function saveToken(db: Connection, token: Omit<TokenRow, 'createdAt
 }
 
 /** Ids of valid tokens with one of these hashes. */
-export async function findValidTokens(db: Connection, hashes: readonly Buffer[]): Promise<string[]> {
+export async function findValidTokens(db: Connection, hashes: readonly Buffer[], now: number): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
-    'select id from access_tokens where token_hash = any ($1) and revoked_at is null order by id',
-    [hashes],
+    'select id from access_tokens where token_hash = any ($1) and (revoked_at is null or revoked_at > $2) order by id',
+    [hashes, timeParameter(now)],
   )
   return rows.map(({ id }) => id)
 }
@@ -92,11 +96,20 @@ export async function rehashToken(db: Connection, older: readonly Buffer[], hash
   )
 }
 
-/** True when a token that was valid is revoked now. */
+/** True when a token that was valid is revoked now; also one whose time was to end later. */
 export async function revokeToken(db: Connection, id: string, now: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update access_tokens set revoked_at = $2 where id = $1 and (revoked_at is null or revoked_at > $2)',
+    [id, timeParameter(now)],
+  )
+  return rowCount === 1
+}
+
+/** Gives a token an end, now or later. False when it has one already. */
+export async function endToken(db: Connection, id: string, at: number): Promise<boolean> {
   const { rowCount } = await db.query('update access_tokens set revoked_at = $2 where id = $1 and revoked_at is null', [
     id,
-    timeParameter(now),
+    timeParameter(at),
   ])
   return rowCount === 1
 }

@@ -2,11 +2,12 @@
 // What is left in the file of the secrets of challenges: every minute.
 
 import type { Timer } from '../platform/clock.ts'
+import { eraseCards } from '../vault/cardStore.ts'
 import { keyHours } from './idempotency.ts'
 import type { PaymentParts } from './parts.ts'
 import { eraseSecrets } from './redirects/store.ts'
 import { attemptDays, eraseAttempts } from './risk/store.ts'
-import { eraseCards, eraseKeys, eraseRedirects } from './store/sweep.ts'
+import { eraseKeys, eraseRedirects } from './store/sweep.ts'
 
 /** After a start: what fell due while nothing ran. */
 const soonMilliseconds = 5000

@@ -1,21 +1,23 @@
 // Write, call, write: the payment is on disk before this begins; here the connector is asked, outside any transaction, and its answer is stored.
 // The first stored answer wins. What cannot be known is left pending for recovery.
 
-import type { Card, Connector, ConnectorState, LateReply, Operation, Reply } from '../connectors/connector.ts'
+import type { Connector, ConnectorState, LateReply, Operation, Reply } from '../connectors/connector.ts'
 import { successOf } from '../connectors/registry.ts'
 import { amountText } from '../contract/amounts.ts'
-import type { ParameterError } from '../contract/form.ts'
+import type { Card } from '../contract/card.ts'
+import type { ParameterError } from '../contract/formCheck.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
+import type { Channel } from '../merchants/directory.ts'
 import type { Timer } from '../platform/clock.ts'
 import { books } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
-import { sealPending } from './read/announced.ts'
+import { sealPending } from './read/pendingAnswers.ts'
 import { paymentRecord } from './read/record.ts'
 import { holdContinuation } from './redirects/continuation.ts'
+import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
-import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/write.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
 export type PaymentResponse = { readonly outcome: Outcome; readonly body: string }
@@ -228,6 +230,13 @@ export async function takeLateReply(parts: PaymentParts, merchantId: string, pay
   await settle(parts, { payment, rootType }, reply, updates)
 }
 
+/** Whoever has a payment has its channel: entities are never taken away. */
+export function channelOfPayment({ directory }: Pick<PaymentParts, 'directory'>, { id, channelId }: Payment): Channel {
+  const channel = directory.entity(channelId)
+  if (channel?.kind !== 'channel') throw new Error(`payment ${id} belongs to no channel`)
+  return channel
+}
+
 /** Puts the operation together as the connector sees it. */
 export function operationOf(
   parts: PaymentParts,
@@ -235,8 +244,7 @@ export function operationOf(
   more: Pick<Operation, 'attempt'> & Partial<Operation>,
   card?: Card,
 ): Operation {
-  const channel = parts.directory.entity(payment.channelId)
-  if (channel?.kind !== 'channel') throw new Error(`payment ${payment.id} belongs to no channel`)
+  const channel = channelOfPayment(parts, payment)
   return {
     type: payment.type,
     merchantId: payment.merchantId,

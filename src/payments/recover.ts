@@ -8,15 +8,15 @@ import { isApproved, results } from '../contract/results/results.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
-import { answerRow, closedHere, operationOf, settle } from './execute.ts'
-import { completeCapture, openCard, referenceOf } from './followUps/followUp.ts'
+import { answerRow, channelOfPayment, closedHere, operationOf, settle } from './execute.ts'
+import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
 import { openContinuation } from './redirects/continuation.ts'
+import { wasAnnouncedPending } from './store/answers.ts'
 import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals.ts'
 import { findChain, findPayment } from './store/read.ts'
 import { sweepUnanswered } from './store/sweep.ts'
-import { wasAnnouncedPending } from './store/write.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
 export const recover: DueHandler<PaymentParts> = async (parts, item) => {
@@ -48,7 +48,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
       ...(root !== payment && { reference: referenceOf(root, await findChain(parts.database.work, root.merchantId, root.id)) }),
       ...(held && { continued: held.data }),
     },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
   const reply = closedHere(payment) ?? (await askAgain(parts.clock, connector, operation, how))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
@@ -79,7 +79,7 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
     parts,
     payment,
     { type: 'RV', recovering: true, attempt: item.attempts, reference },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
   const reply = await askAgain(parts.clock, connector, operation, 'repeat')
   if (!isTakenBack(reply)) return againLater(parts, item, reply)
@@ -92,9 +92,7 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
 export const capture: DueHandler<PaymentParts> = async (parts, item) => {
   const chain = await findChain(parts.database.work, item.merchantId, item.subjectId)
   const authorized = chain.find(({ id }) => id === item.subjectId)!
-  const channel = parts.directory.entity(authorized.channelId)
-  if (channel?.kind !== 'channel') throw new Error(`payment ${authorized.id} belongs to no channel`)
-  await completeCapture(parts, channel, authorized, chain)
+  await completeCapture(parts, channelOfPayment(parts, authorized), authorized, chain)
   return 'done'
 }
 
@@ -107,7 +105,7 @@ export const release: DueHandler<PaymentParts> = async (parts, item) => {
     parts,
     payment,
     { type: 'RV', releasing: true, attempt: item.attempts, reference: referenceOf(root, []) },
-    await openCard(parts, root),
+    await cardOfPayment(parts, root),
   )
   const reply = await askAgain(parts.clock, connector, operation, 'repeat')
   return isTakenBack(reply) ? 'done' : againLater(parts, item, reply)

@@ -1,12 +1,10 @@
 // Where payments keep sealed records. Whoever seals something into another place adds it here: a key retires only when no record needs it.
 
 import { type SealedPlace, sealedColumn } from '../vault/store.ts'
-import { sealPlace } from './initial/pay.ts'
-import { pendingPlace } from './read/announced.ts'
+import { pendingPlace } from './read/pendingAnswers.ts'
 import { challengeSecretPlace, continuationPlace } from './redirects/continuation.ts'
 
 export const sealedOfPayments: readonly SealedPlace[] = [
-  { what: 'card numbers', table: 'sealed_cards', id: 'payment_id', bound: sealPlace, ...sealedColumn('sealed') },
   { what: 'shoppers away', table: 'continuations', id: 'payment_id', bound: continuationPlace, ...sealedColumn('sealed') },
   { what: 'pending answers', table: 'pending_answers', id: 'payment_id', bound: pendingPlace, ...sealedColumn('sealed') },
   {

@@ -73,7 +73,7 @@ export async function prepareDatabase(
     const known = await readProofs(pool)
     const keys = config.keys(known.length === 0 ? () => random.bytes(32) : undefined)
     compareKeys(known, keys)
-    const before = known.length === 0 ? undefined : await modeBefore(pool, keys)
+    const before = known.length === 0 ? undefined : await modeBefore(pool, keys, clock.real())
     compareModes(before, config.mode)
     const applied = await migrate(pool, new Date(clock.real()).toISOString())
     await inTransaction(pool, async db => {
@@ -97,14 +97,14 @@ export async function prepareDatabase(
 }
 
 /** The mode of the database; of one from before modes were written it is a sandbox's, if the public token is valid there. */
-async function modeBefore(pool: pg.Pool, keys: Keys): Promise<InstallationMode> {
-  return (await readMode(pool)) ?? ((await findPublicTokens(pool, keys)).length > 0 ? 'sandbox' : 'live')
+async function modeBefore(pool: pg.Pool, keys: Keys, now: number): Promise<InstallationMode> {
+  return (await readMode(pool)) ?? ((await findPublicTokens(pool, keys, now)).length > 0 ? 'sandbox' : 'live')
 }
 
 /** No seed brings it into a live database. One that has it all the same must start without it: no command could take it out while it does not. */
 async function revokePublicTokens(pool: pg.Pool, recorder: Recorder, say: (text: string) => void): Promise<void> {
   await inTransaction(pool, async db => {
-    const ids = await findPublicTokens(db, recorder.keys)
+    const ids = await findPublicTokens(db, recorder.keys, recorder.clock.real())
     for (const id of ids) await revokeToken(db, id, recorder.clock.real())
     if (ids.length > 0) await announceChange(db)
     const entries = ids.map(subject => ({ action: 'tokenRevoked', subject, details: { why: "the sandbox's, public" } }) as const)

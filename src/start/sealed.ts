@@ -2,6 +2,7 @@
 
 import { sealedOfNotifications } from '../notifications/sealed.ts'
 import { sealedOfPayments } from '../payments/sealed.ts'
+import { sealedCards } from '../vault/cards.ts'
 import type { SealedPlace } from '../vault/store.ts'
 
-export const sealedPlaces: readonly SealedPlace[] = [...sealedOfPayments, ...sealedOfNotifications]
+export const sealedPlaces: readonly SealedPlace[] = [sealedCards, ...sealedOfPayments, ...sealedOfNotifications]

@@ -1,8 +1,10 @@
 // The law of conservation: of every endpoint, emitted = acknowledged + scheduled + given up. Emitted is counted where deliveries are made,
 // the rest where they end; beside the sums stand the proofs: an answer for everything acknowledged, a delivery for every event owed.
 
+import { consumers } from '../../payments/outbox/outbox.ts'
+import { countWaiting } from '../../payments/outbox/store.ts'
 import type { Connection } from '../../platform/database/connect.ts'
-import { countDeliveries, countWaiting, type EndpointCounts } from './store.ts'
+import { countDeliveries, type EndpointCounts } from './store.ts'
 
 export type Balance = EndpointCounts & { readonly unaccounted: number; readonly balanced: boolean }
 
@@ -18,5 +20,9 @@ export async function checkNotifications(db: Connection, merchantId: string | nu
     const unaccounted = counts.emitted - counts.acknowledged - counts.scheduled - counts.givenUp
     return { ...counts, unaccounted, balanced: unaccounted === 0 && counts.withoutProof === 0 && counts.lost === 0 }
   })
-  return { endpoints, waiting: await countWaiting(db, merchantId), balanced: endpoints.every(({ balanced }) => balanced) }
+  return {
+    endpoints,
+    waiting: await countWaiting(db, consumers.notifications, merchantId),
+    balanced: endpoints.every(({ balanced }) => balanced),
+  }
 }

@@ -1,56 +1,42 @@
-// Turns events into deliveries, one for each endpoint that is owed the event, in the transaction that marks the event as done.
-// Events are found by a mark of their own, not by a position: it does not matter in which order their transactions commit.
+// A consumer of the outbox: turns events into deliveries, one for each endpoint that is owed the event.
 
-import { inTransaction } from '../../platform/database/connect.ts'
+import { consume, consumers, type OutboxEvent } from '../../payments/outbox/outbox.ts'
+import type { Connection } from '../../platform/database/connect.ts'
 import { type Endpoint, newEndpoint } from '../endpoints/endpoint.ts'
 import { insertEndpoint, lockEndpoints, setEmitted } from '../endpoints/store.ts'
 import type { NotificationParts } from '../parts.ts'
 import { givenUpAfter } from '../retrySchedule.ts'
 import { notificationId } from './delivery.ts'
-import {
-  anyWaiting,
-  insertDeliveries,
-  markFannedOut,
-  type NewDelivery,
-  takeTurn,
-  type WaitingEvent,
-  waitingEvents,
-} from './store.ts'
+import { insertDeliveries, type NewDelivery } from './store.ts'
 
 export const fanOutBatch = 250
 
 /** One batch. Returns how many events it took; 0 also when another process is at it and `wait` is not set. */
-export async function fanOut(parts: NotificationParts, wait = false): Promise<number> {
-  if (!(await anyWaiting(parts.database.work))) return 0
-  return inTransaction(parts.database.work, async db => {
-    if (!(await takeTurn(db, wait))) return 0
-    const events = overtaking(await waitingEvents(db, fanOutBatch))
-    if (events.length === 0) return 0
-    const merchants = [...new Set(events.map(({ merchantId }) => merchantId))]
-    const endpoints = new Map(merchants.map(id => [id, [] as CountedEndpoint[]]))
-    for (const endpoint of await lockEndpoints(db, merchants)) endpoints.get(endpoint.merchantId)!.push({ ...endpoint })
-    const rows: NewDelivery[] = []
-    for (const event of events) {
-      if (event.superseded) continue
-      const own = endpoints.get(event.merchantId)!
-      const url = notificationUrlOf(event.record)
-      if (url !== undefined && !own.some(endpoint => isForRequests(endpoint, event.channelId))) {
-        const { endpoint } = newEndpoint(parts, { merchantId: event.merchantId, kind: 'request', channelId: event.channelId })
-        await insertEndpoint(db, endpoint)
-        own.push({ ...endpoint })
-      }
-      for (const endpoint of own) if (isOwed(endpoint, event, url)) rows.push(deliveryOf(parts, endpoint, event, url))
+export const fanOut = (parts: NotificationParts, wait = false): Promise<number> =>
+  consume(parts.database.work, consumers.notifications, fanOutBatch, (db, events) => deliver(parts, db, events), wait)
+
+async function deliver(parts: NotificationParts, db: Connection, events: readonly OutboxEvent[]): Promise<void> {
+  const merchants = [...new Set(events.map(({ merchantId }) => merchantId))]
+  const endpoints = new Map(merchants.map(id => [id, [] as CountedEndpoint[]]))
+  for (const endpoint of await lockEndpoints(db, merchants)) endpoints.get(endpoint.merchantId)!.push({ ...endpoint })
+  const rows: NewDelivery[] = []
+  for (const event of events) {
+    if (event.superseded) continue
+    const own = endpoints.get(event.merchantId)!
+    const url = notificationUrlOf(event.record)
+    if (url !== undefined && !own.some(endpoint => isForRequests(endpoint, event.channelId))) {
+      const { endpoint } = newEndpoint(parts, { merchantId: event.merchantId, kind: 'request', channelId: event.channelId })
+      await insertEndpoint(db, endpoint)
+      own.push({ ...endpoint })
     }
-    if (rows.length > 0) {
-      await insertDeliveries(db, rows)
-      await setEmitted(
-        db,
-        [...endpoints.values()].flat().filter(({ grew }) => grew),
-      )
-    }
-    await markFannedOut(db, events)
-    return events.length
-  })
+    for (const endpoint of own) if (isOwed(endpoint, event, url)) rows.push(deliveryOf(parts, endpoint, event, url))
+  }
+  if (rows.length === 0) return
+  await insertDeliveries(db, rows)
+  await setEmitted(
+    db,
+    [...endpoints.values()].flat().filter(({ grew }) => grew),
+  )
 }
 
 type CountedEndpoint = Endpoint & { emitted: number; grew?: boolean }
@@ -58,7 +44,7 @@ type CountedEndpoint = Endpoint & { emitted: number; grew?: boolean }
 function deliveryOf(
   parts: NotificationParts,
   endpoint: CountedEndpoint,
-  event: WaitingEvent,
+  event: OutboxEvent,
   url: string | undefined,
 ): NewDelivery {
   endpoint.emitted += 1
@@ -84,7 +70,7 @@ export const firstDueAt = ({ clock }: Pick<NotificationParts, 'clock'>, { kind }
   clock.real() + (kind === 'cursor' ? givenUpAfter : 0)
 
 /** An endpoint is owed what was recorded after its activation, of its channel and types; a notificationUrl what its request asked for. */
-function isOwed(endpoint: Endpoint, { channelId, type, recordedAt }: WaitingEvent, url: string | undefined): boolean {
+function isOwed(endpoint: Endpoint, { channelId, type, recordedAt }: OutboxEvent, url: string | undefined): boolean {
   return (
     endpoint.state === 'active' &&
     (endpoint.channelId === null || endpoint.channelId === channelId) &&
@@ -95,19 +81,8 @@ function isOwed(endpoint: Endpoint, { channelId, type, recordedAt }: WaitingEven
 
 const isForRequests = (endpoint: Endpoint, channelId: string) => endpoint.kind === 'request' && endpoint.channelId === channelId
 
-/** A pending state that is found only after the final one was told would contradict it, and is not told. */
-function overtaking(events: readonly WaitingEvent[]): (WaitingEvent & { superseded: boolean })[] {
-  const newest = new Map<string, number>()
-  return events.map(event => {
-    const key = event.merchantId + event.paymentId
-    const superseded = event.overtaken || (newest.get(key) ?? 0) > event.sequence
-    newest.set(key, Math.max(newest.get(key) ?? 0, event.sequence))
-    return { ...event, superseded }
-  })
-}
-
 function notificationUrlOf(record: string | null): string | undefined {
-  if (record === null) return undefined
+  if (!record?.includes('"notificationUrl"')) return undefined
   const { fields } = JSON.parse(record) as { fields: [string, string][] }
   return fields.find(([name]) => name === 'notificationUrl')?.[1]
 }

@@ -8,70 +8,6 @@ import type { Endpoint } from '../endpoints/endpoint.ts'
 import { attemptsAhead } from '../retrySchedule.ts'
 import type { Delivery, DeliveryAttempt, LeasedDelivery } from './delivery.ts'
 
-export type WaitingEvent = {
-  readonly merchantId: string
-  readonly paymentId: string
-  readonly sequence: number
-  readonly type: string
-  readonly channelId: string
-  readonly rootId: string
-  readonly recordedAt: number
-  /** A later state of the payment was told already. */
-  readonly overtaken: boolean
-  /** JSON of a payment that may name a notificationUrl. */
-  readonly record: string | null
-}
-
-/** Processes take turns, so that positions follow the order of events. Without `wait` false when another one is at it. */
-export async function takeTurn(db: Connection, wait: boolean): Promise<boolean> {
-  if (wait) {
-    await db.query('select pg_advisory_xact_lock(7065112)')
-    return true
-  }
-  const { rows } = await db.query<{ ours: boolean }>('select pg_try_advisory_xact_lock(7065112) as ours')
-  return rows[0]!.ours
-}
-
-export async function anyWaiting(db: Connection): Promise<boolean> {
-  const { rows } = await db.query<{ any: boolean }>({
-    name: 'any waiting events',
-    // Ordered like the index of waiting events, so that no plan reads the others.
-    text: 'select (select 1 from events where fan_out is null order by recorded_at limit 1) is not null as any',
-  })
-  return rows[0]!.any
-}
-
-/** Events that were not fanned out, whenever their transactions committed. */
-export async function waitingEvents(db: Connection, limit: number): Promise<WaitingEvent[]> {
-  const { rows } = await db.query<WaitingEvent>({
-    name: 'waiting events',
-    text: `select e.merchant_id as "merchantId", e.payment_id as "paymentId", e.sequence, e.type, e.channel_id as "channelId", e.root_id as "rootId",
-                  e.recorded_at as "recordedAt",
-                  exists (select 1 from events later where later.merchant_id = e.merchant_id and later.payment_id = e.payment_id
-                             and later.sequence > e.sequence and later.fan_out is not null) as overtaken,
-                  case when p.record like '%"notificationUrl"%' then p.record end as record
-             from events e left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id
-            where e.fan_out is null order by e.recorded_at, e.payment_id, e.sequence limit $1`,
-    values: [limit],
-  })
-  return rows
-}
-
-export async function markFannedOut(db: Connection, events: readonly (WaitingEvent & { superseded: boolean })[]): Promise<void> {
-  await db.query({
-    name: 'mark fanned out',
-    text: `update events e set fan_out = given.fan_out
-             from unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[]) as given (merchant_id, payment_id, sequence, fan_out)
-            where e.merchant_id = given.merchant_id and e.payment_id = given.payment_id and e.sequence = given.sequence`,
-    values: [
-      events.map(one => one.merchantId),
-      events.map(one => one.paymentId),
-      events.map(one => one.sequence),
-      events.map(one => (one.superseded ? 'superseded' : 'done')),
-    ],
-  })
-}
-
 export type NewDelivery = Omit<Delivery, 'attempts'> & { readonly dueAt: number; readonly replay?: boolean }
 
 export async function insertDeliveries(db: Connection, rows: readonly NewDelivery[]): Promise<void> {
@@ -318,7 +254,7 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
             counted.acknowledged, counted.scheduled, counted.given_up as "givenUp", counted.without_proof as "withoutProof",
             case when e.state = 'active' and e.kind <> 'request' then (
               select count(*) from events ev
-               where ev.merchant_id = e.merchant_id and ev.fan_out = 'done' and ev.recorded_at >= e.activated_at
+               where ev.merchant_id = e.merchant_id and ev.notified = 'done' and ev.recorded_at >= e.activated_at
                  and (e.channel_id is null or ev.channel_id = e.channel_id) and ev.type = any (e.types)
                  and not exists (select 1 from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id
                                     and d.payment_id = ev.payment_id and d.event_sequence = ev.sequence)) else 0 end as lost
@@ -333,14 +269,6 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
     [merchantId],
   )
   return rows
-}
-
-export async function countWaiting(db: Connection, merchantId: string | null): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'select count(*) from events where fan_out is null and ($1::uuid is null or merchant_id = $1)',
-    [merchantId],
-  )
-  return rows[0]!.count
 }
 
 /** How many deliveries wait, and for how long the oldest of those that are due has waited, in milliseconds. */
@@ -387,7 +315,7 @@ export async function findToReplay(
        from events ev
        left join lateral (select * from deliveries d where d.merchant_id = ev.merchant_id and d.endpoint_id = $2 and d.payment_id = ev.payment_id
                              and d.event_sequence = ev.sequence order by d.position limit 1) d on true
-      where ev.merchant_id = $1 and ev.fan_out = 'done' and ($3::uuid is null or ev.channel_id = $3) and ev.type = any ($4)
+      where ev.merchant_id = $1 and ev.notified = 'done' and ($3::uuid is null or ev.channel_id = $3) and ev.type = any ($4)
         and ($5::uuid is null or d.notification_id = $5) and ($6::uuid is null or ev.payment_id = $6)
         and ($7::bigint is null or d.position >= $7) and ($8::bigint is null or d.position <= $8)
         and ($9::timestamptz is null or ev.occurred_at >= $9) and ($10::timestamptz is null or ev.occurred_at < $10)

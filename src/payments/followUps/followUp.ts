@@ -4,21 +4,22 @@ import type { Operation, OperationRequest } from '../../connectors/connector.ts'
 import { minorUnits } from '../../connectors/minorUnits.ts'
 import { modeOf } from '../../connectors/registry.ts'
 import { amountText, hundredths } from '../../contract/amounts.ts'
+import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import { isApproved, isGood, type ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
-import { unseal } from '../../vault/seal.ts'
+import { openCard } from '../../vault/cards.ts'
 import { type Execution, execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { awaitTwin } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
-import { keptFields, type PaymentRequest, sealPlace } from '../initial/pay.ts'
+import { keptFields, type PaymentRequest } from '../initial/pay.ts'
 import { reserves } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentState } from '../payment.ts'
-import { findChain, findRoot, findSealedCard, lockRoot } from '../store/read.ts'
-import { insertFollowUp } from '../store/write.ts'
+import { insertFollowUp } from '../store/payments.ts'
+import { findChain, findRoot, lockRoot } from '../store/read.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
 
@@ -82,7 +83,7 @@ async function write(
     parts,
     payment,
     { attempt: 1, reference: referenceOf(chain.root, chain.followers) },
-    await openCard(parts, chain.root),
+    await cardOfPayment(parts, chain.root),
   )
   return { carried: { payment, rootType, connector, operation } }
 }
@@ -223,14 +224,11 @@ function decide(
 /** Absent from the request, these are those of the referenced payment (decisions, 29). */
 const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId']
 
-function inheritedFields(values: ReadonlyMap<string, string>, reference: PaymentState): (readonly [string, string])[] {
-  return reference.record.fields.filter(([name]) => inherited.includes(name) && !values.has(name))
+function inheritedFields(values: Values, reference: PaymentState): (readonly [string, string])[] {
+  return reference.record.fields.filter(([name]) => inherited.includes(name) && valueNamed(values, name) === undefined)
 }
 
-function inheritedTransactionId(
-  values: ReadonlyMap<string, string>,
-  reference: PaymentState,
-): Pick<Payment, 'merchantTransactionId'> {
+function inheritedTransactionId(values: Values, reference: PaymentState): Pick<Payment, 'merchantTransactionId'> {
   const merchantTransactionId = values.get('merchantTransactionId') ?? reference.merchantTransactionId
   return merchantTransactionId === undefined ? {} : { merchantTransactionId }
 }
@@ -242,7 +240,7 @@ function actingChannel({ directory }: PaymentParts, asking: Channel, { channelId
 }
 
 /** A descriptor of its own is under the channel's setting like that of a first payment; else it is that of the referenced payment. */
-function descriptorOf(channel: Channel, id: string, values: ReadonlyMap<string, string>, { record }: PaymentState): string {
+function descriptorOf(channel: Channel, id: string, values: Values, { record }: PaymentState): string {
   const theirs = record.fields.find(([name]) => name === 'descriptor')?.[1]
   const sent = values.get('descriptor')
   return theirs !== undefined && (sent === undefined || channel.settings.descriptor === 'ignore')
@@ -263,11 +261,9 @@ export function referenceOf(root: PaymentState, followers: readonly PaymentState
   }
 }
 
-/** The card of a first payment, unsealed; undefined when it is erased or there never was one. */
-export async function openCard(parts: PaymentParts, { merchantId, id }: Payment): Promise<Operation['card']> {
-  const sealed = await findSealedCard(parts.database.work, merchantId, id)
-  return sealed && JSON.parse(unseal(parts.keys, sealPlace(merchantId, id), sealed))
-}
+/** The card of a first payment; undefined when it is erased or there never was one. */
+export const cardOfPayment = ({ database, keys }: PaymentParts, { merchantId, id }: Payment): Promise<Operation['card']> =>
+  openCard(database.work, keys, merchantId, id)
 
 const isFollowUpType = (type: string): type is FollowUpType => type === 'CP' || type === 'RF' || type === 'RV'
 
@@ -287,7 +283,7 @@ const wrongType = (type: string): Refusal => ({
 })
 
 /** Amount and currency: both for CP and RF, which the form has checked; both or neither for RV, where a currency alone is a full reversal too. */
-function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): Refusal | undefined {
+function wrongAmount(type: FollowUpType, values: Values): Refusal | undefined {
   if (type === 'RV') {
     if (!values.has('amount') || values.has('currency')) return undefined
     return {

@@ -1,11 +1,11 @@
 // A first payment: PA, DB, CD or PA.CP.
 
-import type { Card, OperationRequest } from '../../connectors/connector.ts'
+import type { OperationRequest } from '../../connectors/connector.ts'
 import { hundredths } from '../../contract/amounts.ts'
-import type { NamedParameter } from '../../contract/parameters/table.ts'
+import type { NamedParameter, Values } from '../../contract/parameters/table.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
-import { seal } from '../../vault/seal.ts'
+import { sealCard } from '../../vault/cards.ts'
 import { execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { captureAtOnce } from '../followUps/followUp.ts'
 import { awaitTwin } from '../idempotency.ts'
@@ -14,22 +14,19 @@ import type { Payment } from '../payment.ts'
 import { maskedCard } from '../read/record.ts'
 import { makeAddresses } from '../redirects/tokens.ts'
 import { type Screen, screen } from '../risk/screen.ts'
-import type { NewPayment, RequestKey } from '../store/write.ts'
+import type { NewPayment, RequestKey } from '../store/payments.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Choice, choose, type Refusal } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 
 export type PaymentRequest = {
   readonly channel: Channel
-  readonly values: ReadonlyMap<string, string>
+  readonly values: Values
   readonly known: ReadonlyMap<string, NamedParameter>
   readonly ndc: string
   readonly key?: RequestKey
   readonly tokenId?: string
 }
-
-/** Card data stays sealed for as long as refunds are usual; then it is erased. */
-export const cardRetentionDays = 400
 
 /** Decides what a request is to be: a payment, or an authentication alone. */
 export type Choose = typeof choose
@@ -51,7 +48,11 @@ export async function pay(
   const row: NewPayment = {
     payment,
     ...(key && { key }),
-    ...(!('refused' in choice) && !refused && choice.card && { sealedCard: sealCard(parts, payment, choice.card) }),
+    ...(!('refused' in choice) &&
+      !refused &&
+      choice.card && {
+        sealedCard: sealCard(parts, payment.merchantId, payment.id, choice.card, payment.receivedAt),
+      }),
   }
   const unsent = { payment, rootType: payment.type }
   const stored = await parts.insertPayment(row).catch((error: Error) => {
@@ -140,10 +141,7 @@ const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel:
 const elsewhere: ReadonlySet<string> = new Set(['paymentType', 'paymentBrand', 'amount', 'currency', 'descriptor'])
 
 /** The parameters that stay with a payment: echoed or kept for connectors, and never secret. */
-export function keptFields(
-  values: ReadonlyMap<string, string>,
-  known: ReadonlyMap<string, NamedParameter>,
-): (readonly [string, string])[] {
+export function keptFields(values: Values, known: ReadonlyMap<string, NamedParameter>): (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = []
   for (const [name, value] of values) {
     if (elsewhere.has(name)) continue
@@ -160,15 +158,3 @@ const wireName = (path: readonly (string | number)[]) =>
     (name, step) => (typeof step === 'number' ? `${name}[${step}]` : name === '' ? step : `${name}.${step}`),
     '',
   )
-
-function sealCard(
-  parts: PaymentParts,
-  { merchantId, id, receivedAt }: Payment,
-  { cvv: _never, ...card }: Card,
-): NonNullable<NewPayment['sealedCard']> {
-  const eraseAfter = new Date(receivedAt + cardRetentionDays * 86_400_000).toISOString().slice(0, 10)
-  return { sealed: seal(parts.keys, parts.random, sealPlace(merchantId, id), JSON.stringify(card)), eraseAfter }
-}
-
-/** What binds a sealed card to its payment. */
-export const sealPlace = (merchantId: string, paymentId: string): string => `card ${merchantId} ${paymentId}`

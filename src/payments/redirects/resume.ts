@@ -3,7 +3,7 @@
 import type { ConnectorState } from '../../connectors/connector.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { execute, operationOf, settle } from '../execute.ts'
-import { captureAtOnce, openCard } from '../followUps/followUp.ts'
+import { captureAtOnce, cardOfPayment } from '../followUps/followUp.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
@@ -36,7 +36,7 @@ export async function resume(
   const held = openContinuation(parts, merchantId, id, taken.sealed)
   const connector = parts.connectors.get(payment.connector)
   if (!connector?.resume) throw new Error(`the connector ${payment.connector} does not take returns`)
-  const sealedCard = await openCard(parts, payment)
+  const sealedCard = await cardOfPayment(parts, payment)
   const cvv = taken.secret ? openCvv(parts, merchantId, id, taken.secret) : undefined
   if (held.cvv && cvv === undefined)
     parts.log.warn({ paymentId: id }, 'the CVV is gone with a crash of the database: it is not sent')

@@ -99,14 +99,6 @@ export async function findChain(db: Connection, merchantId: string, rootId: stri
   return rows.map(answeredOf)
 }
 
-export async function findSealedCard(db: Connection, merchantId: string, paymentId: string): Promise<Buffer | undefined> {
-  const { rows } = await db.query<{ sealed: Buffer }>(
-    'select sealed from sealed_cards where merchant_id = $1 and payment_id = $2',
-    [merchantId, paymentId],
-  )
-  return rows[0]?.sealed
-}
-
 export type KeyOwner = { readonly paymentId: string; readonly hash: Buffer; readonly fingerprint: Buffer }
 
 /** Whose an idempotency key is, by its hashes. While the lookup key is changed one of two rows may be of a payment that lost and is not stored. */

@@ -1,16 +1,6 @@
 // What runs over many payments: the search for unanswered ones, and what is erased when its time is over.
 
-import { type Connection, timeParameter } from '../../platform/database/connect.ts'
-
-/** Erases sealed cards whose last day is over, by the time of their merchant. `now` is real time. */
-export const eraseCards = (db: Connection, now: number): Promise<number> =>
-  eraseInSteps(
-    db,
-    `delete from sealed_cards where ctid in (
-       select c.ctid from sealed_cards c join entities m on m.id = c.merchant_id
-        where c.erase_after < (($1::timestamptz + m.clock_offset_ms * interval '1 millisecond') at time zone 'UTC')::date limit $2)`,
-    now,
-  )
+import { type Connection, eraseInSteps, timeParameter } from '../../platform/database/connect.ts'
 
 /** Erases idempotency keys recorded before a moment. */
 export const eraseKeys = (db: Connection, before: number): Promise<number> =>
@@ -23,18 +13,6 @@ export const eraseKeys = (db: Connection, before: number): Promise<number> =>
 /** Erases the addresses that were handed to shoppers before a moment. */
 export const eraseRedirects = (db: Connection, before: number): Promise<number> =>
   eraseInSteps(db, 'delete from redirects where ctid in (select ctid from redirects where made_at < $1 limit $2)', before)
-
-/** Small steps, so that no statement holds many rows. */
-async function eraseInSteps(db: Connection, statement: string, before: number): Promise<number> {
-  const step = 1000
-  let erased = 0
-  for (let more = true; more; ) {
-    const { rowCount } = await db.query(statement, [timeParameter(before), step])
-    erased += rowCount ?? 0
-    more = rowCount === step
-  }
-  return erased
-}
 
 /** Hands what is under way since before a moment to recovery; without a moment everything that is under way. Returns how many. */
 export async function sweepUnanswered(db: Connection, before: number | undefined, dueAt: number): Promise<number> {

@@ -1,6 +1,7 @@
 // Which data element carries which parameter. What is not listed stays in the house: `notForwarded` names it, so that a test can hold the two
 // lists against the parameter table (decisions, 46 and 47).
 
+import { valueNamed } from '../../../contract/parameters/table.ts'
 import type { Operation } from '../../connector.ts'
 import { asciiText, privateText, tags } from './privateData.ts'
 
@@ -99,7 +100,8 @@ export function privateValues(
   account: AcquirerAccountData,
 ): Map<string, string> {
   // Our own authentication, or the results of one made elsewhere.
-  const authenticated = (name: string) => authentication?.[name] ?? fields.get(`threeDSecure.${name}`)
+  const authenticated = (name: 'eci' | 'verificationId' | 'dsTransactionId') =>
+    authentication?.[name] ?? fields.get(`threeDSecure.${name}`)
   const address = [fields.get('billing.postcode'), fields.get('billing.houseNumber1'), fields.get('billing.street1')]
   const rows: readonly (readonly [string, string | undefined])[] = [
     [tags.instalments, fields.get('recurring.numberOfInstallments')],
@@ -109,7 +111,7 @@ export function privateValues(
     [tags.submerchant, account.facilitator ? fields.get('merchant.submerchantId') : undefined],
     [tags.electronicCommerce, authenticated('eci')],
     [tags.cryptogram, authenticated('verificationId')],
-    [tags.networkTransaction, fields.get('standingInstruction.initialTransactionId')],
+    [tags.networkTransaction, valueNamed(fields, 'standingInstruction.initialTransactionId')],
     [tags.authenticationTransaction, authenticated('dsTransactionId')],
     [tags.address, address.some(part => part !== undefined) ? address.map(part => part ?? '').join(' ') : undefined],
     [tags.cvv, card?.cvv],

@@ -1,6 +1,7 @@
 // What the host answered in DE39, as a result of the interface, and what the card schemes say about trying again.
 // The advice that merchants read comes from contract/results/advice; a test holds the two together.
 
+import { mastercardBrands } from '../../../contract/brands.ts'
 import type { ResultName } from '../../../contract/results/results.ts'
 
 /** never: the schemes charge for another try · later: sparingly, at most 15 in 30 days · fix: after a correction · done: nothing to retry. */
@@ -44,10 +45,8 @@ export const responseCodes: ReadonlyMap<string, { readonly result: ResultName; r
 )
 
 /** Mastercard says by 65 what Visa says by 1A: authenticate the shopper first. */
-const mastercard: ReadonlySet<string> = new Set(['MASTER', 'MASTERDEBIT', 'MAESTRO'])
-
 export function resultOfResponse(code: string, brand: string): ResultName {
-  if (code === '65' && mastercard.has(brand)) return 'authenticationRequired'
+  if (code === '65' && mastercardBrands.has(brand)) return 'authenticationRequired'
   return responseCodes.get(code)?.result ?? 'declined'
 }
 

@@ -1,6 +1,7 @@
 // What the issuer's word means: the transaction status of 3-D Secure, its electronic commerce indicator by card scheme, and what each does to
 // a payment. The scheme tables are in docs/reference/redirects.md.
 
+import { mastercardBrands } from '../../../contract/brands.ts'
 import type { ResultName } from '../../../contract/results/results.ts'
 
 export type Status = 'Y' | 'A' | 'U' | 'N' | 'R' | 'C' | 'D' | 'I'
@@ -10,7 +11,6 @@ const byStatus: { readonly visa: Eci; readonly mastercard: Eci } = {
   visa: { Y: '05', A: '06', U: '07', N: '07', R: '07', I: '07' },
   mastercard: { Y: '02', A: '01', U: '00', N: '00', R: '00', I: '04' },
 }
-const mastercardBrands: ReadonlySet<string> = new Set(['MASTER', 'MASTERDEBIT', 'MAESTRO'])
 
 /** The indicator of each status for a brand. */
 export const eciTable = (brand: string): Eci => (mastercardBrands.has(brand) ? byStatus.mastercard : byStatus.visa)

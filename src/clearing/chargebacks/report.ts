@@ -1,8 +1,8 @@
 // An acquirer's report of chargebacks as text: one line each, columns by name. docs/reference/chargeback-report.md describes it. Pure.
 
-import { hundredths } from '../contract/amounts.ts'
-import { isCalendarDay } from '../contract/formats.ts'
-import { isChargeback, type ResultName, resultOfCode } from '../contract/results/results.ts'
+import { hundredths } from '../../contract/amounts.ts'
+import { isCalendarDay } from '../../contract/formats.ts'
+import { isChargeback, type ResultName, resultOfCode } from '../../contract/results/results.ts'
 
 export type ReportLine = {
   readonly report: string

@@ -1,16 +1,18 @@
 // Chargebacks (CB) and their reversals (CR): money that an issuer takes back, and gives again. Nobody is asked: an acquirer's report says
 // what has happened, and what fits a payment is recorded with its answer, journal and event in one transaction. Nothing is guessed.
 
-import { type Recorder, record } from '../audit/chain.ts'
-import { successOf } from '../connectors/registry.ts'
-import { answerRow } from '../payments/execute.ts'
-import { type Chain, chargedBack, cleared, done } from '../payments/followUps/rules.ts'
-import type { PaymentParts } from '../payments/parts.ts'
-import type { Payment, PaymentState } from '../payments/payment.ts'
-import { findChain, findRoot, lockRoot } from '../payments/store/read.ts'
-import { insertAnswered } from '../payments/store/write.ts'
-import { timeOrderedId } from '../platform/clock.ts'
-import { hourOf, type ReportLine, resultOfReason } from './chargebackReport.ts'
+import { type Recorder, record } from '../../audit/chain.ts'
+import { successOf } from '../../connectors/registry.ts'
+import { answerRow } from '../../payments/execute.ts'
+import { type Chain, chargedBack, cleared, done } from '../../payments/followUps/rules.ts'
+import type { PaymentParts } from '../../payments/parts.ts'
+import type { Payment, PaymentState } from '../../payments/payment.ts'
+import { insertAnswered } from '../../payments/store/answers.ts'
+import { findChain, findRoot, lockRoot } from '../../payments/store/read.ts'
+import { timeOrderedId } from '../../platform/clock.ts'
+import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import type { FileFormat, ImportParts, LineResult } from '../import.ts'
+import { hourOf, type ReportLine, readReport, resultOfReason } from './report.ts'
 import { findByRetrievalReference, findChargebackLine, findOwners, insertChargebackLine, type PaymentPlace } from './store.ts'
 
 export type Bookkeeping = Pick<PaymentParts, 'database' | 'directory' | 'clock' | 'random' | 'build'> & Recorder
@@ -34,46 +36,67 @@ export const mismatches = {
 } as const
 export type Mismatch = keyof typeof mismatches
 
-export async function recordChargeback(parts: Bookkeeping, line: ReportLine): Promise<ImportResult> {
+/** Records a line. `settled` is told in the transaction of what became of it. */
+export async function recordChargeback(
+  parts: Bookkeeping,
+  line: ReportLine,
+  settled: (db: Connection, result: ImportResult) => Promise<void> = async () => {},
+): Promise<ImportResult> {
+  const without = async (result: ImportResult): Promise<ImportResult> => {
+    await inTransaction(parts.database.work, db => settled(db, result))
+    return result
+  }
   const places = await findNamed(parts, line)
-  if (places.length !== 1) return { kind: 'refused', why: places.length === 0 ? 'noPayment' : 'severalPayments' }
+  if (places.length !== 1) return without({ kind: 'refused', why: places.length === 0 ? 'noPayment' : 'severalPayments' })
   const { merchantId, id } = places[0]!
   const rootId = (await findRoot(parts.database.work, merchantId, id))!
   return parts.database.inChain(merchantId, rootId, async db => {
-    await lockRoot(db, merchantId, rootId)
-    const payments = await findChain(db, merchantId, rootId)
-    const before = await findChargebackLine(db, merchantId, line)
-    if (before !== undefined) {
-      const same = payments.find(one => one.id === before)
-      return same && same.type === line.type && same.amount === line.amount && same.currency === line.currency
-        ? { kind: 'known', paymentId: before }
-        : { kind: 'refused', why: 'otherLine' }
-    }
-    const chain: Chain = {
-      reference: payments.find(one => one.id === id)!,
-      root: payments.find(one => one.id === rootId)!,
-      followers: payments.filter(one => one.id !== rootId),
-    }
-    const reference = line.type === 'CB' ? chargeable(line, chain) : reversible(line, chain)
-    if (typeof reference === 'string') return { kind: 'refused', why: reference }
-    const payment = paymentOf(parts, line, chain.root, reference)
-    const result = line.type === 'CB' ? resultOfReason(line.reason) : successOf[payment.mode]
-    const answer = answerRow(parts, payment, chain.root.type, result, {
-      kept: { report: line.report, line: String(line.line), reason: line.reason, date: line.date },
-      outcome: {
-        details: {
-          ExtendedDescription: line.type === 'CB' ? 'Charged back' : 'Chargeback reversed',
-          ...(line.reason !== '' && { AcquirerResponse: line.reason }),
-        },
-      },
-    })
-    await insertChargebackLine(db, merchantId, line, payment.id)
-    await insertAnswered(db, answer)
-    const { channelId: entityId, id: subject, type } = payment
-    const details = { type, referenceId: reference.id, report: line.report, line: line.line }
-    await record(db, parts, [{ action: 'chargebackRecorded', entityId, subject, details }])
-    return { kind: 'recorded', payment }
+    const result = await settleLine(parts, db, line, { merchantId, id }, rootId)
+    await settled(db, result)
+    return result
   })
+}
+
+async function settleLine(
+  parts: Bookkeeping,
+  db: Connection,
+  line: ReportLine,
+  { merchantId, id }: PaymentPlace,
+  rootId: string,
+): Promise<ImportResult> {
+  await lockRoot(db, merchantId, rootId)
+  const payments = await findChain(db, merchantId, rootId)
+  const before = await findChargebackLine(db, merchantId, line)
+  if (before !== undefined) {
+    const same = payments.find(one => one.id === before)
+    return same && same.type === line.type && same.amount === line.amount && same.currency === line.currency
+      ? { kind: 'known', paymentId: before }
+      : { kind: 'refused', why: 'otherLine' }
+  }
+  const chain: Chain = {
+    reference: payments.find(one => one.id === id)!,
+    root: payments.find(one => one.id === rootId)!,
+    followers: payments.filter(one => one.id !== rootId),
+  }
+  const reference = line.type === 'CB' ? chargeable(line, chain) : reversible(line, chain)
+  if (typeof reference === 'string') return { kind: 'refused', why: reference }
+  const payment = paymentOf(parts, line, chain.root, reference)
+  const result = line.type === 'CB' ? resultOfReason(line.reason) : successOf[payment.mode]
+  const answer = answerRow(parts, payment, chain.root.type, result, {
+    kept: { report: line.report, line: String(line.line), reason: line.reason, date: line.date },
+    outcome: {
+      details: {
+        ExtendedDescription: line.type === 'CB' ? 'Charged back' : 'Chargeback reversed',
+        ...(line.reason !== '' && { AcquirerResponse: line.reason }),
+      },
+    },
+  })
+  await insertChargebackLine(db, merchantId, line, payment.id)
+  await insertAnswered(db, answer)
+  const { channelId: entityId, id: subject, type } = payment
+  const details = { type, referenceId: reference.id, report: line.report, line: line.line }
+  await record(db, parts, [{ action: 'chargebackRecorded', entityId, subject, details }])
+  return { kind: 'recorded', payment }
 }
 
 type ChargebackAmount = Pick<ReportLine, 'amount' | 'currency'>
@@ -142,4 +165,23 @@ function paymentOf(
       ...(root.record.card && { card: root.record.card }),
     },
   }
+}
+
+/** Reports of chargebacks as files: the first format of the import. */
+export const chargebackReports: FileFormat<Bookkeeping & ImportParts, ReportLine> = {
+  kind: 'chargebackReport',
+  read: text =>
+    readReport(text)?.map(entry =>
+      'malformed' in entry ? entry : { at: entry.at, subject: `${entry.line.report} line ${entry.line.line}`, line: entry.line },
+    ),
+  async settle(parts, line, store) {
+    return lineResult(await recordChargeback(parts, line, (db, result) => store(db, lineResult(result))))
+  },
+}
+
+function lineResult(result: ImportResult): LineResult {
+  if (result.kind === 'refused') return { kind: 'refused', why: mismatches[result.why] }
+  if (result.kind === 'known') return { kind: 'known', paymentId: result.paymentId, text: result.paymentId }
+  const { id, type, referenceId } = result.payment
+  return { kind: 'recorded', paymentId: id, text: `${type} ${id} of ${referenceId}` }
 }

@@ -19,7 +19,7 @@ const isSame = (sent: string | undefined, right: string): boolean =>
 const connectionsMost = 64
 
 /** `token`: who reads sends it; absent = nobody is asked. */
-export async function serveFigures(
+export async function serveMetrics(
   registry: Registry,
   measures: readonly Measure[],
   log: Log,

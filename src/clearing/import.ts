@@ -1,0 +1,92 @@
+// Files of acquirers and banks: one import for all formats. A file is known by its bytes and counted once; each line is settled in a transaction of its own, so
+// that an import that died goes on where it stopped; what cannot be settled is a case for an operator. Nothing is guessed.
+
+import { createHash } from 'node:crypto'
+import { type Recorder, record } from '../audit/chain.ts'
+import { nobody, openCase } from '../payments/cases/cases.ts'
+import { closeSettled } from '../payments/cases/store.ts'
+import type { Clock, Random } from '../platform/clock.ts'
+import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
+import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
+
+/** What became of a line: the payment that it is now or was before, or why it fits none. */
+export type LineResult =
+  | { readonly kind: 'recorded' | 'known'; readonly paymentId: string; readonly text: string }
+  | { readonly kind: 'refused'; readonly why: string }
+
+/** A line as its format reads it, or why it cannot be read. `at` is the line of the file, from 1; `subject` tells it apart from those of all files. */
+export type FileLine<Line> = { readonly at: number } & (
+  | { readonly subject: string; readonly line: Line }
+  | { readonly malformed: string }
+)
+
+/** A kind of file. A new one is an entry of its own, as `chargebackReports` is. */
+export type FileFormat<Parts, Line> = {
+  readonly kind: string
+  /** Undefined when it is no such file. */
+  read(text: string): readonly FileLine<Line>[] | undefined
+  /** Settles a line; `store` writes what became of it, in the same transaction. */
+  settle(parts: Parts, line: Line, store: (db: Connection, result: LineResult) => Promise<void>): Promise<LineResult>
+}
+
+export type ImportParts = Recorder & { readonly database: Database; readonly clock: Clock; readonly random: Random }
+
+export type ImportReport = {
+  /** The same bytes were read to their end before. */
+  readonly again: boolean
+  readonly recorded: number
+  readonly known: number
+  readonly refused: number
+}
+
+/** Undefined when it is no file of this format. `tell` hears of each line. */
+export async function importFile<Parts extends ImportParts, Line>(
+  parts: Parts,
+  format: FileFormat<Parts, Line>,
+  name: string,
+  text: string,
+  tell: (at: number, result: LineResult) => void,
+): Promise<ImportReport | undefined> {
+  const lines = format.read(text)
+  if (!lines) return undefined
+  const db = parts.database.work
+  const hash = createHash('sha256').update(text).digest()
+  const again = await insertFile(db, { hash, kind: format.kind, name, lines: lines.length, receivedAt: parts.clock.real() })
+  const settled = await settledLines(db, hash)
+  const counts = { recorded: 0, known: 0, refused: 0 }
+  for (const one of lines) {
+    const before = settled.get(one.at)
+    const store = async (connection: Connection, result: LineResult): Promise<void> => {
+      await insertLine(connection, { hash, line: one.at, result, settledAt: parts.clock.real() })
+      const subject = 'malformed' in one ? `${hash.toString('hex').slice(0, 16)} line ${one.at}` : one.subject
+      const about = { kind: 'clearingLine', subject } as const
+      if (result.kind !== 'refused')
+        return closeSettled(connection, about, parts.clock.real(), 'gateway', 'the line came again and was recorded')
+      await openCase(connection, parts, { ...about, merchantId: nobody, details: { file: name, line: one.at, why: result.why } })
+    }
+    const result =
+      // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.
+      'malformed' in one
+        ? await refuseLine(parts, { kind: 'refused', why: one.malformed }, before === undefined ? store : undefined)
+        : await format.settle(parts, one.line, before === undefined || before === 'refused' ? store : async () => {})
+    counts[result.kind]++
+    tell(one.at, result)
+  }
+  await inTransaction(db, async connection => {
+    const first = await finishFile(connection, hash, parts.clock.real())
+    if (first)
+      await record(connection, parts, [
+        { action: 'fileImported', subject: hash.toString('hex'), details: { kind: format.kind, name, ...counts } },
+      ])
+  })
+  return { again, ...counts }
+}
+
+async function refuseLine(
+  { database }: ImportParts,
+  result: LineResult,
+  store: ((db: Connection, result: LineResult) => Promise<void>) | undefined,
+): Promise<LineResult> {
+  if (store) await inTransaction(database.work, db => store(db, result))
+  return result
+}

@@ -1,0 +1,65 @@
+// tollgate cases: what the gateway did not guess and somebody has to decide.
+
+import type { Command } from 'commander'
+import { caseKinds, closeCase, nobody } from '../payments/cases/cases.ts'
+import { findCases, type OperatorCase } from '../payments/cases/store.ts'
+import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
+
+export default (program: Command): void => {
+  const cases = program.command('cases').description('what the gateway did not guess and somebody has to decide')
+
+  const list = cases
+    .command('list')
+    .description('the open ones, the oldest first; ends with 1 when there are any')
+    .option('--all', 'closed ones too')
+    .option('--limit <count>', 'how many', '100')
+  reads(list, {
+    'cases[]': 'id kind meaning merchantId subject details openedAt closedAt closedBy reason',
+  }).action((options: ReadOptions & { all?: true; limit: string }) =>
+    withOpened(async ({ database }) => {
+      const { all, limit } = options
+      if (!/^\d{1,6}$/.test(limit)) refuseWords('--limit must be a number.')
+      const found = await findCases(database.work, all === true, Number(limit))
+      show(options, { cases: found.map(documentOf) }, () => asTable(found))
+      if (found.some(({ closedAt }) => closedAt === null)) process.exitCode = 1
+    }),
+  )
+
+  cases
+    .command('close <id>')
+    .description('it is decided')
+    .requiredOption('--reason <text>', 'what was decided, for whoever asks later')
+    .action((id: string, { reason }: { reason: string }) =>
+      withOpened(async opened => {
+        if (reason.trim() === '' || reason.length > 500) refuseWords('--reason must be 1 to 500 characters.')
+        const closed = looksLikeId(id) ? await closeCase(opened, id, opened.by.id, reason) : undefined
+        if (!closed) return refuseCommand(`There is no open case ${id}.`)
+        process.stdout.write(`Closed: ${closed.kind} ${closed.subject}.\n`)
+      }),
+    )
+}
+
+const asTable = (cases: readonly OperatorCase[]): string =>
+  table([
+    ['case', 'kind', 'merchant', 'about', 'opened', 'closed', 'details'],
+    ...cases.map(one => [
+      one.id,
+      one.kind,
+      one.merchantId === nobody ? null : one.merchantId,
+      one.subject,
+      timeText(one.openedAt),
+      one.closedAt === null ? null : `${timeText(one.closedAt)} by ${one.closedBy}: ${one.reason}`,
+      one.details,
+    ]),
+  ])
+
+const documentOf = ({ details, merchantId, kind, ...one }: OperatorCase) => ({
+  ...one,
+  kind,
+  meaning: caseKinds[kind as keyof typeof caseKinds] ?? kind,
+  merchantId: merchantId === nobody ? null : merchantId,
+  openedAt: timeField(one.openedAt),
+  closedAt: timeField(one.closedAt),
+  details: JSON.parse(details) as unknown,
+})

@@ -1,0 +1,75 @@
+// Operator cases in the database.
+
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+
+export type OperatorCase = {
+  readonly id: string
+  readonly merchantId: string
+  readonly kind: string
+  readonly subject: string
+  /** JSON text. */
+  readonly details: string
+  readonly openedAt: number
+  readonly closedAt: number | null
+  readonly closedBy: string | null
+  readonly reason: string | null
+}
+
+const columns = `id, merchant_id as "merchantId", kind, subject, details, opened_at as "openedAt", closed_at as "closedAt",
+  closed_by as "closedBy", reason`
+
+export async function insertCase(
+  db: Connection,
+  { id, merchantId, kind, subject, details, openedAt }: Omit<OperatorCase, 'closedAt' | 'closedBy' | 'reason'>,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into operator_cases (merchant_id, id, kind, subject, details, opened_at) values ($1, $2, $3, $4, $5, $6)
+     on conflict (merchant_id, kind, subject) where closed_at is null do nothing`,
+    [merchantId, id, kind, subject, details, timeParameter(openedAt)],
+  )
+  return rowCount === 1
+}
+
+/** The open ones, or all, the oldest first. */
+export async function findCases(db: Connection, closedToo: boolean, limit: number): Promise<OperatorCase[]> {
+  const { rows } = await db.query<OperatorCase>(
+    `select ${columns} from operator_cases where closed_at is null or $1 order by opened_at, id limit $2`,
+    [closedToo, limit],
+  )
+  return rows
+}
+
+export async function closeRow(
+  db: Connection,
+  id: string,
+  now: number,
+  by: string,
+  reason: string,
+): Promise<OperatorCase | undefined> {
+  const { rows } = await db.query<OperatorCase>(
+    `update operator_cases set closed_at = $2, closed_by = $3, reason = $4 where id = $1 and closed_at is null returning ${columns}`,
+    [id, timeParameter(now), by, reason],
+  )
+  return rows[0]
+}
+
+/** Closes what was about something that has been settled otherwise. */
+export async function closeSettled(
+  db: Connection,
+  { kind, subject }: Pick<OperatorCase, 'kind' | 'subject'>,
+  now: number,
+  by: string,
+  reason: string,
+): Promise<void> {
+  await db.query(
+    `update operator_cases set closed_at = $3, closed_by = $4, reason = $5 where kind = $1 and subject = $2 and closed_at is null`,
+    [kind, subject, timeParameter(now), by, reason],
+  )
+}
+
+export async function countOpen(db: Connection): Promise<ReadonlyMap<string, number>> {
+  const { rows } = await db.query<{ kind: string; count: number }>(
+    'select kind, count(*) from operator_cases where closed_at is null group by kind',
+  )
+  return new Map(rows.map(({ kind, count }) => [kind, count]))
+}

@@ -1,0 +1,67 @@
+// The outbox: what happened to payments, written with the answer that it tells of, and taken by every consumer for itself, once, in order. A new consumer
+// is a column of events with an index over the rows that have none of its marks, and an entry here; it begins with all that ever happened, and begins
+// anew when its marks are taken away.
+
+import type pg from 'pg'
+import { inTransaction } from '../../platform/database/connect.ts'
+import { anyWaiting, markEvents, takeTurn, waitingEvents } from './store.ts'
+
+export type Consumer = {
+  /** Its column of events. */
+  readonly mark: string
+  /** Of the lock under which its processes take turns, so that each event is taken in the order in which it was recorded. */
+  readonly lock: number
+}
+
+export const consumers = {
+  notifications: { mark: 'notified', lock: 7_065_112 },
+} as const satisfies Readonly<Record<string, Consumer>>
+
+/** Something that happened: the first state of a payment is told with sequence 1 where it is pending, the final one with 2. */
+export type OutboxEvent = {
+  readonly merchantId: string
+  readonly paymentId: string
+  readonly sequence: number
+  readonly type: string
+  readonly channelId: string
+  readonly rootId: string
+  readonly recordedAt: number
+  /** This consumer was told a later state of the payment, or is now. */
+  readonly superseded: boolean
+  /** JSON of the payment's request. */
+  readonly record: string | null
+}
+
+/**
+ * Hands the next events to a consumer, in the transaction that marks them: what it writes there is written once. Events are found by their missing mark,
+ * not by a position: it does not matter in which order their transactions commit. Returns how many were taken; 0 also when another process is at it and
+ * `wait` is not set.
+ */
+export async function consume(
+  pool: pg.Pool,
+  consumer: Consumer,
+  limit: number,
+  take: (db: pg.PoolClient, events: readonly OutboxEvent[]) => Promise<void>,
+  wait = false,
+): Promise<number> {
+  if (!(await anyWaiting(pool, consumer))) return 0
+  return inTransaction(pool, async db => {
+    if (!(await takeTurn(db, consumer, wait))) return 0
+    const events = supersede(await waitingEvents(db, consumer, limit))
+    if (events.length === 0) return 0
+    await take(db, events)
+    await markEvents(db, consumer, events)
+    return events.length
+  })
+}
+
+/** A pending state that is found only after the final one would contradict it. */
+function supersede(events: readonly OutboxEvent[]): OutboxEvent[] {
+  const newest = new Map<string, number>()
+  return events.map(event => {
+    const key = event.merchantId + event.paymentId
+    const superseded = event.superseded || (newest.get(key) ?? 0) > event.sequence
+    newest.set(key, Math.max(newest.get(key) ?? 0, event.sequence))
+    return { ...event, superseded }
+  })
+}

@@ -1,0 +1,62 @@
+// Events in the database, seen by one of their consumers.
+
+import type { Connection } from '../../platform/database/connect.ts'
+import type { Consumer, OutboxEvent } from './outbox.ts'
+
+/** Without `wait` false when another process is at it. */
+export async function takeTurn(db: Connection, { lock }: Consumer, wait: boolean): Promise<boolean> {
+  if (wait) {
+    await db.query('select pg_advisory_xact_lock($1)', [lock])
+    return true
+  }
+  const { rows } = await db.query<{ ours: boolean }>('select pg_try_advisory_xact_lock($1) as ours', [lock])
+  return rows[0]!.ours
+}
+
+export async function anyWaiting(db: Connection, { mark }: Consumer): Promise<boolean> {
+  const { rows } = await db.query<{ any: boolean }>({
+    name: `any events not ${mark}`,
+    // Ordered like the index of waiting events, so that no plan reads the others.
+    text: `select (select 1 from events where ${mark} is null order by recorded_at limit 1) is not null as any`,
+  })
+  return rows[0]!.any
+}
+
+export async function waitingEvents(db: Connection, { mark }: Consumer, limit: number): Promise<OutboxEvent[]> {
+  const { rows } = await db.query<OutboxEvent>({
+    name: `events not ${mark}`,
+    text: `select e.merchant_id as "merchantId", e.payment_id as "paymentId", e.sequence, e.type, e.channel_id as "channelId", e.root_id as "rootId",
+                  e.recorded_at as "recordedAt",
+                  exists (select 1 from events later where later.merchant_id = e.merchant_id and later.payment_id = e.payment_id
+                             and later.sequence > e.sequence and later.${mark} is not null) as superseded,
+                  p.record
+             from events e left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id
+            where e.${mark} is null order by e.recorded_at, e.payment_id, e.sequence limit $1`,
+    values: [limit],
+  })
+  return rows
+}
+
+export async function markEvents(db: Connection, { mark }: Consumer, events: readonly OutboxEvent[]): Promise<void> {
+  await db.query({
+    name: `mark ${mark}`,
+    text: `update events e set ${mark} = given.mark
+             from unnest($1::uuid[], $2::uuid[], $3::smallint[], $4::text[]) as given (merchant_id, payment_id, sequence, mark)
+            where e.merchant_id = given.merchant_id and e.payment_id = given.payment_id and e.sequence = given.sequence`,
+    values: [
+      events.map(one => one.merchantId),
+      events.map(one => one.paymentId),
+      events.map(one => one.sequence),
+      events.map(one => (one.superseded ? 'superseded' : 'done')),
+    ],
+  })
+}
+
+/** Of one merchant, or of all. */
+export async function countWaiting(db: Connection, { mark }: Consumer, merchantId: string | null): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*) from events where ${mark} is null and ($1::uuid is null or merchant_id = $1)`,
+    [merchantId],
+  )
+  return rows[0]!.count
+}

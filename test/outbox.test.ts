@@ -1,0 +1,83 @@
+// The outbox: every consumer gets each event once, whatever the others do, also when it dies in the middle, comes late, or begins anew.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { consume, type OutboxEvent } from '../src/payments/outbox/outbox.ts'
+import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await testGateway()
+  // As a migration adds a consumer.
+  await gateway.pool.query('alter table events add column counted text')
+  await gateway.pool.query('create index events_not_counted on events (recorded_at) where counted is null')
+  await gateway.pool.query('create table counted (payment_id uuid, sequence smallint)')
+})
+after(() => gateway.stop())
+
+const counting = { mark: 'counted', lock: 1 }
+const write = async (db: { query(text: string, values: unknown[]): Promise<unknown> }, events: readonly OutboxEvent[]) => {
+  for (const { paymentId, sequence, superseded } of events)
+    if (!superseded) await db.query('insert into counted values ($1, $2)', [paymentId, sequence])
+}
+const take = (limit = 100) => consume(gateway.pool, counting, limit, write, true)
+const counted = async () => (await gateway.pool.query('select payment_id, sequence from counted')).rows
+
+describe('a consumer', () => {
+  it('gets what happened before it was there, while another has had it', async () => {
+    const ids = [(await gateway.pay()).body.id, (await gateway.pay()).body.id]
+    await eventually(
+      async () => (await gateway.pool.query('select 1 from events where notified is null')).rowCount === 0,
+      'the notifications took their events',
+    )
+    assert.equal(await take(1), 1)
+    assert.equal(await take(), 1)
+    assert.equal(await take(), 0)
+    assert.deepEqual(
+      (await counted()).map(row => row.payment_id),
+      ids,
+    )
+  })
+
+  it('gets again what it could not finish, and nothing twice', async () => {
+    const { body } = await gateway.pay()
+    const failing = consume(gateway.pool, counting, 10, async (db, events) => {
+      await write(db, events)
+      throw new Error('died')
+    })
+    await assert.rejects(failing, /died/)
+    const both = await Promise.all([take(), take()])
+    assert.deepEqual([...both].sort(), [0, 1])
+    assert.equal((await counted()).filter(row => row.payment_id === body.id).length, 1)
+  })
+
+  it('is not told a pending state after the final one', async () => {
+    const { body } = await gateway.pay({ 'customParameters[simulateAnswer]': 'late' })
+    assert.equal(body.result.code.slice(0, 7), '000.200')
+    await eventually(
+      async () => (await gateway.pool.query('select 1 from events where payment_id = $1', [body.id])).rowCount === 2,
+      'the final state',
+    )
+    assert.equal(await take(), 2)
+    const told = async () => (await counted()).filter(row => row.payment_id === body.id).map(row => row.sequence)
+    assert.deepEqual(await told(), [1, 2])
+    await gateway.pool.query('delete from counted where payment_id = $1 and sequence = 1', [body.id])
+    await gateway.pool.query('update events set counted = null where payment_id = $1 and sequence = 1', [body.id])
+    assert.equal(await take(), 1)
+    assert.deepEqual(await told(), [2])
+  })
+
+  it('begins anew when its marks are taken away, and nobody else does', async () => {
+    await gateway.pool.query(`update events set counted = null`)
+    await gateway.pool.query('delete from counted')
+    while ((await take(100)) > 0);
+    const before = (await counted()).length
+    const deliveries = async () => (await gateway.pool.query('select count(*) from deliveries')).rows[0].count
+    const earlier = await deliveries()
+    await gateway.pool.query('delete from counted')
+    await gateway.pool.query('update events set counted = null')
+    while ((await take(2)) > 0);
+    assert.equal((await counted()).length, before)
+    assert.equal(await deliveries(), earlier)
+  })
+})
