@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { promisify } from 'node:util'
 import { sandboxSeed } from '../src/merchants/seed.ts'
+import { runningEmbedded } from '../src/platform/database/find.ts'
+import { withPool } from './support/database.ts'
 import { sandbox, visa } from './support/gateway.ts'
 import { project, type Started, startProcess } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
@@ -206,6 +208,8 @@ it('filters find, and a wrong one is named', async () => {
   for (const [option, value, sentence] of [
     ['--action', 'nothing', /--action must be one of logInFailed, /],
     ['--since', 'yesterday', /--since must be a time/],
+    ['--since', '+275760-09-13', /--since must be a time/],
+    ['--since', '-000001-01-01', /--since must be a time/],
     ['--limit', 'many', /--limit must be a number/],
     ['--entity', 'x', /--entity must be 32/],
   ] as const) {
@@ -215,6 +219,23 @@ it('filters find, and a wrong one is named', async () => {
   }
   const { out } = await tollgate('audit', '--action', 'clockMoved')
   assert.match(out, /^row +at +who +from +did +for +to +result +details\n\d+ +20/)
+})
+
+it('names are shown without what a terminal would obey, and a seed takes none', async () => {
+  const { psp } = JSON.parse(readFileSync(sandboxSeed, 'utf8'))
+  for (const name of ['nu\u0000l', 'clear\u001b[2J', 'two\nlines', 'back\u202ewards']) {
+    const path = join(folder, 'name.json')
+    writeFileSync(path, JSON.stringify({ psp: { ...psp, name } }))
+    const { code, out } = await tollgate('seed', path)
+    assert.equal(code, 1)
+    assert.match(
+      out,
+      /^The seed file [^\n]* (psp\.name must be without control characters|holds the character U\+0000[^\n]*)\.\n$/,
+    )
+  }
+  await withPool(runningEmbedded(dataDir)!, pool => pool.query(`update access_tokens set label = E'\\x1b[2Jtwo\\nlines'`))
+  const { out } = await tollgate('list')
+  assert.match(out, /\\u001b\[2Jtwo\\u000alines/)
 })
 
 it('the chain is whole, and its head can be asked for again', async () => {

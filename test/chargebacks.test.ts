@@ -273,6 +273,10 @@ describe('the report', () => {
     [good.replace(id, '106214000017'), /^reference/],
     [good.replace(',,', ',north,'), /^reference/],
     [good.replace('03-04', '13-04'), /^date/],
+    [good.replace('03-04', '02-31'), /^date/],
+    [good.replace('2031', '0000'), /^date/],
+    [good.replace('2031', '0001'), /^date/],
+    [good.replace('2031', '1999'), /^date/],
     [`${good},`, /^has 10 columns/],
   ]
   for (const [line, rule] of wrong)

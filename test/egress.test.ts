@@ -130,6 +130,26 @@ test('a sandbox calls its own machine and network, but not the metadata of a clo
     assert.ok('refused' in (await findTarget(url, sandboxed, resolve)), url)
 })
 
+test('no setting opens the way to the metadata of a cloud, however its address is written', () => {
+  const everything = readConfig({ EGRESS_ALLOW: '0.0.0.0/0,::/0' }, '/nonexistent').egress
+  assert.equal(mayCall('fd00::1', everything), true)
+  for (const address of [
+    '169.254.169.254',
+    '::ffff:169.254.169.254',
+    '::ffff:a9fe:a9fe',
+    '::a9fe:a9fe',
+    '64:ff9b::a9fe:a9fe',
+    '64:ff9b:1::169.254.169.254',
+    '2002:a9fe:a9fe::',
+    '2002:a9fe:a9fe::1',
+    '::ffff:0:a9fe:a9fe',
+    'fd00:c1::a9fe:a9fe',
+    'fd00:42::42',
+    'fd00:ec2:0:0::254',
+  ])
+    assert.equal(mayCall(address, everything), false, address)
+})
+
 test('the setting names what live mode may call beside the public internet', () => {
   const key = '0'.repeat(64)
   const environment = {

@@ -81,14 +81,23 @@ describe('a gateway', () => {
     nothingLeft(dataDir)
   })
 
+  it('stops in order by every signal that would end it', async () => {
+    for (const signal of ['SIGUSR2', 'SIGQUIT'] as const) {
+      const dataDir = join(folder, signal)
+      const gateway = await start({ DATA_DIR: dataDir })
+      assert.equal(await gateway.stop(signal), 0, signal)
+      nothingLeft(dataDir)
+    }
+  })
+
   it('stops in order after a defect that nothing caught', async () => {
     const dataDir = join(folder, 'defect')
-    const planted = `process.on('SIGUSR2', () => { Promise.reject(new Error('planted')) })`
+    const planted = `process.on('SIGWINCH', () => { Promise.reject(new Error('planted')) })`
     const gateway = await start({
       DATA_DIR: dataDir,
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(planted)}`,
     })
-    assert.equal(await gateway.stop('SIGUSR2'), 1)
+    assert.equal(await gateway.stop('SIGWINCH'), 1)
     assert.match(gateway.printed(), /planted.*a defect: the gateway stops/)
     nothingLeft(dataDir)
   })

@@ -1,13 +1,13 @@
 // Live mode: what it refuses, each by name; whose database it is; which TLS is spoken; and that no debugger gets in.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHmac, hkdfSync } from 'node:crypto'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
@@ -58,6 +58,36 @@ describe('live mode refuses by name', () => {
     ['everybody as a proxy', () => ({ TRUSTED_PROXY: '0.0.0.0/0' }), /TRUSTED_PROXY trusts 0\.0\.0\.0\/0/],
     ['half of the world as a proxy', () => ({ TRUSTED_PROXY: '10.0.0.1, 128.0.0.0/1' }), /TRUSTED_PROXY trusts 128\.0\.0\.0\/1/],
     ['everybody as a proxy, by IPv6', () => ({ TRUSTED_PROXY: '::/0' }), /TRUSTED_PROXY trusts ::\/0/],
+    ...['::ffff:0:0/96', '::ffff:0.0.0.0/96', '::/32', '::/64', '::/80', '::ffff:0:0/97'].map(
+      network =>
+        [
+          `everybody as a proxy, as ${network}`,
+          () => ({ TRUSTED_PROXY: network }),
+          /TRUSTED_PROXY trusts .*nearly everybody/,
+        ] as const,
+    ),
+    ...[',', ' ', ' , '].map(
+      list => [`no proxy, said as ${JSON.stringify(list)}`, () => ({ TRUSTED_PROXY: list }), /refuses plain HTTP/] as const,
+    ),
+    ...['https://u:p@pay.example', 'https://pay.example\\@evil.example'].map(
+      url => [`a public address as ${url}`, () => ({ PUBLIC_URL: url }), /PUBLIC_URL must be a scheme and a host/] as const,
+    ),
+    ...(
+      ['--inspect', '"--inspect=0.0.0.0:1"', '--inspect_brk', '--report-on-signal', '--heapsnapshot-signal=SIGUSR2'] as const
+    ).map(
+      option =>
+        [
+          `a door for debuggers, ${option}`,
+          () => ({ NODE_OPTIONS: `--no-warnings ${option}` }),
+          /MODE=live: Node is started with --(inspect|report|heapsnapshot)/,
+        ] as const,
+    ),
+    [
+      'a certificate that is none',
+      () => ({ TLS_CERT: put('empty.crt', 'none'), TLS_KEY: put('empty.key', 'none') }),
+      /TLS_CERT and TLS_KEY hold no/,
+    ],
+    ['a seed file that is a pipe', () => ({ SEED_FILE: pipe() }), /SEED_FILE names .*, which is no file/],
     ['no keys', () => ({ SEAL_KEY_FILE: '', LOOKUP_KEY_FILE: '' }), /SEAL_KEY_FILE .*\n.*LOOKUP_KEY_FILE/],
     ['open metrics', () => ({ METRICS_PORT: '9000', HOST: '0.0.0.0' }), /METRICS_PORT is open to everybody on HOST 0\.0\.0\.0/],
     ['open metrics by name', () => ({ METRICS_PORT: '9000', HOST: 'pay.example' }), /METRICS_PORT is open/],
@@ -88,6 +118,25 @@ describe('live mode refuses by name', () => {
       /REDIRECT_METHODS_FILE: MYBANK\.live\.start .*https/,
     ],
   ]
+  if (process.getuid?.() === 0)
+    for (const [what, spoil] of [
+      ['another user has', (path: string) => chownSync(path, 1000, 0)],
+      ['stands in a folder that others may write to', (path: string) => chmodSync(dirname(path), 0o777)],
+      ['stands in a folder of another user', (path: string) => chownSync(dirname(path), 1000, 0)],
+    ] as const)
+      for (const name of ['SEAL_KEY_FILE', 'LOOKUP_KEY_FILE', 'TLS_KEY', 'SEED_FILE', 'ACQUIRERS_FILE'] as const)
+        it(`a ${name} that ${what}`, () => {
+          const place = mkdtempSync(join(folder, 'place-'))
+          const path = join(place, 'file')
+          writeFileSync(path, 'a'.repeat(64), { mode: 0o600 })
+          spoil(path)
+          assert.match(refusal({ [name]: path }), new RegExp(`${name} names .*/file, which (others|another user) may`))
+        })
+  const pipe = () => {
+    const path = join(mkdtempSync(join(folder, 'pipe-')), 'pipe')
+    execFileSync('mkfifo', ['-m', '600', path])
+    return path
+  }
   const requestor = {
     id: 'i',
     name: 'n',
@@ -220,6 +269,16 @@ describe('a live gateway and its database', () => {
     }
     assert.deepEqual(await contents(), before)
     assert.equal((await commandLine(live, 'list')).code, 0)
+  })
+
+  it('a process that Node opens to debuggers is refused', async () => {
+    const child = spawnSync(process.execPath, ['--report-on-signal', 'src/main.ts'], {
+      cwd: project,
+      env: live,
+      encoding: 'utf8',
+    })
+    assert.equal(child.status, 1)
+    assert.match(child.stderr, /Node is started with --report-on-signal/)
   })
 
   it("the sandbox's seed and other weak secrets are refused, by the start and by the command", async () => {

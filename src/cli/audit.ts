@@ -9,7 +9,7 @@ import { amountText } from '../contract/amounts.ts'
 import { readEntities, readTokens } from '../merchants/store.ts'
 import { findChain, findPayment } from '../payments/store/read.ts'
 import { choice } from './choices.ts'
-import { type CommandParts, looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, readTime, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type AuditCommandOptions = ReadOptions & { since?: string; entity?: string; actor?: string; action?: string; limit: string }
@@ -32,8 +32,7 @@ export default (program: Command): void => {
     withOpened(async opened => {
       const { since, entity, actor, action, limit } = options
       if (!/^\d{1,9}$/.test(limit)) refuseWords('--limit must be a number.')
-      const from = since === undefined ? undefined : Date.parse(since)
-      if (Number.isNaN(from)) refuseWords('--since must be a time, for example 2026-01-31T12:00Z.')
+      const from = readTime('--since', since)
       const entities = entity === undefined ? undefined : await withAllBelow(opened, entity)
       const rows = await findRows(opened.database.work, { since: from, entities, actor, action }, Number(limit))
       show(options, { rows: rows.map(documentOf) }, () => asTable(rows))

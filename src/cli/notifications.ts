@@ -6,7 +6,7 @@ import { replay } from '../notifications/deliveries/replay.ts'
 import { listAttempts, listDeliveries, type ReplayFilter } from '../notifications/deliveries/store.ts'
 import { choice } from './choices.ts'
 import { find, merchantAndChannel } from './endpoints.ts'
-import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { looksLikeId, readTime, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 const states = ['scheduled', 'acknowledged', 'given up'] as const
@@ -138,7 +138,7 @@ export default (program: Command): void => {
 
 function filterOf(options: Record<string, string | undefined>): ReplayFilter {
   const [from, to] = [whole('--from', options.from), whole('--to', options.to)]
-  const [since, until] = [time('--since', options.since), time('--until', options.until)]
+  const [since, until] = [readTime('--since', options.since), readTime('--until', options.until)]
   const state = options.state as State | undefined
   const [notificationId, paymentId] = [identifier('--id', options.id), identifier('--payment', options.payment)]
   return {
@@ -155,12 +155,6 @@ function filterOf(options: Record<string, string | undefined>): ReplayFilter {
 function whole(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   return /^\d{1,15}$/.test(text) ? Number(text) : refuseWords(`${name} must be a number.`)
-}
-
-function time(name: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const milliseconds = Date.parse(text)
-  return Number.isNaN(milliseconds) ? refuseWords(`${name} must be a time, for example 2026-01-31T12:00Z.`) : milliseconds
 }
 
 function identifier(name: string, text: string | undefined): string | undefined {

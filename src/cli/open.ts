@@ -115,9 +115,21 @@ export function refuseWords(sentence: string): never {
 
 export const looksLikeId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
+/** A time of an option, in milliseconds: what the database can compare. */
+export function readTime(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const milliseconds = Date.parse(text)
+  if (milliseconds >= Date.UTC(1970) && milliseconds < Date.UTC(10_000)) return milliseconds
+  return refuseWords(`${name} must be a time, for example 2026-01-31T12:00Z.`)
+}
+
+/** What a terminal would obey or hide is shown by its number. */
+const visible = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, sign => `\\u${sign.codePointAt(0)!.toString(16).padStart(4, '0')}`)
+
 /** Rows in columns, the first row being the heading. */
 export function table(rows: readonly (readonly (string | number | null)[])[]): string {
-  const text = rows.map(row => row.map(cell => String(cell ?? '-')))
+  const text = rows.map(row => row.map(cell => visible(String(cell ?? '-'))))
   const widths = text[0]!.map((_, column) => Math.max(...text.map(row => row[column]!.length)))
   return text
     .map(row =>

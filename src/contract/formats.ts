@@ -250,7 +250,8 @@ function build(label: string, source: string, also?: (value: string) => boolean)
   return { label, pattern, rule: `must match ${source}`, ...(also && { also }) }
 }
 
-function isCalendarDay(value: string): boolean {
+/** `value` begins with yyyy-MM-dd: is there such a day? */
+export function isCalendarDay(value: string): boolean {
   const day = value.slice(0, 10)
   const time = Date.parse(`${day}T00:00:00Z`)
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day)

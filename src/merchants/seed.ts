@@ -16,6 +16,7 @@ import {
   filledListOf,
   type Input,
   id,
+  line,
   listOf,
   object,
   optional,
@@ -61,7 +62,7 @@ function tokenSchema(live: boolean) {
     )
   return where(
     object({
-      label: optional(filled),
+      label: optional(line),
       entities: filledListOf(id),
       token: optional(secret('token', 16)),
       userId: optional(filled),
@@ -78,11 +79,11 @@ function tokenSchema(live: boolean) {
 /** For an installation that knows these brands. Live mode takes no weak secrets, the sandbox's public ones among them. */
 export function seedSchema(brands: ReadonlySet<string> = standardBrandNames, mode: InstallationMode = 'sandbox') {
   const settings = settingsFor(brands)
-  const channel = object({ id, name: filled, settings: optional(settings.channel) })
-  const merchant = object({ id, name: filled, settings: optional(settings.merchant), channels: optional(listOf(channel)) })
-  const division = object({ id, name: filled, settings: optional(settings.group), merchants: optional(listOf(merchant)) })
+  const channel = object({ id, name: line, settings: optional(settings.channel) })
+  const merchant = object({ id, name: line, settings: optional(settings.merchant), channels: optional(listOf(channel)) })
+  const division = object({ id, name: line, settings: optional(settings.group), merchants: optional(listOf(merchant)) })
   return file({
-    psp: object({ id, name: filled, settings: optional(settings.group) }),
+    psp: object({ id, name: line, settings: optional(settings.group) }),
     divisions: optional(listOf(division)),
     tokens: optional(listOf(tokenSchema(mode === 'live'))),
   })

@@ -25,6 +25,9 @@ export function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 }
 
+/** Those that ask a process to end, and those that would end it there and then. */
+export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const
+
 /** Node opens an inspector when it is sent SIGUSR1: a door to every secret in memory. Who listens to the signal keeps it shut. */
 export function refuseInspector(): void {
   process.on('SIGUSR1', () => {})

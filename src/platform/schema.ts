@@ -29,11 +29,15 @@ export function written<One extends Schema>(schema: One, given: unknown, source:
 }
 
 export function parseJson(text: string, source: string): unknown {
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch {
     throw new OperatorError(`${source} is not JSON.`) // the parser's own message repeats what stands there
   }
+  if (JSON.stringify(value).includes('\\u0000'))
+    throw new OperatorError(`${source} holds the character U+0000, which no database can keep.`)
+  return value
 }
 
 export function readJsonFile(path: string, source: string): unknown {
@@ -50,6 +54,8 @@ export function readJsonFile(path: string, source: string): unknown {
 
 export const flag = v.boolean('must be true or false')
 export const filled = v.pipe(v.string('must be a text'), v.minLength(1, 'must not be empty'))
+/** Stands in lists and logs: nothing in it moves a cursor, hides or turns around what is beside it. */
+export const line = v.pipe(filled, v.regex(/^[^\p{Cc}\p{Cf}\u2028\u2029]*$/u, 'must be without control characters'))
 export const text = (pattern: RegExp, rule: string) => v.pipe(v.string(rule), v.regex(pattern, rule))
 export const id = text(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex characters')
 export const number = (from: number, to: number, rule = `must be a number from ${from} to ${to}`) =>

@@ -4,6 +4,7 @@
 import { constants } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { othersMayRead } from './files.ts'
 import { filled, type Output, object, optional } from './schema.ts'
 
@@ -33,6 +34,16 @@ export const tlsFiles = object({
 
 export type ClientTls = { readonly ca?: Buffer; readonly cert?: Buffer; readonly key?: Buffer; readonly servername?: string }
 
+/** Can TLS be spoken with them: PEM, and a key that belongs to its certificate? */
+export function isUsable(given: ClientTls): boolean {
+  try {
+    createSecureContext({ ...spokenTls, ...given })
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** Names are relative to the folder of the file that names them. `fail` is told what is wrong with which. */
 export function readTlsFiles(files: Output<typeof tlsFiles>, folder: string, fail: (mistake: string) => void): ClientTls {
   const read = (name: 'ca' | 'cert' | 'key'): { [name: string]: Buffer } => {
@@ -47,10 +58,10 @@ export function readTlsFiles(files: Output<typeof tlsFiles>, folder: string, fai
     }
   }
   if ((files.cert === undefined) !== (files.key === undefined)) fail('tls.cert and tls.key are needed together')
+  const given = { ...read('ca'), ...read('cert'), ...read('key') }
+  if (!isUsable(given)) fail('tls names files that hold no certificates, or a key of another one')
   return {
-    ...read('ca'),
-    ...read('cert'),
-    ...read('key'),
+    ...given,
     ...(files.serverName !== undefined && { servername: files.serverName }),
   }
 }

@@ -1,7 +1,7 @@
 // The environment, checked at the start. Every bad value is named, all at once; nothing starts half configured.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { type BlockList, isIP, isIPv6 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type RedirectMethod, readRedirectMethods } from '../connectors/bankTransfer/redirectMethods.ts'
@@ -10,9 +10,12 @@ import { type Directories, readDirectoryFile, readWalletFile, type Wallets } fro
 import { type CardBrands, otherBrands, standardBrands } from '../contract/brands.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
+import { isFile } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
+import { isUsable } from '../platform/tls.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
 import { liveRefusals } from './liveMode.ts'
+import { networkList } from './networks.ts'
 
 export type Config = {
   readonly mode: 'sandbox' | 'live'
@@ -28,7 +31,6 @@ export type Config = {
   readonly trustedProxies: BlockList
   /** Names under which a sandbox answers, beside localhost and the machine's addresses: those of the setting, of HOST and of PUBLIC_URL. */
   readonly sandboxHosts: ReadonlySet<string>
-  readonly behindProxy: boolean
   readonly workers: number
   readonly logLevel: LogLevel
   /** Which addresses are called on a merchant's behalf. */
@@ -58,8 +60,8 @@ const ownMethodsFile = new URL('../connectors/bankTransfer/redirectMethods.json'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Throws an OperatorError with all that is wrong with the environment, a line each. */
-export function readConfig(environment: Environment, projectFolder: string): Config {
+/** Throws an OperatorError with all that is wrong with the environment, a line each. `options`: those that Node was started with. */
+export function readConfig(environment: Environment, projectFolder: string, options: readonly string[] = []): Config {
   const wrong: string[] = []
   const setting = (name: string) => (environment[name] === '' ? undefined : environment[name])
   const fail = <Value>(name: string, rule: string, instead: Value): Value => {
@@ -102,12 +104,13 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   if ((setting('TLS_CERT') === undefined) !== (setting('TLS_KEY') === undefined))
     fail('TLS_CERT and TLS_KEY', 'are needed together', undefined)
   const tls = cert && key ? { cert, key } : undefined
+  if (tls && !isUsable(tls)) fail('TLS_CERT and TLS_KEY', 'hold no certificate and the key that belongs to it', undefined)
   const scheme = tls ? 'https' : 'http'
   const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`
-  if (!/^https?:\/\/[^/?#\s]+$/.test(publicUrl) || !URL.canParse(publicUrl))
+  if (!/^https?:\/\/[^/?#\s@\\]+$/.test(publicUrl) || !URL.canParse(publicUrl))
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
   const proxies = setting('TRUSTED_PROXY')
-  const trustedProxies = proxyList(proxies, rule => fail('TRUSTED_PROXY', rule, undefined))
+  const trustedProxies = networkList(proxies, rule => fail('TRUSTED_PROXY', rule, undefined))
   const hostNames = (setting('SANDBOX_HOSTS') ?? '')
     .split(',')
     .map(name => name.trim())
@@ -118,7 +121,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const sandboxHosts = new Set([...hostNames, host, publicName].map(name => name.toLowerCase()))
   const egressNetworks = setting('EGRESS_ALLOW') ?? (mode === 'sandbox' ? privateNetworks : '')
   const egress: Egress = {
-    allow: proxyList(egressNetworks, rule => fail('EGRESS_ALLOW', rule, undefined)),
+    allow: networkList(egressNetworks, rule => fail('EGRESS_ALLOW', rule, undefined)),
     httpsOnly: mode === 'live',
     standardPortsOnly: mode === 'live',
   }
@@ -127,13 +130,16 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   if (metricsToken !== undefined && metricsToken.length < 16)
     fail('METRICS_TOKEN_FILE', 'must hold a token of at least 16 characters', undefined)
   const seedFile = setting('SEED_FILE')
-  if (seedFile !== undefined && !existsSync(seedFile)) fail('SEED_FILE', `names ${seedFile}, which does not exist`, undefined)
   const acquirersFile = setting('ACQUIRERS_FILE')
-  if (acquirersFile !== undefined && !existsSync(acquirersFile))
-    fail('ACQUIRERS_FILE', `names ${acquirersFile}, which does not exist`, undefined)
   const riskRulesFile = setting('RISK_RULES_FILE')
-  if (riskRulesFile !== undefined && !existsSync(riskRulesFile))
-    fail('RISK_RULES_FILE', `names ${riskRulesFile}, which does not exist`, undefined)
+  // They are read later, when a start cannot wait for a pipe any more.
+  for (const [name, path] of Object.entries({
+    SEED_FILE: seedFile,
+    ACQUIRERS_FILE: acquirersFile,
+    RISK_RULES_FILE: riskRulesFile,
+  }))
+    if (path !== undefined && !isFile(path))
+      fail(name, `names ${path}, which ${existsSync(path) ? 'is no file' : 'does not exist'}`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
   if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
@@ -153,7 +159,13 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
   if (mode === 'live')
     wrong.push(
-      ...liveRefusals({ setting, host, tls: tls !== undefined, partners: partnersOf(wallets, directories, givenMethods) }),
+      ...liveRefusals({
+        setting,
+        host,
+        tls: tls !== undefined,
+        options: [...options, ...(setting('NODE_OPTIONS') ?? '').split(/\s+/)],
+        partners: partnersOf(wallets, directories, givenMethods),
+      }),
     )
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
   const redirectMethods = [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()]
@@ -170,7 +182,6 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     workers,
     logLevel,
     egress,
-    behindProxy: proxies !== undefined,
     redirectMethods,
     cardBrands,
     brandNames: new Set(brandsOf),
@@ -235,21 +246,4 @@ function readKeys(
   const lookupKeys = parseKeys(lookup.text, lookup.source)
   if (lookupKeys.length === 0) throw new OperatorError(`${lookup.source} is empty.`)
   return makeKeys(sealKeys, ...lookupKeys)
-}
-
-function proxyList(text: string | undefined, fail: (rule: string) => void): BlockList {
-  const list = new BlockList()
-  for (const part of (text ?? '')
-    .split(',')
-    .map(part => part.trim())
-    .filter(part => part !== '')) {
-    const [address, bits] = part.split('/') as [string, string | undefined]
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-    const most = family === 'ipv6' ? 128 : 32
-    if (isIP(address) === 0 || (bits !== undefined && !(/^\d{1,3}$/.test(bits) && Number(bits) <= most))) {
-      fail(`must be addresses or networks separated by commas, for example 10.0.0.0/8, not ${JSON.stringify(part)}`)
-    } else if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return list
 }

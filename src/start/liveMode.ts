@@ -1,13 +1,17 @@
 // What live mode refuses, each by name: a table, because each row was once somebody's accident.
 
 import { BlockList, isIP } from 'node:net'
-import { othersMayRead } from '../platform/files.ts'
+import { isListed } from '../http/address.ts'
+import { othersMayRead, whoMayReplace } from '../platform/files.ts'
+import { networkList, networksOf } from './networks.ts'
 
 export type LiveSettings = {
   /** A setting of the environment; undefined when it is empty or absent. */
   setting(name: string): string | undefined
   readonly host: string
   readonly tls: boolean
+  /** What Node was started with, of the command line and of NODE_OPTIONS. */
+  readonly options: readonly string[]
   /** Addresses of other servers that we call, by the place where they stand. */
   readonly partners: readonly (readonly [place: string, url: string])[]
 }
@@ -20,7 +24,7 @@ const when = (holds: boolean, sentence: string): string[] => (holds ? [sentence]
 const rules: readonly ((given: LiveSettings) => string[])[] = [
   ({ setting, tls }) =>
     when(
-      !tls && setting('TRUSTED_PROXY') === undefined,
+      !tls && networksOf(setting('TRUSTED_PROXY')).length === 0,
       'MODE=live refuses plain HTTP: give TLS_CERT and TLS_KEY, or name the proxy that ends TLS in TRUSTED_PROXY.',
     ),
   ({ setting }) =>
@@ -33,9 +37,7 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       'MODE=live: PUBLIC_URL is required, and must begin with https://: shoppers are sent there.',
     ),
   ({ setting }) =>
-    (setting('TRUSTED_PROXY') ?? '')
-      .split(',')
-      .map(part => part.trim())
+    networksOf(setting('TRUSTED_PROXY'))
       .filter(isTooWide)
       .map(network => `MODE=live: TRUSTED_PROXY trusts ${network}, which is nearly everybody: name your proxies.`),
   ({ setting, host }) =>
@@ -48,6 +50,17 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       .flatMap(name => (setting(name) === undefined ? [] : [[name, setting(name)!] as const]))
       .filter(([, path]) => othersMayRead(path))
       .map(([name, path]) => `MODE=live: ${name} names ${path}, which others may read: set its mode to 0600.`),
+  ({ setting }) =>
+    [...secretFiles, ...keyNames.map(name => `${name}_FILE`), ...plainFiles].flatMap(name => {
+      const path = setting(name)
+      const who = path === undefined ? undefined : whoMayReplace(path)
+      return who === undefined ? [] : [`MODE=live: ${name} names ${path}, which ${who}.`]
+    }),
+  ({ options }) =>
+    options
+      .map(option => option.replace(/^["']|["']$/g, '').replaceAll('_', '-'))
+      .filter(option => /^--(inspect|debug|report|heapsnapshot|heap-prof|cpu-prof|diagnostic-dir)/.test(option))
+      .map(option => `MODE=live: Node is started with ${option}, which opens the memory of the process, or writes it to files.`),
   ({ partners }) =>
     partners
       .filter(([, url]) => url.startsWith('http:'))
@@ -58,10 +71,16 @@ const keyNames = ['SEAL_KEY', 'LOOKUP_KEY']
 // They hold keys, tokens or passwords. Those of keyNames are refused in a sandbox too.
 const secretFiles = ['TLS_KEY', 'SEED_FILE', 'WALLET_FILE', 'THREE_D_SECURE_FILE', 'REDIRECT_METHODS_FILE', 'METRICS_TOKEN_FILE']
 
-/** Networks of more than sixteen million addresses, as `0.0.0.0/0` and what comes near it. */
+// What they say decides where money and data go.
+const plainFiles = ['TLS_CERT', 'ACQUIRERS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE']
+
+/** More than a /32 of IPv6, or of IPv4 more than a /8: of each /8 one address is tried, because there are many ways to write the same as IPv6. */
 function isTooWide(network: string): boolean {
   const [address, bits] = network.split('/') as [string, string | undefined]
-  return bits !== undefined && Number(bits) < (isIP(address) === 6 ? 32 : 8)
+  if (bits === undefined || isIP(address) === 0) return false
+  if (Number(bits) < (isIP(address) === 6 ? 32 : 8)) return true
+  const list = networkList(network, () => {})
+  return Array.from({ length: 256 }, (_, first) => `${first}.1.1.1`).filter(one => isListed(list, one)).length > 1
 }
 
 const ownNetworks = new BlockList()

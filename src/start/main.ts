@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { markRunning } from '../platform/database/running.ts'
-import { errorText, onDefect, outliveReaders, refuseInspector } from '../platform/errors.ts'
+import { endingSignals, errorText, onDefect, outliveReaders, refuseInspector } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import { writeWelcome } from '../sandbox/welcome.ts'
 import { type Config, readConfig } from './config.ts'
@@ -28,7 +28,7 @@ process.exit()
 
 async function main(): Promise<void> {
   const began = systemClock.elapsed()
-  const config = readConfig(process.env, projectFolder)
+  const config = readConfig(process.env, projectFolder, process.execArgv)
   const log = makeLog(config.logLevel)
   const ending = endings(log)
   const unmark = markRunning()
@@ -80,7 +80,7 @@ function endings(log: Log): Ending {
   const stopping = new AbortController()
   const reason = new Promise<string>(resolve => {
     let first: number | undefined
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    for (const signal of endingSignals) {
       process.on(signal, () => {
         first ??= systemClock.real()
         if (systemClock.real() - first > onceMilliseconds) process.exit(1)

@@ -3,7 +3,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { systemClock, systemRandom } from '../platform/clock.ts'
-import { errorText, OperatorError, onDefect } from '../platform/errors.ts'
+import { endingSignals, errorText, OperatorError, onDefect } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
@@ -78,7 +78,7 @@ export const startWorkers = {
   async worker(projectFolder: string): Promise<void> {
     const config = readConfig(process.env, projectFolder)
     const log = makeLog(config.logLevel)
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {}) // the primary tells when to stop
+    for (const signal of endingSignals) process.on(signal, () => {}) // the primary tells when to stop
     const ended = new Promise<void>(resolve => {
       process.on('message', message => message === 'stop' && resolve())
       process.once('disconnect', resolve) // the primary died

@@ -1,6 +1,7 @@
 // An acquirer's report of chargebacks as text: one line each, columns by name. docs/reference/chargeback-report.md describes it. Pure.
 
 import { hundredths } from '../../contract/amounts.ts'
+import { isCalendarDay } from '../../contract/formats.ts'
 import { isChargeback, type ResultName, resultOfCode } from '../../contract/results/results.ts'
 
 export type ReportLine = {
@@ -21,7 +22,7 @@ export type ReportLine = {
 /** `at` is the line of the file, from 1. */
 export type ReportEntry = { readonly at: number } & ({ readonly line: ReportLine } | { readonly malformed: string })
 
-const columns: Readonly<Record<string, readonly [form: RegExp, rule: string]>> = {
+const columns: Readonly<Record<string, readonly [form: { test(text: string): boolean }, rule: string]>> = {
   report: [/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, hyphens or underscores'],
   line: [/^[1-9]\d{0,8}$/, 'must be a number from 1'],
   type: [/^C[BR]$/, 'must be CB or CR'],
@@ -30,7 +31,11 @@ const columns: Readonly<Record<string, readonly [form: RegExp, rule: string]>> =
   amount: [/^(?=.*[1-9])\d{1,10}(\.\d{2})?$/, 'must be above zero, with no or two decimals'],
   currency: [/^[A-Z]{3}$/, 'must be 3 upper-case letters'],
   reason: [/^[A-Za-z0-9.]{0,16}$/, 'must be at most 16 letters, digits or dots'],
-  date: [/^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/, 'must be yyyy-MM-dd'],
+  date: [{ test: isDay }, 'must be yyyy-MM-dd, a day that there is, from 2000 on'],
+}
+
+function isDay(text: string): boolean {
+  return /^[2-9]\d{3}-\d\d-\d\d$/.test(text) && isCalendarDay(text)
 }
 
 /** Undefined when the first line is not the heading. */

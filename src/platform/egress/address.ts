@@ -88,7 +88,7 @@ export async function findTarget(text: string, egress: Egress, resolve: Resolve)
 const metadata = new BlockList()
 for (const address of ['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192', '168.63.129.16'])
   metadata.addAddress(address, 'ipv4')
-for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254']) metadata.addAddress(address, 'ipv6')
+for (const address of ['fd00:ec2::254', 'fd00:ec2::23', 'fd20:ce::254', 'fd00:42::42']) metadata.addAddress(address, 'ipv6')
 
 /** Is this literal address public, or allowed by the setting? */
 export function mayCall(address: string, { allow }: Egress): boolean {
@@ -96,16 +96,28 @@ export function mayCall(address: string, { allow }: Egress): boolean {
   if (isIP(plain) !== 0 && metadata.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')) return false
   if (isIPv4(plain)) return allow.check(plain, 'ipv4') || !special.check(plain, 'ipv4')
   if (!isIPv6(plain)) return false
-  if (isTunnelled(plain)) return false
+  if (isTunnelled(plain) || embeddedFours(plain).some(four => metadata.check(four, 'ipv4'))) return false
   return allow.check(plain, 'ipv6') || (publicSix.check(plain, 'ipv6') && !special.check(plain, 'ipv6'))
 }
 
 /** An address of IPv4 inside one of IPv6 (ISATAP, RFC 5214): where it leads is decided by a machine on the way. */
 function isTunnelled(six: string): boolean {
+  const all = groupsOf(six)
+  return all[5] === '5efe' && (all[4] === '0' || all[4] === '200')
+}
+
+/** What translators on the way (NAT64, RFC 6052; Oracle's metadata) take for an address of IPv4: the last 32 bits, behind 2002: (6to4) those that follow. */
+function embeddedFours(six: string): string[] {
+  const groups = groupsOf(six).map(group => Number.parseInt(group, 16))
+  const four = (at: number) => [groups[at]! >> 8, groups[at]! & 255, groups[at + 1]! >> 8, groups[at + 1]! & 255].join('.')
+  return [four(6), ...(groups[0] === 0x2002 ? [four(1)] : [])]
+}
+
+/** Its eight groups, without leading zeros. */
+function groupsOf(six: string): string[] {
   const groups = new URL(`http://[${six}]`).hostname.slice(1, -1).split('::')
   const [head, tail] = groups.map(part => (part === '' ? [] : part.split(':')))
-  const all = tail === undefined ? head! : [...head!, ...Array(8 - head!.length - tail.length).fill('0'), ...tail]
-  return all[5] === '5efe' && (all[4] === '0' || all[4] === '200')
+  return tail === undefined ? head! : [...head!, ...Array<string>(8 - head!.length - tail.length).fill('0'), ...tail]
 }
 
 /** `[::1]` → `::1`; a dot at the end of a name means nothing here. */
