@@ -6,7 +6,7 @@ import { decode, encode, isMalformed, type Message } from '../../connectors/card
 import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
 import { frame, splitter } from '../../connectors/cards/iso8583/framing.ts'
 import { actionCodeOf } from '../../connectors/cards/iso8583/responseCodes.ts'
-import { answerType } from '../../connectors/cards/iso8583/versions.ts'
+import { answerType, transmitted, versionOf } from '../../connectors/cards/iso8583/versions.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { decide, type Fault, faultOfAmount, type RequestFacts } from './decide.ts'
 import type { Ledger } from './ledger.ts'
@@ -23,6 +23,8 @@ export type HostOptions = {
   /** Slow answers come within this time; for `late` they come after `lateMilliseconds`. */
   readonly slowMilliseconds: number
   readonly lateMilliseconds: number
+  /** A host as some are: it does not remember a reversal that came before its request, and answers on whatever line it has. */
+  readonly hostile?: boolean
   say(text: string): void
 }
 
@@ -37,6 +39,10 @@ export type Host = {
 export async function startHost(options: HostOptions): Promise<Host> {
   const { dialect, ledger } = options
   const sockets = new Set<Socket>()
+  /** Connections that stand and carry nothing. */
+  const silent = new WeakSet<Socket>()
+  /** What could not be answered waits for the next line. */
+  let undelivered: Buffer[] = []
   const counters = { received: 0, malformed: 0, repeated: 0, networkMessages: 0 }
   let number = [...ledger.entries()].length
   const server: Server = createServer(socket => {
@@ -44,6 +50,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     socket.setNoDelay(true)
     const split = splitter()
     socket.on('data', bytes => {
+      if (silent.has(socket)) return
       const messages = split.push(bytes)
       if (messages === 'badLength') {
         socket.destroy()
@@ -64,12 +71,16 @@ export async function startHost(options: HostOptions): Promise<Host> {
     }
     if (message.type.slice(1, 2) === '8') {
       counters.networkMessages++
+      if (Number(message.type[2]) % 2 === 1) return // the answer to one of ours
       answer(socket, message, '00', [])
+      for (const bytes of undelivered) socket.write(frame(bytes))
+      undelivered = []
       return
     }
     counters.received++
     const fault = options.faults?.(message) ?? faultOfAmount(firstTime(message) ? message.fields.get(4) : undefined)
-    if (fault === 'requestLost') return
+    if (fault === 'silent') silent.add(socket)
+    if (fault === 'requestLost' || fault === 'silent') return
     if (fault === 'lineCut') {
       book(message, fault)
       socket.destroy()
@@ -86,6 +97,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
       if (fault === 'answerLost') return
       answer(socket, message, code, more, fault)
       if (fault === 'twice') answer(socket, message, code, more, fault)
+      if (fault === 'halfFrame') socket.destroySoon()
+      if (fault === 'signOff') signOff(socket)
     }
     // A slow host reads late too: then a reversal may overtake its request.
     if (waits === 0) respond()
@@ -99,23 +112,29 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const before = ledger.byKey(key)
     if (before) {
       counters.repeated++
-      const [[, code], ...more] = before.line.answer as [[number, string], ...[number, string][]]
-      return { code, more }
+      const code = fault?.startsWith('again') ? fault.slice(-2) : undefined
+      if (code !== undefined) return { code, more: [] }
+      const [[, first], ...more] = before.line.answer as [[number, string], ...[number, string][]]
+      return { code: first, more }
     }
     const read = readMessage(message, dialect)
     const name = nameOf(message.type, fields.get(11) ?? '', fields.get(7) ?? '', fields.get(32) ?? '')
     const decision = decide(message, read, name, ledger, ++number)
+    if (decision.kind === 'tombstone' && options.hostile) return decision
     const partly = fault === 'partly' && decision.code === '00'
+    const other = String(BigInt(fields.get(4) ?? '0') + 1n).padStart(12, '0')
+    const isOther = fault === 'bookedOther' && decision.code === '00'
     const half = (BigInt(fields.get(4) ?? '0') / 2n).toString().padStart(12, '0')
     const code = partly ? '10' : decision.code
-    const more = partly ? [...decision.more, [4, half] as const] : decision.more
+    const booked = partly ? half : isOther ? other : fields.get(4)
+    const more = partly || isOther ? [...decision.more, [4, booked!] as const] : decision.more
     ledger.write({
       kind: decision.kind,
       key,
       // The note that a reversal came first stands under the name of what it reverses.
       name: decision.kind === 'tombstone' ? read.original! : name,
       card: read.card,
-      amount: partly ? half : (fields.get(4) ?? '0'),
+      amount: booked ?? '0',
       currency: fields.get(49) ?? '',
       rrn: fields.get(37) ?? '',
       ...(decision.original !== undefined && { original: decision.original }),
@@ -134,10 +153,26 @@ export async function startHost(options: HostOptions): Promise<Host> {
   ): void {
     const echoed = [...message.fields].filter(([field]) => !notEchoed.has(field))
     const fields = new Map<number, string>([...echoed, [39, dialect.version === '1993' ? actionCodeOf(code) : code], ...more])
+    if (fault === 'noCode') fields.delete(39)
+    if (fault === 'otherCurrency') fields.set(49, fields.get(49) === '840' ? '978' : '840')
     if (fault === 'otherAmount') fields.set(4, String(BigInt(fields.get(4)!) + 1n).padStart(12, '0'))
     const bytes = encode({ type: answerType(message.type), fields }, dialect)
     if (!Buffer.isBuffer(bytes)) options.say(`cannot answer: ${bytes.path} ${bytes.why}`)
-    else if (!socket.destroyed) socket.write(frame(bytes))
+    else if (fault === 'halfFrame') socket.write(frame(bytes).subarray(0, 9))
+    else {
+      const line = !options.hostile || isOpen(socket) ? socket : [...sockets].find(isOpen)
+      if (!line) undelivered.push(bytes)
+      else if (!line.destroyed) line.write(frame(bytes))
+    }
+  }
+
+  const isOpen = (socket: Socket) => !socket.destroyed && !silent.has(socket)
+
+  function signOff(socket: Socket): void {
+    const { network } = versionOf(dialect)
+    const fields = new Map<number, string>([[7, transmitted(systemClock.real())], [11, '000001'], ...network.signOff])
+    const bytes = encode({ type: network.type, fields }, dialect)
+    if (Buffer.isBuffer(bytes) && isOpen(socket)) socket.write(frame(bytes))
   }
 
   const firstTime = ({ type }: Message) => type.endsWith('0') && !type.slice(1).startsWith('42')

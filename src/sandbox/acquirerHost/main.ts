@@ -13,9 +13,19 @@ export type HostArguments = {
   readonly delay: number
   readonly child: boolean
   readonly faults?: HostOptions['faults']
+  readonly hostile?: boolean
 }
 
-export async function runHost({ port, host, dialect, ledger, delay, child, faults }: HostArguments): Promise<void> {
+export async function runHost({
+  port,
+  host,
+  dialect,
+  ledger,
+  delay,
+  child,
+  faults,
+  hostile = false,
+}: HostArguments): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {}) // nobody need read what it says
   const chosen = dialects[dialect]
   if (!chosen) throw new Error(`There is no dialect ${dialect}: choose one of ${Object.keys(dialects).join(', ')}.`)
@@ -28,6 +38,7 @@ export async function runHost({ port, host, dialect, ledger, delay, child, fault
     slowMilliseconds: 3000,
     lateMilliseconds: 30_000,
     ...(faults && { faults }),
+    hostile,
     say: text => void process.stderr.write(`${text}\n`),
   })
   process.stdout.write(

@@ -7,6 +7,7 @@ import type { Message } from './codec.ts'
 import type { Dialect } from './dialects.ts'
 import { type AcquirerAccountData, categoryOf, isOnFile, nameAndPlace, privateValues } from './forwarding.ts'
 import { readPrivateData, tags, writePrivateData } from './privateData.ts'
+import { kindOfMessage, proofOf } from './proofs.ts'
 import { avsLetter, cvvLetter, responseOf, resultOfResponse } from './responseCodes.ts'
 import { type Original, retrievalReference, transmitted, versionOf } from './versions.ts'
 
@@ -143,7 +144,7 @@ const originalOfUnknown = (
   acquirerId,
 })
 
-/** Reads an answer. Reversals by recovery are never declined: whatever the host says to them, it has heard them. */
+/** Reads an answer: what it proves stands in proofs.ts. What recovery takes back is taken back, or it is not known. */
 export function replyOf(
   operation: Operation,
   sent: Message,
@@ -153,21 +154,28 @@ export function replyOf(
   acquirer: string,
   institute: string,
 ): Reply {
-  const raw = answer.fields.get(39) ?? ''
-  const code = responseOf(dialect.version, raw)
+  const raw = (answer.fields.get(39) ?? '').trim()
+  const code = raw === '' ? '' : responseOf(dialect.version, raw)
   const task = taskOf(operation)
-  const result = task === 'request' ? resultOfResponse(code, operation.brand) : 'succeeded'
+  const authorizes = operation.type === 'PA' || operation.type === 'DB'
+  const amounts = confirmed(operation, sent, answer)
+  const proof = proofOf(kindOfMessage(sent.type), operation.attempt, code)
+  const why = raw === '' ? 'the answer has no response code' : `the answer ${raw} to ${sent.type} does not say what became of it`
+  // What is settled by a reversal needs nobody to decide.
+  if (proof === 'again' || (proof === 'doubted' && !authorizes)) return { kind: 'unknown', why, answered: true }
+  if (proof === 'person' || (code === '94' && isOtherThan(operation, amounts)))
+    return { kind: 'unknown', why, answered: true, ...(!authorizes && { needsDecision: true }) }
+  const result = proof === 'done' || proof === 'nothing' ? 'succeeded' : resultOfResponse(code, operation.brand)
   const rrn = retrievalReference(trace.at, trace.stan)
   const additional = answer.fields.get(44) ?? ''
   const privateData = readPrivateData(answer.fields.get(48) ?? '')
-  const authorizes = operation.type === 'PA' || operation.type === 'DB'
   const avs = authorizes && asksAddress(sent) ? (avsLetter(additional[0] ?? '') ?? 'U') : undefined
   const cvv = authorizes ? cvvLetter(additional[1] ?? '') : undefined
   const networkTransactionId = privateData?.get(tags.networkTransaction)
   return {
     kind: 'answer',
     result,
-    ...confirmed(operation, sent, answer),
+    ...amounts,
     details: {
       ExtendedDescription: result === 'succeeded' ? 'Approved' : 'Declined',
       clearingInstituteName: institute,
@@ -176,7 +184,7 @@ export function replyOf(
     },
     ...(avs !== undefined && { avsResponse: avs }),
     ...(cvv !== undefined && { cvvResponse: cvv }),
-    ...(result === 'partlyApproved' && { leaves: 'reverse' as const }),
+    ...((result === 'partlyApproved' || proof === 'doubted') && { leaves: 'reverse' as const }),
     ...(operation.type === 'CP' &&
       task === 'request' &&
       result === 'succeeded' &&
@@ -193,6 +201,9 @@ export function replyOf(
     },
   }
 }
+
+const isOtherThan = (one: Pick<Operation, 'amount' | 'currency'>, other: Pick<Operation, 'amount' | 'currency'>): boolean =>
+  one.amount !== other.amount || one.currency !== other.currency
 
 const asksAddress = (sent: Message): boolean => readPrivateData(sent.fields.get(48) ?? '')?.has(tags.address) === true
 
