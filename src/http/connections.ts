@@ -98,7 +98,6 @@ export function watchConnections(
     const one = connections.get(socket)
     if (!one) return
     connections.delete(socket)
-    if (unsecured.get(endsOf(socket)) === socket) unsecured.delete(endsOf(socket))
     const left = fromAddress.get(one.address)! - 1
     if (left > 0) fromAddress.set(one.address, left)
     else fromAddress.delete(one.address)
@@ -119,7 +118,9 @@ export function watchConnections(
     opened,
     begun(socket) {
       opened(socket).endsBefore = clock.elapsed() + handshakeSeconds * 1000
-      unsecured.set(endsOf(socket), socket)
+      const ends = endsOf(socket) // a socket that is closed does not know them any more
+      unsecured.set(ends, socket)
+      socket.once('close', () => unsecured.get(ends) === socket && unsecured.delete(ends))
     },
     secured(socket) {
       const raw = unsecured.get(endsOf(socket))
