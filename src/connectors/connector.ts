@@ -32,6 +32,8 @@ export type Operation = {
     readonly type: OperationType
     readonly amount: number
     readonly receivedAt: number
+    /** Its parameters, like those of the operation. */
+    readonly fields?: ReadonlyMap<string, string>
     readonly kept: ConnectorState
     /** What the approved capture of a preauthorization kept: some methods refund the capture. */
     readonly captureKept?: ConnectorState

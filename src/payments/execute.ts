@@ -237,6 +237,10 @@ export function channelOfPayment({ directory }: Pick<PaymentParts, 'directory'>,
   return channel
 }
 
+/** What connectors see of a payment's parameters: merchantInvoiceId is never passed onward (decisions, 46). */
+export const forwardable = ({ record }: Payment): ReadonlyMap<string, string> =>
+  new Map(record.fields.filter(([name]) => name !== 'merchantInvoiceId'))
+
 /** Puts the operation together as the connector sees it. */
 export function operationOf(
   parts: PaymentParts,
@@ -254,7 +258,7 @@ export function operationOf(
     brand: payment.brand ?? '',
     amount: payment.amount,
     currency: payment.currency,
-    fields: new Map(payment.record.fields.filter(([name]) => name !== 'merchantInvoiceId')),
+    fields: forwardable(payment),
     receivedAt: payment.receivedAt,
     ...(payment.record.prepared && { prepared: payment.record.prepared }),
     ...(payment.record.remains !== undefined && { remains: payment.record.remains }),

@@ -5,13 +5,15 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { Clock, Timer } from '../../../platform/clock.ts'
 import { decode, encode, isMalformed, type Message } from './codec.ts'
-import type { Dialect } from './dialects.ts'
+import type { Dialect, FieldValues } from './dialects.ts'
 import { frame, splitter } from './framing.ts'
-import { answerType, transmitted, versionOf } from './versions.ts'
+import type { Mac } from './mac.ts'
+import { answerType, versionOf } from './versions.ts'
 
 export type LineOptions = {
   readonly name: string
   readonly dialect: Dialect
+  readonly mac?: Mac
   /** Asked at every attempt to connect. */
   address(): Promise<{ readonly host: string; readonly port: number }>
   readonly tls?: ConnectionOptions
@@ -67,7 +69,7 @@ export type Line = {
 const rememberSeconds = 120
 
 export function makeLine(options: LineOptions): Line {
-  const { dialect } = options
+  const { dialect, mac } = options
   const version = versionOf(dialect)
   const counters: LineCounters = {
     sent: 0,
@@ -119,7 +121,7 @@ export function makeLine(options: LineOptions): Line {
     opened.setTimeout(options.reconnectMilliseconds.max, () => {
       if (state === 'connecting') opened.destroy(new Error('the connection was not made in time'))
     })
-    const split = splitter()
+    const split = splitter(dialect.framing)
     opened.once(options.tls ? 'secureConnect' : 'connect', () => {
       greet(opened).catch((error: Error) => opened.destroy(error))
     })
@@ -141,6 +143,7 @@ export function makeLine(options: LineOptions): Line {
     counters.connected++
     lastTraffic = options.clock.real()
     if (options.signOn && !(await networkMessage(version.network.signOn))) return void opened.destroy()
+    if (dialect.mac?.exchange && !(await networkMessage(version.network.keyChange, takeKey))) return void opened.destroy()
     if (socket !== opened || state !== 'connecting') return
     attempts = 0
     timeoutsInRow = 0
@@ -164,7 +167,7 @@ export function makeLine(options: LineOptions): Line {
   }
 
   function receive(bytes: Buffer): void {
-    const message = decode(bytes, dialect)
+    const message = decode(bytes, dialect, mac)
     if (isMalformed(message)) {
       counters.malformed++
       options.say(`${options.name}: an unreadable message: ${message.path} ${message.why}`)
@@ -196,29 +199,39 @@ export function makeLine(options: LineOptions): Line {
     before.again(message)
   }
 
-  /** The host asks for a sign of life. */
-  function answerNetwork({ fields }: Message): void {
-    const answer = new Map([...fields, [39, version.digit === '0' ? '00' : '800'] as const])
+  /** A key that came in a network message, in a request of the host or in the answer to ours. */
+  const takeKey = ({ fields }: Message): boolean =>
+    mac?.take(Buffer.from(fields.get(version.network.keyField) ?? '', 'hex')) === true
+
+  /** The host asks for a sign of life, or gives a new key. */
+  function answerNetwork(message: Message): void {
+    const { fields } = message
+    const [[field, keyChange]] = version.network.keyChange as [readonly [number, string]]
+    const went = fields.get(field) !== keyChange || takeKey(message)
+    const answer = new Map([...fields, [39, went ? version.network.accepted : version.network.refused] as const])
+    answer.delete(version.network.keyField)
     const bytes = encode({ type: version.network.answer, fields: answer }, dialect)
-    if (Buffer.isBuffer(bytes)) socket?.write(frame(bytes))
+    if (Buffer.isBuffer(bytes)) socket?.write(frame(bytes, dialect.framing))
   }
 
   const keyOf = (type: string, { fields }: Message) =>
-    `${type} ${fields.get(11) ?? ''} ${fields.get(7) ?? ''} ${(fields.get(41) ?? '').trim()}`
+    [type, ...dialect.matching.map(field => (fields.get(field) ?? '').trim())].join(' ')
 
   function write(message: Message, waits: Waiting): 'written' | string {
-    const bytes = encode(message, dialect)
+    const bytes = encode(message, dialect, mac)
     if (!Buffer.isBuffer(bytes)) return `${bytes.path} ${bytes.why}`
     if (!socket || socket.destroyed) return 'the line is down'
     waiting.set(keyOf(answerType(message.type), message), waits)
     lastTraffic = options.clock.real()
-    socket.write(frame(bytes))
+    socket.write(frame(bytes, dialect.framing))
     return 'written'
   }
 
-  function networkMessage(said: readonly (readonly [number, string])[]): Promise<boolean> {
+  /** `holds` looks at what the answer carries. */
+  function networkMessage(said: FieldValues, holds: (answer: Message) => boolean = () => true): Promise<boolean> {
     networkNumber = (networkNumber % 999_999) + 1
-    const fields = new Map([[7, transmitted(options.clock.real())], [11, String(networkNumber).padStart(6, '0')], ...said])
+    const times = version.network.times(options.clock.real(), dialect.timeZone)
+    const fields = new Map([...times, [11, String(networkNumber).padStart(6, '0')], ...said])
     const message: Message = { type: version.network.type, fields }
     return new Promise(resolve => {
       const timer = options.clock.after(options.echoAnswerSeconds * 1000, () => {
@@ -227,7 +240,7 @@ export function makeLine(options: LineOptions): Line {
       })
       const settle = (sent: SendResult) => {
         timer.cancel()
-        resolve(sent.kind === 'answer' && ['00', '800', '000'].includes(sent.message.fields.get(39) ?? ''))
+        resolve(sent.kind === 'answer' && ['00', '800', '000'].includes(sent.message.fields.get(39) ?? '') && holds(sent.message))
       }
       if (write(message, { settle, again: () => {} }) !== 'written') settle({ kind: 'notSent', why: '' })
     })
