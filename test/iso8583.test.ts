@@ -9,12 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { decode, encode, isMalformed, type Message } from '../src/connectors/cards/iso8583/codec.ts'
-import { dialects, fromTheHost } from '../src/connectors/cards/iso8583/dialects.ts'
+import { dialects, fromTheHost, responseOf } from '../src/connectors/cards/iso8583/dialects.ts'
 import type { Field } from '../src/connectors/cards/iso8583/fields.ts'
 import { type AcquirerAccountData, forwarded, notForwarded, placeOf } from '../src/connectors/cards/iso8583/forwarding.ts'
 import { frame, frameMax, splitter } from '../src/connectors/cards/iso8583/framing.ts'
 import { masked } from '../src/connectors/cards/iso8583/masking.ts'
-import { messageOf, replyOf, responseOf } from '../src/connectors/cards/iso8583/messages.ts'
+import { messageOf, replyOf } from '../src/connectors/cards/iso8583/messages.ts'
 import { type Meaning, privateText, readPrivateData, writePrivateData } from '../src/connectors/cards/iso8583/privateData.ts'
 import { avsLetter, responseCodes, resultOfResponse } from '../src/connectors/cards/iso8583/responseCodes.ts'
 import { retrievalReference, versionOf } from '../src/connectors/cards/iso8583/versions.ts'
@@ -346,7 +346,17 @@ describe('response codes', () => {
   })
 
   it('action codes of 1993 say the same', () => {
-    const wanted = { '000': '00', '116': '51', '101': '54', '208': '41', '209': '43', '907': '91', '400': '00', '900': '00', '777': '??' }
+    const wanted = {
+      '000': '00',
+      '116': '51',
+      '101': '54',
+      '208': '41',
+      '209': '43',
+      '907': '91',
+      '400': '00',
+      '900': '00',
+      '777': '??',
+    }
     for (const [code, expected] of Object.entries(wanted)) assert.equal(responseOf(code, 'first', dialects['1993']!), expected)
   })
 
@@ -440,10 +450,7 @@ describe('what leaves the house', () => {
     ])
     assert.equal(deOf(fields, account), `${'Cafe Nandu Sao Joao Ext'}${'Sao Paulo'.padEnd(13)}SPBR`)
     assert.equal(deOf(new Map([['descriptor', 'Order 7']]), account).slice(0, 23), 'Order 7'.padEnd(23))
-    assert.equal(
-      deOf(new Map([['descriptor', 'Order 7']]), { ...account, statement: 'name' }).slice(0, 23),
-      'SHOP'.padEnd(23),
-    )
+    assert.equal(deOf(new Map([['descriptor', 'Order 7']]), { ...account, statement: 'name' }).slice(0, 23), 'SHOP'.padEnd(23))
   })
 
   it('card on file: who starts the payment and under which agreement', () => {

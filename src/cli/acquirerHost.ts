@@ -49,7 +49,12 @@ export default (program: Command): void => {
         const chosen = names.filter(isFault)
         const spoken = acquirers === undefined ? exampleOf(profile, macKey) : acquirerOf(acquirers, acquirer)
         try {
-          await runHost({ ...rest, ...spoken, child: false, ...(chosen.length > 0 && { faults: randomFaults(chosen, faultPercent, seed) }) })
+          await runHost({
+            ...rest,
+            ...spoken,
+            child: false,
+            ...(chosen.length > 0 && { faults: randomFaults(chosen, faultPercent, seed) }),
+          })
         } catch (error) {
           refuseCommand((error as Error).message) // the port is taken, the ledger cannot be read
         }

@@ -30,8 +30,8 @@ import {
   where,
   whole,
 } from '../platform/schema.ts'
-import { parseKey, readKeyFile } from '../vault/keys.ts'
 import { type ClientTls, readTlsFiles, spokenTls, tlsFiles } from '../platform/tls.ts'
+import { parseKey, readKeyFile } from '../vault/keys.ts'
 
 export type AcquirersParts = { readonly db: Connection; readonly clock: Clock; readonly random: Random; readonly log: Log }
 
@@ -181,7 +181,8 @@ function readMacKey(
   fail: (mistake: string) => void,
 ): Buffer | undefined {
   const wanted = dialectOf(profile).mac !== undefined
-  if (wanted !== (macKey !== undefined)) fail(wanted ? '.macKey is missing: its profile has a mac' : '.macKey is of no use: its profile has no mac')
+  if (wanted !== (macKey !== undefined))
+    fail(wanted ? '.macKey is missing: its profile has a mac' : '.macKey is of no use: its profile has no mac')
   if (!wanted || macKey === undefined) return undefined
   try {
     return parseKey(readKeyFile(resolve(folder, macKey), 'macKey'), 'macKey', macKeyBytes)
@@ -196,7 +197,19 @@ function optionsOf(
   tls?: ClientTls,
   macKey?: Buffer,
 ): AcquirerOptions {
-  const { lines: _, tls: _files, withoutTls: _said, profile, macKey: _file, acquirerId, merchantId, category, statement, facilitator, ...rest } = acquirer
+  const {
+    lines: _,
+    tls: _files,
+    withoutTls: _said,
+    profile,
+    macKey: _file,
+    acquirerId,
+    merchantId,
+    category,
+    statement,
+    facilitator,
+    ...rest
+  } = acquirer
   const { merchantName, merchantCity, merchantState, merchantCountry, ...options } = rest
   const place = { name: merchantName, city: merchantCity, state: merchantState, country: merchantCountry }
   return {

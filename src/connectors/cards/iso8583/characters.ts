@@ -17,6 +17,4 @@ export const bytesOfText = (text: string, characters: Characters): Buffer =>
   characters === 'ascii' ? Buffer.from(text, 'latin1') : Buffer.from(Array.from(text, character => byteOf.get(character)!))
 
 export const textOfBytes = (bytes: Buffer, characters: Characters): string =>
-  characters === 'ascii'
-    ? bytes.toString('latin1')
-    : Array.from(bytes, byte => characterOf.get(byte) ?? '\ufffd').join('')
+  characters === 'ascii' ? bytes.toString('latin1') : Array.from(bytes, byte => characterOf.get(byte) ?? '\ufffd').join('')

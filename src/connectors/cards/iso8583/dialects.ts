@@ -72,6 +72,10 @@ export const fromTheHost = (dialect: Dialect): Dialect => ({
   header: { sent: dialect.header.answered ?? dialect.header.sent, answered: dialect.header.sent },
 })
 
+/** A code of DE39 as that of 1987; in an edition with codes of its own an unknown one says nothing. */
+export const responseOf = (code: string, situation: Situation, { codes, version }: Pick<Dialect, 'codes' | 'version'>): string =>
+  codes[situation].get(code) ?? (version === '1987' ? code : '??')
+
 function spokenFields(table: Fields, profile: Profile): ReadonlyMap<number, SpokenField> {
   const rows: [Field, Profile['fields'][string]['written'], dropped: boolean][] = [...table.values()].map(row => [
     row,
@@ -79,7 +83,11 @@ function spokenFields(table: Fields, profile: Profile): ReadonlyMap<number, Spok
     false,
   ])
   for (const [number, { length, written, ...row }] of Object.entries(profile.fields))
-    rows.push([{ number: Number(number), ...row, ...sizeOf(length) }, written, false])
+    rows.push([
+      { number: Number(number), name: table.get(Number(number))?.name ?? '', ...row, ...sizeOf(length) },
+      written,
+      false,
+    ])
   for (const [number, length] of Object.entries(profile.tolerates))
     rows.push([{ number: Number(number), name: '', content: 'ans', ...sizeOf(length), secret: true }, 'characters', true])
   const holdsSecrets = new Set(profile.privateData.map(({ field }) => field))
@@ -99,8 +107,7 @@ function spokenFields(table: Fields, profile: Profile): ReadonlyMap<number, Spok
 }
 
 function encodingOf({ content }: Field, written: Profile['fields'][string]['written'], profile: Profile): Encoding {
-  const natural =
-    content === 'b' ? 'binary' : content === 'n' || content === 'z' ? profile.digits : ('characters' as const)
+  const natural = content === 'b' ? 'binary' : content === 'n' || content === 'z' ? profile.digits : ('characters' as const)
   const chosen = written ?? natural
   return chosen === 'characters' ? profile.characters : chosen
 }

@@ -5,7 +5,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { Clock, Timer } from '../../../platform/clock.ts'
 import { decode, encode, isMalformed, type Message } from './codec.ts'
-import type { Dialect, FieldValues } from './dialects.ts'
+import { type Dialect, type FieldValues, responseOf } from './dialects.ts'
 import { frame, splitter } from './framing.ts'
 import type { Mac } from './mac.ts'
 import { answerType, versionOf } from './versions.ts'
@@ -240,7 +240,11 @@ export function makeLine(options: LineOptions): Line {
       })
       const settle = (sent: SendResult) => {
         timer.cancel()
-        resolve(sent.kind === 'answer' && ['00', '800', '000'].includes(sent.message.fields.get(39) ?? '') && holds(sent.message))
+        resolve(
+          sent.kind === 'answer' &&
+            responseOf(sent.message.fields.get(39) ?? '', 'first', dialect) === '00' &&
+            holds(sent.message),
+        )
       }
       if (write(message, { settle, again: () => {} }) !== 'written') settle({ kind: 'notSent', why: '' })
     })

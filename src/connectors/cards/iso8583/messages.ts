@@ -4,8 +4,16 @@ import { currencies } from '../../../contract/currencies.ts'
 import type { ConnectorState, Operation, OperationType, Reply } from '../../connector.ts'
 import { amountDigits, currencyOfNumber, hundredthsOf } from '../../minorUnits.ts'
 import type { Message } from './codec.ts'
-import type { Dialect } from './dialects.ts'
-import { type AcquirerAccountData, categoryOf, entryOf, modeOf, placeOf, privateValues, privateValuesAgain } from './forwarding.ts'
+import { type Dialect, responseOf } from './dialects.ts'
+import {
+  type AcquirerAccountData,
+  categoryOf,
+  entryOf,
+  modeOf,
+  placeOf,
+  privateValues,
+  privateValuesAgain,
+} from './forwarding.ts'
 import { readPrivateData, writePrivateData } from './privateData.ts'
 import type { MessageKind, Situation } from './profile.ts'
 import { avsLetter, cvvLetter, resultOfResponse } from './responseCodes.ts'
@@ -232,10 +240,6 @@ const authorizing = ({ type }: Operation): boolean => type === 'PA' || type === 
 export const situationOf = (operation: Operation): Situation =>
   operation.type === 'RV' || taskOf(operation) !== 'request' ? 'reversal' : operation.attempt > 1 ? 'repeat' : 'first'
 
-/** A code of DE39 as that of 1987; in an edition with codes of its own an unknown one says nothing. */
-export const responseOf = (code: string, situation: Situation, { codes, version }: Pick<Dialect, 'codes' | 'version'>): string =>
-  codes[situation].get(code) ?? (version === '1987' ? code : '??')
-
 const asksAddress = (sent: Message, { privateData }: Dialect): boolean => readPrivateData(sent.fields, privateData).has('address')
 
 /** Amount and currency as the host confirmed them; hosts leave them out of some answers. */
@@ -247,7 +251,6 @@ function confirmed(
 ): { amount: number; currency: string } {
   const [said, number] = [answer.fields.get(4), answer.fields.get(49)]
   const otherCurrency = number === undefined ? undefined : (currencyOfNumber(number) ?? 'unknown')
-  if (said === undefined || said === sent.fields.get(4) || code === '10')
-    return { amount, currency: otherCurrency ?? currency }
+  if (said === undefined || said === sent.fields.get(4) || code === '10') return { amount, currency: otherCurrency ?? currency }
   return { amount: hundredthsOf(BigInt(said), currency) ?? -1, currency: otherCurrency ?? currency }
 }

@@ -28,7 +28,9 @@ const valueMax = 99
 
 /** What may stand in each field of private data; fields without anything to say are left out. */
 export function writePrivateData(values: PrivateValues, layouts: readonly Layout[]): [field: number, text: string][] {
-  return layouts.map((layout): [number, string] => [layout.field, written(values, layout)]).filter(([, text]) => text.trim() !== '')
+  return layouts
+    .map((layout): [number, string] => [layout.field, written(values, layout)])
+    .filter(([, text]) => text.trim() !== '')
 }
 
 function written(values: PrivateValues, { layout, parts, lengthDigits }: Layout): string {

@@ -2,9 +2,22 @@
 // docs/operating-acquirer.md walks through every key.
 
 import type { Input, Output } from '../../../platform/schema.ts'
-import { filled, filledListOf, flag, listOf, mapOf, object, oneOf, optional, read, text, where, whole } from '../../../platform/schema.ts'
-import { actionCodes } from './responseCodes.ts'
+import {
+  filled,
+  filledListOf,
+  flag,
+  listOf,
+  mapOf,
+  object,
+  oneOf,
+  optional,
+  read,
+  text,
+  where,
+  whole,
+} from '../../../platform/schema.ts'
 import { meanings } from './privateData.ts'
+import { actionCodes } from './responseCodes.ts'
 
 /** Names of messages, by what they are for: the operations, what recovery sends, and network messages. */
 export const messageKinds = ['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'timeOut', 'release', 'network'] as const
@@ -21,7 +34,10 @@ export type Situation = (typeof situations)[number]
 const fieldNumber = text(/^([2-9]|[1-9]\d|1[01]\d|12[0-8])$/, 'must be the number of a field, from 2 to 128')
 const numbers = filledListOf(whole(2, 128))
 const constant = text(/^[\x20-\x7e]+$/, 'must be printable ASCII')
-const length = text(/^(\d{1,3}|\.\.\d{1,2}|\.\.\.\d{1,3})$/, 'must be a length: 6, ..19 behind two digits, or ...999 behind three')
+const length = text(
+  /^(\d{1,3}|\.\.\d{1,2}|\.\.\.\d{1,3})$/,
+  'must be a length: 6, ..19 behind two digits, or ...999 behind three',
+)
 const code = text(/^[0-9A-Z]{2,3}$/, 'must be 2 or 3 letters and digits')
 const response = text(/^[0-9A-Z]{2}$/, 'must be a response code of 1987: 2 letters and digits')
 const hex = text(/^([0-9a-fA-F]{2}){1,64}$/, 'must be 1 to 64 bytes in hex')
@@ -38,7 +54,6 @@ const framing = where(
 )
 
 const field = object({
-  name: optional(filled, ''),
   content: oneOf(['n', 'an', 'ans', 'z', 'x', 'b']),
   length,
   /** Absent: digits as the profile writes digits, bytes as bytes, all else in its characters. */
@@ -181,7 +196,13 @@ const examples = {
       {
         field: 63,
         layout: 'lengthTagValue',
-        parts: tagged({ instalments: '14', cardOnFile: '22', networkTransaction: '36', electronicCommerce: '42', cryptogram: '43' }) as [],
+        parts: tagged({
+          instalments: '14',
+          cardOnFile: '22',
+          networkTransaction: '36',
+          electronicCommerce: '42',
+          cryptogram: '43',
+        }) as [],
       },
     ],
     timeZone: 'America/Sao_Paulo',
@@ -260,4 +281,8 @@ const written = object({ like: optional(oneOf(exampleNames), '1987'), ...entries
 export type GivenProfile = Output<typeof written>
 
 /** A profile as it is written: what differs from the example that it is like. */
-export const profileSchema = where(written, given => mistakeOf(given) === undefined, ({ input }) => mistakeOf(input)!)
+export const profileSchema = where(
+  written,
+  given => mistakeOf(given) === undefined,
+  ({ input }) => mistakeOf(input)!,
+)
