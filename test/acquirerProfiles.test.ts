@@ -9,6 +9,7 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { recordChargeback } from '../src/clearing/chargebacks.ts'
 import { bytesOfText, textOfBytes } from '../src/connectors/cards/iso8583/characters.ts'
 import { decode, encode, isMalformed, type Message } from '../src/connectors/cards/iso8583/codec.ts'
 import { type Dialect, dialectOf, dialects, fromTheHost } from '../src/connectors/cards/iso8583/dialects.ts'
@@ -18,12 +19,15 @@ import { cmac, makeMac, wrapKey } from '../src/connectors/cards/iso8583/mac.ts'
 import { type Meaning, readPrivateData, writePrivateData } from '../src/connectors/cards/iso8583/privateData.ts'
 import { type GivenProfile, profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
 import { answerType, versionOf } from '../src/connectors/cards/iso8583/versions.ts'
+import { openDirectory } from '../src/merchants/directory.ts'
 import { readSeed, type Seed } from '../src/merchants/seed.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { connect as connectDatabase } from '../src/platform/database/connect.ts'
 import { OperatorError } from '../src/platform/errors.ts'
 import { read } from '../src/platform/schema.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { sandboxSeed } from '../src/start/database.ts'
-import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { acquirersFile, type TestHost, testHost } from './support/host.ts'
 
 const hex = (text: string) => Buffer.from(text, 'hex')
@@ -544,4 +548,133 @@ describe('payments through a host of each example', () => {
       }
     })
   }
+
+  const shop = {
+    testMode: 'EXTERNAL',
+    transactionCategory: 'MO',
+    descriptor: 'Order 7',
+    'merchant.mcc': '5411',
+    'merchant.name': 'Corner',
+    'merchant.city': 'Recife',
+    'merchant.submerchantId': 'SUB-7',
+    'standingInstruction.mode': 'INITIAL',
+    'standingInstruction.type': 'UNSCHEDULED',
+    'standingInstruction.source': 'CIT',
+  }
+  const usd = (amount: string) => ({ amount, currency: 'USD' })
+  const sentSince = (profile: string, from: number) => sides.get(profile)!.tap.sent().slice(from)
+
+  it('captures, refunds and reversals say again what the authorization said', async () => {
+    const { privateData } = dialects['1987']!
+    const from = sides.get('1987')!.tap.sent().length
+    const held = await gateway.pay({ ...shop, paymentType: 'PA', ...usd('92.00') })
+    await gateway.refer(held.body.id, { paymentType: 'CP', ...usd('92.00') })
+    await gateway.refer(held.body.id, { paymentType: 'RF', ...usd('10.00') })
+    const other = await gateway.pay({ ...shop, paymentType: 'PA', ...usd('20.00') })
+    await gateway.refer(other.body.id, { paymentType: 'RV' })
+    const [pa, cp, rf, second, rv] = sentSince('1987', from)
+    assert.deepEqual(
+      [pa, cp, rf, second, rv].map(message => message!.type),
+      ['0100', '0220', '0200', '0100', '0400'],
+    )
+    for (const [first, later] of [
+      [pa, cp],
+      [pa, rf],
+      [second, rv],
+    ] as [Message, Message][]) {
+      for (const field of [18, 22, 25, 43])
+        assert.equal(later.fields.get(field), first.fields.get(field), `${later.type} DE${field}`)
+      const told = readPrivateData(later.fields, privateData)
+      assert.equal(told.get('submerchant'), 'SUB-7')
+      assert.equal(told.get('cardOnFile'), 'C101')
+      assert.match(told.get('networkTransaction') ?? '', /^\d{15}$/)
+      assert.equal(told.has('cvv'), false)
+      assert.match(later.fields.get(38) ?? '', /^\d{6}$/)
+      assert.equal(
+        later.fields.get(90)!.slice(4, 10),
+        (later === rf ? cp : first)!.fields.get(11),
+        'DE90 names the message before',
+      )
+    }
+    assert.deepEqual([pa!.fields.get(18), pa!.fields.get(22), pa!.fields.get(25)], ['5411', '012', '08'])
+    assert.match(pa!.fields.get(43)!, /^Corner {17}Recife/)
+    assert.equal(rf!.fields.get(90)!.slice(0, 4), '0220')
+  })
+
+  it('mail and telephone orders leave as such, all else as electronic commerce', async () => {
+    for (const [currency, profile] of [
+      ['USD', '1987'],
+      ['EUR', '1993'],
+    ] as const)
+      for (const [category, kind] of [
+        ['MO', 'mailOrder'],
+        ['TO', 'telephoneOrder'],
+        ['MOTO', 'telephoneOrder'],
+        ['EC', 'electronicCommerce'],
+      ] as const) {
+        await gateway.pay({ testMode: 'EXTERNAL', amount: '5.00', currency, transactionCategory: category })
+        const { fields } = sides.get(profile)!.tap.last()
+        for (const [field, value] of dialects[profile]!.entry[kind])
+          assert.equal(fields.get(field), value, `${category} DE${field}`)
+      }
+  })
+
+  it('the network’s id comes back from the payment that begins an agreement, and goes out with those that repeat it', async () => {
+    for (const [currency, profile] of [
+      ['USD', '1987'],
+      ['BRL', '1987 ebcdic'],
+    ] as const) {
+      const { privateData } = dialects[profile]!
+      const agreement = (mode: string, more: Record<string, string> = {}) =>
+        gateway.pay({
+          testMode: 'EXTERNAL',
+          amount: '5.00',
+          currency,
+          'standingInstruction.mode': mode,
+          'standingInstruction.type': 'RECURRING',
+          ...more,
+        })
+      const first = await agreement('INITIAL', { 'standingInstruction.source': 'CIT' })
+      const id = first.body.standingInstruction.initialTransactionId
+      assert.match(id, /^\d{15}$/)
+      const again = await agreement('REPEATED', {
+        'standingInstruction.source': 'MIT',
+        'standingInstruction.initialTransactionId': id,
+      })
+      assert.equal(again.body.result.code, '000.100.112', again.text)
+      assert.equal(again.body.standingInstruction.initialTransactionId, id)
+      const { fields } = sides.get(profile)!.tap.last()
+      const told = readPrivateData(fields, privateData)
+      assert.deepEqual([told.get('networkTransaction'), told.get('cardOnFile'), fields.get(22)], [id, 'M103', '100'])
+      const declined = await agreement('INITIAL', { 'standingInstruction.source': 'CIT', amount: '6660.51' })
+      assert.equal(declined.body.standingInstruction.initialTransactionId, undefined)
+    }
+  })
+
+  it('a number that the host gives is returned, goes with what follows, and a report names the payment by it', async () => {
+    const from = sides.get('1987 bcd')!.tap.sent().length
+    const gbp = (amount: string) => ({ amount, currency: 'GBP' })
+    const held = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA', ...gbp('92.00') })
+    const reference = held.body.resultDetails.ConnectorTxID1
+    assert.match(reference, /^H\d{11}$/)
+    const captured = await gateway.refer(held.body.id, { paymentType: 'CP', ...gbp('92.00') })
+    await gateway.refer(held.body.id, { paymentType: 'RF', ...gbp('2.00') })
+    assert.deepEqual(
+      sentSince('1987 bcd', from).map(({ fields }) => fields.get(37)),
+      [undefined, reference, reference],
+    )
+    const database = connectDatabase(gateway.connection, systemClock, () => {})
+    const directory = await openDirectory(database, testKeys, systemClock, () => {})
+    try {
+      const parts = { database, directory, clock: systemClock, random: systemRandom, keys: testKeys, build: 'test' }
+      const date = new Date().toISOString().slice(0, 10)
+      const line = { report: 'r', line: 1, type: 'CB', reference, amount: 9200, currency: 'GBP', reason: '', date } as const
+      assert.deepEqual(await recordChargeback(parts, { ...line, acquirer: '1987' }), { kind: 'refused', why: 'noPayment' })
+      const said = await recordChargeback(parts, { ...line, acquirer: '1987-bcd' })
+      assert.equal(said.kind === 'recorded' && said.payment.referenceId, captured.body.id, JSON.stringify(said))
+    } finally {
+      await directory.close()
+      await database.close()
+    }
+  })
 })

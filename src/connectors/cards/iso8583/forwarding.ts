@@ -96,10 +96,10 @@ const categories: Readonly<Record<string, EntryKind>> = { MO: 'mailOrder', TO: '
 
 /** How the card came: on file when the payment repeats an agreement on stored card data. */
 export const entryOf = (fields: OperationFields): EntryKind =>
-  modeOf(fields) === 'REPEATED' ? 'onFile' : (categories[fields.get('transactionCategory') ?? ''] ?? 'electronicCommerce')
+  agreementMode(fields) === 'REPEATED' ? 'onFile' : (categories[fields.get('transactionCategory') ?? ''] ?? 'electronicCommerce')
 
-/** Begins an agreement, or repeats it. */
-export const modeOf = (fields: OperationFields): string | undefined =>
+/** INITIAL begins an agreement, REPEATED goes by it. */
+export const agreementMode = (fields: OperationFields): string | undefined =>
   fields.get('standingInstruction.mode') ?? fields.get('recurringType')
 
 type Told = readonly (readonly [Meaning, string | undefined])[]
@@ -149,7 +149,7 @@ const agreements: Readonly<Record<string, string>> = { UNSCHEDULED: '01', RECURR
 
 /** C = the shopper starts it, M = the merchant does: C101 unscheduled, C103 subscription, C104 instalments, M101 … likewise. */
 function cardOnFile(fields: OperationFields): string | undefined {
-  const mode = modeOf(fields)
+  const mode = agreementMode(fields)
   if (mode === undefined) return undefined
   const type = fields.get('standingInstruction.type') ?? 'RECURRING'
   const source = fields.get('standingInstruction.source') ?? (mode === 'REPEATED' ? 'MIT' : 'CIT')

@@ -7,9 +7,9 @@ import type { Message } from './codec.ts'
 import { type Dialect, responseOf } from './dialects.ts'
 import {
   type AcquirerAccountData,
+  agreementMode,
   categoryOf,
   entryOf,
-  modeOf,
   placeOf,
   privateValues,
   privateValuesAgain,
@@ -191,10 +191,10 @@ export function replyOf(
   const result = task === 'request' ? resultOfResponse(code, operation.brand) : 'succeeded'
   const ours = retrievalReference(trace.at, trace.stan)
   const theirs = answer.fields.get(37)?.trim()
-  const hostReference = theirs !== undefined && theirs !== '' && theirs !== sent.fields.get(37)?.trim() ? theirs : undefined
+  const hostReference = theirs !== undefined && theirs !== '' && theirs !== ours ? theirs : undefined
   const additional = answer.fields.get(44) ?? ''
   const networkTransactionId = readPrivateData(answer.fields, dialect.privateData).get('networkTransaction')
-  const begins = result === 'succeeded' && authorizing(operation) && modeOf(operation.fields) === 'INITIAL'
+  const begins = result === 'succeeded' && authorizing(operation) && agreementMode(operation.fields) === 'INITIAL'
   const authorizes = authorizing(operation)
   const avs = authorizes && asksAddress(sent, dialect) ? (avsLetter(additional[0] ?? '') ?? 'U') : undefined
   const cvv = authorizes ? cvvLetter(additional[1] ?? '') : undefined
@@ -206,7 +206,6 @@ export function replyOf(
       ExtendedDescription: result === 'succeeded' ? 'Approved' : 'Declined',
       clearingInstituteName: institute,
       ConnectorTxID1: hostReference ?? ours,
-      ...(begins && networkTransactionId !== undefined && { CardholderInitiatedTransactionID: networkTransactionId }),
       AcquirerResponse: raw,
     },
     ...(avs !== undefined && { avsResponse: avs }),
