@@ -6,10 +6,11 @@ import { connect, createServer, type Server } from 'node:net'
 import { after, before, describe, it, test } from 'node:test'
 import { standardBrands } from '../src/contract/brands.ts'
 import { maskCardNumbers } from '../src/contract/cardNumbers.ts'
-import { type Form, formChecker, readForm } from '../src/contract/form.ts'
+import { type Form, readForm } from '../src/contract/form.ts'
 import { matches } from '../src/contract/formats.ts'
+import { formChecker } from '../src/contract/formCheck.ts'
 import type { Parameter } from '../src/contract/parameters/parameter.ts'
-import { type Group, groups } from '../src/contract/parameters/table.ts'
+import { type Group, groups, valueNamed } from '../src/contract/parameters/table.ts'
 import { requests } from '../src/contract/requests.ts'
 import type { Seed } from '../src/merchants/seed.ts'
 import { scrub } from '../src/platform/log.ts'
@@ -162,9 +163,9 @@ describe('every row of the parameter table', () => {
         const { errors, values, numbered } = judged(name, value, false, rules)
         const refused = errors.some(error => error.name === name && error.message === 'must not hold a card number')
         assert.equal(refused, !identifiers.includes(row), `${row} ${value}`)
-        assert.deepEqual([values.has(name), numbered], refused ? [false, []] : [true, [row]])
+        assert.deepEqual([valueNamed(values, name) !== undefined, numbered], refused ? [false, []] : [true, [row]])
         assert.ok(!JSON.stringify(errors).includes(value))
-        const masked = judged(name, value, true, { inTexts: 'mask', inIdentifiers: 'mask' }).values.get(name)!
+        const masked = valueNamed(judged(name, value, true, { inTexts: 'mask', inIdentifiers: 'mask' }).values, name)!
         assert.equal(mask(masked), masked)
         assert.match(masked, /x/)
       }

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { hourOf, type ReportLine, readReport, resultOfReason } from '../src/clearing/chargebackReport.ts'
-import { type ImportResult, recordChargeback } from '../src/clearing/chargebacks.ts'
+import { type ImportResult, recordChargeback } from '../src/clearing/chargebacks/chargebacks.ts'
+import { hourOf, type ReportLine, readReport, resultOfReason } from '../src/clearing/chargebacks/report.ts'
 import { type Directory, openDirectory } from '../src/merchants/directory.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { chargebackReports } from '../src/clearing/chargebacks.ts'
+import { chargebackReports } from '../src/clearing/chargebacks/chargebacks.ts'
 import { importFile, type LineResult } from '../src/clearing/import.ts'
 import { type Directory, openDirectory } from '../src/merchants/directory.ts'
 import { closeCase } from '../src/payments/cases/cases.ts'

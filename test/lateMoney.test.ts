@@ -11,7 +11,7 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { takeContinuation } from '../src/payments/redirects/store.ts'
 import { addLateApproval } from '../src/payments/store/lateApprovals.ts'
-import { simulatorCredentials } from '../src/sandbox/wallet/wallet.ts'
+import { simulatorCredentials } from '../src/sandbox/wallet/paypal.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
 

@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { encodeMessage, wrongFields } from '../src/connectors/cards/threeDSecure/messages.ts'
 import { type PageAnswer, type PageRequest, readerOf, type World } from '../src/sandbox/exchange.ts'
 import { issuer } from '../src/sandbox/threeDSecure/issuer.ts'
-import { simulatorCredentials, walletSimulator } from '../src/sandbox/wallet/wallet.ts'
+import { simulatorCredentials, walletSimulator } from '../src/sandbox/wallet/paypal.ts'
 import { type TestGateway, testGateway } from './support/gateway.ts'
 
 let time = 0

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { authenticationAlone } from '../src/connectors/cards/threeDSecure/alone.ts'
 import { withThreeDSecure } from '../src/connectors/cards/threeDSecure/authenticate.ts'
+import { authenticationAlone } from '../src/connectors/cards/threeDSecure/authenticationAlone.ts'
 import { browserGiven, buildAReq, buildCReq, challengeInd, methodData } from '../src/connectors/cards/threeDSecure/build.ts'
 import type { DirectoryServer } from '../src/connectors/cards/threeDSecure/directory.ts'
 import {

@@ -1,6 +1,6 @@
 // How fast is it, against what this machine allows? `npm run bench` runs the gateway and its limits in turns and prints their ratios.
 //   --quick     two short rounds          --rounds N, --seconds N
-//   --readme    writes the tables into README.md
+//   --write     writes the tables into docs/performance.md
 //   --profile DIRECTORY   lets Node write a processor profile of the gateway
 //   growth      the same statements on an empty, a small and a large database; --small N, --large N
 
@@ -20,7 +20,7 @@ import { type Sent, verify } from './verify.ts'
 const { values: options, positionals } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
-    readme: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     profile: { type: 'string' },
@@ -96,7 +96,7 @@ async function bench(): Promise<number> {
     const starts = await measureStarts(folder.path, rounds)
     const text = report(measured.map((round, at) => ({ ...round, ...starts[at]! })))
     say(`\n${text}`)
-    if (options.readme) writeBetweenMarks(new URL('../../README.md', import.meta.url), text)
+    if (options.write) writeBetweenMarks(new URL('../../docs/performance.md', import.meta.url), text)
     const failed = running.sent.reduce((sum, load) => sum + load.failed.length, 0)
     if (failed > 0) say(`${failed} requests were not answered as they should be.`)
     for (const sentence of wrong) say(`WRONG: ${sentence}`)

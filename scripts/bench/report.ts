@@ -1,4 +1,4 @@
-// The figures of all rounds as tables: on the terminal, and in the README.
+// The figures of all rounds as tables: on the terminal, and in docs/performance.md.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'

@@ -33,7 +33,7 @@ const titles: Readonly<Record<Group, string>> = {
 const requestTitles: Readonly<Record<keyof typeof requests, string>> = {
   payment: 'POST /v1/payments',
   threeDSecure: 'POST /v1/threeDSecure',
-  backoffice: 'POST /v1/payments/{id}',
+  followUp: 'POST /v1/payments/{id}',
   read: 'GET /v1/payments/{id}',
   query: 'GET /v1/payments, /v1/query and /v3/query',
 }

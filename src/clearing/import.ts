@@ -7,7 +7,7 @@ import { nobody, openCase } from '../payments/cases/cases.ts'
 import { closeSettled } from '../payments/cases/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
-import { finishFile, insertFile, insertLine, settledLines } from './files/store.ts'
+import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 
 /** What became of a line: the payment that it is now or was before, or why it fits none. */
 export type LineResult =

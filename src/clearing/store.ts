@@ -1,39 +1,45 @@
-// How an acquirer's report finds the payments that it means.
+// Files that came, and what became of their lines.
 
-import { idAt, slackMilliseconds } from '../payments/store/sweep.ts'
-import type { Connection } from '../platform/database/connect.ts'
+import { type Connection, timeParameter } from '../platform/database/connect.ts'
+import type { LineResult } from './import.ts'
 
-export type PaymentPlace = { readonly merchantId: string; readonly id: string }
-
-/** The merchant that a payment belongs to: an acquirer's report does not name it. Each merchant's own index is asked. */
-export async function findOwners(db: Connection, id: string): Promise<PaymentPlace[]> {
-  const { rows } = await db.query<PaymentPlace>(
-    `select p.merchant_id as "merchantId", p.id from entities m join payments p on p.merchant_id = m.id and p.id = $1
-      where m.kind = 'merchant'`,
-    [id],
-  )
-  return rows
-}
-
-/** Payments recorded within some time that an acquirer knows by a retrieval reference. Ids begin with the time: no index of references is needed. */
-export async function findByRetrievalReference(
+/** True when the same bytes were read to their end before. */
+export async function insertFile(
   db: Connection,
-  acquirer: string,
-  reference: string,
-  from: number,
-  to: number,
-): Promise<PaymentPlace[]> {
-  const { rows } = await db.query<PaymentPlace>(
-    `select p.merchant_id as "merchantId", p.id
-       from entities m
-       join payments p on p.merchant_id = m.id and p.id >= $3 and p.id < $4
-       join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
-      where m.kind = 'merchant' and a.reply::json ->> 'rrn' = $2 and a.reply::json ->> 'acquirer' = $1`,
-    [acquirer, reference, idAt(Math.max(0, from - slackMilliseconds)), idAt(to + slackMilliseconds)],
+  {
+    hash,
+    kind,
+    name,
+    lines,
+    receivedAt,
+  }: {
+    readonly hash: Buffer
+    readonly kind: string
+    readonly name: string
+    readonly lines: number
+    readonly receivedAt: number
+  },
+): Promise<boolean> {
+  await db.query(
+    'insert into clearing_files (hash, kind, name, lines, received_at) values ($1, $2, $3, $4, $5) on conflict do nothing',
+    [hash, kind, name, lines, timeParameter(receivedAt)],
   )
-  return rows
+  const { rows } = await db.query<{ finished: boolean }>(
+    'select finished_at is not null as finished from clearing_files where hash = $1',
+    [hash],
+  )
+  return rows[0]!.finished
 }
 
+export async function settledLines(db: Connection, hash: Buffer): Promise<ReadonlyMap<number, LineResult['kind']>> {
+  const { rows } = await db.query<{ line: number; outcome: LineResult['kind'] }>(
+    'select line, outcome from clearing_lines where hash = $1',
+    [hash],
+  )
+  return new Map(rows.map(({ line, outcome }) => [line, outcome]))
+}
+
+<<<<<<< HEAD
 /** Payments that an acquirer knows by a number of its own (DE37), each chain once: what follows a payment may go by its number. */
 export async function findByHostReference(db: Connection, acquirer: string, reference: string): Promise<PaymentPlace[]> {
   const { rows } = await db.query<PaymentPlace>(
@@ -54,28 +60,31 @@ export type ChargebackLine = { readonly report: string; readonly line: number }
 
 /** The payment that a line became when it was imported before. */
 export async function findChargebackLine(
+=======
+/** What was refused may be settled later; nothing else changes. */
+export async function insertLine(
+>>>>>>> main
   db: Connection,
-  merchantId: string,
-  { report, line }: ChargebackLine,
-): Promise<string | undefined> {
-  const { rows } = await db.query<{ paymentId: string }>(
-    'select payment_id as "paymentId" from chargeback_lines where merchant_id = $1 and report = $2 and line = $3',
-    [merchantId, report, line],
+  {
+    hash,
+    line,
+    result,
+    settledAt,
+  }: { readonly hash: Buffer; readonly line: number; readonly result: LineResult; readonly settledAt: number },
+): Promise<void> {
+  await db.query(
+    `insert into clearing_lines (hash, line, outcome, subject, settled_at) values ($1, $2, $3, $4, $5)
+     on conflict (hash, line) do update set outcome = excluded.outcome, subject = excluded.subject, settled_at = excluded.settled_at
+      where clearing_lines.outcome = 'refused'`,
+    [hash, line, result.kind, result.kind === 'refused' ? result.why : result.paymentId, timeParameter(settledAt)],
   )
-  return rows[0]?.paymentId
 }
 
-/** The payment that a line became, inside the transaction that writes it. */
-export async function insertChargebackLine(
-  db: Connection,
-  merchantId: string,
-  { report, line }: ChargebackLine,
-  paymentId: string,
-): Promise<void> {
-  await db.query('insert into chargeback_lines (merchant_id, report, line, payment_id) values ($1, $2, $3, $4)', [
-    merchantId,
-    report,
-    line,
-    paymentId,
+/** True for whoever finished it. */
+export async function finishFile(db: Connection, hash: Buffer, now: number): Promise<boolean> {
+  const { rowCount } = await db.query('update clearing_files set finished_at = $2 where hash = $1 and finished_at is null', [
+    hash,
+    timeParameter(now),
   ])
+  return rowCount === 1
 }

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { chargebackReports } from '../clearing/chargebacks.ts'
+import { chargebackReports } from '../clearing/chargebacks/chargebacks.ts'
 import { importFile, type LineResult } from '../clearing/import.ts'
 import { buildNumber } from '../platform/build.ts'
 import { refuseCommand, withOpened } from './open.ts'

@@ -2,7 +2,7 @@
 // that an operator would make.
 
 import type { Command } from 'commander'
-import { mismatches, recordChargeback } from '../clearing/chargebacks.ts'
+import { mismatches, recordChargeback } from '../clearing/chargebacks/chargebacks.ts'
 import { hundredths } from '../contract/amounts.ts'
 import { results } from '../contract/results/results.ts'
 import { buildNumber } from '../platform/build.ts'

@@ -1,6 +1,7 @@
 // What every payment method gives: declared facts, then the operations it can carry out. It knows no database and no HTTP server.
 
 import type { Card } from '../contract/card.ts'
+import type { Values } from '../contract/parameters/table.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { ChannelSettings } from '../merchants/settings.ts'
 
@@ -23,7 +24,7 @@ export type Operation = {
   readonly currency: string
   readonly card?: Card
   /** Parameters of the request by wire name, without secrets and without merchantInvoiceId, which is never passed onward. */
-  readonly fields: ReadonlyMap<string, string>
+  readonly fields: Values
   /** Business time of the request. */
   readonly receivedAt: number
   /** The payment that this one refers to, with what its connector wanted kept. */
@@ -182,6 +183,8 @@ export type Connector = {
   readonly partialReversal: boolean
   /** The name of what keeps an operation from being sent at all, for example an amount that its currency cannot express. */
   refuses?(asked: OperationRequest): ResultName | undefined
+  /** What of the request's own parameters it cannot take. */
+  refusesParameter?(values: Values): { readonly result: ResultName; readonly name: string; readonly message: string } | undefined
   /** Called before the payment is written, and kept with it. Synchronous: a transaction may be open. */
   prepare?(asked: OperationRequest): PreparedStates
   perform(operation: Operation, signal: AbortSignal): Promise<Reply>

@@ -88,7 +88,7 @@ export const operations: readonly ApiOperation[] = [
     more:
       'paymentType is CP, RF or RV. Amount and currency are required for CP and RF; a reversal without them is a full one. ' +
       `A preauthorization is captured once. A debit is reversed within ${limits.releaseHours} hours, later it is refunded.`,
-    form: requests.backoffice,
+    form: requests.followUp,
     pathId: 'The id of the payment that is captured, refunded or reversed.',
     answers: {
       200: ['The operation succeeded, or its outcome is not known yet and the payment is pending.', 'Payment'],

@@ -1,13 +1,13 @@
 // Which parameter groups each request takes, and which parameters it must carry. What a payment method needs beyond that stands with its connector.
 
 import type { CardBrands } from './brands.ts'
-import type { Group } from './parameters/table.ts'
+import type { Group, Values } from './parameters/table.ts'
 
 export type RequestKind = {
   readonly groups: readonly Group[]
   readonly required: readonly string[]
   /** Names that the values of others make necessary, so that they are named together with whatever else is wrong. */
-  readonly needed?: (values: ReadonlyMap<string, string>, brands: CardBrands) => readonly string[]
+  readonly needed?: (values: Values, brands: CardBrands) => readonly string[]
   /** Known parameters that this request refuses, with the rule that says why. */
   readonly refused?: Readonly<Record<string, string>>
   /** Payment types that the request takes, and those that belong to another path. */
@@ -85,7 +85,7 @@ export const requests = {
   /** POST /v1/threeDSecure: an authentication without a payment. */
   threeDSecure: { groups: payment, required: ['amount', 'currency'], needed: cardNeeds, refused: onlyInCheckouts },
   /** POST /v1/payments/{id}: amount and currency depend on the type, see `payments/rules`. */
-  backoffice: {
+  followUp: {
     groups: followUp,
     required: ['paymentType'],
     needed: followUpNeeds,

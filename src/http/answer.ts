@@ -1,6 +1,7 @@
 // What a request function is given and what it returns. Neither knows sockets or a framework.
 
-import type { Charset, ParameterError } from '../contract/form.ts'
+import type { Charset } from '../contract/form.ts'
+import type { ParameterError } from '../contract/formCheck.ts'
 import type { Nested } from '../contract/nested.ts'
 import { isGood, type ResultName, results } from '../contract/results/results.ts'
 import type { PaymentResponse } from '../payments/execute.ts'

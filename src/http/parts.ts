@@ -2,7 +2,7 @@
 
 import type { Failures } from '../audit/failures.ts'
 import type { PaymentParts } from '../payments/parts.ts'
-import type { RequestCount } from './figures.ts'
+import type { RequestCount } from './metrics.ts'
 
 export type HttpParts = PaymentParts & {
   readonly failures: Failures

@@ -25,6 +25,7 @@ import {
 } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyToken } from './directory.ts'
+import { bitsOfChance } from './secretStrength.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import {
   announceChange,
@@ -36,7 +37,6 @@ import {
   saveToken,
   type TokenRow,
 } from './store.ts'
-import { bitsOfChance } from './strength.ts'
 
 /** A token that nobody limits in guessing; a password, of which a few guesses a minute are taken (docs/operating.md). */
 const bitsInLive = { token: 128, password: 64 } as const

@@ -7,7 +7,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
 import type { Log } from '../platform/log.ts'
 import type { Keys } from '../vault/keys.ts'
-import type { AttemptCount } from './figures.ts'
+import type { AttemptCount } from './metrics.ts'
 
 export type NotificationParts = {
   readonly clock: Clock

@@ -5,19 +5,19 @@ import type { Connector, ConnectorState, LateReply, Operation, Reply } from '../
 import { successOf } from '../connectors/registry.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { Card } from '../contract/card.ts'
-import type { ParameterError } from '../contract/form.ts'
+import type { ParameterError } from '../contract/formCheck.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
 import type { Timer } from '../platform/clock.ts'
 import { books } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
-import { sealPending } from './read/announced.ts'
+import { sealPending } from './read/pendingAnswers.ts'
 import { paymentRecord } from './read/record.ts'
 import { holdContinuation } from './redirects/continuation.ts'
+import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
-import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/write.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
 export type PaymentResponse = { readonly outcome: Outcome; readonly body: string }

@@ -11,9 +11,10 @@ import { type PaymentResponse, pendingRecord } from './execute.ts'
 import type { Refusal } from './initial/choose.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Payment, PaymentState } from './payment.ts'
-import { pendingAnswers } from './read/announced.ts'
+import { pendingAnswers } from './read/pendingAnswers.ts'
+import { wasAnnouncedPending } from './store/answers.ts'
+import type { RequestKey } from './store/payments.ts'
 import { findChain, findKeyOwner, findPayment } from './store/read.ts'
-import { type RequestKey, wasAnnouncedPending } from './store/write.ts'
 
 /** Kept so long, in real time. */
 export const keyHours = 72

@@ -7,9 +7,10 @@ import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import type { Log } from '../platform/log.ts'
 import type { Keys } from '../vault/keys.ts'
-import type { PaymentCount } from './figures.ts'
+import type { PaymentCount } from './metrics.ts'
 import type { RiskRules } from './risk/rules.ts'
-import type { AnswerLane, PaymentLane } from './store/write.ts'
+import type { AnswerLane } from './store/answers.ts'
+import type { PaymentLane } from './store/payments.ts'
 
 export type PaymentParts = {
   readonly clock: Clock

@@ -13,10 +13,10 @@ import { cardOfPayment, completeCapture, referenceOf } from './followUps/followU
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
 import { openContinuation } from './redirects/continuation.ts'
+import { wasAnnouncedPending } from './store/answers.ts'
 import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals.ts'
 import { findChain, findPayment } from './store/read.ts'
 import { sweepUnanswered } from './store/sweep.ts'
-import { wasAnnouncedPending } from './store/write.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
 export const recover: DueHandler<PaymentParts> = async (parts, item) => {

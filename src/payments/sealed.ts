@@ -1,7 +1,7 @@
 // Where payments keep sealed records. Whoever seals something into another place adds it here: a key retires only when no record needs it.
 
 import { type SealedPlace, sealedColumn } from '../vault/store.ts'
-import { pendingPlace } from './read/announced.ts'
+import { pendingPlace } from './read/pendingAnswers.ts'
 import { challengeSecretPlace, continuationPlace } from './redirects/continuation.ts'
 
 export const sealedOfPayments: readonly SealedPlace[] = [

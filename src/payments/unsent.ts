@@ -3,8 +3,8 @@
 import { isUnavailable } from '../platform/database/errors.ts'
 import { type Execution, settle } from './execute.ts'
 import type { PaymentParts } from './parts.ts'
+import { writePatienceSeconds } from './store/payments.ts'
 import { findPayment } from './store/read.ts'
-import { writePatienceSeconds } from './store/write.ts'
 
 /** `began`: when the request came, as `clock.elapsed` tells. */
 export const isTooLate = ({ clock }: Pick<PaymentParts, 'clock'>, began: number): boolean =>

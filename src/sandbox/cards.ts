@@ -50,6 +50,12 @@ export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal)
       RV: { how: 'repeat', afterSeconds: 15 },
     },
     partialReversal: true,
+    refusesParameter(values) {
+      const forced = values.get(forceResultCode)
+      return forced === undefined || resultOfCode.has(forced)
+        ? undefined
+        : { result: 'noSuchForcedResult', name: forceResultCode, message: 'must be a code of the interface' }
+    },
     start(handler) {
       late = handler
     },
@@ -73,6 +79,8 @@ export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal)
   }
 }
 
+const forceResultCode = 'customParameters[forceResultCode]'
+
 /** What comes late may never arrive, for example when the gateway ends: recovery asks again. */
 const lost = () => {}
 
@@ -82,7 +90,7 @@ const isFirst = ({ attempt, recovering }: Operation): boolean => attempt === 1 &
 function behaviourOf(operation: Operation): string | undefined {
   if (!isFirst(operation)) return undefined
   const { fields } = operation
-  const forced = resultOfCode.get(fields.get('customParameters[forceResultCode]') ?? '')
+  const forced = resultOfCode.get(fields.get(forceResultCode) ?? '')
   return forced?.outcome === 'pending' ? 'none' : fields.get('customParameters[simulateAnswer]')
 }
 
@@ -119,7 +127,7 @@ function answerOf(operation: Operation): Reply {
 function outcomeOf(operation: Operation): ResultName {
   if (operation.recovering) return 'succeeded'
   const { channel, fields, card, type } = operation
-  const forced = resultOfCode.get(fields.get('customParameters[forceResultCode]') ?? '')
+  const forced = resultOfCode.get(fields.get(forceResultCode) ?? '')
   if (forced && forced.outcome !== 'pending') return isPlainSuccess(forced.name) ? 'succeeded' : forced.name
   const rule = channel.settings.simulatorRules.find(({ match }) => fitsRule(match, operation))
   const ruled = rule && resultOfCode.get(rule.code)

@@ -8,7 +8,7 @@ import { type Clock, type Random, randomHex } from '../platform/clock.ts'
 import { bank } from './bank/bank.ts'
 import { type PageAnswer, readerOf, type Simulator, textPage, type World } from './exchange.ts'
 import { issuer } from './threeDSecure/issuer.ts'
-import { walletSimulator } from './wallet/wallet.ts'
+import { walletSimulator } from './wallet/paypal.ts'
 
 export type Simulators = { readonly url: string; stop(): Promise<void> }
 

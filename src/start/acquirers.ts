@@ -2,10 +2,10 @@
 
 import { dirname, resolve } from 'node:path'
 import { type Acquirer, type AcquirerOptions, type Address, makeAcquirer } from '../connectors/cards/acquirer.ts'
-import type { AcquirerFigures } from '../connectors/cards/figures.ts'
 import { dialectOf } from '../connectors/cards/iso8583/dialects.ts'
 import { macKeyBytes } from '../connectors/cards/iso8583/mac.ts'
 import { profileSchema } from '../connectors/cards/iso8583/profile.ts'
+import type { AcquirerMetrics } from '../connectors/cards/metrics.ts'
 import { cardRouting, type RouteCounters } from '../connectors/cards/routing.ts'
 import { type Lease, leaseTraces } from '../connectors/cards/terminals/lease.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
@@ -39,7 +39,7 @@ export type AcquirersParts = { readonly db: Connection; readonly clock: Clock; r
 export type Acquirers = {
   readonly connectors: readonly (Connector & { readonly counters: RouteCounters })[]
   readonly acquirers: readonly Acquirer[]
-  figures(): AcquirerFigures
+  metrics(): AcquirerMetrics
   stop(): Promise<void>
 }
 
@@ -69,7 +69,7 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
   return {
     connectors,
     acquirers,
-    figures: () => ({
+    metrics: () => ({
       routes: connectors.flatMap(({ name, counters }) =>
         Object.entries(counters).map(([acquirer, counts]) => ({ mode: name.replace('cards ', ''), acquirer, counts })),
       ),

@@ -7,22 +7,23 @@ import { limitFailures } from '../audit/failures.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
-import { countRequests } from '../http/figures.ts'
-import type { HttpParts } from '../http/parts.ts'
+import { countRequests } from '../http/metrics.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { type Deliver, deliverer } from '../notifications/deliveries/deliver.ts'
 import { dueDeliveries } from '../notifications/deliveries/due.ts'
 import { attemptLane } from '../notifications/deliveries/store.ts'
-import { countAttempts } from '../notifications/figures.ts'
+import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
+import type { PageParts } from '../pages/parts.ts'
 import { lateReplies } from '../payments/execute.ts'
-import { countPayments } from '../payments/figures.ts'
+import { countPayments } from '../payments/metrics.ts'
 import type { PaymentParts } from '../payments/parts.ts'
-import { announcedPending } from '../payments/read/announced.ts'
+import { announcedPending } from '../payments/read/pendingAnswers.ts'
 import { capture, recover, release, reverse } from '../payments/recover.ts'
 import { redirectExpiry } from '../payments/redirects/resume.ts'
 import { readRiskRules } from '../payments/risk/rules.ts'
-import { answerLane, paymentLane } from '../payments/store/write.ts'
+import { answerLane } from '../payments/store/answers.ts'
+import { paymentLane } from '../payments/store/payments.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
@@ -30,14 +31,15 @@ import { type DueSource, dueWork } from '../platform/due/source.ts'
 import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
-import { makeRegistry } from '../platform/figures.ts'
 import type { Log } from '../platform/log.ts'
+import { makeRegistry } from '../platform/metrics.ts'
+import { passAuto } from '../sandbox/autoAnswer.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
 
 /** All parts of all rooms. Each room is given it as the few that it needs. */
-export type Gateway = PaymentParts & NotificationParts & HttpParts & { readonly registry: Registry }
+export type Gateway = PaymentParts & NotificationParts & PageParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -116,6 +118,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     build: buildNumber(),
     publicUrl,
     sandbox: config.mode === 'sandbox',
+    ...(config.mode === 'sandbox' && { passOn: passAuto }),
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway))
   const deliver = deliverer(gateway, attemptLane(database.work, clock))

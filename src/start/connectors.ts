@@ -1,8 +1,8 @@
 // The connectors and methods of a process, put together from its configuration.
 
 import { transfer, transferMethod } from '../connectors/bankTransfer/transfer.ts'
-import { authenticationAlone } from '../connectors/cards/threeDSecure/alone.ts'
 import { withThreeDSecure } from '../connectors/cards/threeDSecure/authenticate.ts'
+import { authenticationAlone } from '../connectors/cards/threeDSecure/authenticationAlone.ts'
 import type { Requestor } from '../connectors/cards/threeDSecure/build.ts'
 import { type DirectoryServer, directoryServer } from '../connectors/cards/threeDSecure/directory.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
@@ -12,7 +12,7 @@ import { wallet, walletMethod } from '../connectors/wallet/paypal.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { ClientTls } from '../platform/tls.ts'
 import { cardSimulator } from '../sandbox/cards.ts'
-import { simulatorCredentials } from '../sandbox/wallet/wallet.ts'
+import { simulatorCredentials } from '../sandbox/wallet/paypal.ts'
 import type { Network } from './assemble.ts'
 import type { Config } from './config.ts'
 

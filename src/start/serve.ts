@@ -3,12 +3,12 @@
 import type pg from 'pg'
 import { startTelling } from '../audit/failures.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
-import { showAcquirers } from '../connectors/cards/figures.ts'
+import { showAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
 import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
-import { measureDeliveries } from '../notifications/figures.ts'
+import { measureDeliveries } from '../notifications/metrics.ts'
 import { startErasing } from '../payments/erase.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
@@ -18,8 +18,8 @@ import { startWorker } from '../platform/due/worker.ts'
 import { caller } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { OperatorError } from '../platform/errors.ts'
-import { serveFigures } from '../platform/figures.ts'
 import type { Log } from '../platform/log.ts'
+import { serveMetrics } from '../platform/metrics.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
 import type { Keys } from '../vault/keys.ts'
@@ -115,10 +115,10 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await host.stop()
     await database.close()
   }
-  const figures = async (port: number) => {
-    showAcquirers(gateway.registry, acquirers.figures)
+  const metrics = async (port: number) => {
+    showAcquirers(gateway.registry, acquirers.metrics)
     const measures = [measureDeliveries(gateway.registry, database, clock)]
-    return serveFigures(gateway.registry, measures, log, { port, host: config.host, token: config.metricsToken })
+    return serveMetrics(gateway.registry, measures, log, { port, host: config.host, token: config.metricsToken })
   }
   // Before the first request and the first look for work: later there are leases of our own.
   if (parts.alone) await releaseAllDue(database.work)
@@ -132,7 +132,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startErasing(gateway),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startDelivering(gateway, deliver, parts.alone),
-      ...(config.metricsPort === undefined ? [] : [await figures(config.metricsPort)]),
+      ...(config.metricsPort === undefined ? [] : [await metrics(config.metricsPort)]),
     ]
     return {
       port,

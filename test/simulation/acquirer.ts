@@ -6,7 +6,8 @@ import pg from 'pg'
 import type { AcquirerOptions } from '../../src/connectors/cards/acquirer.ts'
 import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
 import { retrievalReference } from '../../src/connectors/cards/iso8583/versions.ts'
-import { formChecker, readForm } from '../../src/contract/form.ts'
+import { readForm } from '../../src/contract/form.ts'
+import { formChecker } from '../../src/contract/formCheck.ts'
 import { requests } from '../../src/contract/requests.ts'
 import type { Channel } from '../../src/merchants/directory.ts'
 import { applySeed, readSeed } from '../../src/merchants/seed.ts'
@@ -286,7 +287,7 @@ async function story(gateway: Gateway, luck: Dice): Promise<void> {
 
 const text = (hundredths: number) => `${Math.floor(hundredths / 100)}.${String(hundredths % 100).padStart(2, '0')}`
 
-const check = { payment: formChecker(requests.payment), backoffice: formChecker(requests.backoffice) }
+const check = { payment: formChecker(requests.payment), followUp: formChecker(requests.followUp) }
 
 function requestOf(gateway: Gateway, kind: keyof typeof check, fields: Record<string, string>) {
   const form = readForm(new URLSearchParams({ entityId: sandbox.entityId, ...fields }).toString())
@@ -305,7 +306,7 @@ async function first(gateway: Gateway, fields: Record<string, string>): Promise<
 
 const refer = (gateway: Gateway, referenceId: string, fields: Record<string, string>) =>
   followUp(gateway, {
-    ...requestOf(gateway, 'backoffice', { ...(fields.amount !== undefined && { currency: 'EUR' }), ...fields }),
+    ...requestOf(gateway, 'followUp', { ...(fields.amount !== undefined && { currency: 'EUR' }), ...fields }),
     referenceId,
   })
 

@@ -1,6 +1,7 @@
 // Name-value pairs as the wallet speaks them (version 124): from an operation to a request, and from an answer's text to its fields. Pure.
 
 import { amountText, hundredths } from '../../contract/amounts.ts'
+import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import type { ConnectorState, Operation } from '../connector.ts'
 
 export type Pairs = Readonly<Record<string, string>>
@@ -76,14 +77,14 @@ const shipping: Readonly<Record<string, string>> = {
 }
 
 /** A shipping address goes along only when it is whole. */
-function shipTo(fields: ReadonlyMap<string, string>): Pairs {
-  if (!['shipping.street1', 'shipping.city', 'shipping.country'].every(name => fields.has(name))) return {}
-  const name = ['givenName', 'surname']
+function shipTo(fields: Values): Pairs {
+  if (!(['shipping.street1', 'shipping.city', 'shipping.country'] as const).every(name => fields.has(name))) return {}
+  const name = (['givenName', 'surname'] as const)
     .map(part => fields.get(`shipping.customer.${part}`) ?? fields.get(`customer.${part}`) ?? '')
     .join(' ')
     .trim()
   const pairs = Object.entries(shipping).flatMap(([pair, field]) => {
-    const value = fields.get(field)
+    const value = valueNamed(fields, field)
     return value === undefined ? [] : [[`PAYMENTREQUEST_0_${pair}`, value.slice(0, 100)] as const]
   })
   return Object.fromEntries([...(name === '' ? [] : [['PAYMENTREQUEST_0_SHIPTONAME', name.slice(0, 128)] as const]), ...pairs])
@@ -95,7 +96,7 @@ export function items({ fields, amount, currency }: Operation): Pairs {
   let [sum, shippingSum] = [0, 0]
   let at = 0
   for (; fields.has(`cart.items[${at}].price`); at++) {
-    const item = (name: string) => fields.get(`cart.items[${at}].${name}`)
+    const item = (name: string) => valueNamed(fields, `cart.items[${at}].${name}`)
     const quantity = Number(item('quantity') ?? '1')
     const price = hundredths(item('price')!)
     if ((item('currency') ?? currency) !== currency) return {}

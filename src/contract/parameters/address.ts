@@ -5,7 +5,7 @@ import type { Parameters } from './parameter.ts'
 
 const byMethod = 'by some methods and risk checks'
 
-export const billing: Parameters = {
+export const billing = {
   'billing.street1':      { format: AN(100), echo: true, descriptive: true, needed: byMethod, note: 'Only the street name when houseNumber1 is sent.' },
   'billing.street2':      { format: AN(100), echo: true, descriptive: true, needed: byMethod, note: 'Ignored when houseNumber1 is sent.' },
   'billing.houseNumber1': { format: AN(100), echo: true, descriptive: true },
@@ -14,9 +14,9 @@ export const billing: Parameters = {
   'billing.state':        { format: lettersAndDigits(50, '.'), echo: true, descriptive: true, needed: byMethod },
   'billing.postcode':     { format: lettersAndDigits(30), echo: true, descriptive: true, needed: byMethod },
   'billing.country':      { format: country, echo: true, descriptive: true, needed: byMethod },
-}
+} satisfies Parameters
 
-export const shipping: Parameters = {
+export const shipping = {
   'shipping.street1':      { format: AN(100), echo: true, descriptive: true, needed: byMethod, note: 'Only the street name when houseNumber1 is sent.' },
   'shipping.street2':      { format: AN(100), echo: true, descriptive: true, needed: byMethod, note: 'Ignored when houseNumber1 is sent.' },
   'shipping.houseNumber1': { format: AN(100), echo: true, descriptive: true },
@@ -36,4 +36,4 @@ export const shipping: Parameters = {
   'shipping.expectedDate':      { format: date, echo: true, descriptive: true },
   'shipping.logisticsProvider': { format: AN(255), echo: true, descriptive: true },
   'shipping.trackingNumber':    { format: AN(255), echo: true, descriptive: true, cardNumbers: 'byChance' },
-}
+} satisfies Parameters

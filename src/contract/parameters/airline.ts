@@ -8,35 +8,38 @@ const text = AN(255)
 // What airlines and their customers are numbered by: tickets have 13 digits or more.
 const number = AN(255)
 
-const ticket: Readonly<Record<string, Format>> = {
+const ticket = {
   totalTaxAmount: amount, totalFeesAmount: amount, totalFareAmount: amount, ticketIssueDate: date, ticketIssueAddress: text,
   thirdPartyBooking: text, bookingtype: text, ticketDeliveryMethod: text, bookingRefNum: number, agentName: text, agentCode: text,
-}
+} satisfies Readonly<Record<string, Format>>
 
-const passenger: Readonly<Record<string, Format>> = {
+const passenger = {
   type: text, name: text, ticketRestricted: text, ticketNumber: number, status: text, phone: number, frequentFlyerNumber: number, email: text,
   dob: text, checkDigit: text, // the specification writes dob without its mark for dates
-}
+} satisfies Readonly<Record<string, Format>>
 
-const leg: Readonly<Record<string, Format>> = {
+const leg = {
   ticketNumber: number, taxAmount: amount, stopOverAllowed: text, restrictions: text, flightNumber: number, feesAmount: amount, fareBasis: text,
   fareAmount: amount, exchangeTicketNum: number, departureTaxAmount: amount, departureCountry: text, departureAirport: text, airlineName: text,
   airlineCode: text, departureTime: text, departureDate: date, arrivalCountry: text, arrivalAirport: text, arrivalTime: text, arrivalDate: date,
   couponNumber: number, classOfService: text, carrierCode: text,
-}
+} satisfies Readonly<Record<string, Format>>
 
-export const airline: Parameters = {
+export const airline = {
   ...rows('airline.', ticket),
   ...rows('airline.passengers[n].', passenger),
   ...rows('airline.passengers[n].legs[n].', leg),
-}
+} satisfies Parameters
 
-function rows(prefix: string, formats: Readonly<Record<string, Format>>): Parameters {
+function rows<Prefix extends string, Name extends string>(
+  prefix: Prefix,
+  formats: Readonly<Record<Name, Format>>,
+): Parameters<`${Prefix}${Name}`> {
   const named: Record<string, Parameter> = {}
-  for (const [name, format] of Object.entries(formats)) {
+  for (const [name, format] of Object.entries<Format>(formats)) {
     named[prefix + name] = {
       format, echo: true, descriptive: true, needed: 'by some acquirers', ...(format === number && { cardNumbers: 'byChance' }),
     }
   }
-  return named
+  return named as Parameters<`${Prefix}${Name}`>
 }

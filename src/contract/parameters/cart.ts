@@ -6,7 +6,7 @@ import type { Parameters } from './parameter.ts'
 
 const byMethod = 'by some methods'
 
-export const cart: Parameters = {
+export const cart = {
   'cart.items[n].name':                   { format: AN(255), echo: true, descriptive: true, needed: byMethod },
   'cart.items[n].merchantItemId':         { format: AN(255), echo: true, descriptive: true, needed: byMethod, cardNumbers: 'byChance' },
   'cart.items[n].type':                   { format: AN(255), echo: true, descriptive: true, needed: byMethod },
@@ -23,4 +23,4 @@ export const cart: Parameters = {
   'cart.items[n].shippingInstructions':   { format: AN(255), echo: true, descriptive: true },
   'cart.items[n].shippingTrackingNumber': { format: AN(255), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'cart.items[n].originalPrice':          { format: amount, echo: true, descriptive: true, note: 'Before discounts.' },
-}
+} satisfies Parameters

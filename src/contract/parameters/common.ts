@@ -14,7 +14,7 @@ export const currency = {
 
 export const paymentTypeFormat = shaped('A2', '^[A-Z]{2}(\\.[A-Z]{2})?$', ['PA', 'DB', 'PA.CP'], ['P', 'pa', 'PAX', '3D', 'PA.'])
 
-export const common: Parameters = {
+export const common = {
   'entityId':                { format: hex32, needed: 'unless the token acts for one channel only', note: 'Channel id; a merchant id with channel dispatching; a division id for registrations.' },
   'paymentType':             { format: paymentTypeFormat, echo: true, needed: 'always' },
   'paymentBrand':            { format: ascii('A-Za-z0-9_', 32), echo: true, needed: 'unless card brand detection is used' },
@@ -27,32 +27,36 @@ export const common: Parameters = {
   'transactionCategory':     { format: ascii('A-Za-z0-9', 32, 0), echo: true, descriptive: true, blankCounts: true },
   'testMode':                { format: oneWordOf('EXTERNAL', 'INTERNAL'), note: 'INTERNAL when absent on a test channel.' },
   'merchantMemo':            { format: prose(2048), secret: true, note: 'Bank details of the customer on the refund of a slip payment. Never echoed.' },
-}
+} satisfies Parameters
 
-export const authentication: Parameters = {
+export const authentication = {
   'authentication.entityId': { format: hex32, note: 'Older spelling of entityId.' },
   'authentication.userId':   { format: AN(255), note: 'Only where the merchant allows the old credentials.', cardNumbers: 'belong' },
   'authentication.password': { format: AN(255), secret: true, note: 'Only where the merchant allows the old credentials.', cardNumbers: 'belong' },
-}
+} satisfies Parameters
 
-export const standingInstruction: Parameters = {
+export const standingInstruction = {
   'standingInstruction.type':   { format: oneWordOf('UNSCHEDULED', 'INSTALLMENT', 'RECURRING'), echo: true },
   'standingInstruction.mode':   { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
   'standingInstruction.source': { format: oneWordOf('CIT', 'MIT'), echo: true },
+<<<<<<< HEAD
   'standingInstruction.initialTransactionId': { format: ascii('A-Za-z0-9', 40), echo: true, note: "The network's id of the payment that began the agreement, from that payment's answer.", cardNumbers: 'byChance' },
 }
+=======
+} satisfies Parameters
+>>>>>>> main
 
-export const virtualAccount: Parameters = {
+export const virtualAccount = {
   'virtualAccount.accountId': { format: AN(100), echo: true, needed: 'by the brand', cardNumbers: 'byChance' },
   'virtualAccount.password':  { format: AN(100), secret: true, needed: 'by some brands', cardNumbers: 'belong' },
-}
+} satisfies Parameters
 
-export const asynchronous: Parameters = {
+export const asynchronous = {
   'shopperResultUrl': { format: returnUrl, keep: true, needed: 'for methods that redirect the shopper', note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
   'notificationUrl':  { format: url, keep: true, note: 'Sent URL-encoded.', cardNumbers: 'byChance' },
-}
+} satisfies Parameters
 
-export const risk: Parameters = {
+export const risk = {
   'risk.channelId':        { format: AN(255), keep: true, descriptive: true, note: 'A screening service may take 12 characters only.' },
   'risk.serviceId':        { format: AN(255), keep: true, descriptive: true, note: 'A screening service may take 1 character only.' },
   'risk.amount':           { format: amount, keep: true, default: 'amount', note: 'Also the amount of 3-D Secure.' },
@@ -61,16 +65,16 @@ export const risk: Parameters = {
   'risk.parameters[name]': { format: prose(2048, 0), key: freeKey(), keep: true, blankCounts: true },
   'risk.merchantWebsite':  { format: AN(60), keep: true, descriptive: true },
   'risk.accountToken':     { format: AN(64), keep: true, descriptive: true, cardNumbers: 'byChance' },
-}
+} satisfies Parameters
 
-export const registration: Parameters = {
+export const registration = {
   'createRegistration':             { format: oneWordOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
   'recurringType':                  { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
   'recurring.numberOfInstallments': { format: shaped('up to 3 digits', '^[0-9]{1,3}$', ['1', '999'], ['1000', 'x', '-1']), echo: true },
   'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true, needed: 'by some methods', note: 'Sent by a browser the name begins with SHOPPER_.' },
-}
+} satisfies Parameters
 
-export const giftCard: Parameters = {
+export const giftCard = {
   'giftCard.message': { format: prose(160, 2), echo: true, descriptive: true },
   'giftCard.type': {
     format: oneWordOf(
@@ -80,7 +84,7 @@ export const giftCard: Parameters = {
     ),
     echo: true, descriptive: true,
   },
-}
+} satisfies Parameters
 
 function freeKey() {
   return ascii('A-Za-z0-9._', 64, 3)

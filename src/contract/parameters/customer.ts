@@ -6,7 +6,7 @@ import type { Parameter, Parameters } from './parameter.ts'
 const named = 'if any other customer field is sent'
 const together = 'together with the other identificationDoc field'
 
-const person: Parameters = {
+const person = {
   'merchantCustomerId':    { format: AN(255), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'givenName':             { format: anyText, truncate: 48, echo: true, descriptive: true },
   'middleName':            { format: AN(50, 2), echo: true, descriptive: true },
@@ -21,24 +21,28 @@ const person: Parameters = {
   'identificationDocId':   { format: AN(64, 8), echo: true, descriptive: true, cardNumbers: 'byChance' },
   'ip':                    { format: AN(255), echo: true, descriptive: true },
   'status':                { format: oneWordOf('NEW', 'EXISTING'), echo: true, descriptive: true },
-}
+} satisfies Parameters
 
 const conditions: Readonly<Record<string, string>> = {
   givenName: named, surname: named, identificationDocType: together, identificationDocId: together,
 }
 
-export const customer: Parameters = {
+export const customer = {
   ...prefixed('customer.', person, conditions),
   'customer.browserFingerprint.id':    { format: AN(255), keep: true, descriptive: true, cardNumbers: 'byChance' },
   'customer.browserFingerprint.value': { format: prose(4096), keep: true, descriptive: true, cardNumbers: 'byChance' },
-}
+} satisfies Parameters
 
-export const shippingCustomer: Parameters = prefixed('shipping.customer.', person, {})
+export const shippingCustomer = prefixed('shipping.customer.', person, {})
 
-function prefixed(prefix: string, rows: Parameters, needed: Readonly<Record<string, string>>): Parameters {
+function prefixed<Prefix extends string, Name extends string>(
+  prefix: Prefix,
+  rows: Parameters<Name>,
+  needed: Readonly<Record<string, string>>,
+): Parameters<`${Prefix}${Name}`> {
   const named: Record<string, Parameter> = {}
-  for (const [name, row] of Object.entries(rows)) {
+  for (const [name, row] of Object.entries<Parameter>(rows)) {
     named[prefix + name] = needed[name] === undefined ? row : { ...row, needed: needed[name] }
   }
-  return named
+  return named as Parameters<`${Prefix}${Name}`>
 }

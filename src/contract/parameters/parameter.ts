@@ -27,4 +27,4 @@ export type Parameter = {
   readonly default?: string
 }
 
-export type Parameters = Readonly<Record<string, Parameter>>
+export type Parameters<Name extends string = string> = Readonly<Record<Name, Parameter>>

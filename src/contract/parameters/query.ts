@@ -11,12 +11,12 @@ const listOf = (label: string, word: string, ...more: string[]) =>
 export const pageSize = 100
 
 /** Of the settlement reports, which are not built yet. */
-export const reporting: Parameters = {
+export const reporting = {
   'date.from': { format: reportDate, needed: 'always' },
   'date.to':   { format: reportDate, needed: 'always' },
-}
+} satisfies Parameters
 
-export const query: Parameters = {
+export const query = {
   'date.from':                 { format: reportTime, needed: 'without id and merchantTransactionId' },
   'date.to':                   { format: reportTime, needed: 'together with date.from' },
   'merchantTransactionId':     { format: AN(255) },
@@ -25,4 +25,4 @@ export const query: Parameters = {
   'includeLinkedTransactions': { format: oneWordOf('true', 'false') },
   'limit':                     { format: shaped('1 to 500', '^([1-9][0-9]?|[1-4][0-9]{2}|500)$', ['1', '500'], ['0', '501', '-1', 'x']), note: `Records on a page; ${pageSize} when absent.` },
   'pageNo':                    { format: shaped('1 to 999999', '^[1-9][0-9]{0,5}$', ['1', '999999'], ['0', '1000000', 'x']), note: `Begins at 1. A search reaches its first ${limits.searchReach} records.` },
-}
+} satisfies Parameters

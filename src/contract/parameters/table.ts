@@ -20,6 +20,25 @@ export const groups = {
 
 export type Group = keyof typeof groups
 
+type RowName = { [Name in Group]: keyof (typeof groups)[Name] & string }[Group]
+type SentName<Row extends string> = Row extends `${infer Before}[n]${infer Rest}`
+  ? `${Before}[${number}]${SentName<Rest>}`
+  : Row extends `${infer Before}[${string}]`
+    ? `${Before}[${string}]`
+    : Row
+
+/** Every name that a request may carry: a mistyped one does not compile. */
+export type ParameterName = SentName<RowName>
+/** The values of a request by their names as sent. */
+export type Values = Iterable<[string, string]> & {
+  get(name: ParameterName): string | undefined
+  has(name: ParameterName): boolean
+  keys(): Iterable<string>
+}
+
+/** By a name that is data itself, as files of operators and tables of fields have it. */
+export const valueNamed = (values: Values, name: string): string | undefined => values.get(name as ParameterName)
+
 /** A name as sent, understood: its row, and the steps that unfold it (`cart`, `items`, 0, `name`). */
 export type NamedParameter = {
   readonly name: string

@@ -8,7 +8,7 @@ const two = (label: string, from: number, to: number) =>
   shaped(`${label}, with or without the leading zero`, `^0?[${from}-${to}]$`, [`0${from}`, String(to)], [`0${to + 1}`, '00', '', '010'])
 const uuid = shaped('UUID', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', ['8a829417-4b7e-4b28-814b-9699220015ca'], ['8a8294174b7ecb28014b9699220015ca', ''])
 
-export const threeDSecure: Parameters = {
+export const threeDSecure = {
   // How to authenticate.
   'threeDSecure.amount':             { format: amount, keep: true, default: 'amount', note: 'risk.amount counts before it.' },
   'threeDSecure.currency':           { format: currency, keep: true, default: 'currency' },
@@ -28,4 +28,4 @@ export const threeDSecure: Parameters = {
   'threeDSecure.flow':                   { format: oneWordOf('challenge', 'frictionless'), echo: true },
   'threeDSecure.transactionStatusReason': { format: shaped('N2', '^[0-9]{2}$', ['01'], ['1', '100']), echo: true },
   'threeDSecure.challengeMandatedIndicator': { format: oneWordOf('Y', 'N'), echo: true },
-}
+} satisfies Parameters

@@ -2,21 +2,23 @@
 
 import type { HttpParts } from '../parts.ts'
 import type { Route } from '../router.ts'
-import { v1 } from './v1.ts'
+import { makeAdmission } from './admission.ts'
+import { getPayment, getThreeDSecure, postFollowUp, postPayment, postThreeDSecure, queryOne, resultCodes } from './payments.ts'
+import { queryList, v3List, v3One } from './searches.ts'
 
 export function v1Routes(parts: HttpParts): Route[] {
-  const one = v1(parts)
+  const admission = makeAdmission(parts)
   return [
-    { method: 'POST', path: '/v1/payments', callers: 'token', answer: one.postPayment },
-    { method: 'GET', path: '/v1/payments', callers: 'token', answer: one.queryList },
-    { method: 'POST', path: '/v1/payments/{id}', callers: 'token', answer: one.postFollowUp },
-    { method: 'GET', path: '/v1/payments/{id}', callers: 'token', answer: one.getPayment },
-    { method: 'GET', path: '/v1/query', callers: 'token', answer: one.queryList },
-    { method: 'GET', path: '/v1/query/{id}', callers: 'token', answer: one.queryOne },
-    { method: 'GET', path: '/v3/query', callers: 'token', answer: one.v3List },
-    { method: 'GET', path: '/v3/query/{id}', callers: 'token', answer: one.v3One },
-    { method: 'GET', path: '/v1/resultcodes', callers: 'anyone', cors: true, answer: one.resultCodes },
-    { method: 'POST', path: '/v1/threeDSecure', callers: 'token', answer: one.postThreeDSecure },
-    { method: 'GET', path: '/v1/threeDSecure/{id}', callers: 'token', answer: one.getThreeDSecure },
+    { method: 'POST', path: '/v1/payments', callers: 'token', answer: postPayment(admission) },
+    { method: 'GET', path: '/v1/payments', callers: 'token', answer: queryList(admission) },
+    { method: 'POST', path: '/v1/payments/{id}', callers: 'token', answer: postFollowUp(admission) },
+    { method: 'GET', path: '/v1/payments/{id}', callers: 'token', answer: getPayment(admission) },
+    { method: 'GET', path: '/v1/query', callers: 'token', answer: queryList(admission) },
+    { method: 'GET', path: '/v1/query/{id}', callers: 'token', answer: queryOne(admission) },
+    { method: 'GET', path: '/v3/query', callers: 'token', answer: v3List(admission) },
+    { method: 'GET', path: '/v3/query/{id}', callers: 'token', answer: v3One(admission) },
+    { method: 'GET', path: '/v1/resultcodes', callers: 'anyone', cors: true, answer: resultCodes(admission) },
+    { method: 'POST', path: '/v1/threeDSecure', callers: 'token', answer: postThreeDSecure(admission) },
+    { method: 'GET', path: '/v1/threeDSecure/{id}', callers: 'token', answer: getThreeDSecure(admission) },
   ]
 }

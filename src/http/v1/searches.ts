@@ -1,118 +1,130 @@
 // The request functions that find payments: by merchantTransactionId, by time, by one id with its chain.
 
 import { brandsOf } from '../../connectors/registry.ts'
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
 import { limits } from '../../contract/limits.ts'
 import { pageSize } from '../../contract/parameters/query.ts'
-import { makeSearches, type SearchPage, type SearchRefusal } from '../../payments/read/search.ts'
+import type { Values } from '../../contract/parameters/table.ts'
+import type { SearchPage, SearchRefusal } from '../../payments/read/search.ts'
 import { givenText, readPayment } from '../../payments/read/status.ts'
 import type { Search } from '../../payments/store/search.ts'
 import { type HttpAnswer, isId, type Request, resultAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
-import type { AdmittedRead, V1 } from './v1.ts'
+import type { RequestFunction } from '../router.ts'
+import { type Admission, admitRead } from './admission.ts'
 
 /** Records that go out in one piece, with their length; more are streamed. */
 const onePieceBytes = 256 * 1024
 /** Records of one merchantTransactionId. */
 const listMost = 500
 
-export function searches(
-  parts: HttpParts,
-  admit: (request: Request) => AdmittedRead | HttpAnswer | Promise<HttpAnswer>,
-): Pick<V1, 'queryList' | 'v3One' | 'v3List'> {
-  const find = makeSearches(parts)
-
-  const wrong = (request: Request, entityId: string, ...parameterErrors: ParameterError[]): HttpAnswer =>
-    resultAnswer(parts, request, 400, 'invalidParameter', { entityId, parameterErrors })
-
-  /** The records of a page under their name, and the rest of the answer behind them. */
-  async function answerOf(
-    request: Request,
-    { entityId, token }: Caller,
-    name: 'payments' | 'records',
-    page: SearchPage | SearchRefusal,
-    pages?: number | SearchRefusal,
-  ): Promise<HttpAnswer> {
-    if (page === 'pageTooLarge')
-      return resultAnswer(parts, request, 400, page, {
-        entityId,
-        parameterErrors: [{ name: 'limit', message: 'must be smaller here' }],
-      })
-    if (page === 'tooManySearches' || typeof pages === 'string')
-      return resultAnswer(parts, request, 429, 'tooManySearches', {
-        entityId,
-        tokenId: token.id,
-        headers: { 'Retry-After': '5' },
-      })
-    if (page.count === 0) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
-    const more = pages === undefined ? {} : { pages: String(pages) }
-    const { body } = resultAnswer(parts, request, 200, 'requestSucceeded', { entityId, more })
-    const records = inList(name, page.texts(), body)
-    if (page.bytes > onePieceBytes) return { status: 200, body: records }
-    let text = ''
-    for await (const part of records) text += part
-    return { status: 200, body: text }
+export const queryList =
+  (admission: Admission): RequestFunction =>
+  async request => {
+    const admitted = admitRead(admission, request, admission.checks.query)
+    if (!('caller' in admitted)) return admitted
+    const { token, entityId, merchantId } = admitted.caller
+    const merchantTransactionId = admitted.values.get('merchantTransactionId')
+    if (merchantTransactionId === undefined)
+      return wrongQuery(admission.parts, request, entityId, { name: 'merchantTransactionId', message: 'is required' })
+    const search = { merchantId, merchantTransactionId, ...filterOf(admission.parts, admitted.values) }
+    return pageAnswer(
+      admission,
+      request,
+      admitted.caller,
+      'payments',
+      await admission.searches.page(token.id, search, listMost, 1, false),
+    )
   }
 
-  /** What a search leaves out: by the types and the methods that it names. */
-  function filterOf(values: ReadonlyMap<string, string>): Pick<Search, 'types' | 'brands'> {
-    const types = listOf(values.get('paymentTypes'))
-    const methods = listOf(values.get('paymentMethods'))
-    return {
-      ...(types && { types: types.flatMap(type => type.split('.')) }), // PA.CP made a PA and a CP
-      ...(methods && { brands: brandsOf(methods, parts.methods, parts.cardBrands) }),
+export const v3One =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const admitted = admitRead(admission, request, admission.checks.query)
+    if (!('caller' in admitted)) return admitted
+    const { token, entityId, merchantId } = admitted.caller
+    const filter = filterOf(admission.parts, admitted.values)
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    if (!payment) return resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
+    if (admitted.values.get('includeLinkedTransactions') === 'true') {
+      const chain = await admission.searches.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
+      return pageAnswer(admission, request, admitted.caller, 'records', chain)
     }
+    const { types, brands } = filter
+    if (!(types?.includes(payment.type) ?? true) || !(brands?.includes(payment.brand ?? '') ?? true))
+      return resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
+    const { body } = resultAnswer(admission.parts, request, 200, 'requestSucceeded', { entityId })
+    return { status: 200, body: `{"records":[${givenText(admission.parts, payment)}],${body.slice(1)}` }
   }
 
+export const v3List =
+  (admission: Admission): RequestFunction =>
+  async request => {
+    const admitted = admitRead(admission, request, admission.checks.query)
+    if (!('caller' in admitted)) return admitted
+    const { caller, values } = admitted
+    const { token, entityId } = caller
+    const asked = searchOf(caller, values)
+    if ('errors' in asked) return wrongQuery(admission.parts, request, entityId, ...asked.errors)
+    const [limit, pageNo] = [Number(values.get('limit') ?? pageSize), Number(values.get('pageNo') ?? 1)]
+    if ((pageNo - 1) * limit >= limits.searchReach)
+      return wrongQuery(admission.parts, request, entityId, {
+        name: 'pageNo',
+        message: `leads beyond the first ${limits.searchReach} records of a search: narrow date.from and date.to`,
+      })
+    const search = { ...asked, ...filterOf(admission.parts, values) }
+    const page = await admission.searches.page(
+      token.id,
+      search,
+      limit,
+      pageNo,
+      values.get('includeLinkedTransactions') === 'true',
+    )
+    const pages = typeof page === 'string' || page.count === 0 ? 1 : await admission.searches.pages(token.id, search, limit)
+    return pageAnswer(admission, request, caller, 'records', page, pages)
+  }
+
+const wrongQuery = (parts: HttpParts, request: Request, entityId: string, ...parameterErrors: ParameterError[]): HttpAnswer =>
+  resultAnswer(parts, request, 400, 'invalidParameter', { entityId, parameterErrors })
+
+/** The records of a page under their name, and the rest of the answer behind them. */
+async function pageAnswer(
+  { parts }: Admission,
+  request: Request,
+  { entityId, token }: Caller,
+  name: 'payments' | 'records',
+  page: SearchPage | SearchRefusal,
+  pages?: number | SearchRefusal,
+): Promise<HttpAnswer> {
+  if (page === 'pageTooLarge')
+    return resultAnswer(parts, request, 400, page, {
+      entityId,
+      parameterErrors: [{ name: 'limit', message: 'must be smaller here' }],
+    })
+  if (page === 'tooManySearches' || typeof pages === 'string')
+    return resultAnswer(parts, request, 429, 'tooManySearches', {
+      entityId,
+      tokenId: token.id,
+      headers: { 'Retry-After': '5' },
+    })
+  if (page.count === 0) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
+  const more = pages === undefined ? {} : { pages: String(pages) }
+  const { body } = resultAnswer(parts, request, 200, 'requestSucceeded', { entityId, more })
+  const records = inList(name, page.texts(), body)
+  if (page.bytes > onePieceBytes) return { status: 200, body: records }
+  let text = ''
+  for await (const part of records) text += part
+  return { status: 200, body: text }
+}
+
+/** What a search leaves out: by the types and the methods that it names. */
+function filterOf(parts: HttpParts, values: Values): Pick<Search, 'types' | 'brands'> {
+  const types = listOf(values.get('paymentTypes'))
+  const methods = listOf(values.get('paymentMethods'))
   return {
-    async queryList(request) {
-      const admitted = admit(request)
-      if (!('caller' in admitted)) return admitted
-      const { token, entityId, merchantId } = admitted.caller
-      const merchantTransactionId = admitted.values.get('merchantTransactionId')
-      if (merchantTransactionId === undefined)
-        return wrong(request, entityId, { name: 'merchantTransactionId', message: 'is required' })
-      const search = { merchantId, merchantTransactionId, ...filterOf(admitted.values) }
-      return answerOf(request, admitted.caller, 'payments', await find.page(token.id, search, listMost, 1, false))
-    },
-
-    async v3One(request, { id = '' }) {
-      const admitted = admit(request)
-      if (!('caller' in admitted)) return admitted
-      const { token, entityId, merchantId } = admitted.caller
-      const filter = filterOf(admitted.values)
-      const payment = isId(id) ? await readPayment(parts, merchantId, id) : undefined
-      if (!payment) return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
-      if (admitted.values.get('includeLinkedTransactions') === 'true') {
-        const chain = await find.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
-        return answerOf(request, admitted.caller, 'records', chain)
-      }
-      const { types, brands } = filter
-      if (!(types?.includes(payment.type) ?? true) || !(brands?.includes(payment.brand ?? '') ?? true))
-        return resultAnswer(parts, request, 400, 'transactionNotFound', { entityId })
-      const { body } = resultAnswer(parts, request, 200, 'requestSucceeded', { entityId })
-      return { status: 200, body: `{"records":[${givenText(parts, payment)}],${body.slice(1)}` }
-    },
-
-    async v3List(request) {
-      const admitted = admit(request)
-      if (!('caller' in admitted)) return admitted
-      const { caller, values } = admitted
-      const { token, entityId } = caller
-      const asked = searchOf(caller, values)
-      if ('errors' in asked) return wrong(request, entityId, ...asked.errors)
-      const [limit, pageNo] = [Number(values.get('limit') ?? pageSize), Number(values.get('pageNo') ?? 1)]
-      if ((pageNo - 1) * limit >= limits.searchReach)
-        return wrong(request, entityId, {
-          name: 'pageNo',
-          message: `leads beyond the first ${limits.searchReach} records of a search: narrow date.from and date.to`,
-        })
-      const search = { ...asked, ...filterOf(values) }
-      const page = await find.page(token.id, search, limit, pageNo, values.get('includeLinkedTransactions') === 'true')
-      const pages = typeof page === 'string' || page.count === 0 ? 1 : await find.pages(token.id, search, limit)
-      return answerOf(request, caller, 'records', page, pages)
-    },
+    ...(types && { types: types.flatMap(type => type.split('.')) }), // PA.CP made a PA and a CP
+    ...(methods && { brands: brandsOf(methods, parts.methods, parts.cardBrands) }),
   }
 }
 
@@ -126,7 +138,7 @@ async function* inList(name: string, texts: AsyncIterable<string>, body: string)
 const listOf = (value: string | undefined): string[] | undefined => value?.split(',')
 
 /** A search by merchantTransactionId, by time, or both. Bare days are whole days in UTC (decisions, 31). */
-function searchOf({ merchantId, entity }: Caller, values: ReadonlyMap<string, string>): Search | { errors: ParameterError[] } {
+function searchOf({ merchantId, entity }: Caller, values: Values): Search | { errors: ParameterError[] } {
   const [from, to, merchantTransactionId] = [values.get('date.from'), values.get('date.to'), values.get('merchantTransactionId')]
   const errors: ParameterError[] = []
   if (from === undefined && to !== undefined) errors.push({ name: 'date.from', message: 'is required together with date.to' })

@@ -6,7 +6,6 @@ import { timingSafeEqual } from 'node:crypto'
 import type { Arrival, Hop } from '../../connectors/connector.ts'
 import { type Charset, readForm } from '../../contract/form.ts'
 import type { HttpAnswer, Request } from '../../http/answer.ts'
-import type { HttpParts } from '../../http/parts.ts'
 import type { RequestFunction } from '../../http/router.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { takeLateNotice } from '../../payments/redirects/late.ts'
@@ -16,7 +15,8 @@ import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../p
 import { findPayment } from '../../payments/store/read.ts'
 import type { LogFields } from '../../platform/log.ts'
 import { type Page, renderPage } from '../html.ts'
-import { chooseLanguage, readLanguages } from '../languages.ts'
+import { chooseLanguage, type Languages, readLanguages } from '../languages.ts'
+import type { PageParts } from '../parts.ts'
 import * as views from './views.ts'
 
 /** How long a shopper's request waits for a result before a page says so. */
@@ -26,251 +26,271 @@ const resultWithinSeconds = 2
 
 type RedirectPayment = { readonly merchantId: string; readonly token: string; readonly redirected: RedirectRow }
 
+type Pages = { readonly parts: PageParts; readonly languages: Languages }
+
 export function redirectPages(
-  parts: HttpParts,
+  parts: PageParts,
 ): Readonly<Record<'page' | 'back' | 'cancel' | 'method' | 'methodDone' | 'notice', RequestFunction>> {
-  const languages = readLanguages(new URL('./languages/', import.meta.url))
-  const secure = () => parts.publicUrl().startsWith('https:')
+  const pages: Pages = { parts, languages: readLanguages(new URL('./languages/', import.meta.url)) }
+  return {
+    page: page(pages),
+    back: comeBack(pages, false),
+    cancel: comeBack(pages, true),
 
-  const render = (status: number, page: Page, headers: Record<string, string> = {}): HttpAnswer => {
-    const rendered = renderPage(page, parts.random.bytes(16).toString('base64'))
-    return { status, body: rendered.body, headers: { ...rendered.headers, ...headers } }
-  }
-  const language = (request: Request) => chooseLanguage(languages, request.headers['accept-language'])
-  const plain = (request: Request, status: number, kind: 'unknown' | 'error', shop?: string): HttpAnswer => {
-    const { language: name, texts } = language(request)
-    return render(status, views.plainPage(name, texts, kind, shop))
-  }
-  const audit = (line: NonNullable<LogFields['audit']>, request: Request, more: LogFields, why: string) =>
-    parts.log.warn({ audit: line, ndc: request.number, ...more }, why)
+    method: guarded(pages, async (request, { merchantId, redirected }) => {
+      const state = await redirectState(parts, merchantId, redirected.paymentId)
+      const { language: name } = languageOf(pages, request)
+      const method = state.kind === 'step' && state.held.hop.kind === 'browser' ? state.held.hop.method : undefined
+      return render(pages, 200, method ? views.framePage(method, name) : views.frameDonePage(name))
+    }),
 
-  async function find(kind: TokenKind, token: string): Promise<RedirectPayment | undefined> {
-    const read = readToken(parts, kind, token)
-    const redirected = read && (await findRedirect(parts.database.work, kind, read.merchantId, read.hashes))
-    return redirected && { merchantId: read.merchantId, token, redirected }
-  }
+    methodDone: guarded(pages, async (request, { merchantId, redirected }) => {
+      const { language: name } = languageOf(pages, request)
+      await markContinuation(parts.database.work, merchantId, redirected.paymentId, 'methodDone')
+      return render(pages, 200, views.frameDonePage(name))
+    }),
 
-  /** Finds the payment of a token, and turns what must not happen into a page. */
-  const guarded =
-    (work: (request: Request, found: RedirectPayment) => Promise<HttpAnswer>): RequestFunction =>
-    async (request, { token = '' }) => {
-      let found: RedirectPayment | undefined
-      try {
-        found = await find('page', token)
-        if (found) return await work(request, found)
-        audit('unknownToken', request, {}, 'a redirect address that does not exist was asked for')
-        return plain(request, 404, 'unknown')
-      } catch (error) {
-        parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
-        return plain(request, 500, 'error', found && (await shopOf(found)))
-      }
+    notice: (request, { token = '' }) => takeNotice(pages, request, token),
+  }
+}
+
+/** The other side's server tells of a payment. */
+async function takeNotice(pages: Pages, request: Request, token: string): Promise<HttpAnswer> {
+  const found = await find(pages, 'notice', token)
+  const text = (status: number, answer: string, contentType: string): HttpAnswer => ({
+    status,
+    body: answer,
+    headers: { 'Content-Type': contentType },
+  })
+  if (!found) {
+    audit(pages, 'unknownToken', request, {}, 'a notice came to an address that does not exist')
+    return text(404, 'not found', 'text/plain')
+  }
+  const state = await redirectState(pages.parts, found.merchantId, found.redirected.paymentId)
+  const connector = connectorOf(pages, state.payment)
+  const body = Buffer.from(request.body, 'latin1').toString('utf8')
+  if (state.kind !== 'step') {
+    await takeLateNotice(pages.parts, state.payment)
+    pages.parts.log.debug(
+      { audit: 'returnedAgain', paymentId: state.payment.id },
+      'a notice came for a payment that does not wait for one',
+    )
+    const stale = connector.staleNotice?.(body) ?? { answer: 'not found', contentType: 'text/plain' }
+    return text(200, stale.answer, stale.contentType)
+  }
+  const noticed = connector.readNotice?.({ step: state.step, data: state.held.data, body })
+  if (noticed?.kind !== 'resume') {
+    audit(
+      pages,
+      'forgedNotice',
+      request,
+      { paymentId: state.payment.id, ...(noticed && { why: noticed.why }) },
+      'a notice was refused',
+    )
+    return text(200, noticed?.answer ?? 'not found', noticed?.contentType ?? 'text/plain')
+  }
+  // The other side waits for its acknowledgement, not for the authorization. Recovery stands behind the resumption.
+  const { payment, step } = state
+  void resume(pages.parts, payment, step, noticed.event).catch((error: Error) =>
+    pages.parts.log.error({ paymentId: payment.id, why: error.message }, 'a payment could not be resumed after its notice'),
+  )
+  return text(200, noticed.answer, noticed.contentType)
+}
+
+const isSecure = ({ parts }: Pages): boolean => parts.publicUrl().startsWith('https:')
+
+const render = ({ parts }: Pages, status: number, page: Page, headers: Record<string, string> = {}): HttpAnswer => {
+  const rendered = renderPage(page, parts.random.bytes(16).toString('base64'))
+  return { status, body: rendered.body, headers: { ...rendered.headers, ...headers } }
+}
+const languageOf = ({ languages }: Pages, request: Request) => chooseLanguage(languages, request.headers['accept-language'])
+const plain = (pages: Pages, request: Request, status: number, kind: 'unknown' | 'error', shop?: string): HttpAnswer => {
+  const { language: name, texts } = languageOf(pages, request)
+  return render(pages, status, views.plainPage(name, texts, kind, shop))
+}
+const audit = ({ parts }: Pages, line: NonNullable<LogFields['audit']>, request: Request, more: LogFields, why: string) =>
+  parts.log.warn({ audit: line, ndc: request.number, ...more }, why)
+
+async function find({ parts }: Pages, kind: TokenKind, token: string): Promise<RedirectPayment | undefined> {
+  const read = readToken(parts, kind, token)
+  const redirected = read && (await findRedirect(parts.database.work, kind, read.merchantId, read.hashes))
+  return redirected && { merchantId: read.merchantId, token, redirected }
+}
+
+/** Finds the payment of a token, and turns what must not happen into a page. */
+const guarded =
+  (pages: Pages, work: (request: Request, found: RedirectPayment) => Promise<HttpAnswer>): RequestFunction =>
+  async (request, { token = '' }) => {
+    let found: RedirectPayment | undefined
+    try {
+      found = await find(pages, 'page', token)
+      if (found) return await work(request, found)
+      audit(pages, 'unknownToken', request, {}, 'a redirect address that does not exist was asked for')
+      return plain(pages, request, 404, 'unknown')
+    } catch (error) {
+      pages.parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
+      return plain(pages, request, 500, 'error', found && (await shopOf(pages, found)))
     }
-
-  /** The way back to the shop, where even that can be read. */
-  const shopOf = async ({ merchantId, redirected }: RedirectPayment): Promise<string | undefined> => {
-    const payment = await findPayment(parts.database.work, merchantId, redirected.paymentId).catch(() => undefined)
-    return payment && shopAddressOf(payment)
   }
 
-  function about(request: Request, { token }: RedirectPayment, payment: PaymentState): views.About {
-    const { language: name, texts } = language(request)
-    const channel = parts.directory.entity(payment.channelId)
-    const fields = new Map(payment.record.fields)
-    return {
-      language: name,
-      texts,
-      shop: fields.get('merchant.name') ?? channel?.name ?? '',
-      amount: payment.amount,
-      currency: payment.currency,
-      shopUrl: shopAddressOf(payment),
-      page: `${parts.publicUrl()}/r/${token}`,
-    }
+/** The way back to the shop, where even that can be read. */
+const shopOf = async ({ parts }: Pages, { merchantId, redirected }: RedirectPayment): Promise<string | undefined> => {
+  const payment = await findPayment(parts.database.work, merchantId, redirected.paymentId).catch(() => undefined)
+  return payment && shopAddressOf(payment)
+}
+
+function about(pages: Pages, request: Request, { token }: RedirectPayment, payment: PaymentState): views.About {
+  const { language: name, texts } = languageOf(pages, request)
+  const channel = pages.parts.directory.entity(payment.channelId)
+  const fields = new Map(payment.record.fields)
+  return {
+    language: name,
+    texts,
+    shop: fields.get('merchant.name') ?? channel?.name ?? '',
+    amount: payment.amount,
+    currency: payment.currency,
+    shopUrl: shopAddressOf(payment),
+    page: `${pages.parts.publicUrl()}/r/${token}`,
   }
+}
 
-  /** Does the browser that returns hold the cookie of the one that began last? */
-  function isSameSession(request: Request, { token, redirected }: RedirectPayment): boolean {
-    const sent = cookieOf(request, cookieName(token, secure()))
-    const { sessionHash } = redirected
-    if (sent === undefined || sessionHash === null) return false
-    return hashesOf(parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
-  }
+/** Does the browser that returns hold the cookie of the one that began last? */
+function isSameSession(pages: Pages, request: Request, { token, redirected }: RedirectPayment): boolean {
+  const sent = cookieOf(request, cookieName(token, isSecure(pages)))
+  const { sessionHash } = redirected
+  if (sent === undefined || sessionHash === null) return false
+  return hashesOf(pages.parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
+}
 
-  function wrongSession(request: Request, found: RedirectPayment, payment: PaymentState): HttpAnswer {
-    audit('wrongSession', request, { paymentId: payment.id }, 'a browser that did not begin the payment came back for it')
-    return render(403, views.refusedPage(about(request, found, payment), 'session'))
-  }
+function wrongSession(pages: Pages, request: Request, found: RedirectPayment, payment: PaymentState): HttpAnswer {
+  audit(pages, 'wrongSession', request, { paymentId: payment.id }, 'a browser that did not begin the payment came back for it')
+  return render(pages, 403, views.refusedPage(about(pages, request, found, payment), 'session'))
+}
 
-  /** Only to the address that the authenticated merchant stored with the payment: there is no open redirect. */
-  const toShop = (payment: PaymentState): HttpAnswer => seeOther(shopAddressOf(payment))
+/** Only to the address that the authenticated merchant stored with the payment: there is no open redirect. */
+const toShop = (payment: PaymentState): HttpAnswer => seeOther(shopAddressOf(payment))
 
-  /** What somebody who looks at the payment gets to see. */
-  async function goOn(
-    request: Request,
-    found: RedirectPayment,
-    state: RedirectState,
-    headers: Record<string, string>,
-  ): Promise<HttpAnswer> {
-    if (state.kind === 'answered') return toShop(state.payment)
-    const here = about(request, found, state.payment)
-    if (state.kind === 'work') return render(200, views.waitPage(here, here.page), headers)
-    const { hop } = state.held
-    if (hop.kind === 'shop') return toShop(state.payment)
-    const auto = state.payment.mode === 'internal' ? readValues(request.query).get('auto') : undefined
-    const switched = (url: string) => withAuto(url, auto)
-    if (hop.kind === 'go') return seeOther(switched(hop.url), headers)
-    if (hop.kind === 'post') return render(200, views.postPage(here, hop, switched(hop.url)), headers)
-    const frame = hop.method && state.mark !== 'methodDone' ? `${parts.publicUrl()}/r/method/${found.token}` : undefined
-    return render(200, views.browserPage(here, hop as Extract<Hop, { kind: 'browser' }>, frame, switched(here.page)), headers)
-  }
+/** What somebody who looks at the payment gets to see. */
+async function goOn(
+  pages: Pages,
+  request: Request,
+  found: RedirectPayment,
+  state: RedirectState,
+  headers: Record<string, string>,
+): Promise<HttpAnswer> {
+  if (state.kind === 'answered') return toShop(state.payment)
+  const here = about(pages, request, found, state.payment)
+  if (state.kind === 'work') return render(pages, 200, views.waitPage(here, here.page), headers)
+  const { hop } = state.held
+  if (hop.kind === 'shop') return toShop(state.payment)
+  const switched = (url: string) => (state.payment.mode === 'internal' ? passOn(pages, url, request) : url)
+  if (hop.kind === 'go') return seeOther(switched(hop.url), headers)
+  if (hop.kind === 'post') return render(pages, 200, views.postPage(here, hop, switched(hop.url)), headers)
+  const frame = hop.method && state.mark !== 'methodDone' ? `${pages.parts.publicUrl()}/r/method/${found.token}` : undefined
+  return render(
+    pages,
+    200,
+    views.browserPage(here, hop as Extract<Hop, { kind: 'browser' }>, frame, switched(here.page)),
+    headers,
+  )
+}
 
-  const page = guarded(async (request, found) => {
+const page = (pages: Pages) =>
+  guarded(pages, async (request, found) => {
     const { merchantId, redirected, token } = found
     const values = sentValues(request)
-    let state = await redirectState(parts, merchantId, redirected.paymentId)
-    if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+    let state = await redirectState(pages.parts, merchantId, redirected.paymentId)
+    if (state.kind === 'work')
+      state = await settledState(pages.parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
     const reports =
       state.kind === 'step' && state.held.hop.kind === 'browser' && request.method === 'POST' && values.has('browser')
     if (reports && state.kind === 'step') {
-      if (!isSameSession(request, found)) return wrongSession(request, found, state.payment)
+      if (!isSameSession(pages, request, found)) return wrongSession(pages, request, found, state.payment)
       const seen = new Map([...values, ...seenBy(request)])
-      const returned = connectorOf(state.payment).readReturn!({ step: state.step, data: state.held.data, values: seen })
-      if (returned.kind === 'resume') await resume(parts, state.payment, state.step, returned.event)
-      state = await settledState(parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
+      const returned = connectorOf(pages, state.payment).readReturn!({ step: state.step, data: state.held.data, values: seen })
+      if (returned.kind === 'resume') await resume(pages.parts, state.payment, state.step, returned.event)
+      state = await settledState(pages.parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
       return state.kind === 'answered'
         ? toShop(state.payment)
-        : seeOther(withAuto(`${parts.publicUrl()}/r/${token}`, readValues(request.query).get('auto')))
+        : seeOther(passOn(pages, `${pages.parts.publicUrl()}/r/${token}`, request))
     }
-    return goOn(request, found, state, await session(request, found))
+    return goOn(pages, request, found, state, await session(pages, request, found))
   })
 
-  /** Whoever opens the page begins anew: the cookie is kept when it is the right one. */
-  async function session(request: Request, found: RedirectPayment): Promise<Record<string, string>> {
-    if (isSameSession(request, found)) return {}
-    const value = parts.random.bytes(16).toString('base64url')
-    await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hashOf(parts, 'session', value))
-    return {
-      'Set-Cookie': `${cookieName(found.token, secure())}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${secure() ? '; Secure' : ''}`,
-    }
-  }
-
-  const connectorOf = (payment: PaymentState) => {
-    const connector = parts.connectors.get(payment.connector)
-    if (!connector?.readReturn) throw new Error(`the connector ${payment.connector} does not take returns`)
-    return connector
-  }
-
-  const comeBack = (cancelled: boolean) =>
-    guarded(async (request, found) => {
-      const { merchantId, redirected, token } = found
-      const values = sentValues(request)
-      let state = await redirectState(parts, merchantId, redirected.paymentId)
-      const arrival = (step: Extract<RedirectState, { kind: 'step' }>): Arrival => ({
-        step: step.step,
-        data: step.held.data,
-        values,
-        ...(cancelled && { cancelled: true }),
-      })
-      const forged = (payment: PaymentState, why: string) => {
-        audit('forgedReturn', request, { paymentId: payment.id, why }, 'a return was refused')
-        return render(400, views.refusedPage(about(request, found, payment), 'forged'))
-      }
-      if (request.method === 'POST') {
-        // Browsers keep the cookie back when another site posts: what was posted is looked at, then the browser comes again by GET.
-        if (state.kind === 'step') {
-          const returned = connectorOf(state.payment).readReturn!(arrival(state))
-          if (returned.kind === 'forged') return forged(state.payment, returned.why)
-        }
-        return seeOther(`${parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
-      }
-      if (!isSameSession(request, found)) return wrongSession(request, found, state.payment)
-      if (state.kind === 'answered')
-        parts.log.debug({ audit: 'returnedAgain', paymentId: state.payment.id }, 'the shopper came back again')
-      if (state.kind === 'step') {
-        const { step } = state
-        const returned = connectorOf(state.payment).readReturn!(arrival(state))
-        if (returned.kind === 'forged') return forged(state.payment, returned.why)
-        if (returned.kind === 'resume') {
-          const ours = await resume(parts, state.payment, step, returned.event)
-          state = ours ? await redirectState(parts, merchantId, redirected.paymentId) : state
-          if (!ours) state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
-        } else {
-          state = await settledState(parts, merchantId, redirected.paymentId, step, resultWithinSeconds)
-          if (state.kind === 'step' && state.step === step) {
-            audit(
-              'forgedReturn',
-              request,
-              { paymentId: state.payment.id, why: 'no result had come' },
-              'a browser returned without a result',
-            )
-            return render(200, views.unconfirmedPage(about(request, found, state.payment)))
-          }
-        }
-      }
-      if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
-      if (state.kind === 'step' && state.held.hop.kind !== 'shop') return seeOther(`${parts.publicUrl()}/r/${token}`)
-      return goOn(request, found, state, {})
-    })
-
+/** Whoever opens the page begins anew: the cookie is kept when it is the right one. */
+async function session(pages: Pages, request: Request, found: RedirectPayment): Promise<Record<string, string>> {
+  if (isSameSession(pages, request, found)) return {}
+  const value = pages.parts.random.bytes(16).toString('base64url')
+  await bindSession(
+    pages.parts.database.work,
+    found.merchantId,
+    found.redirected.paymentId,
+    hashOf(pages.parts, 'session', value),
+  )
   return {
-    page,
-    back: comeBack(false),
-    cancel: comeBack(true),
-
-    method: guarded(async (request, { merchantId, redirected }) => {
-      const state = await redirectState(parts, merchantId, redirected.paymentId)
-      const { language: name } = language(request)
-      const method = state.kind === 'step' && state.held.hop.kind === 'browser' ? state.held.hop.method : undefined
-      return render(200, method ? views.framePage(method, name) : views.frameDonePage(name))
-    }),
-
-    methodDone: guarded(async (request, { merchantId, redirected }) => {
-      const { language: name } = language(request)
-      await markContinuation(parts.database.work, merchantId, redirected.paymentId, 'methodDone')
-      return render(200, views.frameDonePage(name))
-    }),
-
-    async notice(request, { token = '' }) {
-      const found = await find('notice', token)
-      const text = (status: number, answer: string, contentType: string): HttpAnswer => ({
-        status,
-        body: answer,
-        headers: { 'Content-Type': contentType },
-      })
-      if (!found) {
-        audit('unknownToken', request, {}, 'a notice came to an address that does not exist')
-        return text(404, 'not found', 'text/plain')
-      }
-      const state = await redirectState(parts, found.merchantId, found.redirected.paymentId)
-      const connector = connectorOf(state.payment)
-      const body = Buffer.from(request.body, 'latin1').toString('utf8')
-      if (state.kind !== 'step') {
-        await takeLateNotice(parts, state.payment)
-        parts.log.debug(
-          { audit: 'returnedAgain', paymentId: state.payment.id },
-          'a notice came for a payment that does not wait for one',
-        )
-        const stale = connector.staleNotice?.(body) ?? { answer: 'not found', contentType: 'text/plain' }
-        return text(200, stale.answer, stale.contentType)
-      }
-      const noticed = connector.readNotice?.({ step: state.step, data: state.held.data, body })
-      if (noticed?.kind !== 'resume') {
-        audit(
-          'forgedNotice',
-          request,
-          { paymentId: state.payment.id, ...(noticed && { why: noticed.why }) },
-          'a notice was refused',
-        )
-        return text(200, noticed?.answer ?? 'not found', noticed?.contentType ?? 'text/plain')
-      }
-      // The other side waits for its acknowledgement, not for the authorization. Recovery stands behind the resumption.
-      const { payment, step } = state
-      void resume(parts, payment, step, noticed.event).catch((error: Error) =>
-        parts.log.error({ paymentId: payment.id, why: error.message }, 'a payment could not be resumed after its notice'),
-      )
-      return text(200, noticed.answer, noticed.contentType)
-    },
+    'Set-Cookie': `${cookieName(found.token, isSecure(pages))}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${isSecure(pages) ? '; Secure' : ''}`,
   }
 }
+
+const connectorOf = ({ parts }: Pages, payment: PaymentState) => {
+  const connector = parts.connectors.get(payment.connector)
+  if (!connector?.readReturn) throw new Error(`the connector ${payment.connector} does not take returns`)
+  return connector
+}
+
+const comeBack = (pages: Pages, cancelled: boolean) =>
+  guarded(pages, async (request, found) => {
+    const { merchantId, redirected, token } = found
+    const values = sentValues(request)
+    let state = await redirectState(pages.parts, merchantId, redirected.paymentId)
+    const arrival = (step: Extract<RedirectState, { kind: 'step' }>): Arrival => ({
+      step: step.step,
+      data: step.held.data,
+      values,
+      ...(cancelled && { cancelled: true }),
+    })
+    const forged = (payment: PaymentState, why: string) => {
+      audit(pages, 'forgedReturn', request, { paymentId: payment.id, why }, 'a return was refused')
+      return render(pages, 400, views.refusedPage(about(pages, request, found, payment), 'forged'))
+    }
+    if (request.method === 'POST') {
+      // Browsers keep the cookie back when another site posts: what was posted is looked at, then the browser comes again by GET.
+      if (state.kind === 'step') {
+        const returned = connectorOf(pages, state.payment).readReturn!(arrival(state))
+        if (returned.kind === 'forged') return forged(state.payment, returned.why)
+      }
+      return seeOther(`${pages.parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
+    }
+    if (!isSameSession(pages, request, found)) return wrongSession(pages, request, found, state.payment)
+    if (state.kind === 'answered')
+      pages.parts.log.debug({ audit: 'returnedAgain', paymentId: state.payment.id }, 'the shopper came back again')
+    if (state.kind === 'step') {
+      const { step } = state
+      const returned = connectorOf(pages, state.payment).readReturn!(arrival(state))
+      if (returned.kind === 'forged') return forged(state.payment, returned.why)
+      if (returned.kind === 'resume') {
+        const ours = await resume(pages.parts, state.payment, step, returned.event)
+        state = ours ? await redirectState(pages.parts, merchantId, redirected.paymentId) : state
+        if (!ours) state = await settledState(pages.parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+      } else {
+        state = await settledState(pages.parts, merchantId, redirected.paymentId, step, resultWithinSeconds)
+        if (state.kind === 'step' && state.step === step) {
+          audit(
+            pages,
+            'forgedReturn',
+            request,
+            { paymentId: state.payment.id, why: 'no result had come' },
+            'a browser returned without a result',
+          )
+          return render(pages, 200, views.unconfirmedPage(about(pages, request, found, state.payment)))
+        }
+      }
+    }
+    if (state.kind === 'work')
+      state = await settledState(pages.parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+    if (state.kind === 'step' && state.held.hop.kind !== 'shop') return seeOther(`${pages.parts.publicUrl()}/r/${token}`)
+    return goOn(pages, request, found, state, {})
+  })
 
 function shopAddressOf({ id, type, record }: PaymentState): string {
   const url = new Map(record.fields).get('shopperResultUrl')!
@@ -292,11 +312,7 @@ const seeOther = (url: string, headers: Readonly<Record<string, string>> = {}): 
   headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
 })
 
-/** A switch of the simulators: who shops without hands says on redirect.url what the shopper does. */
-function withAuto(url: string, auto: string | undefined): string {
-  if (auto === undefined || !/^[a-zA-Z0-9]{1,20}$/.test(auto)) return url
-  return `${url}${url.includes('?') ? '&' : '?'}auto=${auto}`
-}
+const passOn = ({ parts }: Pages, url: string, { query }: Request): string => parts.passOn?.(url, query) ?? url
 
 /** What the request itself tells of the browser. */
 function seenBy({ headers, address }: Request): (readonly [string, string])[] {

@@ -1,10 +1,10 @@
 // Where shoppers who left come by, and where other servers tell of them.
 
-import type { HttpParts } from '../../http/parts.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
+import type { PageParts } from '../parts.ts'
 import { redirectPages } from './redirect.ts'
 
-export function shopperRoutes(parts: HttpParts): Route[] {
+export function shopperRoutes(parts: PageParts): Route[] {
   const pages = redirectPages(parts)
   const opened = (path: string, answer: RequestFunction): Route[] =>
     (['GET', 'POST'] as const).map(method => ({ method, path, callers: 'browser', answer }))

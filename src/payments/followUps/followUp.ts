@@ -4,6 +4,7 @@ import type { Operation, OperationRequest } from '../../connectors/connector.ts'
 import { minorUnits } from '../../connectors/minorUnits.ts'
 import { modeOf } from '../../connectors/registry.ts'
 import { amountText, hundredths } from '../../contract/amounts.ts'
+import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import { isApproved, isGood, type ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
@@ -17,8 +18,8 @@ import { keptFields, type PaymentRequest } from '../initial/pay.ts'
 import { reserves } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentState } from '../payment.ts'
+import { insertFollowUp } from '../store/payments.ts'
 import { findChain, findRoot, lockRoot } from '../store/read.ts'
-import { insertFollowUp } from '../store/write.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
 
@@ -223,14 +224,11 @@ function decide(
 /** Absent from the request, these are those of the referenced payment (decisions, 29). */
 const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId']
 
-function inheritedFields(values: ReadonlyMap<string, string>, reference: PaymentState): (readonly [string, string])[] {
-  return reference.record.fields.filter(([name]) => inherited.includes(name) && !values.has(name))
+function inheritedFields(values: Values, reference: PaymentState): (readonly [string, string])[] {
+  return reference.record.fields.filter(([name]) => inherited.includes(name) && valueNamed(values, name) === undefined)
 }
 
-function inheritedTransactionId(
-  values: ReadonlyMap<string, string>,
-  reference: PaymentState,
-): Pick<Payment, 'merchantTransactionId'> {
+function inheritedTransactionId(values: Values, reference: PaymentState): Pick<Payment, 'merchantTransactionId'> {
   const merchantTransactionId = values.get('merchantTransactionId') ?? reference.merchantTransactionId
   return merchantTransactionId === undefined ? {} : { merchantTransactionId }
 }
@@ -242,7 +240,7 @@ function actingChannel({ directory }: PaymentParts, asking: Channel, { channelId
 }
 
 /** A descriptor of its own is under the channel's setting like that of a first payment; else it is that of the referenced payment. */
-function descriptorOf(channel: Channel, id: string, values: ReadonlyMap<string, string>, { record }: PaymentState): string {
+function descriptorOf(channel: Channel, id: string, values: Values, { record }: PaymentState): string {
   const theirs = record.fields.find(([name]) => name === 'descriptor')?.[1]
   const sent = values.get('descriptor')
   return theirs !== undefined && (sent === undefined || channel.settings.descriptor === 'ignore')
@@ -286,7 +284,7 @@ const wrongType = (type: string): Refusal => ({
 })
 
 /** Amount and currency: both for CP and RF, which the form has checked; both or neither for RV, where a currency alone is a full reversal too. */
-function wrongAmount(type: FollowUpType, values: ReadonlyMap<string, string>): Refusal | undefined {
+function wrongAmount(type: FollowUpType, values: Values): Refusal | undefined {
   if (type === 'RV') {
     if (!values.has('amount') || values.has('currency')) return undefined
     return {

@@ -8,8 +8,9 @@ import { type Connectors, cardConnector, type Method, type Methods, methodConnec
 import { hundredths } from '../../contract/amounts.ts'
 import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands } from '../../contract/brands.ts'
 import type { Card } from '../../contract/card.ts'
-import type { ParameterError } from '../../contract/form.ts'
-import { type ResultName, resultOfCode } from '../../contract/results/results.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
+import { type Values, valueNamed } from '../../contract/parameters/table.ts'
+import type { ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 
 export type Choice = {
@@ -33,8 +34,6 @@ export type Refusal = {
   readonly stored: boolean
   readonly parameterErrors?: readonly ParameterError[]
 }
-
-type Values = ReadonlyMap<string, string>
 
 /** What this process offers. */
 export type Offer = {
@@ -67,12 +66,11 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   const brand = brandOf(values, channel, offer.cardBrands)
   if ('refused' in brand) return brand
   if (registers(values)) return keep(...noRegistration)
-  const forced = values.get('customParameters[forceResultCode]')
-  if (mode === 'internal' && forced !== undefined && !resultOfCode.has(forced))
-    return keep('noSuchForcedResult', 'customParameters[forceResultCode]', 'must be a code of the interface')
+  const connector = cardConnector(connectors, mode)
+  const refused = typeof connector === 'string' ? undefined : connector.refusesParameter?.(values)
+  if (refused) return keep(refused.result, refused.name, refused.message)
   const card = cardOf(values, brand, channel, offer.cardBrands, now)
   if ('refused' in card) return card
-  const connector = cardConnector(connectors, mode)
   if (typeof connector === 'string') return keep(connector)
   if (connector.operations[type] === undefined) return keep('channelLacksType')
   const given = authenticationGiven(values, brand.name)
@@ -105,7 +103,7 @@ function chooseMethod(
   if (!method.types.includes(chosen.type)) return keep('typeNotForBrand', 'paymentType', `is not taken by ${method.brand}`)
   if (method.currencies.length > 0 && !method.currencies.includes(chosen.currency))
     return keep('currencyNotForBrand', 'currency', `is not taken by ${method.brand}`)
-  const missing = method.needs.filter(name => !values.has(name) && name !== 'shopperResultUrl')
+  const missing = method.needs.filter(name => valueNamed(values, name) === undefined && name !== 'shopperResultUrl')
   if (missing.length > 0) {
     const parameterErrors = missing.map(name => ({ name, message: `is required for ${method.brand}` }))
     return { refused: 'methodNeedsMore', stored: false, parameterErrors }

@@ -2,7 +2,7 @@
 
 import type { OperationRequest } from '../../connectors/connector.ts'
 import { hundredths } from '../../contract/amounts.ts'
-import type { NamedParameter } from '../../contract/parameters/table.ts'
+import type { NamedParameter, Values } from '../../contract/parameters/table.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import { sealCard } from '../../vault/cards.ts'
@@ -14,14 +14,14 @@ import type { Payment } from '../payment.ts'
 import { maskedCard } from '../read/record.ts'
 import { makeAddresses } from '../redirects/tokens.ts'
 import { type Screen, screen } from '../risk/screen.ts'
-import type { NewPayment, RequestKey } from '../store/write.ts'
+import type { NewPayment, RequestKey } from '../store/payments.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Choice, choose, type Refusal } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
 
 export type PaymentRequest = {
   readonly channel: Channel
-  readonly values: ReadonlyMap<string, string>
+  readonly values: Values
   readonly known: ReadonlyMap<string, NamedParameter>
   readonly ndc: string
   readonly key?: RequestKey
@@ -141,10 +141,7 @@ const askedOf = ({ type, mode, brand, amount, currency, card }: Choice, channel:
 const elsewhere: ReadonlySet<string> = new Set(['paymentType', 'paymentBrand', 'amount', 'currency', 'descriptor'])
 
 /** The parameters that stay with a payment: echoed or kept for connectors, and never secret. */
-export function keptFields(
-  values: ReadonlyMap<string, string>,
-  known: ReadonlyMap<string, NamedParameter>,
-): (readonly [string, string])[] {
+export function keptFields(values: Values, known: ReadonlyMap<string, NamedParameter>): (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = []
   for (const [name, value] of values) {
     if (elsewhere.has(name)) continue

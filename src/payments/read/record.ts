@@ -3,7 +3,7 @@
 import type { Structures } from '../../connectors/connector.ts'
 import { amountText } from '../../contract/amounts.ts'
 import { maskCardNumbers } from '../../contract/cardNumbers.ts'
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
 import { emptyNested, type Nested, type NestedValue, put } from '../../contract/nested.ts'
 import { lookup } from '../../contract/parameters/table.ts'
 import { requests } from '../../contract/requests.ts'

@@ -7,7 +7,7 @@ import { pendingRecord } from '../execute.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
-import { pendingAnswers } from './announced.ts'
+import { pendingAnswers } from './pendingAnswers.ts'
 
 /** A payment with its answer, or with what it was answered while it waits. */
 export type Readable = PaymentState & { readonly pendingBody?: string | undefined }

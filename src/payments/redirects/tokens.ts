@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Addresses } from '../../connectors/connector.ts'
-import { merchantOfTail, merchantTail } from '../../merchants/tail.ts'
+import { merchantOfTail, merchantTail } from '../../merchants/merchantTail.ts'
 import { keyedHashes } from '../../vault/keys.ts'
 import type { PaymentParts } from '../parts.ts'
 

@@ -1,12 +1,13 @@
 // What rules can look at: parameters under their wire names, facts made of them, and counts of earlier attempts. Pure but for the counts,
 // which come from store.ts.
 
+import type { Values } from '../../contract/parameters/table.ts'
 import type { Fact, Facts } from './judge.ts'
 import type { RuleSet } from './rules.ts'
 
 /** What is known of a payment that is about to be made. */
 export type ScreenedPayment = {
-  readonly fields: ReadonlyMap<string, string>
+  readonly fields: Values
   readonly brand: string
   readonly cardNumber: string
   /** Hundredths. */

@@ -1,7 +1,8 @@
 // The risk check of a channel that has one: before the payment is written, so that its score stands in the payment's own row.
 // A check that itself fails lets the payment pass with a review, or stops it, as the rules say.
 
-import type { ParameterError } from '../../contract/form.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
+import { valueNamed } from '../../contract/parameters/table.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { keyedHashes } from '../../vault/keys.ts'
@@ -33,7 +34,7 @@ export async function screen(
   const name = channel.settings.riskRules
   if (name === '') return undefined
   for (const [field, [max, refused]] of Object.entries(shortFields)) {
-    if ([...(screened.fields.get(field) ?? '')].length > max)
+    if ([...(valueNamed(screened.fields, field) ?? '')].length > max)
       return {
         refused,
         screening: {},

@@ -106,3 +106,9 @@ export function valuesList(casts: readonly string[], rows: number): string {
     (_, row) => `(${casts.map((cast, column) => `$${row * width + column + 1}${row === 0 ? `::${cast}` : ''}`).join(',')})`,
   ).join(',')
 }
+
+/** Statements of a size take values for all of it; rows that are missing are nulls, which no statement takes for one. */
+export const padded = (values: unknown[], length: number): unknown[] => {
+  while (values.length < length) values.push(null)
+  return values
+}

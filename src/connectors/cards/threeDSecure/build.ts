@@ -2,6 +2,7 @@
 
 import { hundredths } from '../../../contract/amounts.ts'
 import { currencies } from '../../../contract/currencies.ts'
+import { type Values, valueNamed } from '../../../contract/parameters/table.ts'
 import type { ChannelSettings } from '../../../merchants/settings.ts'
 import type { ConnectorState, Mode, Operation } from '../../connector.ts'
 import { unitsText } from '../../minorUnits.ts'
@@ -34,7 +35,7 @@ export const browserNames = [
 ] as const
 
 /** What the merchant sent of the browser; undefined unless it is enough to ask the issuer. */
-export function browserGiven(fields: ReadonlyMap<string, string>): ConnectorState | undefined {
+export function browserGiven(fields: Values): ConnectorState | undefined {
   const given = Object.fromEntries(
     browserNames.flatMap(name => {
       const value = fields.get(`customer.browser.${name}`)
@@ -46,11 +47,11 @@ export function browserGiven(fields: ReadonlyMap<string, string>): ConnectorStat
 
 /** What the shopper is asked to confirm, and the parameter that says so (decisions, 45). */
 export function authenticationAmount(
-  fields: ReadonlyMap<string, string>,
+  fields: Values,
   amount: number,
   currency: string,
 ): { readonly name: string; readonly amount: number; readonly currency: string } {
-  const name = ['risk.amount', 'threeDSecure.amount'].find(name => fields.has(name))
+  const name = (['risk.amount', 'threeDSecure.amount'] as const).find(name => fields.has(name))
   return {
     name: name ?? 'amount',
     amount: name === undefined ? amount : hundredths(fields.get(name)!),
@@ -61,7 +62,7 @@ export function authenticationAmount(
 /** Whether the card is wanted to take part: the request says, at the simulator else the channel. Undefined when nobody does; in live nobody is asked. */
 export function enrolmentAsked(
   mode: Mode,
-  fields: ReadonlyMap<string, string>,
+  fields: Values,
   { simulatorEnrols }: Pick<ChannelSettings, 'simulatorEnrols'>,
 ): boolean | undefined {
   if (mode === 'live') return undefined
@@ -83,7 +84,7 @@ export function buildAReq(
   const at = new Date(operation.receivedAt).toISOString().replace(/\D/g, '').slice(0, 14)
   const scripted = browser.javascriptEnabled !== 'false' && browser.screenHeight !== undefined
   const given = (name: string, field: string, max: number, min = 1) => {
-    const value = fields.get(field) ?? ''
+    const value = valueNamed(fields, field) ?? ''
     return value.length >= min ? { [name]: [...value].slice(0, max).join('') } : {}
   }
   return {
@@ -143,7 +144,7 @@ function colorDepth(given: string | undefined): string {
 }
 
 /** Asked for; else the indicator that the exemption wants; else a challenge where an agreement begins (facts of the platform); else no preference. */
-export function challengeInd(fields: ReadonlyMap<string, string>): string {
+export function challengeInd(fields: Values): string {
   const asked = twoDigits(fields.get('threeDSecure.challengeIndicator'))
   if (asked !== undefined) return asked
   const exemption = twoDigits(fields.get('threeDSecure.exemptionFlag'))
@@ -155,7 +156,7 @@ export function challengeInd(fields: ReadonlyMap<string, string>): string {
 /** Low value and corporate: no challenge; risk analysis done; trusted merchant. */
 const byExemption: Readonly<Record<string, string>> = { '01': '02', '02': '05', '03': '08', '04': '02' }
 
-const authenticationInd = (fields: ReadonlyMap<string, string>): string =>
+const authenticationInd = (fields: Values): string =>
   fields.get('standingInstruction.type') === 'RECURRING'
     ? '02'
     : fields.get('standingInstruction.type') === 'INSTALLMENT'

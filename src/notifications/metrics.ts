@@ -3,7 +3,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Clock } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
-import type { Measure } from '../platform/figures.ts'
+import type { Measure } from '../platform/metrics.ts'
 import { checkNotifications } from './deliveries/check.ts'
 import { measureBacklog } from './deliveries/store.ts'
 

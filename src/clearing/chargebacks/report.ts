@@ -1,7 +1,7 @@
 // An acquirer's report of chargebacks as text: one line each, columns by name. docs/reference/chargeback-report.md describes it. Pure.
 
-import { hundredths } from '../contract/amounts.ts'
-import { isChargeback, type ResultName, resultOfCode } from '../contract/results/results.ts'
+import { hundredths } from '../../contract/amounts.ts'
+import { isChargeback, type ResultName, resultOfCode } from '../../contract/results/results.ts'
 
 export type ReportLine = {
   readonly report: string

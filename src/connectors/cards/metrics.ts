@@ -3,7 +3,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
 /** What the links to acquirers have counted by themselves. Labels are names of the operator's file and numbers of lines: few. */
-export type AcquirerFigures = {
+export type AcquirerMetrics = {
   readonly routes: readonly {
     readonly mode: string
     readonly acquirer: string
@@ -20,7 +20,7 @@ export type AcquirerFigures = {
 }
 
 /** Read at every scrape: nothing is counted twice. */
-export function showAcquirers(registry: Registry, read: () => AcquirerFigures): void {
+export function showAcquirers(registry: Registry, read: () => AcquirerMetrics): void {
   const registers = [registry]
   new Counter({
     name: 'tollgate_route_messages_total',

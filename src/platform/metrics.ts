@@ -16,7 +16,7 @@ const isSame = (sent: string | undefined, right: string): boolean =>
   timingSafeEqual(hash('sha256', sent ?? '', 'buffer'), hash('sha256', right, 'buffer'))
 
 /** `token`: who reads sends it; absent = nobody is asked. */
-export async function serveFigures(
+export async function serveMetrics(
   registry: Registry,
   measures: readonly Measure[],
   log: Log,

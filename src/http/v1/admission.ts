@@ -1,0 +1,170 @@
+// Who comes in, and with what: the caller of a request and its form, judged by the channel. Every request of the interface passes here first.
+
+import { mayBeRepeated } from '../../contract/cardNumbers.ts'
+import { type Form, peek, readForm } from '../../contract/form.ts'
+import { type FormCheck, formChecker, type ParameterError } from '../../contract/formCheck.ts'
+import { namesNear } from '../../contract/nearest.ts'
+import { emptyNested, type Nested } from '../../contract/nested.ts'
+import type { Values } from '../../contract/parameters/table.ts'
+import { type RequestKind, requests } from '../../contract/requests.ts'
+import type { ResultName } from '../../contract/results/results.ts'
+import type { Channel } from '../../merchants/directory.ts'
+import { cardNumberRules } from '../../merchants/settings.ts'
+import { requestKey } from '../../payments/idempotency.ts'
+import type { PaymentRequest } from '../../payments/initial/pay.ts'
+import { makeSearches, type Searches } from '../../payments/read/search.ts'
+import { type HttpAnswer, ndcOf, type Request, resultAnswer } from '../answer.ts'
+import { type Authenticate, authenticator, type Caller, channelOf, isCaller } from '../authenticate.ts'
+import type { HttpParts } from '../parts.ts'
+import { withinRate } from './requestRate.ts'
+import { limitReads, type Reads } from './statusReads.ts'
+
+/** What the interface's requests share. */
+export type Admission = {
+  readonly parts: HttpParts
+  readonly authenticate: Authenticate
+  readonly reads: Reads
+  readonly searches: Searches
+  readonly checks: Readonly<Record<'payment' | 'threeDSecure' | 'followUp' | 'read' | 'query', FormCheck>>
+}
+
+/** A POST whose caller is known. */
+export type IdentifiedForm = { readonly form: Form; readonly caller: Caller }
+/** A GET whose caller and query are known. */
+export type AdmittedRead = { readonly caller: Caller; readonly values: Values }
+
+export const makeAdmission = (parts: HttpParts): Admission => ({
+  parts,
+  authenticate: withinRate(parts, authenticator(parts)),
+  reads: limitReads(),
+  searches: makeSearches(parts),
+  checks: {
+    payment: checker(parts, requests.payment),
+    threeDSecure: checker(parts, requests.threeDSecure),
+    followUp: checker(parts, requests.followUp),
+    read: checker(parts, requests.read),
+    query: checker(parts, requests.query),
+  },
+})
+
+/** In a sandbox the log shows the names that no parameter has: most are typing errors. */
+function checker(parts: HttpParts, kind: RequestKind): FormCheck {
+  const check = formChecker(kind, parts.cardBrands)
+  if (!parts.sandbox) return check
+  const nearest = namesNear(kind)
+  return (...given) => {
+    const checked = check(...given)
+    const names = nearest(checked.unknown)
+    if (names.length > 0) parts.log.warn({ names }, 'unknown parameters were ignored')
+    return checked
+  }
+}
+
+/** Reads the body of a POST and finds the caller. */
+export function identify(
+  { parts, authenticate }: Admission,
+  request: Request,
+): IdentifiedForm | HttpAnswer | Promise<HttpAnswer> {
+  const form = readForm(request.body, request.charset)
+  if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
+  const caller = authenticate(request, form)
+  if (!isCaller(caller)) return caller
+  const inQuery = namesInQuery(request)
+  if (inQuery.length > 0)
+    return wrongForm(
+      parts,
+      request,
+      form,
+      caller,
+      'parametersInQuery',
+      inQuery.map(name => ({ name, message: 'must be in the body of a POST, not in its URL' })),
+    )
+  return { form, caller }
+}
+
+/** Judges the form of a POST by its channel. */
+export function admit(
+  { parts }: Admission,
+  request: Request,
+  { form, caller }: IdentifiedForm,
+  channel: Channel | undefined,
+  judge: FormCheck,
+): PaymentRequest | HttpAnswer {
+  if (!channel)
+    return wrongForm(parts, request, form, caller, 'entityTooBroad', [
+      { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
+    ])
+  const checked = judge(form, channel.settings.lenient, cardNumberRules(channel.settings))
+  if (checked.errors.length > 0) return wrongForm(parts, request, form, caller, 'invalidParameter', checked.errors)
+  if (checked.dropped.length > 0)
+    parts.log.info({ entityId: channel.id, names: checked.dropped }, 'malformed descriptive parameters were dropped')
+  if (checked.numbered.length > 0)
+    parts.log.warn({ entityId: channel.id, names: checked.numbered }, 'card numbers, or what passes for them, stood in texts')
+  const key = request.headers['idempotency-key']
+  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    return wrongForm(parts, request, form, caller, 'invalidParameter', [
+      { name: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' },
+    ])
+  }
+  const { values, known } = checked
+  return {
+    channel,
+    values,
+    known,
+    ndc: ndcOf(request, caller.entityId),
+    tokenId: caller.token.id,
+    ...(key !== undefined && { key: requestKey(parts, channel, request.path, key, form) }),
+  }
+}
+
+/** The channel that the request names, or that the merchant's rules choose. */
+export const ruledChannel = ({ parts }: Admission, { form, caller }: IdentifiedForm): Channel | undefined =>
+  channelOf(parts, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
+
+/** Reads the query of a GET and finds the caller. */
+export function admitRead(
+  { parts, authenticate }: Admission,
+  request: Request,
+  judge: FormCheck,
+): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
+  const form = readForm(request.query)
+  if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
+  const caller = authenticate(request, form)
+  if (!isCaller(caller)) return caller
+  const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
+  if (errors.length > 0)
+    return resultAnswer(parts, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })
+  return { caller, values }
+}
+
+/** An answer to a bad request: all wrong parameters, and the type and brand that were asked for. */
+function wrongForm(
+  parts: HttpParts,
+  request: Request,
+  form: Form,
+  { entityId }: Pick<Caller, 'entityId'>,
+  name: ResultName,
+  parameterErrors: readonly ParameterError[],
+): HttpAnswer {
+  return resultAnswer(parts, request, 400, name, {
+    entityId,
+    parameterErrors,
+    more: askedFor(peek(form, 'paymentType'), peek(form, 'paymentBrand')),
+  })
+}
+
+/** Names in the URL of a POST, each once. */
+function namesInQuery({ query }: Request): string[] {
+  if (query === '') return []
+  const form = readForm(query)
+  return form === 'tooManyParameters' ? ['?'] : [...new Set(form.pairs.map(([name]) => name))].slice(0, 20)
+}
+
+/** The type and the brand that were asked for, where an answer may repeat them. */
+export function askedFor(paymentType: string | undefined, paymentBrand: string | undefined): Nested {
+  const more = emptyNested()
+  if (paymentType !== undefined && /^[A-Z]{2}(\.[A-Z]{2})?$/.test(paymentType)) more.paymentType = paymentType
+  if (paymentBrand !== undefined && /^[A-Z0-9_]{1,32}$/i.test(paymentBrand) && mayBeRepeated(paymentBrand))
+    more.paymentBrand = paymentBrand
+  return more
+}

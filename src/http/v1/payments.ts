@@ -1,0 +1,136 @@
+// Payments by the interface: made, followed up, read.
+
+import { catalogue } from '../../contract/results/catalogue.ts'
+import type { Channel } from '../../merchants/directory.ts'
+import type { PaymentResponse } from '../../payments/execute.ts'
+import { followUp } from '../../payments/followUps/followUp.ts'
+import type { Refusal } from '../../payments/initial/choose.ts'
+import { chooseAuthentication } from '../../payments/initial/chooseAuthentication.ts'
+import { type PaymentRequest, pay } from '../../payments/initial/pay.ts'
+import { currentRecord, readPayment } from '../../payments/read/status.ts'
+import { type HttpAnswer, isId, json, type Request, resultAnswer, saidAnswer } from '../answer.ts'
+import type { Caller } from '../authenticate.ts'
+import type { HttpParts } from '../parts.ts'
+import type { RequestFunction } from '../router.ts'
+import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
+
+export const postPayment =
+  (admission: Admission): RequestFunction =>
+  async request => {
+    const identified = identify(admission, request)
+    if (!('caller' in identified)) return identified
+    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.payment)
+    if (!('channel' in admitted)) return admitted
+    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted))
+  }
+
+export const postFollowUp =
+  (admission: Admission): RequestFunction =>
+  async (request, { id: referenceId = '' }) => {
+    const identified = identify(admission, request)
+    if (!('caller' in identified)) return identified
+    // An id that cannot be one of ours names no payment.
+    const id = isId(referenceId) ? referenceId : '0'.repeat(32)
+    const channel = (await channelOfReference(admission.parts, identified.caller, id)) ?? ruledChannel(admission, identified)
+    const admitted = admit(admission, request, identified, channel, admission.checks.followUp)
+    if (!('channel' in admitted)) return admitted
+    const said = await followUp(admission.parts, { ...admitted, referenceId: id })
+    if ('unknown' in said) {
+      const { channel, values } = admitted
+      return resultAnswer(admission.parts, request, 404, said.unknown, {
+        entityId: channel.id,
+        more: askedFor(values.get('paymentType'), values.get('paymentBrand')),
+      })
+    }
+    return answerOf(admission.parts, request, admitted, said)
+  }
+
+export const getPayment =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const admitted = admitRead(admission, request, admission.checks.read)
+    if (!('caller' in admitted)) return admitted
+    const { entityId, merchantId, entity, token } = admitted.caller
+    const perMinute = entity.kind === 'channel' && isId(id) ? entity.settings.statusReadsPerMinute : 0
+    const wait = admission.reads(`${merchantId} ${id}`, perMinute, admission.parts.clock.real())
+    if (wait > 0)
+      return resultAnswer(admission.parts, request, 429, 'tooManyReads', {
+        entityId,
+        tokenId: token.id,
+        more: { id },
+        headers: { 'Retry-After': String(wait) },
+      })
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    return payment
+      ? json(200, currentRecord(admission.parts, payment))
+      : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
+  }
+
+export const postThreeDSecure =
+  (admission: Admission): RequestFunction =>
+  async request => {
+    const identified = identify(admission, request)
+    if (!('caller' in identified)) return identified
+    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.threeDSecure)
+    if (!('channel' in admitted)) return admitted
+    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted, chooseAuthentication))
+  }
+
+export const getThreeDSecure =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const admitted = admitRead(admission, request, admission.checks.read)
+    if (!('caller' in admitted)) return admitted
+    const { entityId, merchantId } = admitted.caller
+    const found = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    return found?.type === '3D'
+      ? json(200, currentRecord(admission.parts, found))
+      : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
+  }
+
+export const queryOne =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const admitted = admitRead(admission, request, admission.checks.query)
+    if (!('caller' in admitted)) return admitted
+    const { entityId, merchantId } = admitted.caller
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    return payment
+      ? json(200, currentRecord(admission.parts, payment))
+      : resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
+  }
+
+export const resultCodes =
+  ({ parts }: Admission): RequestFunction =>
+  request => {
+    const footer = resultAnswer(parts, request, 200, 'requestSucceeded')
+    return { ...footer, before: codes, body: footer.body.slice(1) }
+  }
+
+/** The same bytes for all who ask: whoever asks often and reads slowly holds no copies. */
+const codes = Buffer.from(
+  `{"resultCodes":${JSON.stringify(Object.values(catalogue).map(([code, description]) => ({ code, description })))},`,
+)
+
+/** A merchant's capture, refund or reversal goes to the channel of its payment: a reversal has nothing that a rule could go by. */
+async function channelOfReference(parts: HttpParts, { entity, merchantId }: Caller, id: string): Promise<Channel | undefined> {
+  if (entity.kind === 'channel') return undefined
+  const payment = await readPayment(parts, merchantId, id)
+  const channel = payment && parts.directory.entity(payment.channelId)
+  return channel?.kind === 'channel' ? channel : undefined
+}
+
+function answerOf(
+  parts: HttpParts,
+  request: Request,
+  { channel, values }: PaymentRequest,
+  said: PaymentResponse | Refusal,
+): HttpAnswer {
+  parts.count.payment('refused' in said ? 'refused' : said.outcome)
+  if (!('refused' in said)) return saidAnswer(said)
+  return resultAnswer(parts, request, 400, said.refused, {
+    entityId: channel.id,
+    more: askedFor(values.get('paymentType'), values.get('paymentBrand')),
+    ...(said.parameterErrors && { parameterErrors: said.parameterErrors }),
+  })
+}

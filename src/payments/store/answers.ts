@@ -1,0 +1,167 @@
+// Answers as they are written, with their journal lines, their event and what they leave to be done: all ride a group commit but those of operations that
+// are answered when they are written.
+
+import type pg from 'pg'
+import type { Clock } from '../../platform/clock.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { type GroupCommit, groupCommit, padded, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
+import { askedAgain } from '../../platform/due/store.ts'
+import type { Transfer } from '../ledger/journal.ts'
+import type { Answer, Payment } from '../payment.ts'
+
+import { insertFollowUp, writePatienceSeconds } from './payments.ts'
+
+/** A kind of due work, and the real time from which it is due. */
+export type LeftToDo = { readonly kind: 'reverse' | 'release' | 'capture'; readonly dueAt: number }
+
+export type NewAnswer = {
+  readonly payment: Payment
+  readonly answer: Answer
+  readonly transfers: readonly Transfer[]
+  /** Reference refusals are no events (decisions, 15). */
+  readonly announced: boolean
+  /** Set when the merchant was told before that the payment is pending. */
+  readonly updates?: boolean
+  /** Work that the answer leaves behind, for example a reversal. */
+  readonly leftToDo?: LeftToDo
+  readonly recordedAt: number
+}
+
+/** Stores an answer with its journal lines and its event; false when the payment has an answer already. */
+export type AnswerLane = GroupCommit<NewAnswer, boolean>
+
+const answerColumns = [
+  'uuid',
+  'uuid',
+  'text',
+  'boolean',
+  'text',
+  'text',
+  'timestamptz',
+  'text',
+  'text',
+  'uuid',
+  'uuid',
+  'jsonb',
+  'boolean',
+  'text',
+  'uuid',
+  'text',
+  'timestamptz',
+  'timestamptz',
+]
+
+function answerValues({ payment, answer, transfers, announced, updates, leftToDo, recordedAt }: NewAnswer): unknown[] {
+  const givesBack = payment.type === 'CP' && !answer.approved ? payment.rootId! : null
+  return [
+    payment.merchantId,
+    payment.id,
+    answer.result,
+    answer.approved,
+    JSON.stringify(answer.kept),
+    answer.body,
+    timeParameter(answer.answeredAt),
+    payment.mode,
+    payment.currency,
+    payment.channelId,
+    payment.rootId ?? payment.id,
+    transfers.length === 0 ? null : JSON.stringify(transfers),
+    announced,
+    updates ? 'UPDATED' : null,
+    givesBack,
+    leftToDo?.kind ?? null,
+    leftToDo === undefined ? null : timeParameter(leftToDo.dueAt),
+    timeParameter(recordedAt),
+  ]
+}
+
+const insertAnswers = perSize(
+  size => `
+  with given (merchant_id, payment_id, result, approved, reply, body, answered_at, mode, currency, channel_id, root_id, transfers,
+              announced, action, gives_back, follow_up, follow_up_at, recorded_at) as (values ${valuesList(answerColumns, size)}),
+  answered as (
+    insert into answers (merchant_id, payment_id, result, approved, reply, body, answered_at)
+    select merchant_id, payment_id, result, approved, reply, body, answered_at from given where payment_id is not null
+    on conflict do nothing returning merchant_id, payment_id, result),
+  -- Ours is the row that was inserted, never another one for the same payment.
+  ours as (select given.* from given join answered using (merchant_id, payment_id, result)),
+  booked as (
+    insert into journal (merchant_id, payment_id, line, mode, currency, debit, credit, amount, state, booked_at)
+    select merchant_id, payment_id, line, mode, currency, debit, credit, amount, state, answered_at
+      from ours, jsonb_to_recordset(transfers) as transfer (line smallint, debit text, credit text, amount bigint, state text)
+    on conflict do nothing),
+  announced as (
+    insert into events (merchant_id, payment_id, sequence, type, action, channel_id, root_id, occurred_at, recorded_at)
+    select merchant_id, payment_id, 2, 'PAYMENT', action, channel_id, root_id, answered_at, recorded_at from ours where announced
+    on conflict do nothing),
+  returned as (
+    delete from captures using ours
+     where captures.merchant_id = ours.merchant_id and captures.payment_id = ours.gives_back and captures.capture_id = ours.payment_id),
+  left_to_do as (
+    insert into due_work (kind, merchant_id, subject_id, due_at)
+    select follow_up, merchant_id, payment_id, follow_up_at from ours where follow_up is not null
+    ${askedAgain}),
+  settled as (
+    delete from unanswered using ours where unanswered.merchant_id = ours.merchant_id and unanswered.payment_id = ours.payment_id)
+  select payment_id from answered`,
+)
+
+export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
+  return groupCommit<NewAnswer, boolean>({
+    clock,
+    patienceSeconds: writePatienceSeconds,
+    key: ({ payment }) => payment.merchantId + payment.id,
+    async write(rows) {
+      const size = quantised(rows.length)
+      const values = padded(rows.flatMap(answerValues), size * answerColumns.length)
+      const stored = await pool.query<{ payment_id: string }>({ name: `answers ${size}`, text: insertAnswers(size), values })
+      const ids = new Set(stored.rows.map(row => row.payment_id))
+      return rows.map(({ payment }) => ids.has(payment.id))
+    },
+  })
+}
+
+/** Writes an operation that is answered already, inside the transaction that holds the lock on the first payment. */
+export async function insertAnswered(db: Connection, row: NewAnswer): Promise<void> {
+  await insertFollowUp(db, { payment: row.payment }, [], true)
+  await db.query({ name: 'answers 1', text: insertAnswers(1), values: answerValues(row) })
+}
+
+/** The pending state was answered: recovery is due, and the merchant hears of it in the words of the answer, which comes sealed. */
+export async function insertPending(
+  db: Connection,
+  payment: Payment,
+  answer: Buffer,
+  recoverAt: number,
+  now: number,
+): Promise<void> {
+  await db.query(
+    `with waiting as (
+       insert into due_work (kind, merchant_id, subject_id, due_at) values ('recover', $1, $2, $5)
+       on conflict (kind, merchant_id, subject_id) do update set due_at = least(due_work.due_at, excluded.due_at)),
+     passed_on as (
+       delete from unanswered where merchant_id = $1 and payment_id = $2),
+     given as (
+       insert into pending_answers (merchant_id, payment_id, sealed) values ($1, $2, $8) on conflict do nothing)
+     insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
+     values ($1, $2, 1, 'PAYMENT', $3, $4, $6, $7) on conflict do nothing`,
+    [
+      payment.merchantId,
+      payment.id,
+      payment.channelId,
+      payment.rootId ?? payment.id,
+      timeParameter(recoverAt),
+      timeParameter(payment.receivedAt),
+      timeParameter(now),
+      answer,
+    ],
+  )
+}
+
+export async function wasAnnouncedPending(db: Connection, { merchantId, id }: Payment): Promise<boolean> {
+  const { rowCount } = await db.query('select 1 from events where merchant_id = $1 and payment_id = $2 and sequence = 1', [
+    merchantId,
+    id,
+  ])
+  return rowCount === 1
+}

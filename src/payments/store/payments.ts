@@ -1,0 +1,183 @@
+// Payments as they are written: first ones ride a group commit; captures, refunds and reversals are written inside the transaction that holds the lock on
+// the first payment of their chain.
+
+import type pg from 'pg'
+import type { Clock } from '../../platform/clock.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { type GroupCommit, groupCommit, padded, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
+import { putCards } from '../../vault/cardStore.ts'
+import type { SealedCard } from '../../vault/cards.ts'
+import type { Transfer } from '../ledger/journal.ts'
+import type { Payment } from '../payment.ts'
+
+/** The idempotency row of a request. While the lookup key is changed it has a second one under the older key: a twin whose process knows only one
+ * of the two keys meets it all the same. */
+export type RequestKey = KeyClaim & { readonly older?: KeyClaim }
+type KeyClaim = { readonly hash: Buffer; readonly fingerprint: Buffer }
+
+export type NewPayment = {
+  readonly payment: Payment
+  readonly sealedCard?: SealedCard
+  readonly key?: RequestKey
+}
+
+/** Stores a first payment; false when its idempotency key is taken by another request. */
+export type PaymentLane = GroupCommit<NewPayment, boolean>
+/** So long a payment or an answer waits for a slow database. What was stored later than that is not carried out: its caller may have left. */
+export const writePatienceSeconds = 10
+
+const paymentColumns = [
+  'uuid',
+  'uuid',
+  'uuid',
+  'uuid',
+  'uuid',
+  'text',
+  'text',
+  'bigint',
+  'text',
+  'text',
+  'text',
+  'text',
+  'timestamptz',
+  'timestamptz',
+  'text',
+  'bytea',
+  'date',
+  'bytea',
+  'bytea',
+  'bytea',
+  'bytea',
+  'uuid',
+]
+
+function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
+  const {
+    merchantId,
+    id,
+    channelId,
+    rootId,
+    referenceId,
+    type,
+    brand,
+    amount,
+    currency,
+    mode,
+    connector,
+    merchantTransactionId,
+  } = payment
+  return [
+    merchantId,
+    id,
+    channelId,
+    rootId ?? null,
+    referenceId ?? null,
+    type,
+    brand ?? null,
+    amount,
+    currency,
+    mode,
+    connector,
+    merchantTransactionId ?? null,
+    timeParameter(payment.receivedAt),
+    timeParameter(payment.recordedAt),
+    JSON.stringify(payment.record),
+    sealedCard?.sealed ?? null,
+    sealedCard?.eraseAfter ?? null,
+    key?.hash ?? null,
+    key?.fingerprint ?? null,
+    key?.older?.hash ?? null,
+    key?.older?.fingerprint ?? null,
+    payment.tokenId ?? null,
+  ]
+}
+
+const insertPayments = perSize(
+  size => `
+  with given (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector, merchant_transaction_id,
+              received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint, older_hash, older_fingerprint, token_id) as (values ${valuesList(paymentColumns, size)}),
+  claimed as (
+    insert into idempotency_keys (merchant_id, key_hash, fingerprint, payment_id, recorded_at)
+    select given.merchant_id, claim.hash, claim.fingerprint, given.id, given.recorded_at
+      from given cross join lateral (values (key_hash, fingerprint), (older_hash, older_fingerprint)) as claim (hash, fingerprint)
+     where claim.hash is not null and (older_hash is null or not exists (
+       select from idempotency_keys k where k.merchant_id = given.merchant_id and k.key_hash in (given.key_hash, given.older_hash)))
+     order by given.merchant_id, claim.hash -- the order in which every process takes them
+    on conflict do nothing returning payment_id),
+  owned as (
+    select given.id from given left join (select payment_id, count(*) as rows from claimed group by payment_id) mine on mine.payment_id = given.id
+     where coalesce(mine.rows, 0) = (given.key_hash is not null)::int + (given.older_hash is not null)::int),
+  stored as (
+    insert into payments (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
+                          merchant_transaction_id, received_at, recorded_at, record, token_id)
+    select merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector,
+           merchant_transaction_id, received_at, recorded_at, record, token_id
+      from given where id in (select id from owned)
+    on conflict do nothing returning id),
+  sealed as (${putCards}),
+  under_way as (
+    insert into unanswered (merchant_id, payment_id, recorded_at)
+    select merchant_id, id, recorded_at from given where id in (select id from stored))
+  select id from stored`,
+)
+
+export function paymentLane(pool: pg.Pool, clock: Clock): PaymentLane {
+  return groupCommit<NewPayment, boolean>({
+    clock,
+    patienceSeconds: writePatienceSeconds,
+    key: ({ payment, key }) => payment.merchantId + (key?.hash.toString('hex') ?? payment.id),
+    async write(rows) {
+      const size = quantised(rows.length)
+      const values = padded(rows.flatMap(paymentValues), size * paymentColumns.length)
+      const stored = await pool.query<{ id: string }>({ name: `payments ${size}`, text: insertPayments(size), values })
+      const ids = new Set(stored.rows.map(({ id }) => id))
+      return Promise.all(
+        rows.map(async ({ payment, key }) => ids.has(payment.id) || (key === undefined && (await isStored(pool, payment)))),
+      )
+    },
+  })
+}
+
+/** After a lost connection a batch is written again: a row that is there already is our own. */
+async function isStored(db: Connection, { merchantId, id }: Payment): Promise<boolean> {
+  const { rowCount } = await db.query('select 1 from payments where merchant_id = $1 and id = $2', [merchantId, id])
+  return rowCount === 1
+}
+
+/** Writes a capture, refund or reversal inside the transaction that holds the lock; false when its idempotency key is taken.
+ * Only an allowed capture takes the guard row; a refused one is kept as the record of its refusal. */
+export async function insertFollowUp(
+  db: Connection,
+  row: NewPayment,
+  transfers: readonly Transfer[],
+  allowed: boolean,
+): Promise<boolean> {
+  const stored = await db.query({ name: 'payments 1', text: insertPayments(1), values: paymentValues(row) })
+  if (stored.rowCount !== 1) return false
+  const { payment } = row
+  if (payment.type === 'CP' && allowed) {
+    await db.query('insert into captures (merchant_id, payment_id, capture_id) values ($1, $2, $3)', [
+      payment.merchantId,
+      payment.rootId,
+      payment.id,
+    ])
+  }
+  for (const { line, debit, credit, amount, state } of transfers) {
+    await db.query(
+      'insert into journal (merchant_id, payment_id, line, mode, currency, debit, credit, amount, state, booked_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+      [
+        payment.merchantId,
+        payment.id,
+        line,
+        payment.mode,
+        payment.currency,
+        debit,
+        credit,
+        amount,
+        state,
+        timeParameter(payment.receivedAt),
+      ],
+    )
+  }
+  return true
+}
