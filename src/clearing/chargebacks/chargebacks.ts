@@ -1,31 +1,6 @@
 // Chargebacks (CB) and their reversals (CR): money that an issuer takes back, and gives again. Nobody is asked: an acquirer's report says
 // what has happened, and what fits a payment is recorded with its answer, journal and event in one transaction. Nothing is guessed.
 
-<<<<<<< HEAD:src/clearing/chargebacks.ts
-
-import { type Recorder, record } from '../audit/chain.ts'
-import { successOf } from '../connectors/registry.ts'
-import { answerRow } from '../payments/execute.ts'
-import { type Chain, chargedBack, cleared, done } from '../payments/followUps/rules.ts'
-import type { PaymentParts } from '../payments/parts.ts'
-import type { Payment, PaymentState } from '../payments/payment.ts'
-import { findChain, findRoot, lockRoot } from '../payments/store/read.ts'
-import { insertAnswered } from '../payments/store/write.ts'
-import { timeOrderedId } from '../platform/clock.ts'
-import { type Connection, inTransaction } from '../platform/database/connect.ts'
-import { hourOf, type ReportLine, readReport, resultOfReason } from './chargebackReport.ts'
-import type { FileFormat, ImportParts, LineResult } from './import.ts'
-import {
-  findByHostReference,
-  findByRetrievalReference,
-  findChargebackLine,
-  findOwners,
-  insertChargebackLine,
-  type PaymentPlace,
-} from './store.ts'
-
-=======
-
 import { type Recorder, record } from '../../audit/chain.ts'
 import { successOf } from '../../connectors/registry.ts'
 import { answerRow } from '../../payments/execute.ts'
@@ -38,9 +13,14 @@ import { timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import type { FileFormat, ImportParts, LineResult } from '../import.ts'
 import { hourOf, type ReportLine, readReport, resultOfReason } from './report.ts'
-import { findByRetrievalReference, findChargebackLine, findOwners, insertChargebackLine, type PaymentPlace } from './store.ts'
-
->>>>>>> main:src/clearing/chargebacks/chargebacks.ts
+import {
+  findByHostReference,
+  findByRetrievalReference,
+  findChargebackLine,
+  findOwners,
+  insertChargebackLine,
+  type PaymentPlace,
+} from './store.ts'
 
 export type Bookkeeping = Pick<PaymentParts, 'database' | 'directory' | 'clock' | 'random' | 'build'> & Recorder
 

@@ -1,7 +1,6 @@
 // Which data element carries which parameter. What is not listed stays in the house: `notForwarded` names it, so that a test can hold the two
 // lists against the parameter table (decisions, 46 and 47).
 
-import { valueNamed } from '../../../contract/parameters/table.ts'
 import type { Operation } from '../../connector.ts'
 import { asciiText, type Meaning, type PrivateValues, privateText } from './privateData.ts'
 import type { EntryKind } from './profile.ts'
@@ -117,7 +116,6 @@ export function privateValues(
   const authenticated = (name: 'eci' | 'verificationId' | 'dsTransactionId') =>
     authentication?.[name] ?? fields.get(`threeDSecure.${name}`)
   const address = [fields.get('billing.postcode'), fields.get('billing.houseNumber1'), fields.get('billing.street1')]
-<<<<<<< HEAD
   return valuesOf([
     ['instalments', fields.get('recurring.numberOfInstallments')],
     ['cardOnFile', cardOnFile(fields)],
@@ -131,22 +129,6 @@ export function privateValues(
     ['address', address.some(part => part !== undefined) ? address.map(part => part ?? '').join(' ') : undefined],
     ['cvv', card?.cvv],
   ])
-=======
-  const rows: readonly (readonly [string, string | undefined])[] = [
-    [tags.instalments, fields.get('recurring.numberOfInstallments')],
-    [tags.cardOnFile, cardOnFile(fields)],
-    [tags.airlineTicket, fields.get('airline.passengers[0].ticketNumber')],
-    [tags.airlineReference, fields.get('airline.bookingRefNum')],
-    [tags.submerchant, account.facilitator ? fields.get('merchant.submerchantId') : undefined],
-    [tags.electronicCommerce, authenticated('eci')],
-    [tags.cryptogram, authenticated('verificationId')],
-    [tags.networkTransaction, valueNamed(fields, 'standingInstruction.initialTransactionId')],
-    [tags.authenticationTransaction, authenticated('dsTransactionId')],
-    [tags.address, address.some(part => part !== undefined) ? address.map(part => part ?? '').join(' ') : undefined],
-    [tags.cvv, card?.cvv],
-  ]
-  return new Map(rows.filter(([, value]) => value !== undefined).map(([tag, value]) => [tag, privateText(value!)]))
->>>>>>> main
 }
 
 /** What captures, refunds and reversals say again; the network knows the payment by the id that it gave. */
