@@ -21,6 +21,7 @@ import { type GivenProfile, profileSchema } from '../src/connectors/cards/iso858
 import { answerType, versionOf } from '../src/connectors/cards/iso8583/versions.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { readSeed, type Seed } from '../src/merchants/seed.ts'
+import { examine } from '../src/payments/ledger/doctor.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect as connectDatabase } from '../src/platform/database/connect.ts'
 import { OperatorError } from '../src/platform/errors.ts'
@@ -477,6 +478,7 @@ describe('payments through a host of each example', () => {
     writeFileSync(join(folder, 'acquirers.json'), JSON.stringify({ acquirers }))
     const seed = readSeed(sandboxSeed) as { -readonly [Key in keyof Seed]: Seed[Key] }
     seed.divisions![0]!.merchants![0]!.channels![0]!.settings = {
+      accountChecks: true,
       routes: Object.entries(currencies).map(([profile, currency]) => ({ currencies: [currency], acquirers: [nameOf(profile)] })),
     }
     gateway = await testGateway({ seed, environment: { ACQUIRERS_FILE: join(folder, 'acquirers.json') } })
@@ -676,5 +678,29 @@ describe('payments through a host of each example', () => {
       await directory.close()
       await database.close()
     }
+  })
+
+  it('a payment of nothing is an account check: 85 is good, nothing is held, and there is nothing to capture', async () => {
+    for (const [currency, profile] of [
+      ['USD', '1987'],
+      ['EUR', '1993'],
+    ] as const) {
+      const checked = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA', amount: '0.00', currency })
+      assert.equal(checked.body.result.code, '000.100.112', checked.text)
+      const { fields } = sides.get(profile)!.tap.last()
+      assert.equal(fields.get(4), '0'.repeat(12))
+      for (const [field, value] of dialects[profile]!.entry.accountCheck) assert.equal(fields.get(field), value)
+      const captured = await gateway.refer(checked.body.id, { paymentType: 'CP', amount: '1.00', currency })
+      assert.equal(captured.status, 400, captured.text)
+      assert.equal((await gateway.refer(checked.body.id, { paymentType: 'RV' })).status, 400)
+    }
+    for (const wrong of [{ paymentType: 'DB' }, { paymentType: 'PA.CP' }, { paymentType: 'CD' }])
+      assert.equal(
+        (await gateway.pay({ testMode: 'EXTERNAL', amount: '0.00', currency: 'USD', ...wrong })).body.result.code,
+        '100.550.300',
+      )
+    const declined = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA', amount: '6660.85', currency: 'USD' })
+    assert.equal(declined.status, 400, 'only an account check hears that there is no reason to decline')
+    assert.deepEqual((await examine(gateway.pool)).findings, [])
   })
 })

@@ -34,7 +34,7 @@ export type Operation = {
     readonly amount: number
     readonly receivedAt: number
     /** Its parameters, like those of the operation. */
-    readonly fields?: ReadonlyMap<string, string>
+    readonly fields?: Values
     readonly kept: ConnectorState
     /** What the approved capture of a preauthorization kept: some methods refund the capture. */
     readonly captureKept?: ConnectorState

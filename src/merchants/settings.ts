@@ -101,6 +101,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     /** Absent = on for strict channels, off for lenient ones. */
     refuseExpiredCards: optional(flag),
     requireCvv: optional(flag, true),
+    /** A PA of 0.00 asks the issuer whether the card is good; nothing is held. */
+    accountChecks: optional(flag, false),
     /** What becomes of card numbers in texts; absent = refused on strict channels, masked on lenient ones. */
     cardNumbersInTexts: optional(oneOf(treatments)),
     /** The same for identifiers, which pass for card numbers by chance. */

@@ -6,6 +6,7 @@ import { successOf } from '../connectors/registry.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { Card } from '../contract/card.ts'
 import type { ParameterError } from '../contract/formCheck.ts'
+import type { Values } from '../contract/parameters/table.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
 import type { Timer } from '../platform/clock.ts'
@@ -238,7 +239,7 @@ export function channelOfPayment({ directory }: Pick<PaymentParts, 'directory'>,
 }
 
 /** What connectors see of a payment's parameters: merchantInvoiceId is never passed onward (decisions, 46). */
-export const forwardable = ({ record }: Payment): ReadonlyMap<string, string> =>
+export const forwardable = ({ record }: Payment): Values =>
   new Map(record.fields.filter(([name]) => name !== 'merchantInvoiceId'))
 
 /** Puts the operation together as the connector sees it. */

@@ -64,7 +64,7 @@ export function decide({ fields }: Message, read: RequestFacts, name: string, le
     if (code !== undefined) return { ...declined(code), more: results }
     const authorization: [number, string] = [38, String(number % 1_000_000).padStart(6, '0')]
     return {
-      code: '00',
+      code: /^0+$/.test(amount) ? '85' : '00', // an account check
       kind: read.type === '100' ? 'hold' : 'purchase',
       more: [authorization, ...results, networkTransaction(number)],
     }

@@ -101,6 +101,6 @@ const ownReference = (fields: ReadonlyMap<number, string>) => `H${fields.get(11)
 
 function codeOf(code: string, type: string, { version, codes }: Dialect): string {
   if (version === '1987') return [...codes.first].find(([, plainCode]) => plainCode === code)?.[0] ?? code
-  if (code === '00') return { '8': '800', '4': '400' }[type[1]!] ?? (type[2] === '3' ? '900' : '000')
+  if (code === '00' || code === '85') return { '8': '800', '4': '400' }[type[1]!] ?? (type[2] === '3' ? '900' : '000')
   return [...codes.first].find(([, plainCode]) => plainCode === code)?.[0] ?? '100'
 }

@@ -80,17 +80,18 @@ function request(operation: Operation, trace: Trace, account: AcquirerAccountDat
   say(header(operation, trace, account, dialect, shape.processing))
   say([
     [version.category, categoryOf(fields, account)],
-    ...dialect.entry[entryOf(fields)],
     [43, version.nameAndPlace(placeOf(fields, account))],
   ])
   if (card) say([[14, `${card.expiryYear.slice(2)}${card.expiryMonth}`]])
   if (shape.carries === 'card') {
     say(version.purpose(shape.type, true))
+    say(dialect.entry[amount === 0 ? 'accountCheck' : entryOf(fields)])
     say(writePrivateData(privateValues(operation, account), dialect.privateData))
   } else {
     const { kept } = reference!
     const original = originalKept(operation)
     say(version.purpose(shape.type, amount === reference!.amount))
+    say(dialect.entry[entryOf(fields)])
     say(writePrivateData(privateValuesAgain(fields, kept.networkTransactionId, account), dialect.privateData))
     say(version.original(originalOf(original, account), dialect.timeZone))
     if (kept.authorizationCode) say([[38, kept.authorizationCode]])
@@ -188,7 +189,7 @@ export function replyOf(
   const raw = answer.fields.get(39) ?? ''
   const task = taskOf(operation)
   const code = responseOf(raw, situationOf(operation), dialect)
-  const result = task === 'request' ? resultOfResponse(code, operation.brand) : 'succeeded'
+  const result = task !== 'request' || isGood(code, operation) ? 'succeeded' : resultOfResponse(code, operation.brand)
   const ours = retrievalReference(trace.at, trace.stan)
   const theirs = answer.fields.get(37)?.trim()
   const hostReference = theirs !== undefined && theirs !== '' && theirs !== ours ? theirs : undefined
@@ -232,6 +233,9 @@ export function replyOf(
     },
   }
 }
+
+/** 85: no reason to decline, which only an account check hears. */
+const isGood = (code: string, { amount }: Operation): boolean => code === '85' && amount === 0
 
 const authorizing = ({ type }: Operation): boolean => type === 'PA' || type === 'DB'
 

@@ -23,8 +23,8 @@ import { actionCodes } from './responseCodes.ts'
 export const messageKinds = ['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'timeOut', 'release', 'network'] as const
 export type MessageKind = (typeof messageKinds)[number]
 
-/** How the card came to the merchant. */
-export const entryKinds = ['electronicCommerce', 'onFile', 'mailOrder', 'telephoneOrder'] as const
+/** How the card came to the merchant; an account check is of no amount. */
+export const entryKinds = ['electronicCommerce', 'onFile', 'mailOrder', 'telephoneOrder', 'accountCheck'] as const
 export type EntryKind = (typeof entryKinds)[number]
 
 /** An answer is read by what it answers: the first message, its repeat, or a reversal. */
@@ -170,6 +170,7 @@ const ascii1987: Input<typeof parts> = {
     onFile: { 22: '100', 25: '59' },
     mailOrder: { 22: '012', 25: '08' },
     telephoneOrder: { 22: '012', 25: '08' },
+    accountCheck: { 22: '010', 25: '51' },
   },
   matching: [7, 11, 41],
   privateData: [{ field: 48, layout: 'tagLengthValue', parts: tagged(tagsOf1987) as [] }],
@@ -246,6 +247,7 @@ const examples = {
       onFile: { 22: '100040A00110' },
       mailOrder: { 22: '100020100110' },
       telephoneOrder: { 22: '100030100110' },
+      accountCheck: { 22: '100050100110', 24: '108' },
     },
     matching: [11, 12, 41],
     privateData: [{ field: 48, layout: 'tagLengthValue', lengthDigits: 3, parts: tagged(tagsOf1987) as [] }],
