@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -15,6 +15,7 @@ import { decode, encode, isMalformed, type Message } from '../src/connectors/car
 import { type Dialect, dialectOf, dialects, fromTheHost } from '../src/connectors/cards/iso8583/dialects.ts'
 import { fields1993 } from '../src/connectors/cards/iso8583/fields.ts'
 import { type Framing, frame, frameMax, splitter } from '../src/connectors/cards/iso8583/framing.ts'
+import { makeLine } from '../src/connectors/cards/iso8583/line.ts'
 import { cmac, makeMac, wrapKey } from '../src/connectors/cards/iso8583/mac.ts'
 import { type Meaning, readPrivateData, writePrivateData } from '../src/connectors/cards/iso8583/privateData.ts'
 import { type GivenProfile, profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
@@ -320,6 +321,113 @@ describe('message authentication', () => {
       assert.notDeepEqual(fresh, makeMac(algorithm, macKey).of(Buffer.from('new')))
     })
   }
+})
+
+describe('working keys', () => {
+  const dialect = dialectOf(given({ mac: { algorithm: 'cmac', exchange: true } }))
+  const started: { stop(): unknown }[] = []
+  after(async () => {
+    for (const one of started.reverse()) await one.stop()
+  })
+
+  /** A host in the hands of the test: it signs on whoever comes and gives the first key, all else is the test's. */
+  async function hostWithKeys(firstKey: Buffer) {
+    const theirs = fromTheHost(dialect)
+    const mac = makeMac('cmac', macKey)
+    const heard: Message[] = []
+    let socket: Socket | undefined
+    const say = (message: Message, under: typeof mac | 'none' = mac) =>
+      socket!.write(frame(bytesOf(message, theirs, under === 'none' ? undefined : under), dialect.framing))
+    const server = createServer(opened => {
+      socket = opened
+      const split = splitter(dialect.framing)
+      opened
+        .on('error', () => {})
+        .on('data', bytes => {
+          for (const one of split.push(bytes) as Buffer[]) {
+            const message = decode(one, theirs, mac)
+            assert.ok(!isMalformed(message), JSON.stringify(message))
+            heard.push(message)
+            if (message.type !== '0800') continue
+            const isKeyChange = message.fields.get(70) === '101'
+            const wrapped = firstKey.length === 0 ? Buffer.alloc(24) : wrapKey('cmac', macKey, firstKey)
+            const key = isKeyChange ? ([[48, wrapped.toString('hex').toUpperCase()]] as const) : []
+            say({ type: '0810', fields: new Map([...message.fields, [39, '00'], ...key]) })
+            if (isKeyChange) mac.take(wrapped)
+          }
+        })
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    started.push({ stop: () => server.close() })
+    const line = makeLine({
+      name: 'north',
+      dialect,
+      mac: makeMac('cmac', macKey),
+      address: async () => ({ host: '127.0.0.1', port: (server.address() as { port: number }).port }),
+      signOn: true,
+      echoSeconds: 60,
+      echoAnswerSeconds: 0.5,
+      inFlightMax: 10,
+      breakerTimeouts: 10,
+      breakerSeconds: 5,
+      reconnectMilliseconds: { first: 50, max: 500 },
+      clock: systemClock,
+      random: () => 0.5,
+      say: () => {},
+    })
+    started.push({ stop: () => line.stop(0) })
+    return { line, heard, say, mac }
+  }
+  const request = (number: number) =>
+    messageOf('0100', { 3: '000000', 7: '1120020000', 11: String(number).padStart(6, '0'), 41: 'TERM0001' })
+  const answerTo = ({ fields }: Message): Message => ({ type: '0110', fields: new Map([...fields, [39, '00']]) })
+  const heardOf = (heard: readonly Message[], type: string) =>
+    eventually(async () => heard.find(one => one.type === type) !== undefined, type)
+
+  it('are asked for after signing on, changed when the host says so, and nothing under another ends a request', async () => {
+    const { line, heard, say, mac } = await hostWithKeys(hex('1c'.repeat(16)))
+    assert.equal(await line.ready(3000), true)
+    assert.deepEqual(
+      heard.map(({ fields }) => fields.get(70)),
+      ['001', '101'],
+    )
+    const first = line.send(request(1), AbortSignal.timeout(3000), () => {})
+    await heardOf(heard, '0100') // decoded under the working key
+    say(answerTo(request(1)), makeMac('cmac', hex('00'.repeat(16))))
+    say(answerTo(request(1)), 'none')
+    await eventually(async () => line.counters.malformed === 2, 'both are refused')
+    assert.equal(line.inFlight(), 1)
+    say(answerTo(request(1)))
+    assert.equal((await first).kind, 'answer')
+
+    const next = wrapKey('cmac', macKey, hex('2d'.repeat(16)))
+    const change = (wrapped: Buffer, stan: string) =>
+      say(messageOf('0800', { 7: '1120020000', 11: stan, 48: wrapped.toString('hex').toUpperCase(), 70: '101' }))
+    change(Buffer.from(next).fill(0, 0, 4), '000077')
+    change(next, '000078')
+    await eventually(async () => heard.filter(({ type }) => type === '0810').length === 2, 'both key changes are answered')
+    const answers = heard.filter(({ type }) => type === '0810')
+    assert.deepEqual(
+      answers.map(({ fields }) => [fields.get(11), fields.get(39), fields.has(48)]),
+      [
+        ['000077', '96', false],
+        ['000078', '00', false],
+      ],
+    )
+    mac.take(next)
+    const second = line.send(request(2), AbortSignal.timeout(3000), () => {})
+    await eventually(
+      async () => heard.some(one => one.fields.get(11) === '000002' && one.type === '0100'),
+      'it came under the new key',
+    )
+    say(answerTo(request(2)))
+    assert.equal((await second).kind, 'answer')
+  })
+
+  it('a line that gets none does not come up', async () => {
+    const { line } = await hostWithKeys(Buffer.alloc(0))
+    assert.equal(await line.ready(700), false)
+  })
 })
 
 describe('private data', () => {

@@ -201,7 +201,7 @@ export function makeLine(options: LineOptions): Line {
 
   /** A key that came in a network message, in a request of the host or in the answer to ours. */
   const takeKey = ({ fields }: Message): boolean =>
-    mac?.take(Buffer.from(fields.get(version.network.keyField) ?? '', 'hex')) === true
+    dialect.mac?.exchange === true && mac?.take(Buffer.from(fields.get(version.network.keyField) ?? '', 'hex')) === true
 
   /** The host asks for a sign of life, or gives a new key. */
   function answerNetwork(message: Message): void {
