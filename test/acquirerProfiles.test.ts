@@ -29,7 +29,7 @@ import { OperatorError } from '../src/platform/errors.ts'
 import { read } from '../src/platform/schema.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { sandboxSeed } from '../src/start/database.ts'
-import { eventually, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { acquirersFile, type TestHost, testHost } from './support/host.ts'
 
 const hex = (text: string) => Buffer.from(text, 'hex')
@@ -587,6 +587,7 @@ describe('payments through a host of each example', () => {
     const seed = readSeed(sandboxSeed) as { -readonly [Key in keyof Seed]: Seed[Key] }
     seed.divisions![0]!.merchants![0]!.channels![0]!.settings = {
       accountChecks: true,
+      partialApprovals: true,
       routes: Object.entries(currencies).map(([profile, currency]) => ({ currencies: [currency], acquirers: [nameOf(profile)] })),
     }
     gateway = await testGateway({ seed, environment: { ACQUIRERS_FILE: join(folder, 'acquirers.json') } })
@@ -809,6 +810,36 @@ describe('payments through a host of each example', () => {
       )
     const declined = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA', amount: '6660.85', currency: 'USD' })
     assert.equal(declined.status, 400, 'only an account check hears that there is no reason to decline')
+    assert.deepEqual((await examine(gateway.pool)).findings, [])
+  })
+
+  it('a part that the issuer approves is taken where the channel allows it, and all that follows goes by it', async () => {
+    for (const [currency, number, profile] of [
+      ['USD', '840', '1987'],
+      ['EUR', '978', '1993'],
+    ] as const) {
+      const { host } = sides.get(profile)!
+      const books = () => host.ledger.totals().get(number)!
+      const before = { ...books() }
+      const held = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA', amount: '7770.08', currency })
+      assert.deepEqual([held.body.result.code, held.body.amount], ['000.100.112', '3885.04'], held.text)
+      assert.equal(books().held - before.held, 388_504n)
+      const capture = (amount: string) => gateway.refer(held.body.id, { paymentType: 'CP', amount, currency })
+      assert.equal((await capture('3885.05')).body.result.code, '700.400.100')
+      const captured = await capture('3885.04')
+      assert.equal(captured.body.result.code, '000.100.112', captured.text)
+      assert.equal((await gateway.refer(held.body.id, { paymentType: 'RF', amount: '3885.05', currency })).status, 400)
+      assert.deepEqual([books().held - before.held, books().cleared - before.cleared], [0n, 388_504n])
+      const debit = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'DB', amount: '7770.08', currency })
+      assert.equal(debit.body.amount, '3885.04')
+      assert.equal((await gateway.refer(debit.body.id, { paymentType: 'RV' })).body.amount, '3885.04')
+      assert.deepEqual([books().held - before.held, books().cleared - before.cleared], [0n, 388_504n])
+      const read = await gateway.get(`/v1/payments/${held.body.id}`, { entityId: sandbox.entityId })
+      assert.equal(read.body.amount, '3885.04')
+      const atOnce = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA.CP', amount: '7770.08', currency })
+      assert.equal(atOnce.body.result.code, '800.100.155', atOnce.text)
+      await eventually(async () => books().held === before.held, 'the part is given back')
+    }
     assert.deepEqual((await examine(gateway.pool)).findings, [])
   })
 })

@@ -92,6 +92,8 @@ export type Reply =
       readonly kept: ConnectorState
       /** Structures of the answer that the method fills, for example threeDSecure and virtualAccount. */
       readonly structures?: Structures
+      /** Only a part was approved, which the channel takes: the amount is that part. */
+      readonly part?: true
       /** What must be done after this answer: take all of it back, or release what a partial capture left of the hold. */
       readonly leaves?: 'reverse' | 'release'
     }

@@ -103,8 +103,9 @@ export async function settle(
   const { payment, rootType } = carried
   const { result, leaves } = judged(payment, reply)
   const answered = reply.kind === 'answer' ? reply : undefined
-  const stored = answerRow(parts, payment, rootType, result, {
-    kept: answered?.kept ?? {},
+  const part = answered?.part && !leaves ? answered.amount : undefined
+  const stored = answerRow(parts, part === undefined ? payment : { ...payment, amount: part }, rootType, result, {
+    kept: { ...answered?.kept, ...(part !== undefined && { approvedAmount: String(part) }) },
     outcome: {
       ...(answered && { details: answered.details }),
       ...(answered?.avsResponse !== undefined && { avsResponse: answered.avsResponse }),
@@ -143,8 +144,10 @@ const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, r
 function judged({ amount, currency, mode, record }: Payment, reply: Final): { result: ResultName; leaves?: LeftToDo['kind'] } {
   if (reply.kind === 'notSent') return { result: reply.result ?? 'neverSent' }
   const approved = isApproved(results[reply.result].outcome)
-  if (approved && (reply.amount !== amount || reply.currency !== currency))
-    return { result: 'amountCameBackDifferent', leaves: 'reverse' }
+  // A capture at once would be of the whole.
+  if (reply.part && record.captureAtOnce) return { result: 'partlyApproved', leaves: 'reverse' }
+  const asSent = reply.amount === amount || (reply.part && reply.amount < amount)
+  if (approved && !(asSent && reply.currency === currency)) return { result: 'amountCameBackDifferent', leaves: 'reverse' }
   const leaves = reply.leaves ?? (approved && record.captureAtOnce ? 'capture' : undefined)
   return {
     result: reply.result === 'succeeded' ? (record.risk?.review ?? successOf[mode]) : reply.result,

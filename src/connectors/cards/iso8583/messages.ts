@@ -189,7 +189,8 @@ export function replyOf(
   const raw = answer.fields.get(39) ?? ''
   const task = taskOf(operation)
   const code = responseOf(raw, situationOf(operation), dialect)
-  const result = task !== 'request' || isGood(code, operation) ? 'succeeded' : resultOfResponse(code, operation.brand)
+  const part = code === '10' ? partOf(operation, sent, answer) : undefined
+  const result = task !== 'request' || part || isGood(code, operation) ? 'succeeded' : resultOfResponse(code, operation.brand)
   const ours = retrievalReference(trace.at, trace.stan)
   const theirs = answer.fields.get(37)?.trim()
   const hostReference = theirs !== undefined && theirs !== '' && theirs !== ours ? theirs : undefined
@@ -202,7 +203,7 @@ export function replyOf(
   return {
     kind: 'answer',
     result,
-    ...confirmed(operation, sent, answer, code),
+    ...(part ?? confirmed(operation, sent, answer, code)),
     details: {
       ExtendedDescription: result === 'succeeded' ? 'Approved' : 'Declined',
       clearingInstituteName: institute,
@@ -232,6 +233,17 @@ export function replyOf(
       ...(networkTransactionId !== undefined && { networkTransactionId }),
     },
   }
+}
+
+/** Of an amount approved in part: that part, where the channel takes it. */
+function partOf(
+  operation: Operation,
+  sent: Message,
+  answer: Message,
+): { amount: number; currency: string; part: true } | undefined {
+  if (!authorizing(operation) || !operation.channel.settings.partialApprovals) return undefined
+  const { amount, currency } = confirmed(operation, sent, answer, '00')
+  return currency === operation.currency && amount > 0 && amount < operation.amount ? { amount, currency, part: true } : undefined
 }
 
 /** 85: no reason to decline, which only an account check hears. */
