@@ -50,7 +50,8 @@ create table audit (
   constraint audit_pkey PRIMARY KEY (sequence),
   constraint audit_actor_kind_check CHECK ((actor_kind = ANY (ARRAY['token'::text, 'user'::text, 'commandLine'::text, 'gateway'::text, 'stranger'::text]))),
   constraint audit_result_check CHECK ((result = ANY (ARRAY['done'::text, 'refused'::text]))),
-  constraint audit_sequence_check CHECK ((sequence > 0))
+  constraint audit_sequence_check CHECK ((sequence > 0)),
+  constraint audit_sequence_counts CHECK ((sequence < '9007199254740991'::bigint))
 );
 CREATE INDEX audit_by_time ON audit USING btree (recorded_at);
 
@@ -287,6 +288,7 @@ create table log_in_failures (
   kind text not null,
   subject text not null,
   failures integer not null,
+  proof bytea not null,
   constraint log_in_failures_pkey PRIMARY KEY (minute, kind, subject),
   constraint log_in_failures_kind_check CHECK ((kind = ANY (ARRAY['all'::text, 'address'::text, 'user'::text, 'credential'::text])))
 );

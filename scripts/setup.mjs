@@ -1,7 +1,7 @@
 // Installs the locked packages when they are missing or out of date: `node scripts/setup.mjs run|all`, called by npm before
 // start, test and the like. 'run' is what the gateway needs, 'all' has the development tools too. Plain JavaScript,
 // because it runs on the machine's own Node, 20 or later, before there is another. It never removes what another command of
-// this clone works with: it only adds, and changes nothing while a gateway of this clone runs.
+// this clone works with: it only adds, and changes nothing that a gateway of this clone runs on.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
@@ -121,7 +121,9 @@ function readJson(path) {
 
 function install(set) {
   const gateways = runningGateways()
-  if (gateways.length > 0) {
+  // Tools come beside what a gateway runs on, and leave that as it is.
+  const touched = gateways.length > 0 ? missing(lockedPackages(), installedPackages(), 'run', true) : []
+  if (touched.length > 0) {
     fail(
       'The packages in node_modules do not match package-lock.json, but a gateway of this folder is running ' +
         `(pid ${gateways.join(', ')}).`,

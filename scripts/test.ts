@@ -1,26 +1,44 @@
-// Runs all tests against one throw-away PostgreSQL server. `npm test -- test/rules.test.ts` runs some.
+// Runs all tests against one throw-away PostgreSQL server, or those that are named: `npm test -- settings "a heading of a scenario" refund:12`.
+// It works beside a gateway of the same clone, and beside other runs.
 
 import { spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { startTestServer } from '../test/support/database.ts'
+import { type Choice, ChoiceError, choose, testFiles } from './test/choose.ts'
+import { withoutSettings } from './test/environment.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
-const asked = process.argv.slice(2)
-const files =
-  asked.length > 0
-    ? asked
-    : readdirSync(`${project}test`)
-        .filter(name => name.endsWith('.test.ts'))
-        .map(name => `test/${name}`)
 
-const server = await startTestServer()
-const tests = spawn(process.execPath, ['--test', '--test-concurrency=2', '--test-timeout=300000', ...files], {
-  cwd: project,
-  stdio: 'inherit',
-  env: { ...process.env, TEST_SERVER: JSON.stringify(server.connection) },
-})
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => tests.kill(signal))
-const code = await new Promise<number>(resolve => tests.once('exit', (code, signal) => resolve(signal ? 1 : (code ?? 1))))
-await server.stop()
-process.exitCode = code
+const asked = process.argv.slice(2)
+const options = asked.filter(word => word.startsWith('-'))
+const words = asked.filter(word => !word.startsWith('-'))
+try {
+  const choices = words.length > 0 ? words.map(word => choose(word, project)) : testFiles(project).map(({ choice }) => choice)
+  process.exitCode = await run(choices)
+} catch (error) {
+  if (!(error instanceof ChoiceError)) throw error
+  process.stderr.write(`${error.message}\n`)
+  process.exitCode = 2
+}
+
+/** Whole files in one run, single tests in another: a pattern would hold for all files of its run. */
+async function run(choices: readonly Choice[]): Promise<number> {
+  const server = await startTestServer()
+  const env = { ...withoutSettings(process.env), TEST_SERVER: JSON.stringify(server.connection) }
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
+  let worst = 0
+  for (const some of [choices.filter(({ pattern }) => !pattern), choices.filter(({ pattern }) => pattern)]) {
+    if (some.length === 0 || stopping.signal.aborted) continue
+    const patterns = some.flatMap(({ pattern }) => (pattern === undefined ? [] : [`--test-name-pattern=${pattern}`]))
+    const files = new Set(some.map(({ file }) => file))
+    const words = ['--test', '--test-concurrency=2', '--test-timeout=300000', ...patterns, ...options, ...files]
+    const tests = spawn(process.execPath, words, { cwd: project, stdio: 'inherit', env, signal: stopping.signal })
+    worst = Math.max(
+      worst,
+      await new Promise<number>(resolve => tests.on('error', () => {}).once('exit', code => resolve(code ?? 1))),
+    )
+  }
+  await server.stop()
+  return stopping.signal.aborted ? 1 : worst
+}

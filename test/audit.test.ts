@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
-import { record, verify } from '../src/audit/chain.ts'
+import { beginAudit, record, verify } from '../src/audit/chain.ts'
 import { type Actor, type AuditEntry, thisProcess } from '../src/audit/entry.ts'
 import { limitFailures, tellFailures } from '../src/audit/failures.ts'
 import { findRows } from '../src/audit/store.ts'
@@ -56,8 +56,15 @@ const tamper = (statement: string) =>
     )
   })
 
+/** As in a new installation. */
+const anew = async () => {
+  await tamper('delete from audit; delete from audit_head; insert into audit_head (sequence) values (0)')
+  await beginAudit(pool, testKeys)
+}
+
 beforeEach(async () => {
-  await tamper('delete from audit; update audit_head set sequence = 0, proof = null; delete from log_in_failures')
+  await anew()
+  await tamper('delete from log_in_failures')
   await add(entry(1), entry(2))
   await add(entry(3), entry(4), entry(5))
 })
@@ -144,6 +151,68 @@ describe('the table', () => {
   })
 })
 
+const forged = (sequence: number) => `insert into audit
+  select ${sequence}, recorded_at, actor_kind, 'somebody else', address, action, entity_id, subject, result, details, hash from audit where sequence = 5`
+
+describe('what was tampered with stays so, whatever is written afterwards', () => {
+  const cases: Record<string, [statement: string, next: number, ...findings: RegExp[]]> = {
+    'the last rows cut off and the head set back': [
+      'delete from audit where sequence > 3; update audit_head set sequence = 3',
+      4,
+      /^Row 4 tells that the end after row 3 was not the one/,
+    ],
+    'all rows gone and the head as in the beginning': [
+      'delete from audit; update audit_head set sequence = 0, proof = null',
+      1,
+      /^Row 1 tells that the end after row 0 was not the one/,
+    ],
+    'all rows gone and the head left': [
+      'delete from audit',
+      6,
+      /^Rows 1 to 5 are missing\.$/,
+      /^Row 6 tells that the end after row 5/,
+    ],
+    'no head': ['delete from audit_head', 6, /^Row 6 tells that the end after row 0/],
+    'a row in the place of the next': [forged(6), 7, /^Row 6 is not as it was written/, /^Row 7 tells that the end after row 5/],
+    'a row far away': [
+      forged(900),
+      901,
+      /^Rows 6 to 899 are missing\.$/,
+      /^Row 900 is not/,
+      /^Row 901 tells that the end after row 5/,
+    ],
+  }
+  for (const [name, [statement, next, ...findings]] of Object.entries(cases)) {
+    it(name, async () => {
+      await tamper(statement)
+      await add(entry(6))
+      const rows = (await all()).filter(({ sequence }) => sequence >= next)
+      assert.deepEqual(
+        rows.map(({ sequence, action, actorKind }) => [sequence, action, actorKind]),
+        [
+          [next, 'tamperingFound', 'gateway'],
+          [next + 1, 'tokenRevoked', 'commandLine'],
+        ],
+      )
+      await add(entry(7))
+      const seen = await found()
+      for (const finding of findings)
+        assert.ok(
+          seen.some(one => finding.test(one)),
+          `${finding} is not among\n${seen.join('\n')}`,
+        )
+    })
+  }
+})
+
+it('an audit in which nothing was written is whole only as this installation began it', async () => {
+  await anew()
+  assert.deepEqual(await found(), [])
+  assert.equal((await verify(pool, makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 9)))).findings.length, 1)
+  await add(entry(1))
+  assert.deepEqual(await found(), [])
+})
+
 describe('verify finds', () => {
   const swap = `update audit set sequence = -sequence where false; alter table audit drop constraint audit_sequence_check;
     update audit set sequence = -3 where sequence = 3; update audit set sequence = 3 where sequence = 4; update audit set sequence = 4 where sequence = -3;
@@ -177,6 +246,11 @@ describe('verify finds', () => {
       'The head of the chain was not written by this installation.',
     ],
     'all rows gone': ['delete from audit', 'Rows 1 to 5 are missing at the end.'],
+    'all rows gone and the head as in the beginning': [
+      'delete from audit; update audit_head set sequence = 0, proof = null',
+      'The head of the chain was not written by this installation.',
+    ],
+    'a row beyond the end': [forged(900), '1 rows stand beyond the end, from 900 on: this installation did not write them.'],
     'no head': ['delete from audit_head', 'The head of the chain is gone.'],
   }
   for (const [name, [statement, ...findings]] of Object.entries(cases)) {
@@ -191,7 +265,7 @@ describe('verify finds', () => {
     await tamper('delete from audit; update audit_head set sequence = 0, proof = null')
     const forger = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 9))
     await inTransaction(pool, db => record(db, { ...recorder, keys: forger }, [entry(1), entry(2)]))
-    assert.equal((await found()).length, 3)
+    assert.equal((await found()).length, 4)
   })
 
   it('a chain that was set back as a whole, by a head that was noted before', async () => {
@@ -200,7 +274,7 @@ describe('verify finds', () => {
     assert.deepEqual(await found(head), [])
     const { head: newer } = await verify(pool, testKeys)
     // A backup of before brings rows and head that fit each other.
-    await tamper('delete from audit; update audit_head set sequence = 0, proof = null')
+    await anew()
     await add(...[1, 2, 3, 4, 5].map(entry))
     assert.deepEqual(await found(), [])
     assert.deepEqual(await found(newer), [`The chain does not hold ${newer}.`])
@@ -209,7 +283,7 @@ describe('verify finds', () => {
 
 describe('log-ins that failed', () => {
   const fail = async (attempts: readonly { address: string; credential: string }[]) => {
-    const failures = limitFailures(pool, systemClock, error => assert.fail(error))
+    const failures = limitFailures(pool, { keys: testKeys, clock: systemClock }, error => assert.fail(error))
     for (let at = 0; at < attempts.length; at += 100)
       await Promise.all(attempts.slice(at, at + 100).map(attempt => failures.count(attempt, now)))
   }
@@ -238,10 +312,28 @@ describe('log-ins that failed', () => {
     assert.equal((await pool.query('select 1 from log_in_failures')).rowCount, 0)
   })
 
+  it('that the database alone tells of are nobody’s', async () => {
+    const token = 'b'.repeat(32)
+    await pool.query(`insert into log_in_failures values ($1, 'credential', $2, 9999, '\\x00')`, [
+      new Date(now),
+      `192.0.2.3 ${token}`,
+    ])
+    await fail([{ address: '192.0.2.4', credential: '0123456789abcdef' }])
+    now += 60_000
+    await tellFailures(pool, recorder)
+    const { rows } = await pool.query('select actor from audit where actor = $1 or details like $2', [token, '%9999%'])
+    assert.deepEqual(rows, [])
+    assert.deepEqual(
+      (await told()).map(({ address }) => address),
+      ['192.0.2.4'],
+    )
+    assert.match((await found()).join(), /^Row 7 tells that 1 failed attempts were not counted by this installation\.$/)
+  })
+
   it('are limited by what the process counted itself while the database is away', async () => {
     const away = new pg.Pool({ host: '127.0.0.1', port: 1, max: 1 })
     let errors = 0
-    const failures = limitFailures(away, systemClock, () => errors++)
+    const failures = limitFailures(away, { keys: testKeys, clock: systemClock }, () => errors++)
     const attempt = { address: '192.0.2.9', credential: '0123456789abcdef' }
     const tooMany = await Promise.all(Array.from({ length: 32 }, () => failures.count(attempt, now)))
     assert.equal(tooMany.indexOf(true), 30)

@@ -7,7 +7,7 @@ import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import { promisify } from 'node:util'
-import { sandboxSeed } from '../src/start/database.ts'
+import { sandboxSeed } from '../src/merchants/seed.ts'
 import { sandbox, visa } from './support/gateway.ts'
 import { project, type Started, startProcess } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
@@ -31,7 +31,8 @@ async function tollgate(...words: string[]): Promise<{ code: number; out: string
   )
 }
 
-type Told = Record<'sequence' | 'actorKind' | 'actor' | 'address' | 'action' | 'entityId' | 'subject' | 'result', string> & {
+type Told = Record<'actorKind' | 'actor' | 'address' | 'action' | 'entityId' | 'subject' | 'result', string> & {
+  sequence: number
   // biome-ignore lint/suspicious/noExplicitAny: each action has details of its own
   details: any
 }
@@ -39,11 +40,7 @@ let reached = 0
 /** What was told since the last time. */
 async function told(...filter: string[]): Promise<Told[]> {
   const { out } = await tollgate('audit', '--json', '--limit', '1000', ...filter)
-  const rows = out
-    .split('\n')
-    .filter(line => line !== '')
-    .map(line => JSON.parse(line))
-    .filter(({ sequence }) => filter.length > 0 || sequence > reached)
+  const rows = (JSON.parse(out).rows as Told[]).filter(({ sequence }) => filter.length > 0 || sequence > reached)
   if (filter.length === 0) reached = rows.at(-1)?.sequence ?? reached
   return rows
 }
@@ -213,7 +210,7 @@ it('filters find, and a wrong one is named', async () => {
     ['--entity', 'x', /--entity must be 32/],
   ] as const) {
     const { code, out } = await tollgate('audit', option, value)
-    assert.equal(code, 1)
+    assert.equal(code, 2)
     assert.match(out, sentence)
   }
   const { out } = await tollgate('audit', '--action', 'clockMoved')

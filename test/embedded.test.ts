@@ -1,10 +1,13 @@
 // The data folder and the PostgreSQL in it: who may have them, and that what was written is found again, however it ended.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   chmodSync,
+  chownSync,
   existsSync,
+  lchownSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,6 +16,7 @@ import {
   realpathSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
@@ -101,7 +105,7 @@ test('a server started by root holds no ability of root', { skip: !isRoot && 'on
   const open = mkdtempSync(join(tmpdir(), 'tollgate-open-'))
   chmodSync(open, 0o755)
   const claim = claimFolder(join(open, 'data'))
-  const db = await startEmbedded({ dataDir: join(open, 'data'), say() {}, strict: true, fast: true })
+  const db = await startEmbedded({ dataDir: join(open, 'data'), say() {}, strict: true, fast: true, user: 'daemon' })
   const status = readFileSync(`/proc/${postmasterPid(join(open, 'data'))}/status`, 'utf8')
   for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb']) assert.match(status, new RegExp(`^${set}:\\s+0+$`, 'm'))
   assert.doesNotMatch(status, /^Uid:\s+0/m)
@@ -116,10 +120,89 @@ test('live mode refuses folders that only an ability of root passes', {
   const dataDir = join(root, 'closed-to-others')
   const claim = claimFolder(dataDir)
   await assert.rejects(
-    startEmbedded({ dataDir, say() {}, strict: true, fast: true }),
+    startEmbedded({ dataDir, say() {}, strict: true, fast: true, user: 'daemon' }),
     hasMessage(`cannot reach ${root}`, 'chmod o+x'),
   )
   claim.release()
+})
+
+const ofRoot = { skip: !isRoot && 'only root can give files to others' }
+const nobody = 65534
+
+/** A file of root's that others would like to have or to change. */
+const makeVictim = (name: string): { path: string; isUntouched(): boolean } => {
+  const path = join(root, `${name}.victim`)
+  writeFileSync(path, 'secret\n', { mode: 0o600 })
+  return { path, isUntouched: () => readFileSync(path, 'utf8') === 'secret\n' && statSync(path).uid === 0 }
+}
+
+test('root takes no folder that others could put links into', ofRoot, async () => {
+  const dataDir = join(root, 'of-others')
+  const log = makeVictim('log')
+  mkdirSync(dataDir)
+  symlinkSync(log.path, join(dataDir, 'postgres.log'))
+  for (const [uid, mode, sentence] of [
+    [1000, 0o700, 'belongs to user'],
+    [0, 0o770, 'others may write to it'],
+    [0, 0o757, 'others may write to it'],
+  ] as const) {
+    chownSync(dataDir, uid, 0)
+    chmodSync(dataDir, mode)
+    await assert.rejects(
+      withDatabase(dataDir, async () => {}),
+      hasMessage(dataDir, sentence),
+    )
+  }
+  chmodSync(dataDir, 0o700)
+  await assert.rejects(
+    withDatabase(dataDir, async () => {}),
+    hasMessage('postgres.log is no file of its own'),
+  )
+  assert.ok(log.isUntouched())
+})
+
+for (const name of ['postmaster.pid', 'pg_hba.conf']) {
+  test(`${name} is not written through what the server's user put there`, ofRoot, async () => {
+    const dataDir = join(root, `planted-${name}`)
+    await withDatabase(dataDir, async () => {})
+    const path = join(dataDir, 'postgres', name)
+    const victim = makeVictim(name)
+    const plants: readonly (() => void)[] = [
+      () => symlinkSync(victim.path, path),
+      () => linkSync(victim.path, path),
+      () => execFileSync('mkfifo', [path]),
+    ]
+    for (const plant of plants) {
+      rmSync(path, { force: true })
+      plant()
+      lchownSync(path, plant === plants[1] ? 0 : nobody, 0) // a second name of a file keeps the owner of the file
+      await assert.rejects(
+        withDatabase(dataDir, async () => {}),
+        hasMessage(`${name} is no file of its own`),
+      )
+      assert.ok(victim.isUntouched(), `${plant}`)
+    }
+  })
+}
+
+test("live mode gives root's database to a user whom no other program runs as", ofRoot, async () => {
+  const open = mkdtempSync(join(tmpdir(), 'tollgate-open-'))
+  chmodSync(open, 0o755)
+  const dataDir = join(open, 'data')
+  const claim = claimFolder(dataDir)
+  const start = (user?: string) => startEmbedded({ dataDir, say() {}, strict: true, fast: true, ...(user && { user }) })
+  await assert.rejects(start('nobody'), hasMessage('EMBEDDED_USER', 'useradd'))
+  await assert.rejects(start('no-such-user'), hasMessage('EMBEDDED_USER', 'no-such-user'))
+  await assert.rejects(start('root'), hasMessage('EMBEDDED_USER', 'root'))
+  const db = await start('daemon')
+  const { uid } = statSync(join(dataDir, 'postgres'))
+  assert.notEqual(uid, nobody)
+  assert.equal(statSync(`/proc/${postmasterPid(dataDir)}`).uid, uid)
+  await db.stop()
+  // Who has it keeps it until it is handed over.
+  await assert.rejects(start('bin'), hasMessage('chown -R bin'))
+  claim.release()
+  rmSync(open, { recursive: true })
 })
 
 test('nobody reaches the server over TCP or speaks TLS to it, whatever its own settings say', async () => {
@@ -301,7 +384,7 @@ test('a process is the same only with its identity', () => {
 test('a running gateway marks node_modules until it ends', () => {
   const marker = new URL(`../node_modules/.tollgate-running-${process.pid}`, import.meta.url)
   const unmark = markRunning()
-  if (existsSync(marker)) assert.equal(readFileSync(marker, 'utf8').trim(), processIdentity(process.pid))
+  assert.equal(readFileSync(marker, 'utf8').trim(), processIdentity(process.pid))
   unmark()
   unmark()
   assert.equal(existsSync(marker), false)

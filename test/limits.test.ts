@@ -4,9 +4,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { legacyToken } from '../src/merchants/directory.ts'
-import { readSeed } from '../src/merchants/seed.ts'
+import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { clockWith } from '../src/platform/clock.ts'
-import { sandboxSeed } from '../src/start/database.ts'
 import { type Client, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 const credentialMax = 30
@@ -22,7 +21,10 @@ before(async () => {
     environment: { TRUSTED_PROXY: '127.0.0.1' },
     seed: {
       psp: readSeed(sandboxSeed).psp,
-      tokens: [{ label: 'of chance', token: tokenOfChance, entities: [sandbox.merchantId] }],
+      tokens: [
+        { label: 'of chance', token: tokenOfChance, entities: [sandbox.merchantId] },
+        { label: 'a password after all', token: legacyToken('old client', 'our-shop-1'), entities: [sandbox.merchantId] },
+      ],
     },
   })
 })
@@ -174,6 +176,19 @@ describe('failed attempts to authenticate', () => {
     await check(read('192.0.2.50', good), 429, '800.120.100')
     now += 60_000
     await check(read('192.0.2.50', good), 404, '700.400.580')
+  })
+
+  it('a token that is a user id and a password written in Base64 waits like these, however it came into the database', async () => {
+    const sent = (password: string) => `Bearer ${legacyToken('old client', password)}`
+    for (const statement of ['select 1', `update access_tokens set legacy = false where label = 'a password after all'`]) {
+      await gateway.pool.query(statement)
+      await gateway.restart()
+      now += 60_000
+      await times(userMax, at => read(`198.51.100.${at}`, sent(`guess-${at}`)))
+      await check(read('192.0.2.51', sent('our-shop-1')), 429, '800.120.100')
+      now += 60_000
+      await check(read('192.0.2.51', sent('our-shop-1')), 404, '700.400.580')
+    }
   })
 
   it('a proxy may write the port behind the address, and a whole /64 of IPv6 is one address', async () => {

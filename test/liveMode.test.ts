@@ -1,7 +1,8 @@
 // Live mode: what it refuses, each by name; whose database it is; which TLS is spoken; and that no debugger gets in.
 
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
+import { createHmac, hkdfSync } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -11,10 +12,14 @@ import { after, before, describe, it, test } from 'node:test'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
+import { legacyToken } from '../src/merchants/directory.ts'
 import { bitsOfChance } from '../src/merchants/secretStrength.ts'
-import { systemRandom } from '../src/platform/clock.ts'
+import { applySeed, readSeed } from '../src/merchants/seed.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { readAcquirers } from '../src/start/acquirers.ts'
 import { readConfig } from '../src/start/config.ts'
+import { makeKeys } from '../src/vault/keys.ts'
+import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
 import { acquirersFile } from './support/host.ts'
@@ -30,16 +35,10 @@ const put = (name: string, content: string | object, mode = 0o600): string => {
   return path
 }
 
-/** A certificate for localhost, signed by itself. */
-const makeCertificate = (name: string): { cert: string; key: string } => {
-  const [cert, key] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)]
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1']
-  const asked = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', ...subject, '-keyout', key, '-out', cert]
-  execFileSync('openssl', asked, { stdio: 'ignore' })
-  chmodSync(key, 0o600)
-  return { cert, key }
-}
-const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+const sandboxToken = legacyToken('5a11d0000000000000000000000000f1', 'sandbox-only')
+
+/** The key that the lookup key gives for keyed hashes. */
+const hkdf = (hex: string) => Buffer.from(hkdfSync('sha256', Buffer.from(hex, 'hex'), Buffer.alloc(0), 'tollgate lookup', 32))
 
 const good = () => ({
   MODE: 'live',
@@ -156,6 +155,18 @@ describe('a token for live mode', () => {
     ])
       assert.ok(bitsOfChance(text) < 128, text)
   })
+  it('and not even the 64 of a password if it is made of words that everybody tries', () => {
+    for (const text of [
+      'Password123!',
+      'P@ssw0rd12',
+      'tollgate-live-production-token-0001-eu',
+      '5f4dcc3b5aa765d61d8327deb882cf99', // MD5 of password
+      '5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8', // SHA-1 of it
+      'UGFzc3dvcmQxMjMh', // Base64 of Password123!
+      '50617373776f7264313233212121', // hexadecimal of Password123!!!
+    ])
+      assert.ok(bitsOfChance(text) < 64, `${text} ${bitsOfChance(text)}`)
+  })
 })
 
 describe('a live gateway and its database', () => {
@@ -172,8 +183,8 @@ describe('a live gateway and its database', () => {
 
   const merchant = '7e57c0de000000000000000000000001'
   const channel = '7e57c0de000000000000000000000002'
-  const seedFile = (settings: object, token: object = { token: strong }) =>
-    put('seed.json', {
+  const seedFile = (settings: object, token: object = { token: strong }, name = 'seed.json') =>
+    put(name, {
       psp: { id: '7e57c0de00000000000000000000000a', name: 'PSP' },
       divisions: [
         {
@@ -216,17 +227,68 @@ describe('a live gateway and its database', () => {
     const sandboxSeed = put('sandbox-seed.json', readFileSync(join(project, 'seeds/sandbox.json'), 'utf8'))
     const cases = [
       [sandboxSeed, /tokens\[0\]\.password is too weak for live mode/],
-      [seedFile({}, { token: 'at-least-16-characters' }), /tokens\[0\]\.token is too weak for live mode/],
+      ...[
+        'at-least-16-characters',
+        'cGFzc3dvcmQtb2Ytb3VyLXNob3A', // password-of-our-shop
+        sandboxToken,
+        legacyToken(merchant, 'our-shop-1'),
+        `${merchant}|our-shop-1`,
+      ].map((token, at) => [seedFile({}, { token }, `weak-${at}.json`), /tokens\[0\]\.token is too weak for live mode/] as const),
     ] as const
-    for (const [SEED_FILE, sentence] of cases) {
-      // Both have the same name: the file is written again for each.
-      const path = put('weak.json', readFileSync(SEED_FILE, 'utf8'))
+    for (const [path, sentence] of cases) {
       assert.match(await refused({ ...live, SEED_FILE: path }), sentence)
       const { code, out } = await commandLine(live, 'seed', path)
       assert.equal(code, 1)
       assert.match(out, sentence)
     }
     assert.deepEqual(await contents(), before)
+  })
+
+  it("what the score does not see is refused all the same if it is the sandbox's, and nothing is left of that seed", async () => {
+    const before = await contents()
+    const keys = makeKeys([Buffer.from('a'.repeat(64), 'hex')], Buffer.from('b'.repeat(64), 'hex'))
+    // As a sandbox reads the file, without a look at how strong its tokens are.
+    const path = seedFile({ mode: 'live' }, { token: sandboxToken }, 'public.json')
+    await assert.rejects(
+      withPool(database.connection, pool => applySeed(pool, keys, systemClock, systemRandom, readSeed(path))),
+      /public access token of the sandbox/,
+    )
+    assert.deepEqual(await contents(), before)
+  })
+
+  it('a database that holds the public token all the same is started, and the token revoked', async () => {
+    const id = '7e57c0de00000000000000000000007b'
+    const hash = createHmac('sha256', hkdf('b'.repeat(64)))
+      .update(`token\u0000${sandboxToken}`)
+      .digest()
+    await withPool(database.connection, pool =>
+      pool.query(
+        `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at)
+         values ($1, $2, $3, 'public', array[$3::uuid], false, now())`,
+        [hash, id, merchant],
+      ),
+    )
+    const gateway = await startProcess({ ...live, TRUSTED_PROXY: '127.0.0.1' })
+    assert.match(gateway.printed(), /public access token of the sandbox was valid here/)
+    await gateway.stop()
+    const { rows } = await withPool(database.connection, pool =>
+      pool.query(`select revoked_at is not null as revoked from access_tokens where id = $1`, [id]),
+    )
+    assert.deepEqual(rows, [{ revoked: true }])
+    const { out } = await commandLine(live, 'audit', '--action', 'tokenRevoked')
+    assert.match(out, new RegExp(`gateway .*tokenRevoked.*${id}`))
+  })
+
+  it('an audit that was emptied is not begun anew by the next start', async () => {
+    assert.equal((await commandLine(live, 'audit', 'verify')).code, 0)
+    await withPool(database.connection, pool =>
+      pool.query(`alter table audit disable trigger audit_grows; grant delete on audit to current_user; delete from audit;
+        update audit_head set sequence = 0, proof = null; alter table audit enable always trigger audit_grows`),
+    )
+    await (await startProcess(live)).stop()
+    const { code, out } = await commandLine(live, 'audit', 'verify')
+    assert.equal(code, 1)
+    assert.match(out, /head of the chain was not written by this installation/)
   })
 
   it('3-D Secure always, without anybody to ask, is refused by the name of the channel', async () => {
@@ -262,7 +324,7 @@ describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
   let own: { cert: string; key: string }
   before(async () => {
     database = await makeDatabase()
-    own = makeCertificate('gateway')
+    own = makeCertificate(folder, 'gateway')
     port = await freePort()
     gateway = await startProcess({
       ...good(),
@@ -318,8 +380,8 @@ describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
     let us: { cert: string; key: string }
     let url: string
     before(async () => {
-      const their = makeCertificate('partner')
-      us = makeCertificate('us')
+      const their = makeCertificate(folder, 'partner')
+      us = makeCertificate(folder, 'us')
       partner = https.createServer(
         {
           cert: readFileSync(their.cert),
@@ -382,8 +444,8 @@ test('metrics are told to who has the token', async () => {
 test('no command takes a secret as an argument', async () => {
   for (const command of [['clock', 'show'], ['listen'], ['trigger', 'capture']]) {
     const { code, out } = await commandLine({ DATA_DIR: folder }, ...command, '--token', 'secret')
-    assert.equal(code, 1)
-    assert.match(out, /unknown option '--token'/)
+    assert.equal(code, 2)
+    assert.match(out, /Unknown option '--token'/)
   }
 })
 

@@ -1,6 +1,6 @@
 // The command line for notifications, as a person uses it: against a gateway process with its own database.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -80,7 +80,7 @@ test('an endpoint is made, activated, told, checked, told again, rotated and del
   assert.match(check, /^0 events wait/m)
   assert.match(await good('notifications', 'list', id), /acknowledged +1 +200/)
   assert.match(await good('notifications', 'list', id, '--position', '1'), /1 .* 200 +"said 200"/)
-  assert.equal((await tollgate('notifications', 'replay', id)).code, 1)
+  assert.equal((await tollgate('notifications', 'replay', id)).code, 2)
   assert.equal(await good('notifications', 'replay', id, '--from', '2'), '1 notifications are sent again.\n')
   await eventually(async () => receiver.received.length === 3, 'the replay')
   const rotated = await good('endpoints', 'rotate', id)
@@ -111,6 +111,81 @@ test('listen prints what happened, hands it on, and goes on where it stopped', a
   assert.equal(lines[1].payload.id, captured)
 })
 
+test('listen passes over what the receiver goes on refusing only when it is asked to, and names it', async () => {
+  await good('listen', '--once', '--json')
+  const refusedId = (await good('trigger', 'payment.approved')).split(/ +/)[1]!
+  const takenId = (await good('trigger', 'payment.declined')).split(/ +/)[1]!
+  receiver.received.length = 0
+  let asked = 0
+  receiver.answer = () => (++asked <= 3 ? 500 : 200) // the first of them goes on being refused
+
+  // Not asked: nothing is passed over, whoever ends it, and the next one is told all of it again.
+  const patient = spawn(join(project, 'bin/tollgate'), ['listen', '--forward-to', receiver.url], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let complaint = ''
+  patient.stderr.on('data', chunk => (complaint += chunk))
+  await eventually(async () => receiver.received.length === 2, 'it is sent again')
+  patient.kill('SIGKILL')
+  await once(patient, 'exit')
+  assert.match(complaint, /answered 500; again in a second\./)
+  assert.doesNotMatch(complaint, /Skipped|secret/)
+
+  receiver.received.length = 0
+  asked = 0
+  const { code, out, complaint: told } = await tollgate('listen', '--once', '--forward-to', receiver.url, '--skip-after', '3')
+  receiver.answer = () => 200
+  assert.equal(code, 0)
+  assert.match(out, new RegExp(`${refusedId}\\n.*${takenId}\\n$`))
+  assert.match(
+    told,
+    /answered 500, 3 of 3 refusals\.\nSkipped #\d+ after 3 refusals; `tollgate notifications replay [0-9a-f]{32} --id [0-9a-f]{32}` tells it again\.\n/,
+  )
+  assert.equal(receiver.received.length, 4)
+
+  // What was skipped is not lost: the command that it named brings it back.
+  const [, ...words] = /`tollgate (notifications) (replay) ([0-9a-f]{32}) (--id) ([0-9a-f]{32})`/.exec(told)!
+  await good(...words)
+  receiver.received.length = 0
+  await good('listen', '--once', '--forward-to', receiver.url)
+  assert.equal(receiver.received.length, 1)
+
+  // A receiver that is not there refuses nothing.
+  await good('trigger', 'payment.approved')
+  const waiting = spawn(join(project, 'bin/tollgate'), ['listen', '--forward-to', 'http://127.0.0.1:9/', '--skip-after', '1'], {
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  complaint = ''
+  waiting.stderr.on('data', chunk => (complaint += chunk))
+  await eventually(async () => complaint.split('again in a second').length > 2, 'it is tried again')
+  waiting.kill('SIGKILL')
+  await once(waiting, 'exit')
+  assert.doesNotMatch(complaint, /Skipped/)
+  receiver.received.length = 0
+  await good('listen', '--once', '--forward-to', receiver.url)
+  assert.equal(receiver.received.length, 1)
+})
+
+test('listen shows the secret to verify with on a terminal, and in a log only when it is told to', async () => {
+  const words = ['listen', '--once', '--forward-to', receiver.url, '--name', 'secretive']
+  assert.doesNotMatch(JSON.stringify(await tollgate(...words)), /[0-9A-F]{64}|whsec_/)
+  const { complaint, out } = await tollgate(...words, '--show-secret')
+  const [, secret] = /secret +([0-9A-F]{64})\n +signing whsec_\S+\n/.exec(complaint)!
+  assert.ok(!out.includes(secret!))
+  receiver.received.length = 0
+  await good('trigger', 'payment.approved')
+  await good(...words)
+  assert.equal(opened(receiver.received[0]!, secret!).type, 'PAYMENT') // it is the one that receivers need
+  if (process.platform !== 'linux') return // script(1) takes other words elsewhere
+  const onTerminal = spawnSync('script', ['-qec', `${join(project, 'bin/tollgate')} ${words.join(' ')}`, '/dev/null'], {
+    env,
+    encoding: 'utf8',
+  })
+  assert.ok(onTerminal.stdout.includes(secret!), onTerminal.stdout)
+})
+
 test('pending payments become final, and what people mistype is told in a sentence', async () => {
   const id = (await good('trigger', 'payment.pending')).split(/ +/)[1]!
   const seen: string[] = []
@@ -126,8 +201,8 @@ test('pending payments become final, and what people mistype is told in a senten
   }, 'pending and final')
   assert.deepEqual(seen, ['000.200.000', '000.100.110'])
   const wrong = await tollgate('trigger', 'nonsense')
-  assert.equal(wrong.code, 1)
-  assert.match(wrong.complaint, /^There is no event nonsense\.[\s\S]*payment\.approved/)
+  assert.equal(wrong.code, 2)
+  assert.match(wrong.complaint, /^event must be one of payment\.approved, .*\.\n$/)
   const nowhere = await tollgate('endpoints', 'create', '--entity', sandbox.entityId, '--url', 'http://169.254.169.254/')
   assert.deepEqual([nowhere.code, nowhere.complaint], [1, 'The url must not name a private or special address.\n'])
 })

@@ -87,16 +87,22 @@ test('npm that ends well without the locked versions is not believed', () => {
   assert.match(stderr, /\bone\b/)
 })
 
-test('nothing is changed while a gateway of this clone runs', () => {
+test('beside a running gateway of this clone the tools are added, and nothing that it runs on is changed', () => {
   const folder = clone()
   check('before', folder, ['run', firstRun])
   const mark = join(folder, `node_modules/.tollgate-running-${process.pid}`)
   writeFileSync(mark, `${processIdentity(process.pid)}\n`)
   check('nothing to do', folder, ['run'])
-  const { status, stderr } = setup(folder, 'all')
-  assert.equal(status, 1)
-  assert.match(stderr, new RegExp(`gateway of this folder is running \\(pid ${process.pid}\\)`))
-  assert.equal(existsSync(join(folder, 'calls')), false)
+  check('for the tests', folder, ['all', moreAll], ['all'], ['run'])
+  lock(folder, { tool: '2.0.1' })
+  check('a new tool', folder, ['run'], ['all', moreAll])
+  lock(folder, { one: '1.0.1', tool: '2.0.1' })
+  for (const set of ['run', 'all']) {
+    const { status, stderr } = setup(folder, set)
+    assert.equal(status, 1)
+    assert.match(stderr, new RegExp(`gateway of this folder is running \\(pid ${process.pid}\\)`))
+    assert.equal(existsSync(join(folder, 'calls')), false)
+  }
   writeFileSync(mark, 'an earlier process with this pid\n')
   check('it has ended', folder, ['all', moreAll])
   assert.equal(existsSync(mark), false)

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { openApi } from '../../src/contract/openapi.ts'
 import { architecturePage } from '../rooms.ts'
+import { commandLinePage } from './commandLine.ts'
 import { parametersPage } from './parameters.ts'
 import { resultCodesPage } from './resultCodes.ts'
 import { schemaText } from './schema.ts'
@@ -18,6 +19,7 @@ export async function generated(database: pg.Pool): Promise<ReadonlyMap<string, 
   const openApiText = `${JSON.stringify(openApi(), null, 2)}\n`
   return new Map([
     ['ARCHITECTURE.md', architecturePage()],
+    ['docs/reference/command-line.md', commandLinePage()],
     ['docs/reference/openapi.json', openApiText],
     ['docs/reference/parameters.md', parametersPage()],
     ['docs/reference/result-codes.md', resultCodesPage()],

@@ -9,7 +9,8 @@ import { riskRulesSchema } from '../../src/payments/risk/rules.ts'
 import type { Schema } from '../../src/platform/schema.ts'
 import { acquirersSchema } from '../../src/start/acquirers.ts'
 
-const schemas: Readonly<Record<string, readonly [setting: string, schema: Schema]>> = {
+/** Every kind of file that operators write. */
+export const schemas: Readonly<Record<string, readonly [setting: string, schema: Schema]>> = {
   seed: ['SEED_FILE', seedSchema()],
   acquirers: ['ACQUIRERS_FILE', acquirersSchema],
   'card-brands': ['CARD_BRANDS_FILE', cardBrandsSchema],

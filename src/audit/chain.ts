@@ -1,10 +1,11 @@
 // The chain of the audit: what each hash covers, how entries are added, and where a chain was tampered with.
 
+import type pg from 'pg'
 import type { Clock } from '../platform/clock.ts'
-import type { Connection } from '../platform/database/connect.ts'
+import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Actor, type AuditEntry, type AuditRow, thisProcess } from './entry.ts'
-import { insertRow, lockHead, moveHead, readHead, readRowsAfter } from './store.ts'
+import { findEnd, type Head, insertRow, lockHead, moveHead, readHead, readOneMoment, readRowsAfter } from './store.ts'
 
 /** `by`: on whose word things are done; absent = the process by itself. */
 export type Recorder = { readonly keys: Keys; readonly clock: Clock; readonly by?: Actor }
@@ -14,15 +15,19 @@ const detailsMax = 4000
 
 /**
  * Adds entries inside a transaction, best as its last statements: the chain has one writer at a time, until that one commits.
- * What is told of and its trace are then there together or not at all.
+ * What is told of and its trace are then there together or not at all. A chain that was tampered with is written on, since what happens must be told of,
+ * and says first that it was and where: nothing that is written later makes it whole again.
  */
 export async function record(db: Connection, { keys, clock, by }: Recorder, entries: readonly AuditEntry[]): Promise<void> {
   if (entries.length === 0) return
   const head = await lockHead(db)
-  if (!head) throw new Error('the head of the audit is gone')
-  let { sequence } = head
-  let before = head.hash ?? Buffer.alloc(0)
-  for (const { actor = by ?? thisProcess('gateway'), action, entityId, subject = '', result = 'done', details = {} } of entries) {
+  const last = await findEnd(db)
+  const isPassed = last !== undefined && last.sequence > head.sequence
+  const isWhole = !isPassed && isProven(keys, head, head.hash)
+  let { sequence, hash } = isPassed ? last : head
+  const found = { what: `the end after row ${head.sequence} was not the one that this installation had left` }
+  const all = isWhole ? entries : [tamperingFound(found), ...entries]
+  for (const { actor = by ?? thisProcess('gateway'), action, entityId, subject = '', result = 'done', details = {} } of all) {
     sequence++
     const text = JSON.stringify(details)
     const row: Omit<AuditRow, 'hash'> = {
@@ -37,10 +42,24 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
       result,
       details: text.length > detailsMax ? JSON.stringify({ names: Object.keys(details), tooLong: text.length }) : text,
     }
-    ;[before] = hashesOf(keys, before, row)
-    await insertRow(db, { ...row, hash: before })
+    ;[hash] = hashesOf(keys, hash, row)
+    await insertRow(db, { ...row, hash })
   }
-  await moveHead(db, sequence, proofsOf(keys, sequence, before)[0])
+  await moveHead(db, sequence, proofsOf(keys, sequence, hash)[0])
+}
+
+/** `what`: a sentence without its full stop, which `verify` repeats. */
+export const tamperingFound = (details: { readonly what: string }): AuditEntry => ({
+  actor: thisProcess('gateway'),
+  action: 'tamperingFound',
+  result: 'refused',
+  details,
+})
+
+/** Seals that nothing is written yet. Only for an installation of which that is known: afterwards an empty audit is one that was emptied. */
+export async function beginAudit(db: Connection, keys: Keys): Promise<void> {
+  const { sequence, proof } = await lockHead(db)
+  if (sequence === 0 && proof === null && !(await findEnd(db))) await moveHead(db, 0, proofsOf(keys, 0, null)[0])
 }
 
 export type ChainReport = {
@@ -53,24 +72,36 @@ export type ChainReport = {
 
 const page = 1000
 
-/** Follows the chain from its first row to the head that stood when this began. `expected`: a head that was noted before. */
-export async function verify(db: Connection, keys: Keys, expected?: string): Promise<ChainReport> {
+/** Follows the chain from its first row to its end, as all of it stood when this began. `expected`: a head that was noted before. */
+export const verify = (pool: pg.Pool, keys: Keys, expected?: string): Promise<ChainReport> =>
+  inTransaction(pool, async db => {
+    await readOneMoment(db)
+    return follow(db, keys, expected)
+  })
+
+async function follow(db: Connection, keys: Keys, expected: string | undefined): Promise<ChainReport> {
   const findings: string[] = []
   const head = await readHead(db)
   if (!head) findings.push('The head of the chain is gone.')
   const end = head?.sequence ?? Number.MAX_SAFE_INTEGER
-  let before: Buffer = Buffer.alloc(0)
+  let before: Buffer | null = null
   let last = 0
   let rows = 0
+  const beyond: number[] = []
   let seen = expected === undefined
-  for (let more = true; more; ) {
-    const some = await readRowsAfter(db, last, page)
+  for (let at = 0, more = true; more; ) {
+    const some = await readRowsAfter(db, at, page)
     more = some.length === page
     for (const row of some) {
-      if (row.sequence > end) break
+      at = row.sequence
+      if (row.sequence > end) {
+        beyond.push(row.sequence)
+        continue
+      }
       if (row.sequence !== last + 1) findings.push(`Rows ${last + 1} to ${row.sequence - 1} are missing.`)
       if (!hashesOf(keys, before, row).some(hash => row.hash.equals(hash)))
         findings.push(`Row ${row.sequence} is not as it was written, or not where.`)
+      else if (row.action === 'tamperingFound') findings.push(`Row ${row.sequence} tells that ${JSON.parse(row.details).what}.`)
       seen ||= expected === nameOf(row.sequence, row.hash)
       before = row.hash
       last = row.sequence
@@ -78,20 +109,27 @@ export async function verify(db: Connection, keys: Keys, expected?: string): Pro
     }
   }
   if (head && head.sequence > last) findings.push(`Rows ${last + 1} to ${head.sequence} are missing at the end.`)
-  else if (head && head.sequence > 0 && !proofsOf(keys, head.sequence, before).some(proof => head.proof?.equals(proof)))
-    findings.push('The head of the chain was not written by this installation.')
+  else if (head && !isProven(keys, head, before)) findings.push('The head of the chain was not written by this installation.')
+  if (beyond.length > 0)
+    findings.push(`${beyond.length} rows stand beyond the end, from ${beyond[0]} on: this installation did not write them.`)
   if (!seen) findings.push(`The chain does not hold ${expected}.`)
   return { rows, head: nameOf(last, before), findings }
 }
 
-const nameOf = (sequence: number, hash: Buffer) => `${sequence}:${hash.toString('hex')}`
+const nameOf = (sequence: number, hash: Buffer | null) => `${sequence}:${textOf(hash)}`
+
+/** Nothing stands for what is before the first row. */
+const textOf = (hash: Buffer | null): string => hash?.toString('hex') ?? ''
+
+const isProven = (keys: Keys, { sequence, proof }: Head, hash: Buffer | null): boolean =>
+  proof !== null && proofsOf(keys, sequence, hash).some(one => proof.equals(one))
 
 /** Under every lookup key: rows from before a change of the key stay under the one that they were written with. */
-function hashesOf(keys: Keys, before: Buffer, row: Omit<AuditRow, 'hash'>) {
+function hashesOf(keys: Keys, before: Buffer | null, row: Omit<AuditRow, 'hash'>) {
   const { sequence, recordedAt, actorKind, actor, address, action, entityId, subject, result, details } = row
   const content = [sequence, recordedAt, actorKind, actor, address, action, entityId, subject, result, details]
-  return keyedHashes(keys, 'audit row', `${before.toString('hex')}\n${JSON.stringify(content)}`)
+  return keyedHashes(keys, 'audit row', `${textOf(before)}\n${JSON.stringify(content)}`)
 }
 
-const proofsOf = (keys: Keys, sequence: number, hash: Buffer) =>
-  keyedHashes(keys, 'audit head', `${sequence}\n${hash.toString('hex')}`)
+const proofsOf = (keys: Keys, sequence: number, hash: Buffer | null) =>
+  keyedHashes(keys, 'audit head', `${sequence}\n${textOf(hash)}`)

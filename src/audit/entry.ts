@@ -13,9 +13,9 @@ export const actions = {
   logInFailed: 'attempts with a wrong credential, or for an entity of others, within a minute',
   entityMade: 'a psp, division, merchant or channel was made by a seed',
   entityChanged: 'its name or settings were changed by a seed',
-  tokenMade: 'an access token was made by a seed',
+  tokenMade: 'an access token was made, by a seed or by hand',
   tokenChanged: 'the label or the entities of a token were changed by a seed',
-  tokenRevoked: 'an access token was revoked',
+  tokenRevoked: 'an access token was revoked, at once or from a time on',
   sealedAnew: 'what older keys had sealed was sealed under the newest',
   keyRetired: 'a key that nothing needed was given up',
   endpointMade: 'an endpoint was made, and its secret shown',
@@ -28,6 +28,7 @@ export const actions = {
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
   fileImported: 'a file of an acquirer or a bank was read to its end',
   caseClosed: 'an operator case was closed',
+  tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions
 

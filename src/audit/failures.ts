@@ -3,10 +3,10 @@
 
 import { isIPv6 } from 'node:net'
 import type pg from 'pg'
-import type { Clock } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { groupCommit } from '../platform/database/groupCommit.ts'
-import { type Recorder, record } from './chain.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
+import { type Recorder, record, tamperingFound } from './chain.ts'
 import type { Actor, AuditEntry } from './entry.ts'
 import { countFailures, type FailureKind, type LogInFailure, takeFailures } from './store.ts'
 
@@ -37,7 +37,7 @@ const patienceSeconds = 2
 const remembered = 50_000
 const keyOf = ({ kind, subject }: Pick<LogInFailure, 'kind' | 'subject'>) => `${kind} ${subject}`
 
-export function limitFailures(pool: pg.Pool, clock: Clock, onError: (error: Error) => void): Failures {
+export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError: (error: Error) => void): Failures {
   let minute = 0
   let counted = new Map<string, number>()
   let attempts = 0
@@ -71,7 +71,8 @@ export function limitFailures(pool: pg.Pool, clock: Clock, onError: (error: Erro
         sums.set(key, { ...failure, failures: failure.failures + (sums.get(key)?.failures ?? 0) })
       }
       const totals = new Map<string, number>()
-      for (const failure of await countFailures(pool, [...sums.values()])) {
+      const proven = [...sums.values()].map(failure => ({ ...failure, proof: proofsOf(keys, failure)[0] }))
+      for (const failure of await countFailures(pool, proven)) {
         totals.set(keyOf(failure), failure.failures)
         if (failure.minute === minute) remember(counted, keyOf(failure), failure.failures)
       }
@@ -106,6 +107,10 @@ export function limitFailures(pool: pg.Pool, clock: Clock, onError: (error: Erro
   }
 }
 
+/** Of whom it tells, not how often: several processes add to one row. */
+const proofsOf = (keys: Keys, { minute, kind, subject }: LogInFailure) =>
+  keyedHashes(keys, 'failure', `${minute} ${kind} ${subject}`)
+
 /** What was counted longest ago is forgotten first. */
 function remember(counted: Map<string, number>, key: string, failures: number): void {
   const known = counted.get(key) ?? 0
@@ -135,7 +140,11 @@ const everyMilliseconds = 5_000
 export async function tellFailures(pool: pg.Pool, recorder: Recorder): Promise<void> {
   await inTransaction(pool, async db => {
     const now = recorder.clock.real()
-    await record(db, recorder, entriesOf(await takeFailures(db, now - (now % minuteMilliseconds))))
+    const taken = await takeFailures(db, now - (now % minuteMilliseconds))
+    const own = taken.filter(one => proofsOf(recorder.keys, one).some(proof => proof.equals(one.proof)))
+    const others = taken.length - own.length
+    const found = { what: `${others} failed attempts were not counted by this installation` }
+    await record(db, recorder, [...entriesOf(own), ...(others === 0 ? [] : [tamperingFound(found)])])
   })
 }
 

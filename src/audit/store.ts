@@ -5,14 +5,32 @@ import { type Connection, timeParameter } from '../platform/database/connect.ts'
 import { perSize, quantised, valuesList } from '../platform/database/groupCommit.ts'
 import type { AuditRow } from './entry.ts'
 
-/** The last place of the chain, locked until the transaction ends. No hash before the first row, or when that row is gone. */
-export async function lockHead(db: Connection): Promise<{ sequence: number; hash: Buffer | null } | undefined> {
-  const { rows } = await db.query<{ sequence: number; hash: Buffer | null }>('select sequence from audit_head for update')
-  if (!rows[0]) return undefined
-  const { sequence } = rows[0]
+/** How far the chain goes, as its seal says. */
+export type Head = { readonly sequence: number; readonly proof: Buffer | null }
+/** Where the next row is written. No hash before the first row, or when the row is gone. */
+export type End = { readonly sequence: number; readonly hash: Buffer | null }
+
+/** The head, locked until the transaction ends, with the hash of its row. One that is gone begins again. */
+export async function lockHead(db: Connection): Promise<Head & End> {
+  const lock = async () => (await db.query<Head>('select sequence, proof from audit_head for update')).rows[0]
+  let head = await lock()
+  if (!head) {
+    await db.query('insert into audit_head (sequence) values (0) on conflict do nothing')
+    head = (await lock())!
+  }
   // Read after the lock is had: the row of whoever held it before is committed now.
-  const last = await db.query<{ hash: Buffer }>('select hash from audit where sequence = $1', [sequence])
-  return { sequence, hash: last.rows[0]?.hash ?? null }
+  const { rows } = await db.query<{ hash: Buffer }>('select hash from audit where sequence = $1', [head.sequence])
+  return { ...head, hash: rows[0]?.hash ?? null }
+}
+
+/** The place of the last row, wherever it stands. */
+export async function findEnd(db: Connection): Promise<End | undefined> {
+  return (await db.query<End>('select sequence, hash from audit order by sequence desc limit 1')).rows[0]
+}
+
+/** Makes all that the transaction reads stand as at its first statement. */
+export async function readOneMoment(db: Connection): Promise<void> {
+  await db.query('set transaction isolation level repeatable read, read only')
 }
 
 export async function insertRow(db: Connection, row: AuditRow): Promise<void> {
@@ -39,8 +57,8 @@ export async function moveHead(db: Connection, sequence: number, proof: Buffer):
   await db.query('update audit_head set sequence = $1, proof = $2', [sequence, proof])
 }
 
-export async function readHead(db: Connection): Promise<{ sequence: number; proof: Buffer | null } | undefined> {
-  const { rows } = await db.query<{ sequence: number; proof: Buffer | null }>('select sequence, proof from audit_head')
+export async function readHead(db: Connection): Promise<Head | undefined> {
+  const { rows } = await db.query<Head>('select sequence, proof from audit_head')
   return rows[0]
 }
 
@@ -85,36 +103,40 @@ export type LogInFailure = {
 
 const addFailures = perSize(
   size => `
-  insert into log_in_failures as counted (minute, kind, subject, failures)
-  select minute, kind, subject, failures from (values ${valuesList(['timestamptz', 'text', 'text', 'integer'], size)})
-      as given (minute, kind, subject, failures)
+  insert into log_in_failures as counted (minute, kind, subject, failures, proof)
+  select minute, kind, subject, failures, proof from (values ${valuesList(['timestamptz', 'text', 'text', 'integer', 'bytea'], size)})
+      as given (minute, kind, subject, failures, proof)
    where kind is not null order by minute, kind, subject
   on conflict (minute, kind, subject) do update set failures = counted.failures + excluded.failures
   returning minute, kind, subject, failures`,
 )
 
+/** Shows that this installation wrote the row, whoever else may write to the table. */
+export type ProvenFailure = LogInFailure & { readonly proof: Buffer }
+
 /** Adds to what all processes counted and returns the sums. Each kind and subject of a minute once. */
-export async function countFailures(pool: pg.Pool, added: readonly LogInFailure[]): Promise<LogInFailure[]> {
+export async function countFailures(pool: pg.Pool, added: readonly ProvenFailure[]): Promise<LogInFailure[]> {
   const size = quantised(added.length)
-  const values: unknown[] = added.flatMap(({ minute, kind, subject, failures }) => [
+  const values: unknown[] = added.flatMap(({ minute, kind, subject, failures, proof }) => [
     timeParameter(minute),
     kind,
     subject,
     failures,
+    proof,
   ])
-  while (values.length < size * 4) values.push(null)
+  while (values.length < size * 5) values.push(null)
   const { rows } = await pool.query<LogInFailure>({ name: `failures ${size}`, text: addFailures(size), values })
   return rows
 }
 
 /** Takes out what was counted in minutes that are over. */
-export async function takeFailures(db: Connection, before: number): Promise<LogInFailure[]> {
-  const { rows } = await db.query<LogInFailure>(
+export async function takeFailures(db: Connection, before: number): Promise<ProvenFailure[]> {
+  const { rows } = await db.query<ProvenFailure>(
     `with over as (
        select minute, kind, subject from log_in_failures where minute < $1 order by minute, kind, subject for update skip locked)
      delete from log_in_failures f using over
       where f.minute = over.minute and f.kind = over.kind and f.subject = over.subject
-     returning f.minute, f.kind, f.subject, f.failures`,
+     returning f.minute, f.kind, f.subject, f.failures, f.proof`,
     [timeParameter(before)],
   )
   return rows

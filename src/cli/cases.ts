@@ -3,25 +3,28 @@
 import type { Command } from 'commander'
 import { caseKinds, closeCase, nobody } from '../payments/cases/cases.ts'
 import { findCases, type OperatorCase } from '../payments/cases/store.ts'
-import { refuseCommand, table, timeText, withOpened } from './open.ts'
+import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
   const cases = program.command('cases').description('what the gateway did not guess and somebody has to decide')
 
-  cases
+  const list = cases
     .command('list')
     .description('the open ones, the oldest first; ends with 1 when there are any')
     .option('--all', 'closed ones too')
     .option('--limit <count>', 'how many', '100')
-    .option('--json', 'as JSON')
-    .action(({ all, limit, json }: { all?: true; limit: string; json?: true }) =>
-      withOpened(async ({ database }) => {
-        if (!/^\d{1,6}$/.test(limit)) refuseCommand('--limit must be a number.')
-        const found = await findCases(database.work, all === true, Number(limit))
-        process.stdout.write(json ? `${JSON.stringify(found.map(asJson), undefined, 2)}\n` : asTable(found))
-        if (found.some(({ closedAt }) => closedAt === null)) process.exitCode = 1
-      }),
-    )
+  reads(list, {
+    'cases[]': 'id kind meaning merchantId subject details openedAt closedAt closedBy reason',
+  }).action((options: ReadOptions & { all?: true; limit: string }) =>
+    withOpened(async ({ database }) => {
+      const { all, limit } = options
+      if (!/^\d{1,6}$/.test(limit)) refuseWords('--limit must be a number.')
+      const found = await findCases(database.work, all === true, Number(limit))
+      show(options, { cases: found.map(documentOf) }, () => asTable(found))
+      if (found.some(({ closedAt }) => closedAt === null)) process.exitCode = 1
+    }),
+  )
 
   cases
     .command('close <id>')
@@ -29,8 +32,8 @@ export default (program: Command): void => {
     .requiredOption('--reason <text>', 'what was decided, for whoever asks later')
     .action((id: string, { reason }: { reason: string }) =>
       withOpened(async opened => {
-        if (reason.trim() === '' || reason.length > 500) refuseCommand('--reason must be 1 to 500 characters.')
-        const closed = /^[0-9a-f]{32}$/.test(id) ? await closeCase(opened, id, opened.by.id, reason) : undefined
+        if (reason.trim() === '' || reason.length > 500) refuseWords('--reason must be 1 to 500 characters.')
+        const closed = looksLikeId(id) ? await closeCase(opened, id, opened.by.id, reason) : undefined
         if (!closed) return refuseCommand(`There is no open case ${id}.`)
         process.stdout.write(`Closed: ${closed.kind} ${closed.subject}.\n`)
       }),
@@ -51,12 +54,12 @@ const asTable = (cases: readonly OperatorCase[]): string =>
     ]),
   ])
 
-const asJson = ({ details, merchantId, kind, ...one }: OperatorCase) => ({
+const documentOf = ({ details, merchantId, kind, ...one }: OperatorCase) => ({
   ...one,
   kind,
   meaning: caseKinds[kind as keyof typeof caseKinds] ?? kind,
   merchantId: merchantId === nobody ? null : merchantId,
-  openedAt: new Date(one.openedAt).toISOString(),
-  closedAt: one.closedAt === null ? null : new Date(one.closedAt).toISOString(),
+  openedAt: timeField(one.openedAt),
+  closedAt: timeField(one.closedAt),
   details: JSON.parse(details) as unknown,
 })

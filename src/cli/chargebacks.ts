@@ -7,25 +7,31 @@ import { chargebackReports } from '../clearing/chargebacks/chargebacks.ts'
 import { importFile, type LineResult } from '../clearing/import.ts'
 import { buildNumber } from '../platform/build.ts'
 import { refuseCommand, withOpened } from './open.ts'
+import { type ReadOptions, reads, show } from './reads.ts'
 
 export default (program: Command): void => {
-  program
+  const imports = program
     .command('chargebacks')
     .description('chargebacks and their reversals, from the reports of acquirers')
     .command('import <file>')
     .description('record the lines of a report; ends with 1 when one is refused. A line that was imported before changes nothing')
-    .action((file: string) =>
-      withOpened(async opened => {
-        const tell = (at: number, result: LineResult) =>
-          process.stdout.write(`line ${at}  ${result.kind}  ${result.kind === 'refused' ? result.why : result.text}\n`)
-        const parts = { ...opened, build: buildNumber() }
-        const counts = await importFile(parts, chargebackReports, basename(file), readText(file), tell)
-        if (!counts)
-          return refuseCommand(`${file} does not begin with the heading that docs/reference/chargeback-report.md shows.`)
-        process.stdout.write(`${counts.recorded} recorded, ${counts.known} known already, ${counts.refused} refused.\n`)
-        if (counts.refused > 0) process.exitCode = 1
-      }),
-    )
+  reads(imports, { '': 'recorded known refused', 'lines[]': 'line outcome text' }).action((file: string, options: ReadOptions) =>
+    withOpened(async opened => {
+      const lines: { line: number; outcome: LineResult['kind']; text: string }[] = []
+      const tell = (at: number, result: LineResult) => {
+        const text = result.kind === 'refused' ? result.why : result.text
+        lines.push({ line: at, outcome: result.kind, text })
+        if (!options.json) process.stdout.write(`line ${at}  ${result.kind}  ${text}\n`)
+      }
+      const parts = { ...opened, build: buildNumber() }
+      const counts = await importFile(parts, chargebackReports, basename(file), readText(file), tell)
+      if (!counts) return refuseCommand(`${file} does not begin with the heading that docs/reference/chargeback-report.md shows.`)
+      const { recorded, known, refused } = counts
+      const sums = `${recorded} recorded, ${known} known already, ${refused} refused.\n`
+      show(options, { recorded, known, refused, lines }, () => sums)
+      if (counts.refused > 0) process.exitCode = 1
+    }),
+  )
 }
 
 function readText(file: string): string {

@@ -1,7 +1,9 @@
 // tollgate clock: shows and moves the time of a sandbox's merchant. The running gateway moves it, because all that falls due happens there.
 
 import type { Command } from 'commander'
-import { runCommand } from './open.ts'
+import { duration } from '../sandbox/clock.ts'
+import { refuseWords, runCommand } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
 import { openSandbox, type SandboxOptions } from './sandbox.ts'
 
 export default (program: Command): void => {
@@ -11,15 +13,20 @@ export default (program: Command): void => {
       .option('--base-url <url>', 'another gateway than the one of DATA_DIR')
       .option('--entity <id>', 'an entity of the merchant whose clock is meant')
       .option('--token-file <path>', 'its access token: a file that holds it, or - for standard input')
-  options(clock.command('show').description('show the business time of the merchant')).action((given: SandboxOptions) =>
-    runCommand(() => move(given, undefined)),
-  )
+  const shows = reads(options(clock.command('show').description('show the business time of the merchant')), {
+    '': 'merchantId now',
+  })
+  shows.action((given: SandboxOptions & ReadOptions) => runCommand(() => move(given, undefined)))
   options(clock.command('advance <by>').description('move it forward, for example 29m, 72h or 3d; never backwards')).action(
-    (by: string, given: SandboxOptions) => runCommand(() => move(given, by)),
+    (by: string, given: SandboxOptions) =>
+      runCommand(() => {
+        if (!duration(by)) refuseWords('A clock is moved by a number and ms, s, m, h or d, for example 29m; at most ten years.')
+        return move(given, by)
+      }),
   )
 }
 
-async function move(given: SandboxOptions, by: string | undefined): Promise<void> {
-  const { now } = await openSandbox(given).post('/sandbox/clock', by === undefined ? {} : { advance: by })
-  process.stdout.write(`It is ${now}.\n`)
+async function move(given: SandboxOptions & ReadOptions, by: string | undefined): Promise<void> {
+  const { merchantId, now } = await openSandbox(given).post('/sandbox/clock', by === undefined ? {} : { advance: by })
+  show(given, { merchantId, now: timeField(Date.parse(now)) }, () => `It is ${now}.\n`)
 }

@@ -15,7 +15,9 @@ import { findEndpoint, listEndpoints } from '../notifications/endpoints/store.ts
 import type { FieldChoice, Wrapper } from '../notifications/notification.ts'
 import { signingSecret } from '../notifications/signature.ts'
 import { type CallResult, isAcknowledged } from '../platform/egress/call.ts'
-import { type CommandParts, readSecret, refuseCommand, table, timeText, withOpened } from './open.ts'
+import { choice } from './choices.ts'
+import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
@@ -42,15 +44,18 @@ export default (program: Command): void => {
     .option('--cursor', 'an endpoint that is read by `tollgate listen` instead of being called')
     .option('--name <name>', 'a name of its own')
     .option('--types <list>', 'PAYMENT, REGISTRATION or both, separated by commas')
-    .option('--fields <which>', 'all or withoutCustomerData', 'all')
-    .option('--wrapper <kind>', 'none (hex), json ({"encryptedBody"}) or plain (signed JSON)', 'none')
+    .addOption(choice('--fields <which>', 'how much is told', ['all', 'withoutCustomerData']).default('all'))
+    .addOption(
+      choice('--wrapper <kind>', 'none is hex, json is {"encryptedBody"}, plain is signed JSON', [
+        'none',
+        'json',
+        'plain',
+      ]).default('none'),
+    )
     .option('--alert <address>', 'whom to write to when it stops answering; shown to operators')
     .option('--secret-file <path>', 'a file with the 64 hex characters that receivers know already, or - for standard input')
     .action((options: CreateOptions) =>
       withOpened(async opened => {
-        if (!['all', 'withoutCustomerData'].includes(options.fields))
-          refuseCommand('--fields must be all or withoutCustomerData.')
-        if (!['none', 'json', 'plain'].includes(options.wrapper)) refuseCommand('--wrapper must be none, json or plain.')
         const made = await createEndpoint(opened, {
           ...merchantAndChannel(opened.directory, options.entity),
           kind: options.cursor ? 'cursor' : 'webhook',
@@ -64,38 +69,47 @@ export default (program: Command): void => {
         })
         if ('refused' in made) return refuseCommand(made.refused)
         print(`endpoint  ${made.endpoint.id} (${made.endpoint.state})`)
-        printSecrets([made.secret])
+        process.stdout.write(secretsText([made.secret]))
         if (made.endpoint.state === 'inactive') print(`\nNext: tollgate endpoints activate ${made.endpoint.id}`)
       }),
     )
 
-  endpoints
+  const list = endpoints
     .command('list')
     .description('all endpoints with their state')
     .option('--entity <id>', 'only those of one merchant')
-    .action(({ entity }: { entity?: string }) =>
-      withOpened(async opened => {
-        const merchantId = entity === undefined ? null : merchantAndChannel(opened.directory, entity).merchantId
-        const rows = (await listEndpoints(opened.database.work, merchantId)).map(one => [
-          one.id,
-          one.kind,
-          one.state,
-          one.channelId === null ? 'all channels' : one.channelId,
-          one.types.join(','),
-          one.fields,
-          one.wrapper,
-          one.url ?? one.name,
-          one.alertAddress,
-          timeText(one.activatedAt),
-        ])
-        process.stdout.write(
-          table([
-            ['id', 'kind', 'state', 'channel', 'types', 'fields', 'wrapper', 'url or name', 'alert', 'active since'],
-            ...rows,
-          ]),
-        )
-      }),
-    )
+  reads(list, {
+    'endpoints[]': 'merchantId id kind channelId name url types fields wrapper alertAddress state emitted createdAt activatedAt',
+  }).action((options: ReadOptions & { entity?: string }) =>
+    withOpened(async opened => {
+      const { entity } = options
+      const merchantId = entity === undefined ? null : merchantAndChannel(opened.directory, entity).merchantId
+      const found = await listEndpoints(opened.database.work, merchantId)
+      const rows = found.map(one => [
+        one.id,
+        one.kind,
+        one.state,
+        one.channelId === null ? 'all channels' : one.channelId,
+        one.types.join(','),
+        one.fields,
+        one.wrapper,
+        one.url ?? one.name,
+        one.alertAddress,
+        timeText(one.activatedAt),
+      ])
+      const endpoints = found.map(({ sealedSecrets: _, createdAt, activatedAt, ...one }) => ({
+        ...one,
+        createdAt: timeField(createdAt),
+        activatedAt: timeField(activatedAt),
+      }))
+      show(options, { endpoints }, () =>
+        table([
+          ['id', 'kind', 'state', 'channel', 'types', 'fields', 'wrapper', 'url or name', 'alert', 'active since'],
+          ...rows,
+        ]),
+      )
+    }),
+  )
 
   endpoints
     .command('test <id>')
@@ -132,14 +146,19 @@ export default (program: Command): void => {
       withOpened(async opened => {
         const rotated = await rotateSecret(opened, (await find(opened, id)).merchantId, id, finish ? 'finish' : 'begin')
         if ('refused' in rotated) return refuseCommand(rotated.refused)
-        printSecrets(rotated.secrets)
+        process.stdout.write(secretsText(rotated.secrets))
       }),
     )
 
-  endpoints
-    .command('secret <id>')
-    .description('prints the valid secrets of an endpoint')
-    .action((id: string) => withOpened(async opened => printSecrets(await showSecrets(opened, await find(opened, id)))))
+  reads(endpoints.command('secret <id>').description('prints the valid secrets of an endpoint'), {
+    'secrets[]': 'secret signing',
+  }).action((id: string, options: ReadOptions) =>
+    withOpened(async opened => {
+      const secrets = await showSecrets(opened, await find(opened, id))
+      const document = { secrets: secrets.map(secret => ({ secret, signing: signingSecret(Buffer.from(secret, 'hex')) })) }
+      show(options, document, () => secretsText(secrets))
+    }),
+  )
 
   for (const [verb, state, description] of [
     ['delete', 'deleted', 'ends an endpoint for good; what it was still owed is given up'],
@@ -169,17 +188,19 @@ export function merchantAndChannel(directory: Directory, entityId: string): { me
 
 /** An endpoint by its id alone: operators see all merchants. */
 export async function find({ database }: CommandParts, id: string): Promise<Endpoint> {
-  if (!/^[0-9a-f]{32}$/.test(id)) return refuseCommand(`${id} is not the id of an endpoint.`)
+  if (!looksLikeId(id)) return refuseWords(`${id} is not the id of an endpoint.`)
   const found = (await listEndpoints(database.work, null)).find(endpoint => endpoint.id === id)
   return (found && (await findEndpoint(database.work, found.merchantId, id))) ?? refuseCommand(`There is no endpoint ${id}.`)
 }
 
-function printSecrets(secrets: readonly string[]): void {
-  secrets.forEach((secret, at) => {
-    const name = secrets.length === 1 ? 'secret  ' : at === 0 ? 'old     ' : 'new     '
-    print(`${name}  ${secret}\n  signing ${signingSecret(Buffer.from(secret, 'hex'))}`)
-  })
-}
+/** Each as it decrypts, and as it signs. */
+export const secretsText = (secrets: readonly string[]): string =>
+  secrets
+    .map((secret, at) => {
+      const name = secrets.length === 1 ? 'secret  ' : at === 0 ? 'old     ' : 'new     '
+      return `${name}  ${secret}\n  signing ${signingSecret(Buffer.from(secret, 'hex'))}\n`
+    })
+    .join('')
 
 function printCall(called: CallResult): void {
   print(

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
-import { announceChange, readTokens, revokeToken } from '../merchants/store.ts'
+import { announceChange, isValidAt, readTokens, revokeToken } from '../merchants/store.ts'
 import { keyHours } from '../payments/idempotency.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { sealedPlaces } from '../start/sealed.ts'
@@ -10,23 +10,26 @@ import { writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
 import { countSealed, dropProof, lockProofs, readProofs } from '../vault/store.ts'
 import { type CommandParts, refuseCommand, table, timeText, withOpened } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
   const keys = program.command('keys').description('the keys of the installation')
-  keys
-    .command('list')
-    .description('list the keys that are given or known, and what needs each')
-    .action(() =>
-      withOpened(async opened => {
-        const rows = (await standing(opened)).map(({ name, given, since, needs }) => [
-          ...name.split(' '),
-          given,
-          timeText(since),
-          needs.join(', '),
-        ])
-        process.stdout.write(table([['kind', 'key', 'given', 'written with since', 'needed by'], ...rows]))
-      }),
-    )
+  reads(keys.command('list').description('list the keys that are given or known, and what needs each'), {
+    'keys[]': 'kind key given since needs',
+  }).action((options: ReadOptions) =>
+    withOpened(async opened => {
+      const all = (await standing(opened)).map(({ name, proved: _, ...one }) => {
+        const [kind, key] = name.split(' ') as [string, string]
+        return { kind, key, ...one }
+      })
+      show(options, { keys: all.map(({ since, ...one }) => ({ ...one, since: timeField(since) })) }, () =>
+        table([
+          ['kind', 'key', 'given', 'written with since', 'needed by'],
+          ...all.map(({ kind, key, given, since, needs }) => [kind, key, given, timeText(since), needs.join(', ')]),
+        ]),
+      )
+    }),
+  )
 
   keys
     .command('rewrap')
@@ -75,7 +78,7 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   for (const place of sealedPlaces)
     for (const [id, count] of await countSealed(database.reports, place)) need(`seal ${id}`, `${count} ${place.what}`)
   const tokens = Map.groupBy(
-    (await readTokens(db)).filter(({ revokedAt }) => revokedAt === null),
+    (await readTokens(db)).filter(token => isValidAt(token, clock.real())),
     ({ lookupKey }) => `lookup ${lookupKey}`,
   )
   for (const [name, { length }] of tokens) need(name, `${length} access tokens`)
@@ -103,7 +106,7 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
   if (revokeTokens) {
     const older = (await readTokens(database.work)).filter(
-      ({ lookupKey, revokedAt }) => revokedAt === null && lookupKey !== keys.lookup[0]!.id,
+      token => isValidAt(token, clock.real()) && token.lookupKey !== keys.lookup[0]!.id,
     )
     await inTransaction(database.work, async db => {
       for (const { id, label } of older) {

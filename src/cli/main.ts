@@ -1,36 +1,14 @@
-// The command line: each file beside this one adds its commands.
+// Runs one command. Exit codes: 0 fine, 1 it failed or found something, 2 it was used wrongly.
 
-import { Command } from 'commander'
+import { CommanderError } from 'commander'
 import { outliveReaders, refuseInspector } from '../platform/errors.ts'
-import acquirerHost from './acquirerHost.ts'
-import audit from './audit.ts'
-import cases from './cases.ts'
-import chargebacks from './chargebacks.ts'
-import clock from './clock.ts'
-import doctor from './doctor.ts'
-import endpoints from './endpoints.ts'
-import keys from './keys.ts'
-import listen from './listen.ts'
-import merchants from './merchants.ts'
-import notifications from './notifications.ts'
-import trigger from './trigger.ts'
+import { makeProgram } from './program.ts'
 
 outliveReaders()
 refuseInspector()
-const program = new Command('tollgate').description('Works on a Tollgate gateway that runs on this machine, or on its database.')
-for (const add of [
-  merchants,
-  clock,
-  endpoints,
-  notifications,
-  listen,
-  trigger,
-  chargebacks,
-  cases,
-  acquirerHost,
-  keys,
-  doctor,
-  audit,
-])
-  add(program)
-await program.parseAsync()
+try {
+  await makeProgram().parseAsync()
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error
+  process.exitCode = error.exitCode === 0 ? 0 : 2 // the sentence, or the help, is written already
+}

@@ -5,7 +5,8 @@ import { record } from '../audit/chain.ts'
 import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
 import { inTransaction } from '../platform/database/connect.ts'
-import { refuseCommand, table, timeText, withOpened } from './open.ts'
+import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
   program
@@ -18,17 +19,24 @@ export default (program: Command): void => {
       }),
     )
 
-  program
-    .command('list')
-    .description('list entities and access tokens')
-    .option('--json', 'as JSON')
-    .action(({ json }: { json?: true }) =>
-      withOpened(async ({ database }) => {
-        const entities = await readEntities(database.work)
-        const tokens = (await readTokens(database.work)).map(({ hash: _secret, ...token }) => token)
-        process.stdout.write(json ? `${JSON.stringify({ entities, tokens }, null, 2)}\n` : asTables(entities, tokens))
-      }),
-    )
+  reads(program.command('list').description('list entities and access tokens'), {
+    'entities[]': 'id kind parentId merchantId name settings clockOffset',
+    'tokens[]': 'id label legacy entities merchantId lookupKey createdAt revokedAt',
+  }).action((options: ReadOptions) =>
+    withOpened(async ({ database }) => {
+      const entities = await readEntities(database.work)
+      const tokens = (await readTokens(database.work)).map(({ hash: _secret, ...token }) => token)
+      const document = {
+        entities,
+        tokens: tokens.map(token => ({
+          ...token,
+          createdAt: timeField(token.createdAt),
+          revokedAt: timeField(token.revokedAt),
+        })),
+      }
+      show(options, document, () => asTables(entities, tokens))
+    }),
+  )
 
   program
     .command('revoke <id>')
@@ -36,7 +44,7 @@ export default (program: Command): void => {
     .action((id: string) =>
       withOpened(async opened => {
         const { database, clock } = opened
-        if (!/^[0-9a-f]{32}$/.test(id)) refuseCommand('A token is named by the 32 hex characters that `tollgate list` shows.')
+        if (!looksLikeId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
         await inTransaction(database.work, async db => {
           if (!(await revokeToken(db, id, clock.real()))) refuseCommand(`There is no valid token ${id}.`)
           await announceChange(db)

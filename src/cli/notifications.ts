@@ -4,8 +4,10 @@ import type { Command } from 'commander'
 import { checkNotifications } from '../notifications/deliveries/check.ts'
 import { replay } from '../notifications/deliveries/replay.ts'
 import { listAttempts, listDeliveries, type ReplayFilter } from '../notifications/deliveries/store.ts'
+import { choice } from './choices.ts'
 import { find, merchantAndChannel } from './endpoints.ts'
-import { refuseCommand, table, timeText, withOpened } from './open.ts'
+import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 const states = ['scheduled', 'acknowledged', 'given up'] as const
 type State = (typeof states)[number]
@@ -13,16 +15,24 @@ type State = (typeof states)[number]
 export default (program: Command): void => {
   const notifications = program.command('notifications').description('what merchants were told')
 
-  notifications
+  const check = notifications
     .command('check')
     .description('of every endpoint: emitted = acknowledged + scheduled + given up. Ends with 1 when that is not so')
     .option('--entity <id>', 'only one merchant')
-    .action(({ entity }: { entity?: string }) =>
-      withOpened(async opened => {
-        const merchantId = entity === undefined ? null : merchantAndChannel(opened.directory, entity).merchantId
-        const check = await checkNotifications(opened.database.work, merchantId)
-        process.stdout.write(
-          table([
+  reads(check, {
+    '': 'waiting balanced',
+    'endpoints[]':
+      'merchantId endpointId kind state url name emitted acknowledged scheduled givenUp withoutProof lost unaccounted balanced',
+  }).action((options: ReadOptions & { entity?: string }) =>
+    withOpened(async opened => {
+      const { entity } = options
+      const merchantId = entity === undefined ? null : merchantAndChannel(opened.directory, entity).merchantId
+      const check = await checkNotifications(opened.database.work, merchantId)
+      show(
+        options,
+        check,
+        () =>
+          `${table([
             ['endpoint', 'kind', 'state', 'emitted', 'acknowledged', 'scheduled', 'given up', 'without proof', 'lost', ''],
             ...check.endpoints.map(one => [
               one.endpointId,
@@ -36,57 +46,72 @@ export default (program: Command): void => {
               one.lost,
               one.balanced ? 'balanced' : 'NOT BALANCED',
             ]),
-          ]),
-        )
-        process.stdout.write(`${check.waiting} events wait to be turned into notifications.\n`)
-        if (!check.balanced) process.exitCode = 1
-      }),
-    )
+          ])}${check.waiting} events wait to be turned into notifications.\n`,
+      )
+      if (!check.balanced) process.exitCode = 1
+    }),
+  )
 
-  notifications
+  const list = notifications
     .command('list <endpoint>')
     .description('the newest notifications of an endpoint; with --position the attempts of one')
-    .option('--state <state>', states.join(', '))
+    .addOption(choice('--state <state>', 'what became of it', states))
     .option('--limit <count>', 'how many', '20')
     .option('--position <number>', 'show every attempt of this one')
-    .action((id: string, options: { state?: string; limit: string; position?: string }) =>
-      withOpened(async opened => {
-        const { merchantId } = await find(opened, id)
-        const db = opened.database.work
-        if (options.position !== undefined) {
-          const attempts = await listAttempts(db, merchantId, id, whole('--position', options.position)!)
-          process.stdout.write(
-            table([
-              ['attempt', 'at', 'ms', 'status', 'answer'],
-              ...attempts.map(one => [
-                one.attempt,
-                timeText(one.attemptedAt),
-                one.milliseconds,
-                one.status ?? one.failure,
-                JSON.stringify(one.answer.slice(0, 80)),
-              ]),
-            ]),
-          )
-          return
-        }
-        const rows = await listDeliveries(db, merchantId, id, stateOf(options.state) ?? null, whole('--limit', options.limit)!)
-        process.stdout.write(
+  reads(list, {
+    'notifications[]': 'position notificationId paymentId sequence state replay attempts lastStatus lastFailure emittedAt dueAt',
+    'attempts[]': 'merchantId endpointId position attempt attemptedAt milliseconds status failure answer acknowledged',
+  }).action((id: string, options: ReadOptions & { state?: string; limit: string; position?: string }) =>
+    withOpened(async opened => {
+      const { merchantId } = await find(opened, id)
+      const db = opened.database.work
+      if (options.position !== undefined) {
+        const attempts = await listAttempts(db, merchantId, id, whole('--position', options.position)!)
+        show(options, { attempts: attempts.map(one => ({ ...one, attemptedAt: timeField(one.attemptedAt) })) }, () =>
           table([
-            ['position', 'notification', 'payment', 'state', 'attempts', 'last', 'emitted', 'due'],
-            ...rows.map(one => [
-              one.position,
-              one.notificationId,
-              one.paymentId,
-              one.replay ? `${one.state} (replay)` : one.state,
-              one.attempts,
-              one.lastStatus ?? one.lastFailure,
-              timeText(one.emittedAt),
-              one.state === 'scheduled' ? timeText(one.dueAt) : '-',
+            ['attempt', 'at', 'ms', 'status', 'answer'],
+            ...attempts.map(one => [
+              one.attempt,
+              timeText(one.attemptedAt),
+              one.milliseconds,
+              one.status ?? one.failure,
+              JSON.stringify(one.answer.slice(0, 80)),
             ]),
           ]),
         )
-      }),
-    )
+        return
+      }
+      const rows = await listDeliveries(db, merchantId, id, options.state ?? null, whole('--limit', options.limit)!)
+      const notifications = rows.map(one => ({
+        position: one.position,
+        notificationId: one.notificationId,
+        paymentId: one.paymentId,
+        sequence: one.sequence,
+        state: one.state,
+        replay: one.replay,
+        attempts: one.attempts,
+        lastStatus: one.lastStatus,
+        lastFailure: one.lastFailure,
+        emittedAt: timeField(one.emittedAt),
+        dueAt: one.state === 'scheduled' ? timeField(one.dueAt) : null,
+      }))
+      show(options, { notifications }, () =>
+        table([
+          ['position', 'notification', 'payment', 'state', 'attempts', 'last', 'emitted', 'due'],
+          ...rows.map(one => [
+            one.position,
+            one.notificationId,
+            one.paymentId,
+            one.replay ? `${one.state} (replay)` : one.state,
+            one.attempts,
+            one.lastStatus ?? one.lastFailure,
+            timeText(one.emittedAt),
+            one.state === 'scheduled' ? timeText(one.dueAt) : '-',
+          ]),
+        ]),
+      )
+    }),
+  )
 
   notifications
     .command('replay <endpoint>')
@@ -97,13 +122,13 @@ export default (program: Command): void => {
     .option('--to <position>', 'last position')
     .option('--since <time>', 'what happened at or after, for example 2026-01-31T12:00Z')
     .option('--until <time>', 'what happened before')
-    .option('--state <state>', states.join(', '))
+    .addOption(choice('--state <state>', 'what became of it', states))
     .option('--all', 'everything, when no filter is given')
     .action((id: string, options: Record<string, string | undefined>) =>
       withOpened(async opened => {
         const { merchantId } = await find(opened, id)
         const filter = filterOf(options)
-        if (Object.keys(filter).length === 0 && !options.all) return refuseCommand('Give a filter, or --all.')
+        if (Object.keys(filter).length === 0 && !options.all) return refuseWords('Give a filter, or --all.')
         const replayed = await replay(opened, merchantId, id, filter)
         if ('refused' in replayed) return refuseCommand(replayed.refused)
         process.stdout.write(`${replayed.replayed} notifications are sent again.\n`)
@@ -114,7 +139,7 @@ export default (program: Command): void => {
 function filterOf(options: Record<string, string | undefined>): ReplayFilter {
   const [from, to] = [whole('--from', options.from), whole('--to', options.to)]
   const [since, until] = [time('--since', options.since), time('--until', options.until)]
-  const state = stateOf(options.state)
+  const state = options.state as State | undefined
   const [notificationId, paymentId] = [identifier('--id', options.id), identifier('--payment', options.payment)]
   return {
     ...(notificationId !== undefined && { notificationId }),
@@ -127,23 +152,18 @@ function filterOf(options: Record<string, string | undefined>): ReplayFilter {
   }
 }
 
-function stateOf(text: string | undefined): State | undefined {
-  if (text === undefined || states.includes(text as State)) return text as State | undefined
-  return refuseCommand(`--state must be one of ${states.join(', ')}.`)
-}
-
 function whole(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  return /^\d{1,15}$/.test(text) ? Number(text) : refuseCommand(`${name} must be a number.`)
+  return /^\d{1,15}$/.test(text) ? Number(text) : refuseWords(`${name} must be a number.`)
 }
 
 function time(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const milliseconds = Date.parse(text)
-  return Number.isNaN(milliseconds) ? refuseCommand(`${name} must be a time, for example 2026-01-31T12:00Z.`) : milliseconds
+  return Number.isNaN(milliseconds) ? refuseWords(`${name} must be a time, for example 2026-01-31T12:00Z.`) : milliseconds
 }
 
 function identifier(name: string, text: string | undefined): string | undefined {
   if (text === undefined) return undefined
-  return /^[0-9a-f]{32}$/.test(text) ? text : refuseCommand(`${name} must be 32 hex characters.`)
+  return looksLikeId(text) ? text : refuseWords(`${name} must be 32 hex characters.`)
 }

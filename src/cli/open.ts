@@ -87,7 +87,7 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
     await work()
   } catch (error) {
     process.stderr.write(`${errorText(error)}\n`)
-    process.exitCode = 1
+    process.exitCode = error instanceof WrongUse ? 2 : 1
   }
 }
 
@@ -104,6 +104,16 @@ export function readSecret(path: string, option: string): string {
 export function refuseCommand(sentence: string): never {
   throw new OperatorError(sentence)
 }
+
+/** The words of the command say nothing that could be done. */
+class WrongUse extends OperatorError {}
+
+/** Ends the command with a sentence about its words. */
+export function refuseWords(sentence: string): never {
+  throw new WrongUse(sentence)
+}
+
+export const looksLikeId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
 /** Rows in columns, the first row being the heading. */
 export function table(rows: readonly (readonly (string | number | null)[])[]): string {

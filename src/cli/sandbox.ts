@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { OperatorError } from '../platform/errors.ts'
 import { readConfig } from '../start/config.ts'
 import { readSecret, refuseCommand } from './open.ts'
 
@@ -10,6 +11,9 @@ import { readSecret, refuseCommand } from './open.ts'
 export type Json = any
 export type SandboxOptions = { readonly baseUrl?: string; readonly entity?: string; readonly tokenFile?: string }
 export type Sandbox = { readonly entityId: string; post(path: string, fields: Readonly<Record<string, string>>): Promise<Json> }
+
+/** Nobody answers at the gateway's address. */
+export class NoGateway extends OperatorError {}
 
 export function openSandbox({ baseUrl, entity, tokenFile }: SandboxOptions): Sandbox {
   const token = tokenFile === undefined ? undefined : readSecret(tokenFile, '--token-file')
@@ -23,6 +27,8 @@ export function openSandbox({ baseUrl, entity, tokenFile }: SandboxOptions): San
         method: 'POST',
         headers: { Authorization: `Bearer ${token ?? found.accessToken}`, 'Content-Type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams({ entityId, ...fields }).toString(),
+      }).catch(error => {
+        throw new NoGateway(`No gateway answers at ${address} (${((error as Error).cause as Error)?.message}).`)
       })
       const body = (await response.json()) as Json
       if (body.id === undefined && response.status !== 200)

@@ -6,6 +6,7 @@ import { mismatches, recordChargeback } from '../clearing/chargebacks/chargeback
 import { hundredths } from '../contract/amounts.ts'
 import { results } from '../contract/results/results.ts'
 import { buildNumber } from '../platform/build.ts'
+import { argumentOf } from './choices.ts'
 import { refuseCommand, runCommand, withOpened } from './open.ts'
 import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
@@ -66,7 +67,8 @@ async function chargeBack({ id }: { id: string }): Promise<{ id: string; result:
 export default (program: Command): void => {
   const list = Object.entries(events).map(([name, [description]]) => `  ${name.padEnd(18)} ${description}`)
   program
-    .command('trigger <event>')
+    .command('trigger')
+    .addArgument(argumentOf('event', 'what happens', Object.keys(events)))
     .description('makes an event happen in a running sandbox')
     .option('--base-url <url>', 'the gateway, if not the one of DATA_DIR')
     .option('--entity <id>', 'channel')
@@ -74,9 +76,7 @@ export default (program: Command): void => {
     .addHelpText('after', `\nEvents:\n${list.join('\n')}\n`)
     .action((name: string, options: SandboxOptions) =>
       runCommand(async () => {
-        const event = Object.hasOwn(events, name) ? events[name] : undefined
-        if (!event) return refuseCommand(`There is no event ${name}. There are:\n${list.join('\n')}`)
-        const { id, result } = await event[1](openSandbox(options))
+        const { id, result } = await events[name]![1](openSandbox(options))
         process.stdout.write(`${name}  ${id}  ${result.code}\n`)
       }),
     )

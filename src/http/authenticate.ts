@@ -6,7 +6,7 @@ import { type Form, peek } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
-import { type Channel, legacyToken, type Merchant, type Token } from '../merchants/directory.ts'
+import { type Channel, legacyParts, legacyToken, type Merchant, type Token } from '../merchants/directory.ts'
 import { keyedHash } from '../vault/keys.ts'
 import type { HttpAnswer, Request } from './answer.ts'
 import { resultAnswer } from './answer.ts'
@@ -120,8 +120,7 @@ function credentialsOf({ headers }: Request, form: Form): Credentials | undefine
 /** A guess as it is counted: neither the credential nor the user id stands in it. A bearer token may be made of the two as well. */
 function guessOf({ keys }: HttpParts, { address }: Request, { sent, userId }: Credentials): LogInAttempt {
   const start = (purpose: string, text: string) => keyedHash(keys, purpose, text).toString('hex').slice(0, 16)
-  const [before, password] = Buffer.from(sent, 'base64').toString().split('|')
-  const name = userId ?? (password === undefined ? undefined : before)
+  const name = userId ?? legacyParts(sent)?.userId
   const user = name === undefined ? undefined : start('user id', name)
   return { address, user, credential: user ?? start('token', sent) }
 }

@@ -1,4 +1,5 @@
-// What one connection may cost: requests that wait for their answers, answers that nobody takes, and time in which nothing is asked.
+// What one connection may cost: requests that wait for their answers, answers that nobody takes, and time in which nothing is asked. A connection counts
+// from its first moment: under TLS the raw socket is watched while the handshake goes on, and ended when that takes too long.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,18 +14,29 @@ export const addressMost = 1024
 export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
 
 /** Seconds. Node ends a connection on which nothing comes; these end one that is kept busy with nothing. */
-export type Patience = { readonly answerSeconds: number; readonly idleSeconds: number; readonly lookEverySeconds: number }
+export type Patience = {
+  readonly answerSeconds: number
+  readonly idleSeconds: number
+  readonly handshakeSeconds: number
+  readonly lookEverySeconds: number
+}
 
-const standard: Patience = { answerSeconds: 60, idleSeconds: 70, lookEverySeconds: 5 }
+const standard: Patience = { answerSeconds: 60, idleSeconds: 70, handshakeSeconds: 10, lookEverySeconds: 2 }
 
 export type Connections = {
   opened(socket: Socket): void
+  /** A raw socket on which TLS is to be spoken: it has so long for the handshake. */
+  begun(socket: Socket): void
+  /** TLS stands: what is asked and answered goes through this socket from now on. */
+  secured(socket: Socket): void
   /** Counts a request until its answer is gone. False = one too many: the connection is closed. */
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
-  /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long. */
+  /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
   closeSoon(socket: Socket): void
+  /** Closes those on which TLS does not stand yet, or all of them. */
+  closeAll(which: 'unsecured' | 'every'): void
   stop(): void
 }
 
@@ -45,11 +57,13 @@ const lingerSeconds = 5
 /** `isShared`: may many callers come from this address? */
 export function watchConnections(
   clock: Clock,
-  { answerSeconds, idleSeconds, lookEverySeconds }: Patience = standard,
+  { answerSeconds, idleSeconds, handshakeSeconds, lookEverySeconds }: Patience = standard,
   isShared: (address: string) => boolean = () => false,
 ): Connections {
   const connections = new Map<Socket, OpenConnection>()
   const fromAddress = new Map<string, number>()
+  /** Raw sockets on which TLS does not stand yet, by their two ends: Node tells what stands by another object. */
+  const unsecured = new Map<string, Socket>()
 
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
@@ -84,6 +98,7 @@ export function watchConnections(
     const one = connections.get(socket)
     if (!one) return
     connections.delete(socket)
+    if (unsecured.get(endsOf(socket)) === socket) unsecured.delete(endsOf(socket))
     const left = fromAddress.get(one.address)! - 1
     if (left > 0) fromAddress.set(one.address, left)
     else fromAddress.delete(one.address)
@@ -102,6 +117,21 @@ export function watchConnections(
 
   return {
     opened,
+    begun(socket) {
+      opened(socket).endsBefore = clock.elapsed() + handshakeSeconds * 1000
+      unsecured.set(endsOf(socket), socket)
+    },
+    secured(socket) {
+      const raw = unsecured.get(endsOf(socket))
+      const one = raw && connections.get(raw)
+      if (!one) return void socket.destroy() // it is closed already
+      unsecured.delete(endsOf(socket))
+      connections.delete(raw)
+      connections.set(socket, one)
+      one.endsBefore = undefined
+      one.idleSince = clock.elapsed()
+      socket.once('close', () => forget(socket))
+    },
     asked(incoming, outgoing) {
       const { socket } = incoming
       const one = connections.get(socket) ?? opened(socket)
@@ -125,7 +155,14 @@ export function watchConnections(
     closeSoon(socket) {
       const one = connections.get(socket)
       if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
+      else socket.destroy()
+    },
+    closeAll(which) {
+      for (const socket of [...(which === 'every' ? connections.keys() : unsecured.values())]) socket.destroy()
     },
     stop: () => timer.cancel(),
   }
 }
+
+const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
+  [remoteAddress, remotePort, localAddress, localPort].join(' ')

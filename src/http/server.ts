@@ -192,15 +192,15 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
 
   const server = options.tls
-    ? https.createServer({ ...httpOptions, ...options.tls, ...spokenTls, handshakeTimeout: 10_000 }, listener)
+    ? https.createServer({ ...httpOptions, ...options.tls, ...spokenTls }, listener)
     : http.createServer(httpOptions, listener)
   Object.assign(server, maxima)
-  server.on(options.tls ? 'secureConnection' : 'connection', connections.opened)
+  server.on('connection', options.tls ? connections.begun : connections.opened)
+  server.on('secureConnection', connections.secured)
   server.on('checkExpectation', listener) // an expectation that nobody knows is no reason to refuse
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
-    if (!socket.writable) return
     connections.closeSoon(socket)
-    if (connections.isOwed(socket)) return // this is no answer to what was asked before
+    if (!socket.writable || connections.isOwed(socket)) return // this is no answer to what was asked before
     const [status, name]: [number, ResultName] =
       error.code === 'HPE_HEADER_OVERFLOW'
         ? [431, 'headersTooLarge']
@@ -241,7 +241,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       closing = true
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
       server.closeIdleConnections()
-      const hurry = parts.clock.after(40_000, () => server.closeAllConnections())
+      connections.closeAll('unsecured')
+      const hurry = parts.clock.after(40_000, () => connections.closeAll('every'))
       await closed
       hurry.cancel()
       connections.stop()

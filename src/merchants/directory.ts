@@ -14,7 +14,7 @@ import {
   merchantSettings,
   withInherited,
 } from './settings.ts'
-import { changesChannel, type EntityKind, type EntityRow, readEntities, readTokens, rehashToken } from './store.ts'
+import { changesChannel, type EntityKind, type EntityRow, isValidAt, readEntities, readTokens, rehashToken } from './store.ts'
 
 export type Channel = {
   readonly kind: 'channel'
@@ -33,14 +33,20 @@ export type Merchant = {
 export type EntityGroup = { readonly kind: 'psp' | 'division'; readonly id: string; readonly name: string }
 export type Entity = Channel | Merchant | EntityGroup
 
-export type Token = { readonly id: string; readonly entities: readonly string[]; readonly legacy: boolean }
+export type Token = {
+  readonly id: string
+  readonly entities: readonly string[]
+  readonly legacy: boolean
+  /** Real time from which on it is valid no more; null = it is valid until it is revoked. */
+  readonly revokedAt: number | null
+}
 
 type Contents = {
   readonly entities: ReadonlyMap<string, Entity>
   /** Each entity's parents, nearest first. */
   readonly parents: ReadonlyMap<string, readonly string[]>
+  /** By their keyed hash, those that were revoked among them. */
   readonly tokens: ReadonlyMap<string, Token>
-  readonly revoked: ReadonlyMap<string, string>
   /** Valid tokens that were sent since this was read, by a plain hash. A keyed one for each request costs five times as much. */
   readonly seen: Map<string, Token>
   readonly offsets: ReadonlyMap<string, number>
@@ -66,6 +72,16 @@ export type Directory = {
 /** How a token made of user id and password is written; old clients send the two instead. */
 export const legacyToken = (userId: string, password: string): string => Buffer.from(`${userId}|${password}`).toString('base64')
 
+/** The two in a token that is made of them, in whichever alphabet of Base64 or as they are: it is no better than its password. */
+export function legacyParts(sent: string): { readonly userId: string; readonly password: string } | undefined {
+  for (const text of [sent, Buffer.from(sent, 'base64').toString()]) {
+    // Bytes that were drawn are hardly ever a text.
+    const [, userId, password] = /^([^|\p{C}\uFFFD]+)\|([^\p{C}\uFFFD]+)$/u.exec(text) ?? []
+    if (userId !== undefined && password !== undefined) return { userId, password }
+  }
+  return undefined
+}
+
 const reloadSeconds = 30
 
 export async function openDirectory(
@@ -86,27 +102,33 @@ export async function openDirectory(
   const mayActFor = (token: Token, id: string) =>
     token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
   const channels = () => [...contents.entities.values()].filter(entity => entity.kind === 'channel')
+  const isValid = (token: Token) => isValidAt(token, clock.real())
   // What is found under an older key is found under the newest from then on, so that the older one can retire.
-  const find = (sent: string): Token | undefined => {
+  const findHashed = (sent: string): Token | undefined => {
     const [hash, ...older] = keyedHashes(keys, 'token', sent)
     const known = contents.tokens.get(hash.toString('hex'))
     if (known) return known
     const token = older.map(one => contents.tokens.get(one.toString('hex'))).find(found => found !== undefined)
-    if (token) rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
+    if (token && isValid(token)) rehashToken(database.work, older, hash, keys.lookup[0]!.id).catch(onError)
     return token
+  }
+  const find = (sent: string): Token | undefined => {
+    const token = findHashed(sent)
+    return token && legacyParts(sent) ? { ...token, legacy: true } : token
   }
   return {
     entity: id => contents.entities.get(id),
     token(sent) {
       const plain = hash('sha256', sent)
       const token = contents.seen.get(plain) ?? find(sent)
-      if (token) contents.seen.set(plain, token)
+      if (!token || !isValid(token)) return undefined
+      contents.seen.set(plain, token)
       return token
     },
-    revokedToken: sent =>
-      tokenHashes(keys, sent)
-        .map(one => contents.revoked.get(one))
-        .find(found => found !== undefined),
+    revokedToken(sent) {
+      const token = find(sent)
+      return token && !isValid(token) ? token.id : undefined
+    },
     mayActFor,
     channels,
     channelsOf: token => channels().filter(({ id }) => mayActFor(token, id)),
@@ -123,15 +145,12 @@ export async function openDirectory(
   }
 }
 
-const tokenHashes = (keys: Keys, sent: string): string[] => keyedHashes(keys, 'token', sent).map(one => one.toString('hex'))
-
 /** An entity whose settings cannot be, its own or those it inherits, is left out and told of: whoever calls for it is refused, all others go on. */
 async function read(database: Database, onError: (error: Error) => void): Promise<Contents> {
   const rows = await readEntities(database.work)
   const byId = new Map(rows.map(row => [row.id, row]))
   const parents = new Map(rows.map(row => [row.id, parentsOf(row, byId)]))
-  const all = await readTokens(database.work)
-  const tokens = all.filter(token => token.revokedAt === null)
+  const tokens = await readTokens(database.work)
   const entities = new Map<string, Entity>()
   for (const row of rows) {
     const above = parents.get(row.id)!.map(id => byId.get(id)!)
@@ -146,8 +165,9 @@ async function read(database: Database, onError: (error: Error) => void): Promis
     entities,
     parents,
     seen: new Map(),
-    tokens: new Map(tokens.map(({ hash, id, entities, legacy }) => [hash.toString('hex'), { id, entities, legacy }])),
-    revoked: new Map(all.filter(token => token.revokedAt !== null).map(({ hash, id }) => [hash.toString('hex'), id])),
+    tokens: new Map(
+      tokens.map(({ hash, id, entities, legacy, revokedAt }) => [hash.toString('hex'), { id, entities, legacy, revokedAt }]),
+    ),
     offsets: new Map(rows.filter(row => row.kind === 'merchant').map(row => [row.id, row.clockOffset])),
   }
 }

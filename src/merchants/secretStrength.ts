@@ -1,8 +1,27 @@
-// How much chance a token or password can hold at most, judged by its letters alone: what looks made up by a person is weak, whatever its length.
+// How much chance a token or password can hold at most, judged by its letters alone: what looks made up by a person is weak, whatever its length. It is
+// a net for what people type and copy, no proof of strength: who knows how a secret was made may find less chance in it.
+
+import { hash } from 'node:crypto'
 
 /** Bits; a random text of this kind and length holds about as many. */
 export function bitsOfChance(text: string): number {
-  const letters = [...withoutRuns(period(text))]
+  if (isDigestOfWord(text)) return 0
+  return Math.min(
+    bitsOfLetters(text),
+    ...encodings.map(encoding => decoded(text, encoding)).map(inner => (inner ? bitsOfChance(inner) : Infinity)),
+  )
+}
+
+const encodings = ['base64', 'hex'] as const
+
+/** The text that was written in another way, if it is one: bytes that were drawn are hardly ever a text. */
+function decoded(text: string, encoding: (typeof encodings)[number]): string | undefined {
+  const inner = Buffer.from(text, encoding).toString()
+  return inner.length * 2 >= text.length - 1 && /^[^\p{C}\uFFFD]+$/u.test(inner) ? inner : undefined
+}
+
+function bitsOfLetters(text: string): number {
+  const letters = [...withoutRuns(period(withoutWords(text)))]
   const { size } = alphabets.find(({ pattern }) => pattern.test(letters.join('')))!
   // A random text shows most of the letters that it may have; one that shows few was made of words or of repetition.
   const seen = new Set(letters).size
@@ -39,3 +58,43 @@ function withoutRuns(text: string): string {
   }
   return kept
 }
+
+// What people begin with when they make a secret up, in its plain spelling.
+const words =
+  'password passwort passphrase secret sandbox tollgate gateway payment production staging develop test live token access key login admin root user guest \
+shop store merchant client server service system company bank card money master welcome hello letmein changeme default temporary example sample demo \
+public private internal qwerty qwertz azerty asdf zxcv iloveyou dragon monkey football baseball superman princess sunshine shadow summer winter spring autumn \
+monday january correct horse battery staple trustno1 starwars whatever nothing europe london berlin paris madrid'
+    .split(' ')
+    .sort((one, other) => other.length - one.length)
+
+// Signs that stand for letters in what is meant to look harder.
+const disguises: Readonly<Record<string, string>> = {
+  '0': 'o',
+  '1': 'i',
+  '3': 'e',
+  '4': 'a',
+  '5': 's',
+  '7': 't',
+  '@': 'a',
+  $: 's',
+  '!': 'i',
+}
+
+/** `P@ssw0rd12` → `P12`: a word is hardly more to guess than a letter. */
+function withoutWords(text: string): string {
+  const plain = text.toLowerCase().replace(/[013457@$!]/g, sign => disguises[sign]!)
+  if (plain.length !== text.length) return text // letters that are longer in lower case: none of ours
+  let kept = ''
+  for (let at = 0; at < text.length; ) {
+    const word = words.find(one => plain.startsWith(one, at) || text.toLowerCase().startsWith(one, at))
+    kept += text[at]
+    at += word?.length ?? 1
+  }
+  return kept
+}
+
+/** What looks like chance, and is the hash of a word that everybody tries first. */
+const isDigestOfWord = (text: string): boolean =>
+  /^([0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64})$/i.test(text) &&
+  words.some(word => ['md5', 'sha1', 'sha256'].some(algorithm => hash(algorithm, word) === text.toLowerCase()))

@@ -1,13 +1,14 @@
 // The seed file: merchants, channels, tokens and settings with given ids, so that an integration has known credentials.
 // Upsert by id: it never deletes, and never revives a revoked token. docs/operating.md describes the format.
 
+import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { record } from '../audit/chain.ts'
 import type { Actor, AuditEntry } from '../audit/entry.ts'
 import { type Clock, type Random, timeOrderedId } from '../platform/clock.ts'
-import { inTransaction } from '../platform/database/connect.ts'
-import type { InstallationMode } from '../platform/database/installation.ts'
+import { type Connection, inTransaction } from '../platform/database/connect.ts'
+import { type InstallationMode, readMode } from '../platform/database/installation.ts'
 import { OperatorError } from '../platform/errors.ts'
 import {
   file,
@@ -24,12 +25,13 @@ import {
   written,
 } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
-import { legacyToken } from './directory.ts'
+import { legacyParts, legacyToken } from './directory.ts'
 import { bitsOfChance } from './secretStrength.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import {
   announceChange,
   type EntityRow,
+  findValidTokens,
   readEntities,
   readTokens,
   rehashToken,
@@ -38,14 +40,23 @@ import {
   type TokenRow,
 } from './store.ts'
 
+/** The sandbox's credentials are printed in the documentation: live mode must not know them, whoever put them there. */
+export const sandboxSeed = fileURLToPath(new URL('../../seeds/sandbox.json', import.meta.url))
+
 /** A token that nobody limits in guessing; a password, of which a few guesses a minute are taken (docs/operating.md). */
 const bitsInLive = { token: 128, password: 64 } as const
+
+/** A token that is made of a user id and a password is as strong as that password. */
+function isWeak(name: keyof typeof bitsInLive, secret: string): boolean {
+  const parts = name === 'token' ? legacyParts(secret) : undefined
+  return parts ? isWeak('password', parts.password) : bitsOfChance(secret) < bitsInLive[name]
+}
 
 function tokenSchema(live: boolean) {
   const secret = (name: keyof typeof bitsInLive, least: number) =>
     where(
       text(new RegExp(`^.{${least},}$`, 'su'), `must have at least ${least} characters`),
-      secret => !live || bitsOfChance(secret) >= bitsInLive[name],
+      secret => !live || !isWeak(name, secret),
       `is too weak for live mode: it must hold ${bitsInLive[name]} bits of chance (openssl rand -hex 16)`,
     )
   return where(
@@ -89,6 +100,14 @@ export function readSeed(path: string, brands?: ReadonlySet<string>, mode?: Inst
 /** What a caller sends for a token. */
 export const sentFor = ({ token, userId, password }: SeedToken): string => token ?? legacyToken(userId!, password!)
 
+/** Ids of the tokens in a database that are valid and known to everybody. */
+export const findPublicTokens = (db: Connection, keys: Keys, now: number): Promise<string[]> =>
+  findValidTokens(
+    db,
+    (readSeed(sandboxSeed).tokens ?? []).flatMap(token => keyedHashes(keys, 'token', sentFor(token))),
+    now,
+  )
+
 /** How many entities and valid tokens of the seed are in place, and which of its tokens are revoked and stay so. */
 export type SeedResult = { readonly entities: number; readonly tokens: number; readonly revoked: readonly string[] }
 
@@ -115,7 +134,7 @@ export async function applySeed(
   const tokens = (seed.tokens ?? []).map((token, at) => {
     const [hash, ...older] = keyedHashes(keys, 'token', sentFor(token))
     const label = token.label ?? `token ${at + 1}`
-    return { label, hash, older, lookupKey, legacy: token.token === undefined, entities: token.entities }
+    return { label, hash, older, lookupKey, legacy: legacyParts(sentFor(token)) !== undefined, entities: token.entities }
   })
   return inTransaction(pool, async db => {
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
@@ -157,6 +176,8 @@ export async function applySeed(
       await saveToken(db, row, clock.real())
       told.push(...toldOfToken(before, row))
     }
+    if ((await readMode(db)) === 'live' && (await findPublicTokens(db, keys, clock.real())).length > 0)
+      throw new OperatorError('The public access token of the sandbox is refused by live mode.')
     await record(db, { keys, clock, ...(by && { by }) }, told)
     await announceChange(db)
     const revoked = tokens.filter(token => (standing(token)?.revokedAt ?? null) !== null)

@@ -24,8 +24,12 @@ export type TokenRow = {
   readonly entities: readonly string[]
   readonly legacy: boolean
   readonly createdAt: number
+  /** Real time from which on it is not valid; it may be in the future. */
   readonly revokedAt: number | null
 }
+
+export const isValidAt = ({ revokedAt }: Pick<TokenRow, 'revokedAt'>, now: number): boolean =>
+  revokedAt === null || now < revokedAt
 
 /** Gateways listen here and read the directory again when something changed. */
 export const changesChannel = 'tollgate_directory'
@@ -67,10 +71,20 @@ export async function saveEntity(db: Connection, entity: Omit<EntityRow, 'clockO
 export async function saveToken(db: Connection, token: Omit<TokenRow, 'createdAt' | 'revokedAt'>, now: number): Promise<void> {
   await db.query(
     `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at, lookup_key) values ($1, $2, $3, $4, $5, $6, $7, $8)
-     on conflict (token_hash) do update set label = excluded.label, entities = excluded.entities, merchant_id = excluded.merchant_id
+     on conflict (token_hash) do update set label = excluded.label, entities = excluded.entities, merchant_id = excluded.merchant_id,
+       legacy = excluded.legacy
       where access_tokens.revoked_at is null`,
     [token.hash, token.id, token.merchantId, token.label, token.entities, token.legacy, timeParameter(now), token.lookupKey],
   )
+}
+
+/** Ids of valid tokens with one of these hashes. */
+export async function findValidTokens(db: Connection, hashes: readonly Buffer[], now: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    'select id from access_tokens where token_hash = any ($1) and (revoked_at is null or revoked_at > $2) order by id',
+    [hashes, timeParameter(now)],
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** Finds a token under its new hash from now on: it was used, so that the older lookup key is not needed for it any more. */
@@ -82,11 +96,20 @@ export async function rehashToken(db: Connection, older: readonly Buffer[], hash
   )
 }
 
-/** True when a token that was valid is revoked now. */
+/** True when a token that was valid is revoked now; also one whose time was to end later. */
 export async function revokeToken(db: Connection, id: string, now: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update access_tokens set revoked_at = $2 where id = $1 and (revoked_at is null or revoked_at > $2)',
+    [id, timeParameter(now)],
+  )
+  return rowCount === 1
+}
+
+/** Gives a token an end, now or later. False when it has one already. */
+export async function endToken(db: Connection, id: string, at: number): Promise<boolean> {
   const { rowCount } = await db.query('update access_tokens set revoked_at = $2 where id = $1 and revoked_at is null', [
     id,
-    timeParameter(now),
+    timeParameter(at),
   ])
   return rowCount === 1
 }

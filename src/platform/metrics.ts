@@ -3,6 +3,7 @@
 
 import { hash, timingSafeEqual } from 'node:crypto'
 import http from 'node:http'
+import type { Socket } from 'node:net'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Log } from './log.ts'
 
@@ -14,6 +15,8 @@ export const makeRegistry = (): Registry => new Registry()
 /** Compared as hashes: the time that it takes tells nothing of what is right. */
 const isSame = (sent: string | undefined, right: string): boolean =>
   timingSafeEqual(hash('sha256', sent ?? '', 'buffer'), hash('sha256', right, 'buffer'))
+
+const connectionsMost = 64
 
 /** `token`: who reads sends it; absent = nobody is asked. */
 export async function serveMetrics(
@@ -33,20 +36,28 @@ export async function serveMetrics(
       })
     return reading
   }
-  const server = http.createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
-    response.setHeader('Connection', 'close')
-    if (request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end()
-    if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`))
-      return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end()
-    read().then(
-      text => response.writeHead(200, { 'Content-Type': registry.contentType }).end(text),
-      (error: Error) => {
-        log.warn({ why: error.message }, 'metrics could not be read')
-        response.writeHead(500).end()
-      },
-    )
+  const server = http.createServer(
+    { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000 },
+    (request, response) => {
+      response.setHeader('Connection', 'close')
+      if (request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end()
+      if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`))
+        return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end()
+      read().then(
+        text => response.writeHead(200, { 'Content-Type': registry.contentType }).end(text),
+        (error: Error) => {
+          log.warn({ why: error.message }, 'metrics could not be read')
+          response.writeHead(500).end()
+        },
+      )
+    },
+  )
+  // One more takes the place of that which is there for longest: whoever says nothing keeps nobody out.
+  const sockets = new Set<Socket>()
+  server.on('connection', socket => {
+    socket.once('close', () => sockets.delete(socket))
+    if (sockets.add(socket).size > connectionsMost) sockets.values().next().value!.destroy()
   })
-  server.maxConnections = 64
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, resolve)

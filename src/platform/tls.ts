@@ -1,6 +1,7 @@
 // TLS as it is spoken here, by the gateway and towards others: 1.2 and 1.3, keys by ECDHE, ciphers that authenticate (AEAD) and no others. And the
 // files that a connection with a certificate of our own takes.
 
+import { constants } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { othersMayRead } from './files.ts'
@@ -17,7 +18,10 @@ const ciphers = [
   ]),
 ].join(':')
 
-export const spokenTls = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3', ciphers } as const
+/** Nobody begins the handshake of a connection anew: TLS 1.2 would let callers do so as often as they like, at our cost. */
+const secureOptions = constants.SSL_OP_NO_RENEGOTIATION
+
+export const spokenTls = { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3', ciphers, secureOptions } as const
 
 /** Names of PEM files: whom we trust, and who we are when the other side asks. */
 export const tlsFiles = object({

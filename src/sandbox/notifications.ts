@@ -2,7 +2,7 @@
 //   name    the cursor to read; made at the first call, which is owed what happens from then on
 //   after   position of the last notification that was taken: everything up to it is acknowledged
 //   wait    seconds to wait for something to come, at most 5
-// The answer has the secret, because a listener decrypts with it, and the notifications as they would be sent to a webhook.
+// The answer has the endpoint and its secret, because a listener decrypts with it, and the notifications as they would be sent to a webhook.
 
 import type { Recorder } from '../audit/chain.ts'
 import { peek, readForm } from '../contract/form.ts'
@@ -49,6 +49,7 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
     return resultAnswer(parts, request, 200, 'requestSucceeded', {
       entityId,
       more: {
+        endpointId: endpoint.id,
         secret: secretsOf(parts.keys, endpoint)[0]!,
         notifications: read.map(({ position, id, sequence, headers, body }) => ({
           position: String(position),

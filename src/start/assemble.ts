@@ -100,7 +100,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     keys,
     directory,
     database,
-    failures: limitFailures(database.work, clock, onError),
+    failures: limitFailures(database.work, { keys, clock }, onError),
     connectors,
     methods,
     egress: config.egress,

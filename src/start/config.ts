@@ -21,6 +21,8 @@ export type Config = {
   readonly dataDir: string
   /** Absent = the embedded PostgreSQL in DATA_DIR. */
   readonly databaseUrl?: string
+  /** Whom the embedded server runs as when root starts the gateway; absent = see chooseAccount. */
+  readonly embeddedUser?: string
   readonly publicUrl: string
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
@@ -95,6 +97,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
   const databaseUrl = setting('DATABASE_URL')
   if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(databaseUrl))
     fail('DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
+  const embeddedUser = setting('EMBEDDED_USER')
   const [cert, key] = [file('TLS_CERT'), file('TLS_KEY')]
   if ((setting('TLS_CERT') === undefined) !== (setting('TLS_KEY') === undefined))
     fail('TLS_CERT and TLS_KEY', 'are needed together', undefined)
@@ -174,6 +177,7 @@ export function readConfig(environment: Environment, projectFolder: string): Con
     wallets,
     directories,
     ...(databaseUrl !== undefined && { databaseUrl }),
+    ...(embeddedUser !== undefined && { embeddedUser }),
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),

@@ -1,22 +1,21 @@
 // The database of a process: the embedded one in DATA_DIR, or the one that DATABASE_URL names. Migrated, keys checked, seeded.
 
-import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { applySeed, readSeed, sentFor } from '../merchants/seed.ts'
+import { beginAudit, type Recorder, record } from '../audit/chain.ts'
+import { applySeed, findPublicTokens, readSeed, sandboxSeed } from '../merchants/seed.ts'
+import { announceChange, readEntities, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
-import { claimFolder } from '../platform/database/folder.ts'
+import { claimFolder, makeFolder } from '../platform/database/folder.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
 import { migrate } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
-import { compareKeys, type Keys, keepKeys, keyedHashes } from '../vault/keys.ts'
+import { compareKeys, type Keys, keepKeys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 import type { Config } from './config.ts'
 
 export type OpenDatabase = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
-
-export const sandboxSeed = fileURLToPath(new URL('../../seeds/sandbox.json', import.meta.url))
 
 /** The lowest PostgreSQL that the schema and the statements are written for. */
 const oldestServer = 150_000
@@ -24,10 +23,20 @@ const oldestServer = 150_000
 /** Who gives up waiting aborts: nothing is left running then. */
 export async function openDatabase(config: Config, say: (text: string) => void, signal: AbortSignal): Promise<OpenDatabase> {
   // A live gateway with a database of its own needs no folder to itself: several may share the machine.
-  if (config.databaseUrl !== undefined) return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
+  if (config.databaseUrl !== undefined) {
+    if (config.mode === 'sandbox') makeFolder(config.dataDir) // for its keys, sandbox.json and the books of its acquirer host
+    return { connection: { connectionString: config.databaseUrl }, close: async () => {} }
+  }
   const claim = claimFolder(config.dataDir)
   try {
-    const embedded = await startEmbedded({ dataDir: config.dataDir, say, signal, strict: config.mode === 'live' })
+    const { dataDir, mode, embeddedUser } = config
+    const embedded = await startEmbedded({
+      dataDir,
+      say,
+      signal,
+      strict: mode === 'live',
+      ...(embeddedUser !== undefined && { user: embeddedUser }),
+    })
     const { host, port, user, database } = embedded
     return {
       connection: { host, port, user, database, ssl: false },
@@ -64,21 +73,23 @@ export async function prepareDatabase(
     const known = await readProofs(pool)
     const keys = config.keys(known.length === 0 ? () => random.bytes(32) : undefined)
     compareKeys(known, keys)
-    const before = known.length === 0 ? undefined : await modeBefore(pool, keys)
+    const before = known.length === 0 ? undefined : await modeBefore(pool, keys, clock.real())
     compareModes(before, config.mode)
-    await migrate(pool, new Date(clock.real()).toISOString())
+    const applied = await migrate(pool, new Date(clock.real()).toISOString())
     await inTransaction(pool, async db => {
       await keepKeys(db, keys, clock.real())
+      // Whatever made an entity left a row. In a database of before the beginning was sealed, this is the first that can be said of it.
+      if (applied.includes('0016_audit_proofs.sql') || (await readEntities(db)).length === 0) await beginAudit(db, keys)
       await keepMode(db, config.mode, clock.real())
     })
     compareModes(await readMode(pool), config.mode) // two that began at once with different modes
     if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
+    else await revokePublicTokens(pool, { keys, clock }, say)
     if (config.seedFile !== undefined) {
       const seed = readSeed(config.seedFile, config.brandNames, config.mode)
       const { revoked } = await applySeed(pool, keys, clock, random, seed)
       for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
     }
-    if (config.mode === 'live') await refuseSandboxToken(pool, keys)
     return { keys }
   } finally {
     await pool.end()
@@ -86,20 +97,19 @@ export async function prepareDatabase(
 }
 
 /** The mode of the database; of one from before modes were written it is a sandbox's, if the public token is valid there. */
-async function modeBefore(pool: pg.Pool, keys: Keys): Promise<InstallationMode> {
-  return (await readMode(pool)) ?? ((await knowsSandboxToken(pool, keys)) ? 'sandbox' : 'live')
+async function modeBefore(pool: pg.Pool, keys: Keys, now: number): Promise<InstallationMode> {
+  return (await readMode(pool)) ?? ((await findPublicTokens(pool, keys, now)).length > 0 ? 'sandbox' : 'live')
 }
 
-/** The sandbox's token is printed in the documentation: a live gateway must not know it, whoever put it there. */
-async function refuseSandboxToken(pool: pg.Pool, keys: Keys): Promise<void> {
-  if (await knowsSandboxToken(pool, keys))
-    throw new OperatorError('This database holds the public access token of the sandbox: revoke it before MODE=live.')
-}
-
-async function knowsSandboxToken(pool: pg.Pool, keys: Keys): Promise<boolean> {
-  const hashes = (readSeed(sandboxSeed).tokens ?? []).flatMap(token => keyedHashes(keys, 'token', sentFor(token)))
-  const { rowCount } = await pool.query('select 1 from access_tokens where token_hash = any ($1) and revoked_at is null', [
-    hashes,
-  ])
-  return rowCount! > 0
+/** No seed brings it into a live database. One that has it all the same must start without it: no command could take it out while it does not. */
+async function revokePublicTokens(pool: pg.Pool, recorder: Recorder, say: (text: string) => void): Promise<void> {
+  await inTransaction(pool, async db => {
+    const ids = await findPublicTokens(db, recorder.keys, recorder.clock.real())
+    for (const id of ids) await revokeToken(db, id, recorder.clock.real())
+    if (ids.length > 0) await announceChange(db)
+    const entries = ids.map(subject => ({ action: 'tokenRevoked', subject, details: { why: "the sandbox's, public" } }) as const)
+    await record(db, recorder, entries)
+    for (const id of ids)
+      say(`The public access token of the sandbox was valid here, and is revoked: look at what it did (${id}).`)
+  })
 }

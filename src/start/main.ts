@@ -3,14 +3,14 @@
 
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
-import { readSeed } from '../merchants/seed.ts'
+import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { markRunning } from '../platform/database/running.ts'
 import { errorText, onDefect, outliveReaders, refuseInspector } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import { writeWelcome } from '../sandbox/welcome.ts'
 import { type Config, readConfig } from './config.ts'
-import { type OpenDatabase, openDatabase, prepareDatabase, sandboxSeed } from './database.ts'
+import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
 import { publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
 import { startWorkers } from './workers.ts'
 

@@ -1,12 +1,12 @@
 // A gateway in this process on a port of its own and a database of its own, as a sandbox, and a client that speaks to it over HTTP.
 
 import pg from 'pg'
+import { beginAudit } from '../../src/audit/chain.ts'
 import { legacyToken } from '../../src/merchants/directory.ts'
-import { applySeed, readSeed, type Seed } from '../../src/merchants/seed.ts'
+import { applySeed, readSeed, type Seed, sandboxSeed } from '../../src/merchants/seed.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../../src/platform/clock.ts'
 import type { Log } from '../../src/platform/log.ts'
 import { readConfig } from '../../src/start/config.ts'
-import { sandboxSeed } from '../../src/start/database.ts'
 import { startGateway } from '../../src/start/serve.ts'
 import { type Keys, makeKeys } from '../../src/vault/keys.ts'
 import { makeDatabase } from './database.ts'
@@ -80,6 +80,7 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const database = await makeDatabase()
   const pool = new pg.Pool({ ...database.connection, max: 4 })
   pool.on('error', () => {})
+  await beginAudit(pool, testKeys)
   await applySeed(pool, testKeys, clock, random, readSeed(sandboxSeed))
   if (options.seed) await applySeed(pool, testKeys, clock, random, options.seed)
   const config = readConfig({ PORT: '0', HOST: '127.0.0.1', ...options.environment }, '/nonexistent')

@@ -11,11 +11,11 @@ export const project = fileURLToPath(new URL('../..', import.meta.url))
 export function commandLine(
   environment: Readonly<Record<string, string>>,
   ...words: string[]
-): Promise<{ code: number | null; out: string }> {
+): Promise<{ code: number | null; out: string; stdout: string; stderr: string }> {
   return new Promise(resolve => {
     const options = { env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment }, timeout: 60_000 }
     const child = execFile(join(project, 'bin/tollgate'), words, options, (_, stdout, stderr) =>
-      resolve({ code: child.exitCode, out: stdout + stderr }),
+      resolve({ code: child.exitCode, out: stdout + stderr, stdout, stderr }),
     )
   })
 }

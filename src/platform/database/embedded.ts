@@ -3,17 +3,7 @@
 // Its parts stand in embedded/: the account it runs as, the orphan of a killed gateway, the socket's folder, a new database's files.
 
 import { spawnSync } from 'node:child_process'
-import {
-  closeSync,
-  existsSync,
-  fchownSync,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-} from 'node:fs'
+import { closeSync, constants, existsSync, fstatSync, ftruncateSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
@@ -21,6 +11,7 @@ import { chooseAccount, type SystemAccount, start } from './embedded/account.ts'
 import { findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
 import { stopOrphan } from './embedded/orphan.ts'
+import { openOwn, removeFolder } from './embedded/ownFile.ts'
 import { database, type EmbeddedPlace, patienceMs, port, role } from './embedded/place.ts'
 import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
@@ -50,6 +41,8 @@ type EmbeddedOptions = {
   signal?: AbortSignal
   /** Live mode: a server started by root keeps no ability of root's, whatever folders are closed to it. */
   strict?: boolean
+  /** Whom a server started by root runs as; absent = `tollgate` where there is such a user, else `nobody`, whom live mode refuses. */
+  user?: string
   /** For tests only: nothing is forced to the disk. */
   fast?: boolean
 }
@@ -60,14 +53,15 @@ export async function startEmbedded({
   say,
   signal,
   strict = false,
+  user,
   fast = false,
 }: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
   if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
   const cluster = join(folder, 'postgres')
   const binaries = findBinaries()
-  const account = chooseAccount(folder, cluster, binaries, strict)
-  await stopOrphan(cluster, say)
+  const account = chooseAccount(folder, cluster, binaries, { strict, user })
+  await stopOrphan(cluster, account.uid, say)
   const place = { folder, cluster, binaries, account, socketFolder: await freshSocketFolder(folder, account) }
   const created = !existsSync(join(cluster, 'PG_VERSION'))
   if (created) {
@@ -87,7 +81,7 @@ export async function startEmbedded({
 }
 
 /** The settings that differ from PostgreSQL's own. fsync and synchronous_commit stay on: a written payment stays written. */
-function serverSettings({ cluster, socketFolder, binaries }: EmbeddedPlace, fast: boolean): string[] {
+function serverSettings({ cluster, socketFolder, binaries, account }: EmbeddedPlace, fast: boolean): string[] {
   const settings = [
     'listen_addresses=',
     'ssl=off', // its OpenSSL gets no more repairs: it must never speak to anybody
@@ -101,9 +95,10 @@ function serverSettings({ cluster, socketFolder, binaries }: EmbeddedPlace, fast
     'log_min_messages=log', // what the server does; a failing statement, whose values may be secret, is the gateway's to log
     ...(fast ? ['fsync=off'] : []),
   ]
-  // Not every build has lz4 in it. -C only reads the settings, and is the one thing the program also does for root.
-  const lz4 = ['-C', 'wal_compression', '-D', cluster, '-c', 'wal_compression=lz4']
-  if (spawnSync(binaries.postgres, lz4, { cwd: '/' }).status === 0) settings.push('wal_compression=lz4')
+  // Not every build has lz4 in it. -C only reads the settings.
+  const lz4 = [binaries.postgres, '-C', 'wal_compression', '-D', cluster, '-c', 'wal_compression=lz4']
+  const [program, ...args] = [...account.prefix, ...lz4]
+  if (spawnSync(program!, args, account.options).status === 0) settings.push('wal_compression=lz4')
   return settings
 }
 
@@ -138,7 +133,7 @@ async function serve(
     const late = systemClock.after(patienceMs, () => child.kill('SIGQUIT'))
     await ended
     late.cancel()
-    rmSync(socketFolder, { recursive: true, force: true })
+    removeFolder(socketFolder)
   }
   try {
     await untilReady(socketFolder, server, log.tail, say, signal)
@@ -205,8 +200,10 @@ async function ask(host: string, name: string, statement: string): Promise<strin
 
 /** Opens the log to be appended to, and begins it anew when it has grown above 10 MB. tail() gives the lines since. */
 function openLog(path: string, account: SystemAccount): { handle: number; tail: () => string } {
-  const handle = openSync(path, 'a', 0o600)
-  if (process.getuid?.() === 0) fchownSync(handle, account.uid, account.gid)
+  const handle = openOwn(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT, [
+    process.getuid?.() ?? 0,
+    account.uid,
+  ])
   if (fstatSync(handle).size > 10_000_000) ftruncateSync(handle)
   const from = fstatSync(handle).size
   const tail = () => {

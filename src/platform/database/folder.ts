@@ -49,7 +49,8 @@ export function holdsFolder(folder: string): boolean {
 
 const claimed = new Set<string>()
 
-function makeFolder(dataDir: string): string {
+/** The real path of DATA_DIR, which is made if it is missing. Throws FolderError when it cannot be ours. */
+export function makeFolder(dataDir: string): string {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   } catch (error) {
@@ -59,7 +60,23 @@ function makeFolder(dataDir: string): string {
   }
   const folder = orNotWritable(dataDir, () => realpathSync(dataDir))
   orNotWritable(folder, () => accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK))
+  refuseStrangers(folder)
   return folder
+}
+
+/** Whoever may put names into the folder could have root, or us, write through a link of theirs. */
+function refuseStrangers(folder: string): void {
+  const own = process.getuid?.() ?? 0
+  const { uid, mode } = statSync(folder)
+  const mend = `chown ${ownName()} ${folder}; chmod go-w ${folder}`
+  if (uid !== own && uid !== 0)
+    throw new FolderError(
+      `The folder ${folder} belongs to user ${uid}, who could replace what ${ownName()} writes there: start the gateway as that user, or take it over (${mend}).`,
+    )
+  if (own === 0 && (mode & 0o022) !== 0)
+    throw new FolderError(
+      `The folder ${folder} is root's and others may write to it, who could replace what root writes there: ${mend}`,
+    )
 }
 
 function orNotWritable<T>(folder: string, act: () => T): T {

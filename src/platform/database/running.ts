@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
  * Where node_modules cannot be written, nobody who could change it needs telling: marking is skipped.
  */
 export function markRunning(): () => void {
-  const marker = fileURLToPath(new URL(`../../node_modules/.tollgate-running-${process.pid}`, import.meta.url))
+  const marker = fileURLToPath(new URL(`../../../node_modules/.tollgate-running-${process.pid}`, import.meta.url))
   try {
     writeFileSync(marker, `${processIdentity(process.pid)}\n`)
   } catch {

@@ -10,12 +10,22 @@ import type { Binaries } from './binaries.ts'
 /** Whom the server's processes run as, and the program put in front of them that makes it so. */
 export type SystemAccount = { name: string; uid: number; gid: number; prefix: string[]; options: SpawnOptions }
 
+/** A user that is there for this database alone. */
+const ownUser = 'tollgate'
+/** Of nobody in particular: other programs run as it too, and whatever does can read and change the database. */
+const sharedUser = 'nobody'
+
 /**
- * PostgreSQL refuses to run as root. Root's gateway gives it to the owner of the data, or to `nobody`, who can read nothing of root's, the keys among
- * it. Where folders on the way are closed to that user (/root is), setpriv leaves a sandbox's server the one ability to pass and read; `strict`,
- * for live mode, refuses that.
+ * PostgreSQL refuses to run as root. Root's gateway gives it to a user who can read nothing of root's, the keys among it: whoever has the database
+ * already, the one that `user` names, or one of its own where there is such. Where folders on the way are closed to that user (/root is), setpriv leaves
+ * a sandbox's server the one ability to pass and read. `strict`, for live mode, refuses that, and a user whom other programs share.
  */
-export function chooseAccount(folder: string, cluster: string, binaries: Binaries, strict: boolean): SystemAccount {
+export function chooseAccount(
+  folder: string,
+  cluster: string,
+  binaries: Binaries,
+  { strict, user }: { strict: boolean; user: string | undefined },
+): SystemAccount {
   // No PG* variables of the surroundings, and messages and times that do not depend on them.
   const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
   const options: SpawnOptions = { cwd: '/', env }
@@ -31,12 +41,24 @@ export function chooseAccount(folder: string, cluster: string, binaries: Binarie
     }
     return { ...accountOf(own), prefix: [], options }
   }
-  const owners = [clusterOwner, statSync(folder).uid]
-  const account = accountOf(owners.find(uid => uid) ?? 'nobody')
+  if (user !== undefined && (user === 'root' || !isUser(user)))
+    throw new FolderError(
+      `EMBEDDED_USER names ${user}, whom PostgreSQL cannot run as: it must be a user of this machine, and not root.`,
+    )
+  const account = accountOf(clusterOwner || (user ?? (isUser(ownUser) ? ownUser : sharedUser)))
+  if (user !== undefined && user !== account.name)
+    throw new FolderError(
+      `The database in ${cluster} belongs to user ${account.name}, but EMBEDDED_USER names ${user}: hand it over with chown -R ${user} ${cluster}`,
+    )
+  if (strict && account.name === sharedUser)
+    throw new FolderError(
+      `Other programs run as ${sharedUser} too, and could read and change the database: make a user of its own (useradd --system ${ownUser}, or another ` +
+        `that EMBEDDED_USER names)${clusterOwner ? ` and hand it over (chown -R ${ownUser} ${cluster})` : ''}, or start the gateway as an ordinary user.`,
+    )
   // Root's own is a cluster put back from a backup by root.
   if (clusterOwner === 0) execFileSync('chown', ['-hR', `${account.uid}:${account.gid}`, cluster])
-  // Others may pass the data folder, and nothing more: what is in it has modes of its own.
-  if (statSync(folder).uid === 0) chmodSync(folder, statSync(folder).mode | 0o001)
+  // Others may pass the data folder, which is root's, and nothing more: what is in it has modes of its own.
+  chmodSync(folder, statSync(folder).mode | 0o001)
   const barrier = firstClosed(folder, account) ?? firstClosed(binaries.postgres, account)
   if (barrier === undefined) return { ...account, prefix: [], options: { ...options, uid: account.uid, gid: account.gid } }
   const prefix = [
@@ -57,6 +79,15 @@ export function chooseAccount(folder: string, cluster: string, binaries: Binarie
   )
 }
 
+const isUser = (name: string): boolean => knownUsers().some(([known]) => known === name)
+
+const knownUsers = (): string[][] =>
+  existsSync('/etc/passwd')
+    ? readFileSync('/etc/passwd', 'utf8')
+        .split('\n')
+        .map(line => line.split(':'))
+    : []
+
 function accountOf(who: number | string): { name: string; uid: number; gid: number } {
   if (who === process.getuid?.()) {
     try {
@@ -66,12 +97,7 @@ function accountOf(who: number | string): { name: string; uid: number; gid: numb
       return { name: String(who), uid: Number(who), gid: process.getgid?.() ?? Number(who) }
     }
   }
-  const lines = existsSync('/etc/passwd')
-    ? readFileSync('/etc/passwd', 'utf8')
-        .split('\n')
-        .map(line => line.split(':'))
-    : []
-  const found = lines.find(([name, , uid]) => name === who || uid === String(who))
+  const found = knownUsers().find(([name, , uid]) => name === who || uid === String(who))
   if (found !== undefined) return { name: String(found[0]), uid: Number(found[2]), gid: Number(found[3]) }
   const uid = typeof who === 'number' ? who : 65534
   return { name: String(who), uid, gid: uid }

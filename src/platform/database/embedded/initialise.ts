@@ -1,10 +1,11 @@
 // Makes the files of a new database.
 
 import { randomUUID } from 'node:crypto'
-import { chownSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { chownSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { FolderError } from '../folder.ts'
 import { start } from './account.ts'
+import { removeFolder } from './ownFile.ts'
 import { type EmbeddedPlace, superuser } from './place.ts'
 import { makeRole } from './role.ts'
 
@@ -14,7 +15,7 @@ export async function initialise(place: EmbeddedPlace, fast: boolean, signal: Ab
   const { folder, cluster, binaries, account } = place
   if (existsSync(cluster)) throw new FolderError(`${cluster} exists but holds no database. Move it away, then start again.`)
   for (const name of readdirSync(folder)) {
-    if (name.startsWith('postgres.new-')) rmSync(join(folder, name), { recursive: true, force: true })
+    if (name.startsWith('postgres.new-')) removeFolder(join(folder, name))
   }
   const draft = `${cluster}.new-${randomUUID()}` // a name of its own: an interrupted initdb may still be writing to the last one
   mkdirSync(draft, { mode: 0o700 })
@@ -47,7 +48,7 @@ export async function initialise(place: EmbeddedPlace, fast: boolean, signal: Ab
   })
   signal?.removeEventListener('abort', giveUp)
   if (status !== 0) {
-    rmSync(draft, { recursive: true, force: true })
+    removeFolder(draft)
     signal?.throwIfAborted()
     throw new FolderError(
       `PostgreSQL could not make its files in ${folder} as user ${account.name} (${status}). ${complaint.trim()}`,

@@ -1,21 +1,23 @@
 // What a killed gateway left running: its database server is stopped before a new one starts on the same folder.
 
 import { spawnSync } from 'node:child_process'
-import { readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../clock.ts'
 import { FolderError } from '../folder.ts'
 import { isSameProcess, processIdentity } from '../running.ts'
+import { readOwn, writeOwn } from './ownFile.ts'
 import { patienceMs } from './place.ts'
 
 /** Stops the server that a killed gateway left on this folder. Nothing is ever sent to a process that is not it. */
-export async function stopOrphan(cluster: string, say: (text: string) => void): Promise<void> {
+export async function stopOrphan(cluster: string, owner: number, say: (text: string) => void): Promise<void> {
   const pidFile = join(cluster, 'postmaster.pid')
   let lines: string[]
   try {
-    lines = readFileSync(pidFile, 'utf8').split('\n')
+    lines = readOwn(pidFile, owner).split('\n')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    if (error instanceof FolderError) throw error
     throw new FolderError(`${pidFile} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
   }
   const pid = Number(lines[0])
@@ -24,7 +26,7 @@ export async function stopOrphan(cluster: string, say: (text: string) => void): 
     // A pid that is somebody else's since a crash of the machine, or a dead process that nobody collects, PostgreSQL takes
     // for a living server. It passes over its parent's pid, and still looks for sessions that outlived the old server;
     // deleting the file would prevent that.
-    writeFileSync(pidFile, [process.pid, ...lines.slice(1)].join('\n'))
+    writeOwn(pidFile, owner, [process.pid, ...lines.slice(1)].join('\n'))
     return
   }
   say(`Stopping the database server that an earlier gateway left running (pid ${pid}) ...`)

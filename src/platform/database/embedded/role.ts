@@ -2,10 +2,11 @@
 // single-user mode, while nobody can connect; afterwards no other role is let in.
 
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { FolderError } from '../folder.ts'
 import { start } from './account.ts'
+import { readOwn, writeOwn } from './ownFile.ts'
 import { database, type EmbeddedPlace, role } from './place.ts'
 
 const doors = `# Written by Tollgate: its own role, by the unix socket, and nobody else.\nlocal ${database} ${role} trust\n`
@@ -16,13 +17,13 @@ const doorsOfTests = doors.replace(` ${database} `, ' all ')
 export async function makeRole({ binaries, account }: EmbeddedPlace, cluster: string, fast: boolean): Promise<void> {
   const hba = join(cluster, 'pg_hba.conf')
   const wanted = fast ? doorsOfTests : doors
-  const present = existsSync(hba) ? readFileSync(hba, 'utf8') : ''
+  const present = existsSync(hba) ? readOwn(hba, account.uid) : ''
   if (present === wanted) return
   if (present !== doors && present !== doorsOfTests) {
     for (const [name, statements] of Object.entries(made)) await alone(name, statements)
   }
   if (fast) await alone('postgres', [`alter role ${role} createdb`])
-  writeFileSync(hba, wanted)
+  writeOwn(hba, account.uid, wanted)
 
   async function alone(name: string, statements: readonly string[]): Promise<void> {
     const args = ['--single', '-j', '-D', cluster, ...(fast ? ['-F'] : []), name]

@@ -1,12 +1,13 @@
 // The folder of the server's unix socket, its only door.
 
 import { createHash } from 'node:crypto'
-import { chownSync, lstatSync, mkdirSync, realpathSync, rmSync } from 'node:fs'
+import { chownSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FolderError } from '../folder.ts'
 import type { SystemAccount } from './account.ts'
+import { removeFolder } from './ownFile.ts'
 import { port } from './place.ts'
 
 /** An empty folder for the socket that only the server's user can enter. */
@@ -21,7 +22,7 @@ export async function freshSocketFolder(folder: string, account: SystemAccount):
     // A server whose process cannot be seen from here, for example in another container that shares the folder.
     throw new FolderError(`Another database server is running on ${folder}. Stop the gateway that started it first.`)
   }
-  rmSync(path, { recursive: true, force: true }) // a lock file left there may name a pid that is somebody else's now
+  removeFolder(path) // a lock file left there may name a pid that is somebody else's now
   mkdirSync(path, { mode: 0o700 })
   if (process.getuid?.() === 0) chownSync(path, account.uid, account.gid)
   return path

@@ -1,0 +1,8 @@
+// What of the surroundings reaches the tests: nothing that configures a gateway. Who runs one in the same shell has set its database and its port
+// there, and no test may come near them.
+
+const settings =
+  /^(MODE|PORT|HOST|PUBLIC_URL|DATA_DIR|DATABASE_URL|TLS_CERT|TLS_KEY|TRUSTED_PROXY|SANDBOX_HOSTS|SEAL_KEY|LOOKUP_KEY|EGRESS_ALLOW|METRICS_PORT|WORKERS|LOG_LEVEL|[A-Z_]+_FILE|PG[A-Z]+)$/
+
+export const withoutSettings = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => !settings.test(name)))

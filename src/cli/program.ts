@@ -1,0 +1,60 @@
+// The command line as a whole: each file beside this one adds its commands. It is looked at too, by completion and by the reference page.
+
+import { Command } from 'commander'
+import { buildNumber } from '../platform/build.ts'
+import acquirerHost from './acquirerHost.ts'
+import audit from './audit.ts'
+import cases from './cases.ts'
+import chargebacks from './chargebacks.ts'
+import clock from './clock.ts'
+import completion from './completion.ts'
+import doctor from './doctor.ts'
+import endpoints from './endpoints.ts'
+import keys from './keys.ts'
+import listen from './listen.ts'
+import merchants from './merchants.ts'
+import notifications from './notifications.ts'
+import reset from './reset.ts'
+import token from './token.ts'
+import trigger from './trigger.ts'
+
+const groups = [
+  merchants,
+  token,
+  clock,
+  endpoints,
+  notifications,
+  listen,
+  trigger,
+  chargebacks,
+  cases,
+  acquirerHost,
+  keys,
+  doctor,
+  audit,
+  reset,
+  completion,
+]
+
+export function makeProgram(): Command {
+  const [build, version] = buildNumber().split('@')
+  const program = new Command('tollgate')
+    .description('Works on a Tollgate gateway that runs on this machine, or on its database.')
+    .version(`tollgate ${version} (${build})`, '--version', 'which version this is')
+    .enablePositionalOptions() // or `audit` would take the options of `audit verify`
+    .exitOverride() // commands made from here on have it too: the exit codes are ours
+    .configureOutput({ outputError: (text, write) => write(`${sentence(text)}\n`) })
+    .addHelpText('after', '\nIt ends with 0 when all is well, 1 when it failed or found something, 2 when it was used wrongly.')
+  for (const add of groups) add(program)
+  return program
+}
+
+/** `error: unknown command 'lsit'\n(Did you mean list?)` → `Unknown command 'lsit': did you mean list?` */
+function sentence(text: string): string {
+  const [, what, near] = /^error: ([\s\S]*?)\s*(?:\(Did you mean ([\s\S]*)\?\))?\s*$/.exec(text)!
+  const wrong = /^(?:option '(--[\w-]+).*|command-argument .*) is invalid(?: for argument '(\w+)')?\. ([\s\S]*)$/.exec(what!)
+  if (wrong) return `${wrong[1] ?? wrong[2]} ${wrong[3]!.replace(/([^.?])$/, '$1.')}`
+  const begun = what!.charAt(0).toUpperCase() + what!.slice(1)
+  if (near !== undefined) return `${begun}: did you mean ${near}?`
+  return `${begun.replace(/\.$/, '')}; see \`tollgate --help\`.`
+}

@@ -1,0 +1,28 @@
+// Commands that read: with --json they print one document, whose fields are named here once for the help, the reference page and the tests.
+
+import type { Command } from 'commander'
+
+/** Fields by the place where they stand, in the order in which they come: '' is the document itself, `rows[]` each item of a list. */
+export type DocumentShape = Readonly<Record<string, string>>
+export type ReadOptions = { readonly json?: true }
+
+const shapes = new WeakMap<Command, DocumentShape>()
+
+/** The fields of a command's document; undefined for one that does not only read. */
+export const shapeOf = (command: Command): DocumentShape | undefined => shapes.get(command)
+
+export function reads(command: Command, shape: DocumentShape): Command {
+  shapes.set(command, shape)
+  const lines = Object.entries(shape).map(([place, fields]) => `  ${place === '' ? '(document)' : place}: ${fields}`)
+  return command
+    .option('--json', 'one JSON document instead of a text')
+    .addHelpText('after', `\nFields of the document that --json prints:\n${lines.join('\n')}\n`)
+}
+
+export function show({ json }: ReadOptions, document: object, text: () => string): void {
+  process.stdout.write(json ? `${JSON.stringify(document, null, 2)}\n` : text())
+}
+
+/** As times stand in documents. */
+export const timeField = (milliseconds: number | null): string | null =>
+  milliseconds === null ? null : new Date(milliseconds).toISOString()

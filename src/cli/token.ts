@@ -1,0 +1,127 @@
+// tollgate token create, rotate: makes access tokens, shown once or written to a file. A token never stands in the arguments, which everybody on
+// the machine sees. It is handed over before it becomes valid, so that whatever dies in between, nobody is left without a valid token.
+
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import type { Command } from 'commander'
+import { isValidAt, readTokens } from '../merchants/store.ts'
+import { makeToken, type NewToken, tokenByChance, tokenRefusals } from '../merchants/tokens.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { duration } from '../sandbox/clock.ts'
+import { keyedHashes } from '../vault/keys.ts'
+import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
+
+type Outlet = { readonly output?: string }
+type TokenOptions = Outlet & { readonly entity: string[]; readonly label: string; readonly tokenFile?: string }
+type RotateOptions = Outlet & { readonly grace: string }
+
+const outputOption = ['--output <file>', 'write it to this file, which nobody else may read, instead of printing it'] as const
+const say = (sentence: string) => void process.stderr.write(`${sentence}\n`)
+
+export default (program: Command): void => {
+  const token = program.command('token').description('access tokens, made and changed one by one')
+
+  token
+    .command('create')
+    .description('makes an access token, which is printed this once; running gateways know it at once')
+    .requiredOption('--entity <id...>', 'for which it acts, and for all below: a PSP, division, merchant or channel')
+    .option('--label <name>', 'what operators know it by', 'token')
+    .option(...outputOption)
+    .option('--token-file <path>', 'a token that callers know already: a file that holds it, or - for standard input')
+    .action(({ entity, label, output, tokenFile }: TokenOptions) =>
+      withOpened(async opened => {
+        const entities = [...new Set(entity)]
+        for (const id of entities) if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
+        const wanted = { label, entities }
+        if (tokenFile !== undefined) {
+          if (output !== undefined) refuseWords('--output is for a token that is made here, --token-file for one that is there.')
+          const { id } = await makeToken(opened.database.work, opened, { ...wanted, sent: readSecret(tokenFile, '--token-file') })
+          return say(`Token ${id} acts for ${entities.join(', ')}.`)
+        }
+        await handOver(opened, wanted, output)
+      }),
+    )
+
+  token
+    .command('rotate <id>')
+    .description('makes a token for the same entities, which is printed this once, and revokes the old one')
+    .option('--grace <duration>', 'so long the old one stays valid beside it, for example 30m, 24h or 7d', '0s')
+    .option(...outputOption)
+    .action((id: string, { grace, output }: RotateOptions) =>
+      withOpened(async opened => {
+        if (!looksLikeId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
+        const milliseconds = duration(grace) ?? refuseWords('--grace must be a number and ms, s, m, h or d, for example 24h.')
+        const old = (await readTokens(opened.database.work)).find(token => token.id === id)
+        if (!old) return refuseCommand(`There is no token ${id}.`)
+        if (old.legacy) say('The old one was user id and password; the new one is an access token alone.')
+        await handOver(opened, { label: old.label, entities: old.entities, follows: { id, grace: milliseconds } }, output)
+      }),
+    )
+}
+
+/** Out first, valid then. */
+async function handOver(opened: CommandParts, wanted: Omit<NewToken, 'sent'>, output: string | undefined): Promise<void> {
+  const db = opened.database.work
+  if (output !== undefined && existsSync(output)) refuseCommand(`${output} is there already: take it away, or name another file.`)
+  if (output !== undefined && (await finished(opened, wanted, output))) return
+  const token = { ...wanted, sent: tokenByChance(opened.random) }
+  const refusals = await tokenRefusals(db, opened.keys, token)
+  if (refusals.length > 0) refuseCommand(refusals.join('\n'))
+  await (output === undefined ? print(token.sent) : write(pendingOf(output), token.sent))
+  const { id, precedentEndsAt } = await makeToken(db, opened, token).catch((error: Error) => {
+    if (output !== undefined) rmSync(pendingOf(output))
+    throw new OperatorError(
+      `${error.message}\nNothing was changed${output === undefined ? ': the token above is not valid' : ''}.`,
+    )
+  })
+  if (output !== undefined) renameSync(pendingOf(output), output)
+  tell(id, wanted, output, precedentEndsAt)
+}
+
+function tell(id: string, { entities, follows }: Omit<NewToken, 'sent'>, output: string | undefined, endsAt: number | undefined) {
+  say(`Token ${id} acts for ${entities.join(', ')}${output === undefined ? '; it is not shown again' : ` and is in ${output}`}.`)
+  if (follows)
+    say(`Token ${follows.id} ${follows.grace === 0 ? 'is revoked' : `is valid until ${timeText(endsAt ?? null)} UTC`}.`)
+}
+
+const pendingOf = (output: string) => `${output}.new`
+
+/** An earlier run was killed after the token had become valid: then what is left to do is its last step. */
+async function finished(
+  { database, keys, clock }: CommandParts,
+  wanted: Omit<NewToken, 'sent'>,
+  output: string,
+): Promise<boolean> {
+  const pending = pendingOf(output)
+  if (!existsSync(pending)) return false
+  const hashes = keyedHashes(keys, 'token', readFileSync(pending, 'utf8').trim())
+  const tokens = await readTokens(database.work)
+  const found = tokens.find(token => isValidAt(token, clock.real()) && hashes.some(hash => hash.equals(token.hash)))
+  if (!found) return false
+  const old = tokens.find(({ id }) => id === wanted.follows?.id)
+  const isMeant = found.label === wanted.label && String(found.entities) === String(wanted.entities)
+  if (!isMeant || (old && old.revokedAt === null))
+    refuseCommand(`${pending} holds the valid token ${found.id} of an earlier command: take it away, or revoke it, first.`)
+  renameSync(pending, output)
+  say('An earlier run was ended before its last step, which is done now.')
+  tell(found.id, wanted, output, old?.revokedAt ?? undefined)
+  return true
+}
+
+function write(path: string, token: string): void {
+  try {
+    rmSync(path, { force: true }) // what an earlier run left: it never became valid
+    const file = openSync(path, 'wx', 0o600)
+    writeSync(file, `${token}\n`)
+    fsyncSync(file)
+    closeSync(file)
+  } catch (error) {
+    refuseCommand(`${path} cannot be written (${(error as NodeJS.ErrnoException).code}). Nothing was changed.`)
+  }
+}
+
+const print = (token: string): Promise<void> =>
+  new Promise((resolve, reject) =>
+    process.stdout.write(`${token}\n`, error =>
+      error ? reject(new OperatorError('The token could not be printed. Nothing was changed.')) : resolve(),
+    ),
+  )

@@ -1,0 +1,80 @@
+// Access tokens that are made one by one, and that follow each other. The database has their keyed hashes alone.
+
+import type pg from 'pg'
+import { type Recorder, record } from '../audit/chain.ts'
+import type { AuditEntry } from '../audit/entry.ts'
+import { type Random, timeOrderedId } from '../platform/clock.ts'
+import { type Connection, inTransaction } from '../platform/database/connect.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
+import { bitsOfChance } from './secretStrength.ts'
+import { announceChange, endToken, readEntities, readTokens, saveToken } from './store.ts'
+
+export type NewToken = {
+  /** What callers will send. Whoever is to know it has it before it is made valid: a process that dies leaves none that nobody knows. */
+  readonly sent: string
+  readonly label: string
+  /** For which it acts, and for all below them. */
+  readonly entities: readonly string[]
+  /** The token that this one follows, and for how many milliseconds that one goes on. */
+  readonly follows?: { readonly id: string; readonly grace: number }
+}
+
+/** `precedentEndsAt`: when the token that it follows ends, or has ended. */
+export type MadeToken = { readonly id: string; readonly precedentEndsAt?: number }
+
+const chanceBytes = 32
+const bitsLeast = 128
+
+/** Letters, digits, hyphen and underscore. */
+export const tokenByChance = (random: Random): string => random.bytes(chanceBytes).toString('base64url')
+
+/** What keeps a token from being made, a sentence each. */
+export async function tokenRefusals(db: Connection, keys: Keys, { sent, entities, follows }: NewToken): Promise<string[]> {
+  const known = new Set((await readEntities(db)).map(({ id }) => id))
+  const tokens = await readTokens(db)
+  const hashes = keyedHashes(keys, 'token', sent)
+  const precedent = tokens.find(({ id }) => id === follows?.id)
+  return [
+    ...entities.filter(id => !known.has(id)).map(id => `There is no entity ${id}.`),
+    ...(bitsOfChance(sent) < bitsLeast ? [`The token is too weak: it must hold ${bitsLeast} bits of chance.`] : []),
+    ...(tokens.some(({ hash }) => hashes.some(one => one.equals(hash))) ? ['The token is there already, or was once.'] : []),
+    ...(follows && !precedent ? [`There is no token ${follows.id}.`] : []),
+    ...(precedent && precedent.revokedAt !== null
+      ? [
+          `The token ${precedent.id} is revoked or was followed already; its end is ${new Date(precedent.revokedAt).toISOString()}.`,
+        ]
+      : []),
+  ]
+}
+
+/** Makes a token, and gives the one that it follows its end, in one transaction. Throws an OperatorError with all that is wrong. */
+export async function makeToken(pool: pg.Pool, by: Recorder & { readonly random: Random }, token: NewToken): Promise<MadeToken> {
+  const { keys, clock, random } = by
+  const { sent, label, entities, follows } = token
+  return inTransaction(pool, async db => {
+    const refusals = await tokenRefusals(db, keys, token)
+    if (refusals.length > 0) throw new OperatorError(refusals.join('\n'))
+    const now = clock.real()
+    const id = timeOrderedId(now, random)
+    const owners = new Map((await readEntities(db)).map(entity => [entity.id, entity.merchantId]))
+    const merchants = new Set(entities.map(entity => owners.get(entity)!))
+    const merchantId = merchants.size === 1 ? [...merchants][0]! : null
+    const [hash] = keyedHashes(keys, 'token', sent)
+    await saveToken(db, { id, hash, lookupKey: keys.lookup[0]!.id, merchantId, label, entities, legacy: false }, now)
+    const [entityId] = entities
+    const details = { label, entities, legacy: false, ...(follows && { follows: follows.id }) }
+    const told: AuditEntry[] = [{ action: 'tokenMade', entityId, subject: id, details }]
+    const precedentEndsAt = follows && now + follows.grace
+    if (follows && precedentEndsAt !== undefined) {
+      // Two that follow the same one at a time: the second waits here for the first, and finds it ended.
+      if (!(await endToken(db, follows.id, precedentEndsAt)))
+        throw new OperatorError(`The token ${follows.id} was followed by another at the same time.`)
+      const end = { followedBy: id, validUntil: new Date(precedentEndsAt).toISOString() }
+      told.push({ action: 'tokenRevoked', entityId, subject: follows.id, details: end })
+    }
+    await announceChange(db)
+    await record(db, by, told)
+    return { id, ...(precedentEndsAt !== undefined && { precedentEndsAt }) }
+  })
+}

@@ -1,0 +1,216 @@
+// The command line as a program: what it says of itself, exit codes, one document for each command that reads, and completion as a shell does it.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { Command } from 'commander'
+import { makeProgram } from '../src/cli/program.ts'
+import { type DocumentShape, shapeOf } from '../src/cli/reads.ts'
+import { sandbox } from './support/gateway.ts'
+import { commandLine, project, type Started, startProcess } from './support/process.ts'
+import { startReceiver } from './support/receiver.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-commands-'))
+const dataDir = join(folder, 'data')
+let gateway: Started
+before(async () => {
+  gateway = await startProcess({ DATA_DIR: dataDir })
+})
+after(async () => {
+  await gateway.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+const tollgate = (...words: string[]) => commandLine({ DATA_DIR: dataDir }, ...words)
+
+it('says which version it is', async () => {
+  const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
+  const { code, stdout } = await tollgate('--version')
+  assert.equal(code, 0)
+  assert.match(stdout, new RegExp(`^tollgate ${version.replaceAll('.', '\\.')} \\([0-9a-f]{40}\\)\\n$`))
+})
+
+describe('wrong words are told in one sentence, with what was probably meant, and end with 2', () => {
+  const cases: [line: string, sentence: RegExp][] = [
+    ['lsit', /^Unknown command 'lsit': did you mean list\?\n$/],
+    ['zzz', /^Unknown command 'zzz'; see `tollgate --help`\.\n$/],
+    ['notifications chekc', /^Unknown command 'chekc': did you mean check\?\n$/],
+    ['audit --sicne 3', /^Unknown option '--sicne': did you mean --since\?\n$/],
+    ['audit --action tokenMad', /^--action must be one of .*, not tokenMad: did you mean tokenMade\?\n$/],
+    ['audit --limit some', /^--limit must be a number\.\n$/],
+    ['trigger refnd', /^event must be one of .*, not refnd: did you mean refund\?\n$/],
+    ['revoke', /^Missing required argument 'id'; see `tollgate --help`\.\n$/],
+    ['revoke shop', /^A token is named by the 32 hex characters/],
+    ['list more', /^Too many arguments for 'list'\..*\n$/],
+    ['token create', /^Required option '--entity <id\.\.\.>' not specified; see/],
+    ['acquirer-host --port 70000', /^--port must be a whole number from 0 to 65535\.\n$/],
+    ['listen --skip-after 0', /^--skip-after must be a whole number from 1 to /],
+    ['clock advance soon', /^A clock is moved by a number and ms, s, m, h or d/],
+    ['endpoints create --entity x --wrapper jsn', /^--wrapper must be one of none, json, plain, not jsn: did you mean json\?\n$/],
+    ['endpoints', /^Usage: tollgate endpoints/],
+    ['', /^Usage: tollgate/],
+  ]
+  for (const [line, sentence] of cases)
+    it(line === '' ? '(nothing)' : line, async () => {
+      const { code, stdout, stderr } = await tollgate(...line.split(' ').filter(word => word !== ''))
+      assert.deepEqual([code, stdout], [2, ''])
+      assert.match(stderr, sentence)
+    })
+})
+
+describe('what fails ends with 1, what is well with 0', () => {
+  for (const [line, code] of [
+    ['list', 0],
+    ['help', 0],
+    ['audit --help', 0],
+    [`revoke ${'0'.repeat(32)}`, 1],
+    ['audit verify --expect 1:00', 1],
+    ['seed /nonexistent', 1],
+    ['clock show --base-url http://127.0.0.1:9', 1],
+  ] as const)
+    it(line, async () => assert.equal((await tollgate(...line.split(' '))).code, code))
+
+  it('a gateway that is not there is told in a sentence', async () => {
+    const { stderr } = await tollgate('clock', 'show', '--base-url', 'http://127.0.0.1:9')
+    assert.match(stderr, /^No gateway answers at http:\/\/127\.0\.0\.1:9 \(.*\)\.\n$/)
+    const nowhere = await commandLine({ DATA_DIR: join(folder, 'none') }, 'list')
+    assert.deepEqual([nowhere.code, nowhere.out.split('\n').length], [1, 2])
+  })
+})
+
+const allOf = (command: Command, path: string[] = []): { path: string[]; command: Command }[] => [
+  { path, command },
+  ...command.commands.flatMap(one => allOf(one, [...path, one.name()])),
+]
+const commands = allOf(makeProgram()).filter(({ path }) => path.length > 0)
+
+describe('each command that reads prints one document with the fields that it names', () => {
+  // What there is to read: an endpoint with a delivery, a payment, a chargeback, a key.
+  const words: Record<string, string[]> = { 'chargebacks import': [join(folder, 'report.csv')] }
+  let paymentId: string
+  before(async () => {
+    const receiver = await startReceiver()
+    const made = await tollgate('endpoints', 'create', '--entity', sandbox.merchantId, '--url', receiver.url)
+    const endpoint = /endpoint +([0-9a-f]{32})/.exec(made.out)![1]!
+    await tollgate('endpoints', 'activate', endpoint)
+    paymentId = (await tollgate('trigger', 'payment.approved')).stdout.split(/ +/)[1]!
+    while (receiver.received.length < 2) await new Promise(resolve => setTimeout(resolve, 50))
+    await receiver.close()
+    const today = new Date().toISOString().slice(0, 10)
+    const heading = 'report,line,type,acquirer,reference,amount,currency,reason,date'
+    writeFileSync(join(folder, 'report.csv'), `${heading}\nr,1,CB,,${paymentId},92.00,EUR,,${today}\n`)
+    writeFileSync(join(folder, 'stray.csv'), `${heading}\nr,2,CB,,${'0'.repeat(32)},92.00,EUR,,${today}\n`)
+    await tollgate('chargebacks', 'import', join(folder, 'stray.csv')) // which opens a case
+    words['audit payment'] = [paymentId]
+    words['endpoints secret'] = [endpoint]
+    words['notifications list'] = [endpoint]
+    words['notifications list --position'] = [endpoint, '--position', '1']
+  })
+
+  /** The fields of a document by the place where they stand; empty lists show none. */
+  function fieldsIn(document: object): DocumentShape {
+    const lists = Object.entries(document).filter(([, value]) => Array.isArray(value) && typeof value[0] === 'object')
+    const own = Object.keys(document).filter(name => !lists.some(([list]) => list === name) && !isEmptyList(document, name))
+    const names = (keys: string[]) => keys.sort().join(' ')
+    return {
+      ...(own.length > 0 && { '': names(own) }),
+      ...Object.fromEntries(lists.map(([name, rows]) => [`${name}[]`, names(Object.keys((rows as object[])[0]!))])),
+    }
+  }
+  const isEmptyList = (document: object, name: string) => String(Reflect.get(document, name)) === '' && name !== 'findings'
+  const sorted = (shape: DocumentShape) =>
+    Object.fromEntries(Object.entries(shape).map(([place, names]) => [place, names.split(' ').sort().join(' ')]))
+
+  // Everything but what makes, changes or hands on.
+  const others =
+    /^(seed|cases|cases close|revoke|token.*|clock|clock advance|endpoints|endpoints (create|test|activate|rotate|delete|disable)|notifications|notifications replay|listen|trigger|chargebacks|acquirer-host|keys|keys (rewrap|retire)|reset|completion.*)$/
+
+  for (const { path, command } of commands) {
+    const name = path.join(' ')
+    const shape = shapeOf(command)
+    it(name, async () => {
+      if (!shape) return assert.match(name, others, `${name} has no --json`)
+      const { code, stdout, stderr } = await tollgate(...path, ...(words[name] ?? []), '--json')
+      assert.equal(code, name === 'cases list' ? 1 : 0, stderr) // what is open is a finding
+      const documents = [fieldsIn(JSON.parse(stdout))]
+      if (name === 'notifications list')
+        documents.push(fieldsIn(JSON.parse((await tollgate(...path, ...words[`${name} --position`]!, '--json')).stdout)))
+      assert.deepEqual(Object.assign({}, ...documents), sorted(shape))
+      const page = readFileSync(join(project, 'docs/reference/command-line.md'), 'utf8')
+      for (const fields of Object.values(shape))
+        assert.ok(page.includes(`\`${fields.replaceAll(' ', '`, `')}\``), `${name}: ${fields}`)
+    })
+  }
+
+  it('times are of ISO 8601, and no secret is among tokens and endpoints', async () => {
+    const { tokens } = JSON.parse((await tollgate('list', '--json')).stdout)
+    assert.match(tokens[0].createdAt, /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    const { endpoints } = JSON.parse((await tollgate('endpoints', 'list', '--json')).stdout)
+    assert.match(endpoints[0].activatedAt, /Z$/)
+    assert.doesNotMatch(JSON.stringify([tokens, endpoints]), /[0-9A-F]{64}|hash|sealed/)
+  })
+
+  it('what is found is in the document too, and the exit code says it', async () => {
+    const { code, stdout } = await tollgate('audit', 'verify', '--expect', '1:00', '--json')
+    assert.equal(code, 1)
+    assert.deepEqual(JSON.parse(stdout).findings, ['The chain does not hold 1:00.'])
+    const again = await tollgate('chargebacks', 'import', join(folder, 'report.csv'), '--json')
+    assert.deepEqual([again.code, JSON.parse(again.stdout).known], [0, 1])
+  })
+})
+
+describe('completion', () => {
+  const scripts: Record<string, string> = {}
+  const scriptOf = async (shell: string) => (scripts[shell] ??= (await tollgate('completion', shell)).stdout)
+  /** What bash offers for a line that ends at the cursor. */
+  async function offered(line: string): Promise<string[]> {
+    const words = line.split(' ')
+    const program = `${await scriptOf('bash')}
+COMP_WORDS=(${words.map(word => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
+_tollgate 2>/dev/null; printf '%s\\n' "\${COMPREPLY[@]}"; complete -p tollgate >&2`
+    const { status, stdout, stderr } = spawnSync('bash', ['--norc', '--noprofile', '-u', '-c', program], { encoding: 'utf8' })
+    assert.equal(status, 0, stderr)
+    assert.match(stderr, /complete -F _tollgate tollgate/)
+    return stdout
+      .trim()
+      .split('\n')
+      .filter(word => word !== '')
+  }
+
+  it('bash offers every command, option and word that there is', async () => {
+    assert.deepEqual(
+      (await offered('tollgate ')).sort(),
+      makeProgram()
+        .commands.map(one => one.name())
+        .sort(),
+    )
+    for (const [line, words] of [
+      ['tollgate no', ['notifications']],
+      ['tollgate notifications ', ['check', 'list', 'replay']],
+      ['tollgate notifications li', ['list']],
+      ['tollgate notifications list --st', ['--state']],
+      ['tollgate notifications list ID --state a', ['acknowledged']],
+      ['tollgate audit --action clock', ['clockMoved']],
+      ['tollgate audit --entity ', []],
+      ['tollgate audit --entity 5a11 ver', ['verify']],
+      ['tollgate trigger ref', ['refund']],
+      ['tollgate reset --', ['--yes', '--keys', '--help']],
+      ['tollgate completion ', ['bash', 'zsh']],
+    ] as const)
+      assert.deepEqual(await offered(line), words, line)
+    for (const { path, command } of commands.filter(({ command }) => command.commands.length === 0))
+      for (const { long } of command.options)
+        assert.deepEqual(await offered(`tollgate ${path.join(' ')} ${long}`).then(all => all.includes(long!)), true)
+  })
+
+  it('zsh takes its script', { skip: spawnSync('zsh', ['--version']).error && 'there is no zsh' }, async () => {
+    const { status, stderr } = spawnSync('zsh', [
+      '-f',
+      '-c',
+      `autoload -U compinit && compinit -D -u\n${await scriptOf('zsh')}\nwhence -w _tollgate`,
+    ])
+    assert.equal(status, 0, String(stderr))
+  })
+})

@@ -1,0 +1,115 @@
+// What callers cost before they have said who they are: sockets that say nothing, under TLS too, are counted, ended, and no reason to wait for.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, afterEach, before, describe, it } from 'node:test'
+import { connect as connectTls } from 'node:tls'
+import { Registry } from 'prom-client'
+import { addressMost } from '../src/http/connections.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { serveMetrics } from '../src/platform/metrics.ts'
+import { hasOpenssl, makeCertificate } from './support/certificate.ts'
+import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-handshakes-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+let sockets: Socket[] = []
+afterEach(() => {
+  for (const socket of sockets) socket.destroy()
+  sockets = []
+})
+
+/** A socket that sends these bytes, and then nothing. */
+async function silent(port: number, bytes?: Buffer): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  sockets.push(socket)
+  await once(socket, 'connect')
+  if (bytes) socket.write(bytes)
+  return socket.resume()
+}
+
+/** However: a reset is an end too. */
+const closing = (socket: Socket) => new Promise<void>(resolve => socket.once('close', () => resolve()))
+
+describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
+  let gateway: TestGateway
+  let port: number
+  before(async () => {
+    const { cert, key } = makeCertificate(folder, 'gateway')
+    gateway = await testGateway({ environment: { TLS_CERT: cert, TLS_KEY: key } })
+    port = Number(new URL(gateway.baseUrl).port)
+  })
+  after(() => gateway.stop())
+
+  /** The first line of what is answered. */
+  const ask = (): Promise<string> =>
+    new Promise(resolve => {
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () =>
+        socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'),
+      )
+      socket.once('data', data => resolve(data.toString('latin1').split('\r\n')[0]!))
+      socket.once('error', error => resolve(error.message))
+      socket.once('close', () => resolve('closed'))
+    })
+
+  it('whoever begins no handshake, or half of one, is closed', { timeout: 30_000 }, async () => {
+    const beginning = Buffer.from('16030100', 'hex')
+    const kinds = [await silent(port), await silent(port, beginning), await silent(port, beginning)]
+    kinds[2]!.end() // and it goes: the gateway's side must not wait for more
+    await Promise.all(kinds.map(socket => closing(socket)))
+    assert.equal(await ask(), 'HTTP/1.1 200 OK')
+  })
+
+  it('silent sockets of one address take no more than its share, and newcomers come in', { timeout: 20_000 }, async () => {
+    for (let at = 0; at < addressMost; at += 128) await Promise.all(Array.from({ length: 128 }, () => silent(port)))
+    assert.equal(await ask(), 'HTTP/1.1 200 OK')
+    await eventually(async () => sockets.filter(({ closed }) => closed).length > 0, 'the oldest silent one is closed')
+  })
+
+  it('a connection that stands is not ended with the handshakes', { timeout: 30_000 }, async () => {
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const later = await silent(port)
+    for (const wait of [closing(later), undefined]) {
+      socket.write('GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1\.1 200 /)
+      await wait
+    }
+    socket.destroy()
+  })
+
+  it('a stop waits for none of them', { timeout: 30_000 }, async () => {
+    for (const bytes of [undefined, Buffer.from('16030100', 'hex')]) await silent(port, bytes)
+    const closed = Promise.all(sockets.map(socket => closing(socket)))
+    const began = systemClock.elapsed()
+    await gateway.restart()
+    await closed
+    assert.ok(systemClock.elapsed() - began < 8000, 'it waited for the end of their time')
+    port = Number(new URL(gateway.baseUrl).port)
+  })
+
+  it('nobody makes the gateway begin a handshake anew', { timeout: 20_000 }, async () => {
+    const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.2' })
+    await once(socket, 'secureConnect')
+    const refused = await new Promise<boolean>(resolve => {
+      socket.once('error', () => resolve(true)).once('close', () => resolve(true))
+      socket.renegotiate({}, error => resolve(error !== null))
+    })
+    assert.ok(refused)
+    socket.destroy()
+  })
+})
+
+it('silent sockets keep nobody from the figures', { timeout: 20_000 }, async () => {
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  const figures = await serveMetrics(new Registry(), [], log, { port: 0, host: '127.0.0.1', token: undefined })
+  for (let at = 0; at < 80; at++) await silent(figures.port)
+  const { status } = await fetch(`http://127.0.0.1:${figures.port}/metrics`)
+  assert.equal(status, 200)
+  await figures.stop()
+})

@@ -1,0 +1,281 @@
+// Access tokens that are made and followed by hand, as the callers see them: what is printed pays at once, what was followed pays no more, and a
+// command that is killed at any of its steps leaves nobody without a valid token.
+
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { sandboxSeed } from '../src/merchants/seed.ts'
+import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { eventually, sandbox, visa } from './support/gateway.ts'
+import { commandLine, project, type Started, startProcess } from './support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-tokens-'))
+const file = (name: string) => join(folder, name)
+let database: TestDatabase
+let gateway: Started
+let environment: Record<string, string>
+before(async () => {
+  database = await makeDatabase()
+  environment = { DATA_DIR: join(folder, 'data'), DATABASE_URL: databaseUrl(database.connection) }
+  gateway = await startProcess(environment)
+})
+after(async () => {
+  await gateway.stop()
+  await database.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const tollgate = (...words: string[]) => commandLine(environment, ...words)
+const status = async (token: string, entityId = sandbox.entityId): Promise<number> => {
+  const answer = await fetch(`${gateway.sandbox.baseUrl}/v1/payments`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}` },
+    body: new URLSearchParams({ entityId, amount: '1.00', currency: 'EUR', paymentType: 'DB', ...visa }),
+  })
+  return answer.status
+}
+/** The gateway is told by the database, a moment after the command has ended. */
+const becomes = (token: string, wanted: number) =>
+  eventually(async () => (await status(token)) === wanted, `${wanted} for the token`)
+const idIn = (text: string) => /Token ([0-9a-f]{32}) acts for/.exec(text)![1]!
+
+async function created(...more: string[]): Promise<{ token: string; id: string }> {
+  const { code, stdout, stderr } = await tollgate('token', 'create', '--entity', sandbox.merchantId, ...more)
+  assert.equal(code, 0, stderr)
+  return { token: stdout.trim(), id: idIn(stderr) }
+}
+type Row = { action: string; subject: string; entityId: string; details: Record<string, unknown> }
+const audited = async (action: string, subject: string): Promise<Row | undefined> =>
+  (JSON.parse((await tollgate('audit', '--json', '--action', action)).stdout).rows as Row[]).findLast(
+    row => row.subject === subject,
+  )
+
+describe('token create', () => {
+  it('prints a token alone, which pays at once in a gateway that runs, and leaves a trace without it', async () => {
+    const { stdout, stderr, code } = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--label', 'shop')
+    assert.equal(code, 0)
+    assert.match(stdout, /^[\w-]{43}\n$/)
+    const token = stdout.trim()
+    await becomes(token, 200)
+    assert.ok(!stderr.includes(token))
+    const row = await audited('tokenMade', idIn(stderr))
+    assert.deepEqual(row!.details, { label: 'shop', entities: [sandbox.merchantId], legacy: false })
+    const everything = JSON.stringify(
+      await withPool(database.connection, pool => pool.query('select * from audit, access_tokens')),
+    )
+    assert.ok(!everything.includes(token))
+  })
+
+  it('acts for what it was made for, and for no other channel', async () => {
+    const { code, stdout } = await tollgate('token', 'create', '--entity', sandbox.lenientEntityId, sandbox.lenientEntityId)
+    assert.equal(code, 0)
+    const token = stdout.trim()
+    await eventually(async () => (await status(token, sandbox.lenientEntityId)) === 200, 'its channel')
+    assert.equal(await status(token), 403)
+  })
+
+  it('writes it to a file that nobody else may read, and never over another', async () => {
+    const { stdout, code } = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', file('one'))
+    assert.deepEqual([code, stdout], [0, ''])
+    assert.equal(statSync(file('one')).mode & 0o777, 0o600)
+    await becomes(readFileSync(file('one'), 'utf8').trim(), 200)
+    const again = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', file('one'))
+    assert.deepEqual([again.code, again.out], [1, `${file('one')} is there already: take it away, or name another file.\n`])
+    const nowhere = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', '/nonexistent/one')
+    assert.deepEqual([nowhere.code, nowhere.out], [1, '/nonexistent/one.new cannot be written (ENOENT). Nothing was changed.\n'])
+  })
+
+  it('takes one that callers know from a file, unless it is weak', async () => {
+    const known = '9Qk2vX7mLr4TzB8nWc3HfYpD6sJg5aEu'
+    writeFileSync(file('known'), `${known}\n`, { mode: 0o600 })
+    const make = () => tollgate('token', 'create', '--entity', sandbox.merchantId, '--token-file', file('known'))
+    const { code, out } = await make()
+    assert.equal(code, 0, out)
+    assert.ok(!out.includes(known))
+    await becomes(known, 200)
+    assert.deepEqual([(await make()).code, (await make()).out], [1, 'The token is there already, or was once.\n'])
+    writeFileSync(file('known'), 'correct-horse-battery-staple')
+    assert.deepEqual([(await make()).code, (await make()).out], [1, 'The token is too weak: it must hold 128 bits of chance.\n'])
+  })
+
+  it('names what cannot be, and prints no token then', async () => {
+    const strangers = ['0'.repeat(32), '1'.repeat(32)]
+    const unknown = await tollgate('token', 'create', '--entity', strangers[0]!, sandbox.merchantId, strangers[1]!)
+    assert.deepEqual([unknown.code, unknown.out], [1, strangers.map(id => `There is no entity ${id}.\n`).join('')])
+    const malformed = await tollgate('token', 'create', '--entity', 'shop')
+    assert.deepEqual([malformed.code, malformed.out], [2, '--entity must be 32 lower-case hex characters.\n'])
+    assert.equal((await tollgate('token', 'create')).code, 2)
+  })
+})
+
+describe('token rotate', () => {
+  it('revokes the old one at once, for the same entities and under the same name', async () => {
+    const old = await created('--label', 'till')
+    await becomes(old.token, 200)
+    const { code, stdout, stderr } = await tollgate('token', 'rotate', old.id)
+    assert.equal(code, 0, stderr)
+    await becomes(stdout.trim(), 200)
+    await becomes(old.token, 403)
+    const made = await audited('tokenMade', idIn(stderr))
+    assert.deepEqual(made!.details, { label: 'till', entities: [sandbox.merchantId], legacy: false, follows: old.id })
+    const ended = await audited('tokenRevoked', old.id)
+    assert.equal(ended!.details.followedBy, idIn(stderr))
+    const again = await tollgate('token', 'rotate', old.id)
+    assert.equal(again.code, 1)
+    assert.match(again.out, /^The token [0-9a-f]{32} is revoked or was followed already; its end is 20\S+Z\.\n$/)
+  })
+
+  it('leaves the old one its grace, to the moment and without being told again', async () => {
+    const old = await created()
+    await becomes(old.token, 200)
+    const { stdout, stderr } = await tollgate('token', 'rotate', old.id, '--grace', '1h')
+    assert.match(stderr, new RegExp(`Token ${old.id} is valid until 20`))
+    await becomes(stdout.trim(), 200)
+    assert.equal(await status(old.token), 200)
+    // An hour later: what the gateway has in memory is all that it goes by.
+    await withPool(database.connection, pool =>
+      pool.query(`update access_tokens set revoked_at = now() + interval '3 seconds' where id = $1`, [old.id]),
+    )
+    await withPool(database.connection, pool => pool.query(`select pg_notify('tollgate_directory', '')`))
+    const [{ until }] = await withPool(
+      database.connection,
+      async pool =>
+        (await pool.query<{ until: number }>(`select revoked_at as until from access_tokens where id = $1`, [old.id])).rows as [
+          { until: number },
+        ],
+    )
+    await becomes(old.token, 403)
+    assert.ok(Date.now() >= Number(until))
+  })
+
+  it('a token in its grace can be revoked at once', async () => {
+    const old = await created()
+    await tollgate('token', 'rotate', old.id, '--grace', '30d')
+    await becomes(old.token, 200)
+    assert.equal((await tollgate('revoke', old.id)).code, 0)
+    await becomes(old.token, 403)
+    assert.equal((await tollgate('revoke', old.id)).code, 1)
+  })
+
+  it('two at a time make one that follows', async () => {
+    const old = await created()
+    const both = await Promise.all(['', ''].map(() => tollgate('token', 'rotate', old.id, '--grace', '1h')))
+    assert.deepEqual(both.map(({ code }) => code).sort(), [0, 1])
+    const loser = both.find(({ code }) => code === 1)!
+    if (loser.stdout !== '') assert.match(loser.stderr, /Nothing was changed: the token above is not valid\.\n$/)
+    const winner = both.find(({ code }) => code === 0)!
+    await becomes(winner.stdout.trim(), 200)
+    if (loser.stdout !== '') assert.equal(await status(loser.stdout.trim()), 403)
+  })
+
+  it('wrong words are told', async () => {
+    const cases: [words: string[], code: number, sentence: RegExp][] = [
+      [['0'.repeat(32)], 1, /^There is no token 0{32}\.\n$/],
+      [['till'], 2, /^A token is named by the 32 hex characters/],
+      [['0'.repeat(32), '--grace', 'soon'], 2, /^--grace must be a number and ms, s, m, h or d/],
+    ]
+    for (const [words, code, sentence] of cases) {
+      const told = await tollgate('token', 'rotate', ...words)
+      assert.equal(told.code, code)
+      assert.match(told.out, sentence)
+    }
+  })
+})
+
+describe('a command that is killed', () => {
+  /** Runs until it waits for the audit, which is held, and is killed there: all of its steps before the end are done. */
+  async function killedBeforeTheEnd(...words: string[]): Promise<void> {
+    const pool = new pg.Pool({ ...database.connection, max: 2 })
+    const holder = await pool.connect()
+    await holder.query('begin')
+    await holder.query('select * from audit_head for update')
+    const child: ChildProcess = execFile(join(project, 'bin/tollgate'), words, {
+      env: { PATH: process.env.PATH, ...environment },
+    })
+    await eventually(async () => {
+      const { rows } = await pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%audit_head%'`,
+      )
+      return rows.length > 0
+    }, 'it waits for the audit')
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    await holder.query('rollback')
+    holder.release()
+    // What the dead one had begun is rolled back when the server notices.
+    await eventually(async () => {
+      const { rows } = await pool.query(
+        `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'`,
+      )
+      return rows.length === 0
+    }, 'its transaction is gone')
+    await pool.end()
+  }
+
+  it('before the new one is valid: the old one goes on, and the next run does it', async () => {
+    const old = await created()
+    await killedBeforeTheEnd('token', 'rotate', old.id, '--output', file('killed'))
+    assert.equal(existsSync(file('killed')), false)
+    assert.equal(await status(readFileSync(file('killed.new'), 'utf8').trim()), 403)
+    await becomes(old.token, 200)
+    const { code, out } = await tollgate('token', 'rotate', old.id, '--output', file('killed'))
+    assert.equal(code, 0, out)
+    await becomes(readFileSync(file('killed'), 'utf8').trim(), 200)
+    await becomes(old.token, 403)
+    assert.deepEqual(
+      readdirSync(folder).filter(name => name.startsWith('killed')),
+      ['killed'],
+    )
+  })
+
+  it('after it: the next run does the last step and makes no other', async () => {
+    const old = await created()
+    await tollgate('token', 'rotate', old.id, '--output', file('late'))
+    const token = readFileSync(file('late'), 'utf8')
+    renameSync(file('late'), file('late.new')) // as a kill before the last step leaves it
+    const { code, stderr } = await tollgate('token', 'rotate', old.id, '--output', file('late'))
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /^An earlier run was ended before its last step, which is done now\.\n/)
+    assert.equal(readFileSync(file('late'), 'utf8'), token)
+    await becomes(token.trim(), 200)
+  })
+
+  it('what an earlier command left is not taken for this one', async () => {
+    await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', file('other'))
+    renameSync(file('other'), file('other.new'))
+    chmodSync(file('other.new'), 0o600)
+    const old = await created()
+    const { code, out } = await tollgate('token', 'rotate', old.id, '--output', file('other'))
+    assert.equal(code, 1)
+    assert.match(out, /other\.new holds the valid token [0-9a-f]{32} of an earlier command/)
+    await becomes(old.token, 200)
+  })
+})
+
+it('a seed of before does not bring a followed token back', async () => {
+  const { psp } = JSON.parse(readFileSync(sandboxSeed, 'utf8'))
+  const token = 'w8Yt3Kq9Zs5Vb2Nx7Lm4Rc6Hd1Fg0Pj'
+  writeFileSync(file('seed.json'), JSON.stringify({ psp, tokens: [{ label: 'desk', token, entities: [sandbox.merchantId] }] }))
+  assert.equal((await tollgate('seed', file('seed.json'))).code, 0)
+  await becomes(token, 200)
+  const { tokens } = JSON.parse((await tollgate('list', '--json')).stdout) as { tokens: { id: string; label: string }[] }
+  await tollgate('token', 'rotate', tokens.find(({ label }) => label === 'desk')!.id)
+  await becomes(token, 403)
+  assert.match((await tollgate('seed', file('seed.json'))).out, /The token desk is revoked and stays so\./)
+  assert.equal(await status(token), 403)
+})
