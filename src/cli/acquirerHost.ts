@@ -1,24 +1,16 @@
 // tollgate acquirer-host: runs the sandbox's acquirer host alone, for a gateway whose ACQUIRERS_FILE names it.
 
-<<<<<<< HEAD
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import { dialects } from '../connectors/cards/iso8583/dialects.ts'
 import { macKeyBytes } from '../connectors/cards/iso8583/mac.ts'
 import { exampleNames } from '../connectors/cards/iso8583/profile.ts'
-=======
-import type { Command } from 'commander'
->>>>>>> main
 import { faultNames } from '../sandbox/acquirerHost/decide.ts'
 import { type HostArguments, runHost } from '../sandbox/acquirerHost/main.ts'
 import { isFault, randomFaults } from '../sandbox/acquirerHost/randomFaults.ts'
-<<<<<<< HEAD
 import { readAcquirers } from '../start/acquirers.ts'
 import { parseKey, readKeyFile } from '../vault/keys.ts'
-import { refuseCommand, runCommand } from './open.ts'
-=======
 import { wholeNumber } from './choices.ts'
 import { refuseCommand, refuseWords, runCommand } from './open.ts'
->>>>>>> main
 
 type HostCommandOptions = {
   readonly port: number
@@ -41,16 +33,11 @@ export default (program: Command): void => {
     .option('--port <port>', 'where it listens; 0 = a free port', wholeNumber(0, 65_535), 5001)
     .option('--host <address>', 'the address it listens on', '127.0.0.1')
     .option('--ledger <file>', 'its books, kept over restarts; else they are in memory')
-<<<<<<< HEAD
     .option('--profile <name>', `how it speaks, one of ${exampleNames.map(name => `"${name}"`).join(', ')}`, '1987')
     .option('--mac-key <file>', 'the key of that profile, where it has a mac: 32 hex characters')
     .option('--acquirers <file>', 'speaks the profile of an acquirer of this file instead, with its key')
     .option('--acquirer <name>', 'which one; else the first')
-    .option('--delay <milliseconds>', 'every answer takes so long', whole(600_000), 0)
-=======
-    .option('--dialect <name>', 'how messages are written', '1987')
     .option('--delay <milliseconds>', 'every answer takes so long', wholeNumber(0, 600_000), 0)
->>>>>>> main
     .option('--faults <names>', `what goes wrong at random, separated by commas, or all: ${faultNames.join(', ')}`)
     .option('--fault-percent <number>', 'how many of a hundred messages get one of the faults', wholeNumber(0, 100), 10)
     .option('--seed <number>', 'the same seed makes the same choices', wholeNumber(0, 2 ** 32 - 1))
@@ -75,7 +62,6 @@ export default (program: Command): void => {
       }),
     )
 }
-<<<<<<< HEAD
 
 type Spoken = Pick<HostArguments, 'dialect' | 'macKey'>
 
@@ -90,11 +76,3 @@ function acquirerOf(path: string, name: string | undefined): Spoken {
   const found = readAcquirers(path).find(one => name === undefined || one.name === name)
   return found ?? refuseCommand(`${path} has no acquirer ${name}.`)
 }
-
-const whole = (max: number) => (text: string) => {
-  const number = Number(text)
-  if (!/^\d+$/.test(text) || number > max) throw new InvalidArgumentError(`must be a whole number up to ${max}.`)
-  return number
-}
-=======
->>>>>>> main
