@@ -21,7 +21,7 @@ import { type Meaning, readPrivateData, writePrivateData } from '../src/connecto
 import { type GivenProfile, profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
 import { answerType, versionOf } from '../src/connectors/cards/iso8583/versions.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
-import { readSeed, readSeed, type Seed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
+import { readSeed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect as connectDatabase } from '../src/platform/database/connect.ts'
