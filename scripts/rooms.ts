@@ -11,7 +11,7 @@ const rooms: readonly Room[] = [
   ['platform',      'what any service needs and what knows no payments: clock, chance, log, errors of operators, readers of what they write, figures, `database/`, work that is due (`due/`), guarded calls (`egress/`)', 'contract'],
   ['vault',         'the keys of an installation, the seal, sealing anew, and `cards`, which nobody else touches', 'contract platform'],
   ['audit',         'who did what: sealed rows that only grow; failed attempts to authenticate, limited for all processes together', 'platform vault'],
-  ['merchants',     'PSP, divisions, merchants, channels, tokens, settings, seed files; held in memory by `directory`', 'contract platform vault audit'],
+  ['merchants',     'PSP, divisions, merchants, channels, settings, seed files; held in memory by `directory`; `access/`: tokens and who may do what', 'contract platform vault audit'],
   ['connectors',    'what every payment method gives (`connector.ts`) and which one carries a payment (`registry.ts`); `cards/` to acquirers over ISO 8583 with 3-D Secure and leased terminals, `wallet/`, `bankTransfer/` with redirect methods of a file', 'contract platform merchants'],
   ['payments',      '`initial/` payments and `followUps/`, operator `cases/`, `execute`, `recover`, `redirects/` for shoppers who left, `risk/`, `ledger/` (journal and doctor), `outbox/` with a mark for each consumer, `read/`, `store/`', 'contract platform vault audit merchants connectors'],
   ['checkouts',     'the hosted flow; today its missed return', 'contract platform notifications'],

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { legacyToken } from '../src/merchants/directory.ts'
+import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { type Client, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'

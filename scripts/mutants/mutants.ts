@@ -242,7 +242,7 @@ export const mutants: readonly Mutant[] = [
   // Who may do what, and what is secret.
   { name: 'a revoked token is valid', file: 'src/merchants/store.ts', tests: ['tokens'],
     find: 'revokedAt === null || now < revokedAt', instead: 'revokedAt === null || now > revokedAt' },
-  { name: 'a token that another follows goes on for an hour', file: 'src/merchants/tokens.ts', tests: ['tokens'],
+  { name: 'a token that another follows goes on for an hour', file: 'src/merchants/access/tokens.ts', tests: ['tokens'],
     find: 'follows && now + follows.grace', instead: 'follows && now + follows.grace + 3_600_000' },
   { name: 'one failure more is allowed', file: 'src/audit/failures.ts', tests: ['limits'],
     find: '?? 0) >= failuresMax[failure.kind]', instead: '?? 0) > failuresMax[failure.kind]' },
@@ -295,7 +295,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'of overlapping card numbers the first is masked', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
     find: 'last = Math.max(last, endOfNumber(read, inside, lengthsOf) ?? 0)', instead: '' },
   { name: 'a token acts for every entity', file: 'src/http/authenticate.ts', tests: ['channels'],
-    find: '!directory.mayActFor(token, named)', instead: 'false' },
+    find: '!directory.may(token, action, named)', instead: 'false' },
   { name: 'old credentials are taken where they are off', file: 'src/http/authenticate.ts', tests: ['channels'],
     find: 'if (legacy && !merchant?.settings.legacyCredentials) return undefined', instead: '' },
   { name: 'secret values are named in errors', file: 'src/contract/formCheck.ts', tests: ['parameters'],

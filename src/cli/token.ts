@@ -3,8 +3,8 @@
 
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import type { Command } from 'commander'
+import { makeToken, type NewToken, tokenByChance, tokenRefusals } from '../merchants/access/tokens.ts'
 import { isValidAt, readTokens } from '../merchants/store.ts'
-import { makeToken, type NewToken, tokenByChance, tokenRefusals } from '../merchants/tokens.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { keyedHashes } from '../vault/keys.ts'

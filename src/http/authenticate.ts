@@ -6,7 +6,9 @@ import { type Form, peek } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
-import { type Channel, legacyParts, legacyToken, type Merchant, type Token } from '../merchants/directory.ts'
+import { legacyParts, legacyToken } from '../merchants/access/legacy.ts'
+import type { Action } from '../merchants/access/may.ts'
+import type { Channel, Merchant, Token } from '../merchants/directory.ts'
 import { keyedHash } from '../vault/keys.ts'
 import type { HttpAnswer, Request } from './answer.ts'
 import { resultAnswer } from './answer.ts'
@@ -20,11 +22,12 @@ export type Caller = {
   readonly merchantId: string
 }
 
-export type Authenticate = (request: Request, form: Form) => Caller | HttpAnswer | Promise<HttpAnswer>
+/** `action`: what is asked for. */
+export type Authenticate = (request: Request, form: Form, action: Action) => Caller | HttpAnswer | Promise<HttpAnswer>
 
 export function authenticator(parts: HttpParts): Authenticate {
   const { directory, failures, clock } = parts
-  return (request, form) => {
+  return (request, form, action) => {
     const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
     const credentials = credentialsOf(request, form)
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
@@ -58,7 +61,7 @@ export function authenticator(parts: HttpParts): Authenticate {
     if (other !== undefined && other !== named)
       return refuse(400, 'invalidParameter', { name: 'authentication.entityId', message: 'differs from entityId' })
     const entity = directory.entity(named)
-    if (!entity || !directory.mayActFor(token, named)) return failed('entityNotTheTokens')
+    if (!entity || !directory.may(token, action, named)) return failed('entityNotTheTokens')
     if (
       entity.kind === 'psp' ||
       entity.kind === 'division' ||

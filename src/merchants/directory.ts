@@ -6,6 +6,8 @@ import type { Database } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { read as readBy } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
+import { legacyParts } from './access/legacy.ts'
+import { type Action, may } from './access/may.ts'
 import {
   type ChannelSettings,
   channelSettings,
@@ -58,7 +60,7 @@ export type Directory = {
   token(sent: string): Token | undefined
   /** The id of a token that was valid once, for whoever reads the traces. */
   revokedToken(sent: string): string | undefined
-  mayActFor(token: Token, entityId: string): boolean
+  may(token: Token, action: Action, entityId: string): boolean
   channels(): readonly Channel[]
   /** The channels that a token reaches. */
   channelsOf(token: Token): readonly Channel[]
@@ -67,19 +69,6 @@ export type Directory = {
   businessTime(merchantId: string): number
   reload(): Promise<void>
   close(): Promise<void>
-}
-
-/** How a token made of user id and password is written; old clients send the two instead. */
-export const legacyToken = (userId: string, password: string): string => Buffer.from(`${userId}|${password}`).toString('base64')
-
-/** The two in a token that is made of them, in whichever alphabet of Base64 or as they are: it is no better than its password. */
-export function legacyParts(sent: string): { readonly userId: string; readonly password: string } | undefined {
-  for (const text of [sent, Buffer.from(sent, 'base64').toString()]) {
-    // Bytes that were drawn are hardly ever a text.
-    const [, userId, password] = /^([^|\p{C}\uFFFD]+)\|([^\p{C}\uFFFD]+)$/u.exec(text) ?? []
-    if (userId !== undefined && password !== undefined) return { userId, password }
-  }
-  return undefined
 }
 
 const reloadSeconds = 30
@@ -99,8 +88,8 @@ export async function openDirectory(
   }
   const timer = clock.every(reloadSeconds * 1000, safely)
   const listening = await database.listen(changesChannel, safely)
-  const mayActFor = (token: Token, id: string) =>
-    token.entities.includes(id) || (contents.parents.get(id) ?? []).some(parent => token.entities.includes(parent))
+  const mayDo = ({ entities }: Token, action: Action, id: string) =>
+    may({ kind: 'token', entities }, action, [id, ...(contents.parents.get(id) ?? [])])
   const channels = () => [...contents.entities.values()].filter(entity => entity.kind === 'channel')
   const isValid = (token: Token) => isValidAt(token, clock.real())
   // What is found under an older key is found under the newest from then on, so that the older one can retire.
@@ -129,9 +118,9 @@ export async function openDirectory(
       const token = find(sent)
       return token && !isValid(token) ? token.id : undefined
     },
-    mayActFor,
+    may: mayDo,
     channels,
-    channelsOf: token => channels().filter(({ id }) => mayActFor(token, id)),
+    channelsOf: token => channels().filter(({ id }) => mayDo(token, 'read', id)),
     merchant(id) {
       const entity = contents.entities.get(id)
       return entity?.kind === 'merchant' ? entity : undefined

@@ -25,8 +25,8 @@ import {
   written,
 } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
-import { legacyParts, legacyToken } from './directory.ts'
-import { bitsOfChance } from './secretStrength.ts'
+import { legacyParts, legacyToken } from './access/legacy.ts'
+import { bitsOfChance } from './access/secretStrength.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import {
   announceChange,

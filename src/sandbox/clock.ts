@@ -25,7 +25,7 @@ export function sandboxClock(parts: SandboxParts, sources: readonly DueSource[])
   return async request => {
     const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-    const caller = authenticate(request, form)
+    const caller = authenticate(request, form, 'moveClock')
     if (!isCaller(caller)) return caller
     const milliseconds = duration(peek(form, 'advance'))
     if (milliseconds === undefined) {

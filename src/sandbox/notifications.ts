@@ -23,7 +23,7 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
   return async request => {
     const form = readForm(request.body, request.charset)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-    const caller = authenticate(request, form)
+    const caller = authenticate(request, form, 'listen')
     if (!isCaller(caller)) return caller
     const { entityId, merchantId, entity } = caller
     const wrong = (name: string, message: string) =>

@@ -2,7 +2,7 @@
 
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { legacyToken } from '../merchants/directory.ts'
+import { legacyToken } from '../merchants/access/legacy.ts'
 import type { Seed } from '../merchants/seed.ts'
 
 export type Start = {

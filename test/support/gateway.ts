@@ -2,7 +2,7 @@
 
 import pg from 'pg'
 import { beginAudit } from '../../src/audit/chain.ts'
-import { legacyToken } from '../../src/merchants/directory.ts'
+import { legacyToken } from '../../src/merchants/access/legacy.ts'
 import { applySeed, readSeed, type Seed, sandboxSeed } from '../../src/merchants/seed.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../../src/platform/clock.ts'
 import type { Log } from '../../src/platform/log.ts'

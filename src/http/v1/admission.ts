@@ -8,6 +8,7 @@ import { emptyNested, type Nested } from '../../contract/nested.ts'
 import type { Values } from '../../contract/parameters/table.ts'
 import { type RequestKind, requests } from '../../contract/requests.ts'
 import type { ResultName } from '../../contract/results/results.ts'
+import type { Action } from '../../merchants/access/may.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import { cardNumberRules } from '../../merchants/settings.ts'
 import { requestKey } from '../../payments/idempotency.ts'
@@ -67,7 +68,7 @@ export function identify(
 ): IdentifiedForm | HttpAnswer | Promise<HttpAnswer> {
   const form = readForm(request.body, request.charset)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form)
+  const caller = authenticate(request, form, 'pay')
   if (!isCaller(caller)) return caller
   const inQuery = namesInQuery(request)
   if (inQuery.length > 0)
@@ -126,10 +127,11 @@ export function admitRead(
   { parts, authenticate }: Admission,
   request: Request,
   judge: FormCheck,
+  action: Action = 'read',
 ): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
   const form = readForm(request.query)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form)
+  const caller = authenticate(request, form, action)
   if (!isCaller(caller)) return caller
   const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
   if (errors.length > 0)

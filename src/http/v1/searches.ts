@@ -22,7 +22,7 @@ const listMost = 500
 export const queryList =
   (admission: Admission): RequestFunction =>
   async request => {
-    const admitted = admitRead(admission, request, admission.checks.query)
+    const admitted = admitRead(admission, request, admission.checks.query, 'search')
     if (!('caller' in admitted)) return admitted
     const { token, entityId, merchantId } = admitted.caller
     const merchantTransactionId = admitted.values.get('merchantTransactionId')
@@ -41,7 +41,7 @@ export const queryList =
 export const v3One =
   (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
-    const admitted = admitRead(admission, request, admission.checks.query)
+    const admitted = admitRead(admission, request, admission.checks.query, 'search')
     if (!('caller' in admitted)) return admitted
     const { token, entityId, merchantId } = admitted.caller
     const filter = filterOf(admission.parts, admitted.values)
@@ -61,7 +61,7 @@ export const v3One =
 export const v3List =
   (admission: Admission): RequestFunction =>
   async request => {
-    const admitted = admitRead(admission, request, admission.checks.query)
+    const admitted = admitRead(admission, request, admission.checks.query, 'search')
     if (!('caller' in admitted)) return admitted
     const { caller, values } = admitted
     const { token, entityId } = caller

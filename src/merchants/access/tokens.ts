@@ -1,14 +1,14 @@
 // Access tokens that are made one by one, and that follow each other. The database has their keyed hashes alone.
 
 import type pg from 'pg'
-import { type Recorder, record } from '../audit/chain.ts'
-import type { AuditEntry } from '../audit/entry.ts'
-import { type Random, timeOrderedId } from '../platform/clock.ts'
-import { type Connection, inTransaction } from '../platform/database/connect.ts'
-import { OperatorError } from '../platform/errors.ts'
-import { type Keys, keyedHashes } from '../vault/keys.ts'
+import { type Recorder, record } from '../../audit/chain.ts'
+import type { AuditEntry } from '../../audit/entry.ts'
+import { type Random, timeOrderedId } from '../../platform/clock.ts'
+import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { OperatorError } from '../../platform/errors.ts'
+import { type Keys, keyedHashes } from '../../vault/keys.ts'
+import { announceChange, endToken, readEntities, readTokens, saveToken } from '../store.ts'
 import { bitsOfChance } from './secretStrength.ts'
-import { announceChange, endToken, readEntities, readTokens, saveToken } from './store.ts'
 
 export type NewToken = {
   /** What callers will send. Whoever is to know it has it before it is made valid: a process that dies leaves none that nobody knows. */

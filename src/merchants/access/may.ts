@@ -1,0 +1,17 @@
+// Who may do what, on behalf of whom: the one question that every door asks.
+
+/** What can be asked for. */
+export const rightNames = ['pay', 'read', 'search', 'listen', 'moveClock'] as const
+export type Action = (typeof rightNames)[number]
+
+/** Whoever has shown who he is, and the entities for which he acts: for these and for all below them. */
+export type Principal = { readonly kind: keyof typeof rights; readonly entities: readonly string[] }
+
+// A merchant's server may do all that the interface has. People who sign in will be rows beside it.
+const rights = {
+  token: new Set<Action>(rightNames),
+} as const satisfies Readonly<Record<string, ReadonlySet<Action>>>
+
+/** `lineage`: the entity that is meant and those above it. */
+export const may = ({ kind, entities }: Principal, action: Action, lineage: readonly string[]): boolean =>
+  rights[kind].has(action) && lineage.some(id => entities.includes(id))
