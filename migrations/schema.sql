@@ -387,6 +387,9 @@ create table terminals (
   next_trace integer not null default 1,
   leased_by uuid,
   leased_until timestamp with time zone,
+  fence integer not null default 0,
+  lines text,
+  seen_at timestamp with time zone,
   constraint terminals_pkey PRIMARY KEY (acquirer, terminal),
   constraint terminals_next_trace_check CHECK (((next_trace >= 1) AND (next_trace <= 999999)))
 );

@@ -12,6 +12,12 @@ it(`whatever is lost, late, doubled or killed, host and gateway end with the sam
   await simulate(400, seed, 60, () => {})
 })
 
+it(`the same with two hosts that forget, repeat themselves and fall silent (SIMULATION_SEED=${seed})`, async () => {
+  const { faults, approved } = await simulate(400, seed, 40, () => {}, true)
+  assert.ok(approved > 200, `${approved} approved`)
+  assert.ok((faults.again94 ?? 0) > 0 && (faults.bookedOther ?? 0) > 0, JSON.stringify(faults))
+})
+
 it('a process may die at every single step of every operation', async () => {
   assert.ok((await dieEverywhere()) > 30)
 })

@@ -7,8 +7,9 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import type { Message } from '../src/connectors/cards/iso8583/codec.ts'
+import { encode, type Message } from '../src/connectors/cards/iso8583/codec.ts'
 import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
+import { frame } from '../src/connectors/cards/iso8583/framing.ts'
 import { type Line, type LineOptions, makeLine } from '../src/connectors/cards/iso8583/line.ts'
 import { makeLink } from '../src/connectors/cards/iso8583/link.ts'
 import { systemClock } from '../src/platform/clock.ts'
@@ -162,6 +163,103 @@ describe('a line', () => {
     assert.equal((await line.send(request(5), soon(), none)).kind, 'answer')
   })
 
+  it('gives its connection up with the breaker: a new one works where the old one is dead', async () => {
+    const dead = new Set<Socket>()
+    const peer = await makePeer((socket, message) => {
+      if (dead.size === 0) dead.add(socket)
+      if (!dead.has(socket)) answerAll(socket, message)
+    })
+    const line = lineTo(peer, { breakerTimeouts: 2, breakerSeconds: 0.1 })
+    await line.ready(2000)
+    for (let at = 1; at <= 2; at++) assert.equal((await line.send(request(at), soon(50), none)).kind, 'unknown')
+    await eventually(async () => line.state() === 'up', 'a new connection', 5)
+    assert.equal((await line.send(request(3), soon(), none)).kind, 'answer')
+  })
+
+  it('takes nothing that it writes itself for a sign of life', async () => {
+    let dead: Socket | undefined
+    const peer = await makePeer(
+      (socket, message) => {
+        dead ??= socket
+        if (socket !== dead) answerAll(socket, message)
+      },
+      message => message.fields.get(70) === '001',
+    )
+    const line = lineTo(peer, { echoSeconds: 0.3, echoAnswerSeconds: 0.1 })
+    await line.ready(2000)
+    let number = 0
+    await eventually(
+      async () => {
+        number++
+        return (await line.send(request(number), soon(40), none)).kind === 'answer'
+      },
+      'another connection carries it, though messages went out all the time',
+      8,
+    )
+  })
+
+  it('answers what the host asks, whatever it is', async () => {
+    const said: string[] = []
+    const peer = await makePeer((socket, message) => {
+      if (message.type !== '0100') return void said.push(`${message.type} ${message.fields.get(39)} ${message.fields.get(11)}`)
+      for (const [type, number] of [
+        ['0800', '1'],
+        ['0801', '2'],
+        ['0820', '3'],
+        ['0500', '4'],
+      ] as const)
+        sendTo(socket, {
+          type,
+          fields: new Map([
+            [7, '1120020000'],
+            [11, `00000${number}`],
+            [41, 'TERM0001'],
+            ...(type[1] === '8' ? [[70, '301'] as const] : []),
+          ]),
+        })
+      answerAll(socket, message)
+    })
+    const line = lineTo(peer)
+    await line.ready(2000)
+    await line.send(request(1), soon(), none)
+    await eventually(async () => said.length === 4, 'four answers', 5)
+    assert.deepEqual(said, ['0810 00 000001', '0810 00 000002', '0830 00 000003', '0510 00 000004'])
+  })
+
+  it('is down when the host signs off, and says why', async () => {
+    const said: string[] = []
+    const peer = await makePeer((socket, message) => {
+      answerAll(socket, message)
+      if (message.fields.get(11) === '000001')
+        sendTo(socket, {
+          type: '0800',
+          fields: new Map([
+            [7, '1120020000'],
+            [11, '000001'],
+            [70, '002'],
+          ]),
+        })
+    })
+    const line = lineTo(peer, { breakerSeconds: 0.2, say: text => said.push(text) })
+    await line.ready(2000)
+    await line.send(request(1), soon(), none)
+    await eventually(async () => line.state() === 'broken', 'the line is down', 5)
+    assert.equal((await line.send(request(2), soon(), none)).kind, 'notSent')
+    await eventually(async () => line.state() === 'up', 'it is back', 5)
+    assert.deepEqual(said, ['test is down: the host signed off'])
+    assert.equal((await line.send(request(3), soon(), none)).kind, 'answer')
+  })
+
+  it('shows its messages masked, where somebody wants to see them', async () => {
+    const shown: string[] = []
+    const line = lineTo(await makePeer(answerAll), { show: text => shown.push(text) })
+    await line.ready(2000)
+    await line.send(request(1), soon(), none)
+    assert.match(shown[2]!, /^test > 0100 DE2=424242\*{6}4242 /)
+    assert.match(shown[3]!, /^test < 0110 DE2=424242\*{6}4242 .*DE39=00/)
+    assert.ok(shown.every(text => !text.includes('4242424242424242')))
+  })
+
   it('waits at its end for what is under way', async () => {
     const peer = await makePeer((socket, message) => void setTimeout(() => answerAll(socket, message), 200))
     const line = lineTo(peer)
@@ -239,6 +337,12 @@ const makePeer: typeof startPeer = async (...given) => {
 function answerInPieces(socket: Socket, message: Message): void {
   const bytes = bytesOf(message)
   for (const piece of [bytes.subarray(0, 1), bytes.subarray(1, 9), bytes.subarray(9)]) socket.write(piece)
+}
+
+const sendTo = (socket: Socket, message: Message) => {
+  const bytes = encode(message, dialect)
+  assert.ok(Buffer.isBuffer(bytes), JSON.stringify(bytes))
+  socket.write(frame(bytes))
 }
 
 function lineTo(peer: Pick<Peer, 'port'>, more: Partial<LineOptions> = {}): Line {

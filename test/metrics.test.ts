@@ -67,6 +67,11 @@ test('routes and lines to acquirers are counted by their names', async () => {
     const again = await read() // reading counts nothing
     has(again, expected)
     assert.doesNotMatch(again, /127\.0\.0\.1|[0-9a-f]{32}/)
+    has(again, ['tollgate_reversals_open 0', 'tollgate_reversals_age_seconds 0'])
+    await gateway.pool.query(
+      `insert into due_work (kind, merchant_id, subject_id, due_at) select 'reverse', merchant_id, id, now() + interval '1 day' from payments limit 1`,
+    )
+    has(await read(), ['tollgate_reversals_open 1'])
   } finally {
     await gateway.stop()
     await host.stop()

@@ -1,12 +1,13 @@
 // Trace numbers: there are enough for a crowd that comes at one moment, none comes twice, and a terminal is held by one process.
 
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { describe, it } from 'node:test'
 import { leaseTraces } from '../src/connectors/cards/terminals/lease.ts'
-import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { type Clock, systemClock, systemRandom, type Timer } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
 import { makeDatabase } from './support/database.ts'
-import { eventually } from './support/gateway.ts'
+import { eventually, testGateway } from './support/gateway.ts'
+import { acquirersFile } from './support/host.ts'
 
 it('gives out thousands of numbers at one moment, again and again, none twice', async () => {
   const made = await makeDatabase()
@@ -36,4 +37,54 @@ it('gives out thousands of numbers at one moment, again and again, none twice', 
     await database.close()
     await made.drop()
   }
+})
+
+describe('a process that slept through its lease', () => {
+  const minute = 61_000
+  async function slept(woken: Partial<Clock>) {
+    const made = await makeDatabase()
+    const database = connect(made.connection, systemClock, () => {})
+    const lease = (clock: Clock) => leaseTraces(database.work, clock, systemRandom, 'north', ['T1'], () => {})
+    const still = { cancel() {}, unref: () => still } as unknown as Timer
+    const sleeper: Clock = { ...systemClock, every: () => still }
+    const first = await lease(sleeper)
+    const second = await lease({ ...systemClock, real: () => Date.now() + minute })
+    Object.assign(sleeper, woken)
+    return {
+      first,
+      second,
+      async end() {
+        await first.stop()
+        await second.stop()
+        await database.close()
+        await made.drop()
+      },
+    }
+  }
+
+  it('gets no trace of a terminal that another took', async () => {
+    const { first, second, end } = await slept({ elapsed: () => systemClock.elapsed() + minute })
+    assert.equal(first.next(), undefined)
+    assert.equal(second.next()?.terminal, 'T1')
+    await end()
+  })
+
+  it('gets no new numbers for it, even if its clock slept too', async () => {
+    const { first, second, end } = await slept({})
+    const drawn = Array.from({ length: 3000 }, () => first.next()?.stan)
+    await eventually(async () => first.next() === undefined, 'there are no more')
+    const seen = new Set(drawn)
+    for (let at = 0; at < 3000; at++) assert.ok(!seen.has(second.next()?.stan))
+    await end()
+  })
+})
+
+it('a process that is alone takes the terminal of the dead at once', async () => {
+  const first = await testGateway({ environment: { ACQUIRERS_FILE: acquirersFile({ north: [1] }).path } })
+  // As a kill leaves it: the lease runs on.
+  await first.pool.query(`update terminals set leased_by = gen_random_uuid(), leased_until = now() + interval '1 minute'`)
+  await first.restart()
+  const { rows } = await first.pool.query<{ fence: number }>('select fence from terminals where leased_until is not null')
+  assert.equal(rows.length, 1)
+  await first.stop()
 })

@@ -24,6 +24,7 @@ type HostCommandOptions = {
   readonly faults?: string
   readonly faultPercent: number
   readonly seed?: number
+  readonly hostile?: true
 }
 
 export default (program: Command): void => {
@@ -40,10 +41,15 @@ export default (program: Command): void => {
     .option('--delay <milliseconds>', 'every answer takes so long', wholeNumber(0, 600_000), 0)
     .option('--faults <names>', `what goes wrong at random, separated by commas, or all: ${faultNames.join(', ')}`)
     .option('--fault-percent <number>', 'how many of a hundred messages get one of the faults', wholeNumber(0, 100), 10)
+    .option(
+      '--hostile',
+      'forgets reversals that come before their request, answers on any line, and has all faults unless some are named',
+    )
     .option('--seed <number>', 'the same seed makes the same choices', wholeNumber(0, 2 ** 32 - 1))
     .action((options: HostCommandOptions) =>
       runCommand(async () => {
-        const { faults, faultPercent, seed, profile, macKey, acquirers, acquirer, ...rest } = options
+        const { faults: named, faultPercent, seed, profile, macKey, acquirers, acquirer, ...rest } = options
+        const faults = named ?? (options.hostile ? 'all' : undefined)
         const names = faults === undefined ? [] : faults === 'all' ? faultNames : faults.split(',')
         const unknown = names.find(name => !isFault(name))
         if (unknown !== undefined) refuseWords(`There is no fault ${unknown}. There are: ${faultNames.join(', ')}, all.`)

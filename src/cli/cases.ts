@@ -1,9 +1,9 @@
 // tollgate cases: what the gateway did not guess and somebody has to decide.
 
-import type { Command } from 'commander'
-import { caseKinds, closeCase, nobody } from '../payments/cases/cases.ts'
+import { type Command, Option } from 'commander'
+import { type CaseDecision, caseKinds, closeCase, DecisionMissing, decisions, nobody } from '../payments/cases/cases.ts'
 import { findCases, type OperatorCase } from '../payments/cases/store.ts'
-import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
@@ -30,15 +30,26 @@ export default (program: Command): void => {
     .command('close <id>')
     .description('it is decided')
     .requiredOption('--reason <text>', 'what was decided, for whoever asks later')
-    .action((id: string, { reason }: { reason: string }) =>
+    .addOption(new Option('--as <decision>', 'what became of the payment, by a case that asks for it').choices(decisions))
+    .action((id: string, { reason, as }: { reason: string; as?: CaseDecision }) =>
       withOpened(async opened => {
         if (reason.trim() === '' || reason.length > 500) refuseWords('--reason must be 1 to 500 characters.')
-        const closed = looksLikeId(id) ? await closeCase(opened, id, opened.by.id, reason) : undefined
+        const closed = looksLikeId(id) ? await close(opened, id, reason, as) : undefined
         if (!closed) return refuseCommand(`There is no open case ${id}.`)
         process.stdout.write(`Closed: ${closed.kind} ${closed.subject}.\n`)
       }),
     )
 }
+
+const close = ({ by, ...opened }: CommandParts, id: string, reason: string, decision: CaseDecision | undefined) =>
+  closeCase(opened, id, by.id, reason, decision).catch((error: Error) => {
+    if (!(error instanceof DecisionMissing)) throw error
+    return refuseCommand(
+      decision
+        ? `A case ${error.message} takes no --as.`
+        : `Say what became of the payment: --as ${decisions.join(' or --as ')}. Ask the acquirer; the case shows what it knows the payment by.`,
+    )
+  })
 
 const asTable = (cases: readonly OperatorCase[]): string =>
   table([

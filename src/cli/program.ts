@@ -3,6 +3,7 @@
 import { Command } from 'commander'
 import { buildNumber } from '../platform/build.ts'
 import acquirerHost from './acquirerHost.ts'
+import acquirers from './acquirers.ts'
 import audit from './audit.ts'
 import cases from './cases.ts'
 import chargebacks from './chargebacks.ts'
@@ -27,6 +28,7 @@ const groups = [
   listen,
   trigger,
   chargebacks,
+  acquirers,
   cases,
   acquirerHost,
   keys,

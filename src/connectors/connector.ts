@@ -49,6 +49,8 @@ export type Operation = {
   readonly prepared?: PreparedStates
   /** 1 for the first time. */
   readonly attempt: number
+  /** What the last attempt left. */
+  readonly progress?: ConnectorState
   /** Set when the shopper can be sent away: where the other side sends shopper and notices back to. */
   readonly addresses?: Addresses
   /** What a continuation had kept when recovery takes over. */
@@ -99,9 +101,16 @@ export type Reply =
     }
   | Redirect
   /** It certainly did not leave the house; `never`: at no earlier attempt either. `result`: when there is a better word than that the other side could not be reached. */
-  | { readonly kind: 'notSent'; readonly why: string; readonly never?: true; readonly result?: ResultName }
-  /** It may have been carried out. */
-  | { readonly kind: 'unknown'; readonly why: string }
+  | ({ readonly kind: 'notSent'; readonly why: string; readonly never?: true; readonly result?: ResultName } & Unsettled)
+  /** It may have been carried out. `answered`: the other side spoke, and said nothing that proves anything. */
+  | ({ readonly kind: 'unknown'; readonly why: string; readonly answered?: true } & Unsettled)
+
+export type Unsettled = {
+  /** Trying again leads nowhere until somebody has decided. */
+  readonly needsDecision?: true
+  /** What the next attempt is given: how far this one came. Never card data. */
+  readonly progress?: ConnectorState
+}
 
 export type Structure = Readonly<Record<string, string>>
 export type Structures = Readonly<Record<string, Structure>>
@@ -204,9 +213,13 @@ export type Connector = {
   /** The answer to a notice for a payment that is no longer waiting, or never was. */
   staleNotice?(body: string): { readonly answer: string; readonly contentType: string }
   /** Called once; the connector hands over replies that come late or twice. */
-  start?(late: LateReply): void
+  start?(late: LateReply, found: FoundReply): void
   stop?(): Promise<void>
 }
 
 /** Never fails: whoever takes the reply looks after it. */
 export type LateReply = (merchantId: string, paymentId: string, reply: Reply) => void
+
+/** For a reply whose payment this process does not remember: the payment is found by one of its prepared states, made at about `madeAt`
+ * (milliseconds), and the reply is read as one to the operation. Never fails. */
+export type FoundReply = (prepared: PreparedStates[number], madeAt: number, read: (operation: Operation) => Reply) => void

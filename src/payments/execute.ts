@@ -10,6 +10,7 @@ import type { Values } from '../contract/parameters/table.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
 import type { Timer } from '../platform/clock.ts'
+import { type CaseKind, openCase } from './cases/cases.ts'
 import { books } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
@@ -35,14 +36,14 @@ export type Execution = {
 
 export async function execute(parts: PaymentParts, carried: Execution): Promise<PaymentResponse> {
   const reply = await ask(parts, carried)
-  if (reply.kind === 'unknown') return leavePending(parts, carried, reply.why)
+  if (reply.kind === 'unknown') return leavePending(parts, carried, reply)
   try {
     if (reply.kind === 'redirect') return await holdContinuation(parts, carried.payment, carried.operation, reply)
     return await settle(parts, carried, reply, carried.resumed !== undefined)
   } catch (error) {
     // The answer is known but cannot be stored: it is not told before it is durable. Recovery finds the payment.
     parts.log.error({ paymentId: carried.payment.id, why: (error as Error).message }, 'the answer could not be stored')
-    return leavePending(parts, carried, 'the answer could not be stored')
+    return leavePending(parts, carried, { why: 'the answer could not be stored' })
   }
 }
 
@@ -182,6 +183,8 @@ async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, move
   const { answer: theirs } = (await findPayment(db, merchantId, id))!
   // The same answer twice has left its reversal behind at the first time.
   const goesBack = moved && !theirs!.approved && theirs!.result !== ours.result
+  if (theirs!.approved && !ours.approved && ours.kept.stan !== undefined)
+    await openPaymentCase(parts, payment, 'answersContradict', `a later answer says ${ours.result}`)
   if (goesBack && (await addLateApproval(db, merchantId, id, ours.kept, parts.clock.real())))
     parts.log.warn({ paymentId: id, result: theirs!.result }, 'an approval came too late and is reversed')
   return { outcome: results[theirs!.result].outcome, body: theirs!.body }
@@ -191,18 +194,35 @@ async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, move
 async function leavePending(
   parts: PaymentParts,
   { payment, connector, operation }: Execution,
-  why: string,
+  { why, needsDecision }: { readonly why: string; readonly needsDecision?: true },
 ): Promise<PaymentResponse> {
   parts.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
   const after = connector.operations[operation.type]?.afterSeconds ?? 60
   const now = parts.clock.real()
   const said = pendingRecord(parts, payment)
   const sealed = sealPending(parts, payment, said.body)
+  // Recovery leaves alone what somebody has to decide.
+  if (needsDecision)
+    await openPaymentCase(parts, payment, 'answerUnproven', why).catch((error: Error) =>
+      parts.log.error({ paymentId: payment.id, why: error.message }, 'the case could not be opened'),
+    )
   // What cannot be stored is true all the same: the payment is on disk without an answer, and the search for such payments finds it.
   await insertPending(parts.database.work, payment, sealed, now + after * 1000, now).catch((error: Error) =>
     parts.log.error({ paymentId: payment.id, why: error.message }, 'the pending state could not be stored'),
   )
   return said
+}
+
+/** What the other side knows the payment by stands with it. */
+export async function openPaymentCase(
+  parts: Pick<PaymentParts, 'database' | 'clock' | 'random' | 'log'>,
+  { merchantId, id, type, amount, currency, record }: Payment,
+  kind: CaseKind,
+  why: string,
+): Promise<void> {
+  const details = { type, amount: amountText(amount), currency, why, sent: record.prepared ?? [] }
+  if (await openCase(parts.database.work, parts, { kind, merchantId, subject: id, details }))
+    parts.log.warn({ paymentId: id, kind, why }, 'somebody has to decide: a case is open')
 }
 
 export function pendingRecord(parts: PaymentParts, payment: Payment): PaymentResponse {

@@ -1,6 +1,9 @@
 // What payments show the operator.
 
-import { Counter, type Registry } from 'prom-client'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Clock } from '../platform/clock.ts'
+import type { Database } from '../platform/database/connect.ts'
+import { countOpenReversals } from './ledger/store.ts'
 
 export type PaymentCount = {
   /** The outcome of a payment request, or `refused` when nothing was stored. */
@@ -15,4 +18,21 @@ export function countPayments(registry: Registry): PaymentCount {
     registers: [registry],
   })
   return { payment: outcome => payments.inc({ outcome }) }
+}
+
+/** Read at every scrape. */
+export function measureReversals(registry: Registry, { reports }: Pick<Database, 'reports'>, clock: Clock): () => Promise<void> {
+  const registers = [registry]
+  const open = new Gauge({ name: 'tollgate_reversals_open', help: 'Reversals that nobody has acknowledged.', registers })
+  const oldest = new Gauge({
+    name: 'tollgate_reversals_age_seconds',
+    help: 'How old the oldest payment is whose reversal nobody has acknowledged.',
+    registers,
+  })
+  return async () => {
+    const now = clock.real()
+    const { count, since } = await countOpenReversals(reports)
+    open.set(count)
+    oldest.set(since === null ? 0 : (now - since) / 1000)
+  }
 }

@@ -3,12 +3,14 @@
 //   repeat   the same message is sent again until it is acknowledged
 //   reverse  the payment ends as timed out and reversed, and the reversal is sent until it is acknowledged
 
-import type { Connector, Operation, Reply } from '../connectors/connector.ts'
-import { isApproved, results } from '../contract/results/results.ts'
+import type { Connector, ConnectorState, Operation, Reply } from '../connectors/connector.ts'
+import { isApproved, type ResultName, results } from '../contract/results/results.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
-import { answerRow, channelOfPayment, closedHere, operationOf, settle } from './execute.ts'
+import type { CaseDecision } from './cases/cases.ts'
+import { closeSettled, hasOpenCase } from './cases/store.ts'
+import { answerRow, channelOfPayment, closedHere, openPaymentCase, operationOf, settle } from './execute.ts'
 import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
@@ -22,6 +24,7 @@ import { sweepUnanswered } from './store/sweep.ts'
 export const recover: DueHandler<PaymentParts> = async (parts, item) => {
   const found = await findCarried(parts, item.merchantId, item.subjectId)
   if (!found || found.payment.answer) return 'done'
+  if (found.gone) throw new Error(found.gone.why)
   const held = typeof item.details.sealed === 'string' ? openSealed(parts, item, item.details.sealed) : undefined
   const { payment, root, connector } = found
   const updates = await wasAnnouncedPending(parts.database.work, payment)
@@ -32,6 +35,18 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
     await parts.insertAnswer({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
     return 'done'
   }
+  const decided = decisionOf(item)
+  if (decided) {
+    const { amount, currency } = payment
+    const details = { ExtendedDescription: 'Decided by an operator' }
+    const isPart = payment.type === 'CP' && decided === 'succeeded' && amount < (payment.record.releases ?? 0)
+    const leaves = isPart ? { leaves: 'release' as const } : {}
+    const reply: Reply = { kind: 'answer', result: decided, amount, currency, details, kept: {}, ...leaves }
+    await settle(parts, { payment, rootType: root.type }, reply, updates)
+    return 'done'
+  }
+  // Asking again would not help: somebody has to decide.
+  if (await hasOpenCase(parts.database.work, payment.merchantId, 'answerUnproven', payment.id)) return 'done'
   const { how } = connector.operations[payment.type] ?? { how: 'reverse' }
   if (how === 'reverse') {
     // The answer decides against a late approval first; the reversal that it leaves behind is then sent until it is acknowledged.
@@ -52,11 +67,24 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
   )
   const reply = closedHere(payment) ?? (await askAgain(parts.clock, connector, operation, how))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
-  if (!settled) return { again: parts.clock.real() + backOff(item.attempts) }
+  if (!settled) {
+    if (reply.kind === 'unknown' && reply.needsDecision) {
+      await openPaymentCase(parts, payment, 'answerUnproven', reply.why)
+      return 'done'
+    }
+    return { again: parts.clock.real() + backOff(item.attempts) }
+  }
   await settle(parts, { payment, rootType: root.type }, settled, updates)
   parts.log.info({ paymentId: payment.id, result: settled.kind === 'answer' ? settled.result : 'neverSent' }, 'recovered')
   return 'done'
 }
+
+const decidedResults: Readonly<Record<CaseDecision, ResultName>> = {
+  carriedOut: 'succeeded',
+  notCarriedOut: 'acquirerErrorAnswer',
+}
+/** What an operator has decided who closed the case of the payment. */
+const decisionOf = ({ details }: DueItem): ResultName | undefined => decidedResults[details.decision as CaseDecision]
 
 const openSealed = (parts: PaymentParts, { merchantId, subjectId }: DueItem, sealed: string) =>
   openContinuation(parts, merchantId, subjectId, Buffer.from(sealed, 'base64'))
@@ -64,8 +92,8 @@ const openSealed = (parts: PaymentParts, { merchantId, subjectId }: DueItem, sea
 /** Due work of kind `reverse`: money that may be held or moved goes back. Never given up before it is acknowledged. */
 export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
   const found = await findCarried(parts, item.merchantId, item.subjectId)
-  if (!found?.connector) return 'done'
-  const { payment, root, connector } = found
+  if (!found?.connector && !found?.gone) return 'done'
+  const { payment } = found
   const late = await findLateApproval(parts.database.work, item.merchantId, item.subjectId)
   if (late?.acknowledged) return 'done'
   const reference = {
@@ -75,14 +103,9 @@ export const reverse: DueHandler<PaymentParts> = async (parts, item) => {
     receivedAt: payment.receivedAt,
     kept: late?.kept ?? payment.answer?.kept ?? {},
   }
-  const operation = operationOf(
-    parts,
-    payment,
-    { type: 'RV', recovering: true, attempt: item.attempts, reference },
-    await cardOfPayment(parts, root),
-  )
-  const reply = await askAgain(parts.clock, connector, operation, 'repeat')
-  if (!isTakenBack(reply)) return againLater(parts, item, reply)
+  const carried = { type: 'RV', recovering: true, reference } as const
+  const reply = await giveBack(parts, item, found, carried)
+  if (reply !== 'done') return reply
   if (late) await acknowledgeLateApproval(parts.database.work, item.merchantId, item.subjectId, parts.clock.real())
   parts.log.info({ paymentId: payment.id, attempt: item.attempts }, 'the reversal was acknowledged')
   return 'done'
@@ -99,38 +122,62 @@ export const capture: DueHandler<PaymentParts> = async (parts, item) => {
 /** Due work of kind `release`: what a partial capture left of the hold goes free at the issuer. Its subject is the capture. */
 export const release: DueHandler<PaymentParts> = async (parts, item) => {
   const found = await findCarried(parts, item.merchantId, item.subjectId)
-  if (!found?.connector) return 'done'
-  const { payment, root, connector } = found
+  if (!found?.connector && !found?.gone) return 'done'
+  return giveBack(parts, item, found, { type: 'RV', releasing: true, reference: referenceOf(found.root, []) })
+}
+
+/** So many answers that prove nothing, and somebody should ask the acquirer. It is tried on all the same. */
+const answersBeforeCase = 5
+
+/** One attempt. Only what the other side has taken back is done. */
+async function giveBack(
+  parts: PaymentParts,
+  { subjectId, kind, attempts, details }: DueItem,
+  { payment, root, connector, gone }: Carried,
+  more: Partial<Operation>,
+): Promise<'done' | { readonly again: number; readonly details?: object }> {
+  const progress = details.progress as ConnectorState | undefined
   const operation = operationOf(
     parts,
     payment,
-    { type: 'RV', releasing: true, attempt: item.attempts, reference: referenceOf(root, []) },
+    { ...more, attempt: attempts, ...(progress && { progress }) },
     await cardOfPayment(parts, root),
   )
-  const reply = await askAgain(parts.clock, connector, operation, 'repeat')
-  return isTakenBack(reply) ? 'done' : againLater(parts, item, reply)
+  const reply = gone ?? (await askAgain(parts.clock, connector!, operation, 'repeat'))
+  const db = parts.database.work
+  if (isTakenBack(reply)) {
+    await closeSettled(db, { kind: 'reversalOpen', subject: subjectId }, parts.clock.real(), 'gateway', 'it was acknowledged')
+    return 'done'
+  }
+  const open = reply.kind === 'notSent' || reply.kind === 'unknown' ? reply : undefined
+  const why = open?.why ?? (reply.kind === 'answer' ? `refused: ${reply.result}` : 'redirected')
+  parts.log.warn({ paymentId: subjectId, kind, attempt: attempts, why }, 'money could not be given back yet')
+  const wasAnswered = reply.kind === 'answer' || (reply.kind === 'unknown' && reply.answered)
+  if (open?.needsDecision || (wasAnswered && attempts >= answersBeforeCase))
+    await openPaymentCase(parts, payment, 'reversalOpen', why)
+  return { again: parts.clock.real() + backOff(attempts), ...(open?.progress && { details: { progress: open.progress } }) }
 }
 
 /** An answer that refuses gives nothing back. */
 const isTakenBack = (reply: Reply): boolean => reply.kind === 'answer' && isApproved(results[reply.result].outcome)
 
-function againLater(parts: PaymentParts, { subjectId, kind, attempts }: DueItem, reply: Reply): { readonly again: number } {
-  const why = reply.kind === 'answer' ? `refused: ${reply.result}` : reply.kind === 'redirect' ? 'redirected' : reply.why
-  parts.log.warn({ paymentId: subjectId, kind, attempt: attempts, why }, 'money could not be given back yet')
-  return { again: parts.clock.real() + backOff(attempts) }
+type Carried = {
+  readonly payment: PaymentState
+  readonly root: PaymentState
+  /** Absent on what was refused before one was chosen, and when it is gone. */
+  readonly connector: Connector | undefined
+  /** It is not configured any more. */
+  readonly gone?: Extract<Reply, { kind: 'notSent' }>
 }
 
-async function findCarried(
-  parts: PaymentParts,
-  merchantId: string,
-  paymentId: string,
-): Promise<{ payment: PaymentState; root: PaymentState; connector: Connector | undefined } | undefined> {
+async function findCarried(parts: PaymentParts, merchantId: string, paymentId: string): Promise<Carried | undefined> {
   const payment = await findPayment(parts.database.work, merchantId, paymentId)
   if (!payment) return undefined
   const root = payment.rootId === undefined ? payment : (await findPayment(parts.database.work, merchantId, payment.rootId))!
   const connector = payment.connector === '' ? undefined : parts.connectors.get(payment.connector)
-  if (payment.connector !== '' && !connector) throw new Error(`the connector ${payment.connector} is not configured any more`)
-  return { payment, root, connector }
+  if (connector || payment.connector === '') return { payment, root, connector }
+  const why = `the connector ${payment.connector} is not configured any more`
+  return { payment, root, connector, gone: { kind: 'notSent', why, needsDecision: true } }
 }
 
 async function askAgain(clock: Clock, connector: Connector, operation: Operation, how: 'ask' | 'repeat'): Promise<Reply> {

@@ -19,6 +19,10 @@ export type LogFields = {
   readonly why?: string
   readonly kind?: string
   readonly attempt?: number
+  /** What the other side knows a message by. */
+  readonly trace?: string
+  /** A message as it went over a line, masked. */
+  readonly wire?: string
   /** Who was refused: the address, and the token where one is known. */
   readonly address?: string
   readonly tokenId?: string
@@ -63,6 +67,8 @@ const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
   why: cause,
   kind: word,
   attempt: number,
+  trace: word,
+  wire: value => scrub(String(value).slice(0, 1500)),
   audit: word,
 }
 

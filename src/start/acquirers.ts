@@ -8,6 +8,7 @@ import { profileSchema } from '../connectors/cards/iso8583/profile.ts'
 import type { AcquirerMetrics } from '../connectors/cards/metrics.ts'
 import { cardRouting, type RouteCounters } from '../connectors/cards/routing.ts'
 import { type Lease, leaseTraces } from '../connectors/cards/terminals/lease.ts'
+import { releaseTerminals } from '../connectors/cards/terminals/store.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Connection } from '../platform/database/connect.ts'
@@ -33,7 +34,14 @@ import {
 import { type ClientTls, readTlsFiles, spokenTls, tlsFiles } from '../platform/tls.ts'
 import { parseKey, readKeyFile } from '../vault/keys.ts'
 
-export type AcquirersParts = { readonly db: Connection; readonly clock: Clock; readonly random: Random; readonly log: Log }
+export type AcquirersParts = {
+  readonly db: Connection
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+  /** No other process can be at work on this database: terminals that are leased were those of the dead. */
+  readonly alone: boolean
+}
 
 /** What runs: connectors to hand to the gateway, and the acquirers themselves for metrics. */
 export type Acquirers = {
@@ -44,22 +52,24 @@ export type Acquirers = {
 }
 
 export async function startAcquirers(options: readonly AcquirerOptions[], parts: AcquirersParts): Promise<Acquirers> {
-  const { db, clock, random, log } = parts
+  const { db, clock, random, log, alone } = parts
+  if (alone) await releaseTerminals(db)
   const leases: Lease[] = []
   const acquirers: Acquirer[] = []
   for (const one of options) {
-    const lease = await leaseTraces(db, clock, random, one.name, one.terminals, error =>
-      log.warn({ why: error.message }, 'terminals'),
-    )
+    const warn = (error: Error) => log.warn({ why: error.message }, 'terminals')
+    const shown = () => JSON.stringify(acquirer ? linesOf(acquirer) : [])
+    let acquirer: Acquirer | undefined
+    const lease = await leaseTraces(db, clock, random, one.name, one.terminals, warn, shown)
     leases.push(lease)
-    acquirers.push(
-      makeAcquirer(one, {
-        traces: lease,
-        clock,
-        random: () => random.bytes(4).readUInt32BE() / 2 ** 32,
-        say: text => log.info({ why: text }, 'acquirer'),
-      }),
-    )
+    acquirer = makeAcquirer(one, {
+      traces: lease,
+      clock,
+      random: () => random.bytes(4).readUInt32BE() / 2 ** 32,
+      say: text => log.warn({ why: text }, 'acquirer'),
+      show: text => log.info({ wire: text }, 'message'),
+    })
+    acquirers.push(acquirer)
   }
   const modes: readonly Mode[] = ['external', 'live']
   const connectors = modes.flatMap(mode => {
@@ -89,6 +99,10 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
     },
   }
 }
+
+/** What people may see of the lines of this process, in `bin/tollgate acquirers status`. */
+const linesOf = ({ link }: Acquirer) =>
+  link.lines.map(line => ({ name: line.name, state: line.state(), inFlight: line.inFlight(), ...line.counters }))
 
 const seconds = (least: number, most: number) => number(least, most, `must be a number of seconds from ${least} to ${most}`)
 const upTo = (length: number) => text(new RegExp(`^.{0,${length}}$`), `must be a text of at most ${length} characters`)
@@ -126,6 +140,7 @@ const acquirerSchema = object({
   inFlightMax: optional(whole(1, 100_000), 2000),
   breakerTimeouts: optional(whole(1, 100_000), 10),
   breakerSeconds: optional(seconds(0.05, 3600), 5),
+  showMessages: optional(flag, false),
 })
 
 /** ACQUIRERS_FILE. */

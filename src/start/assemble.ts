@@ -16,6 +16,7 @@ import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
 import type { PageParts } from '../pages/parts.ts'
 import { lateReplies } from '../payments/execute.ts'
+import { foundReplies } from '../payments/foundReplies.ts'
 import { countPayments } from '../payments/metrics.ts'
 import type { PaymentParts } from '../payments/parts.ts'
 import { announcedPending } from '../payments/read/pendingAnswers.ts'
@@ -120,7 +121,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     sandbox: config.mode === 'sandbox',
     ...(config.mode === 'sandbox' && { passOn: passAuto }),
   }
-  for (const connector of connectors.values()) connector.start?.(lateReplies(gateway))
+  for (const connector of connectors.values()) connector.start?.(lateReplies(gateway), foundReplies(gateway))
   const deliver = deliverer(gateway, attemptLane(database.work, clock))
   return {
     gateway,

@@ -10,6 +10,7 @@ import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
 import { measureDeliveries } from '../notifications/metrics.ts'
 import { startErasing } from '../payments/erase.ts'
+import { measureReversals } from '../payments/metrics.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { connect, type Database } from '../platform/database/connect.ts'
@@ -83,7 +84,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages, home) : undefined
   const simulatorsUrl = sandbox ? (parts.simulatorsUrl ?? ownSimulators?.url) : undefined
   const host = acquirersInUse(parts)
-  const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log })
+  const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log, alone: parts.alone })
   const assembly = await assemble({
     config,
     keys,
@@ -117,7 +118,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   }
   const metrics = async (port: number) => {
     showAcquirers(gateway.registry, acquirers.metrics)
-    const measures = [measureDeliveries(gateway.registry, database, clock)]
+    const measures = [measureDeliveries(gateway.registry, database, clock), measureReversals(gateway.registry, database, clock)]
     return serveMetrics(gateway.registry, measures, log, { port, host: config.host, token: config.metricsToken })
   }
   // Before the first request and the first look for work: later there are leases of our own.

@@ -3,14 +3,17 @@
 
 import assert from 'node:assert/strict'
 import pg from 'pg'
+import { thisProcess } from '../../src/audit/entry.ts'
 import type { AcquirerOptions } from '../../src/connectors/cards/acquirer.ts'
 import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
-import { retrievalReference } from '../../src/connectors/cards/iso8583/versions.ts'
+import { transmitted } from '../../src/connectors/cards/iso8583/versions.ts'
 import { readForm } from '../../src/contract/form.ts'
 import { formChecker } from '../../src/contract/formCheck.ts'
 import { requests } from '../../src/contract/requests.ts'
 import type { Channel } from '../../src/merchants/directory.ts'
-import { applySeed, readSeed, sandboxSeed } from '../../src/merchants/seed.ts'
+import { applySeed, readSeed, type Seed, sandboxSeed } from '../../src/merchants/seed.ts'
+import { closeCase } from '../../src/payments/cases/cases.ts'
+import { findCases } from '../../src/payments/cases/store.ts'
 import { followUp } from '../../src/payments/followUps/followUp.ts'
 import { pay } from '../../src/payments/initial/pay.ts'
 import { sweepUnanswered } from '../../src/payments/store/sweep.ts'
@@ -19,8 +22,9 @@ import { connect } from '../../src/platform/database/connect.ts'
 import { type DueItem, takeDue } from '../../src/platform/due/store.ts'
 import { runItem } from '../../src/platform/due/worker.ts'
 import type { Fault } from '../../src/sandbox/acquirerHost/decide.ts'
-import { type Host, startHost } from '../../src/sandbox/acquirerHost/host.ts'
+import { type Host, type HostOptions, startHost } from '../../src/sandbox/acquirerHost/host.ts'
 import { type Ledger, openLedger } from '../../src/sandbox/acquirerHost/ledger.ts'
+import { isPossible } from '../../src/sandbox/acquirerHost/randomFaults.ts'
 import { sandboxAcquirer, startAcquirers } from '../../src/start/acquirers.ts'
 import { assemble, dueHandlers, type Gateway } from '../../src/start/assemble.ts'
 import { readConfig } from '../../src/start/config.ts'
@@ -35,6 +39,8 @@ export type Report = {
   crashed: number
   crashedInRecovery: number
   recovered: number
+  /** Operations that merchants read as done. */
+  approved: number
   faults: Record<string, number>
   tombstones: number
   repeatsAtHost: number
@@ -52,17 +58,38 @@ const rates: readonly (readonly [Fault, number])[] = [
   ['otherAmount', 0.01],
   ['partly', 0.01],
 ]
+/** What a hostile host does beside: by the thousand, because one silent line is many payments. */
+const hostileRates: readonly (readonly [Fault, number])[] = [
+  ...rates,
+  ['again94', 0.08],
+  ['again96', 0.08],
+  ['again09', 0.05],
+  ['otherCurrency', 0.01],
+  ['bookedOther', 0.02],
+  ['noCode', 0.02],
+  ['halfFrame', 0.003],
+  ['signOff', 0.003],
+  ['silent', 0.003],
+]
 
-export async function simulate(stories: number, seed: number, together: number, say: (text: string) => void): Promise<Report> {
+/** `hostile`: two acquirers with two lines each, which forget, repeat themselves and fall silent. */
+export async function simulate(
+  stories: number,
+  seed: number,
+  together: number,
+  say: (text: string) => void,
+  hostile = false,
+): Promise<Report> {
   const began = performance.now()
   const luck = dice(seed)
-  const world = await makeWorld(dice(seed + 1))
+  const world = await makeWorld(dice(seed + 1), hostile)
   const report: Report = {
     stories,
     payments: 0,
     crashed: 0,
     crashedInRecovery: 0,
     recovered: 0,
+    approved: 0,
     faults: world.faults,
     tombstones: 0,
     repeatsAtHost: 0,
@@ -87,6 +114,7 @@ export async function simulate(stories: number, seed: number, together: number, 
     }
     const { rows } = await world.pool.query<{ count: number }>('select count(*) from payments')
     report.payments = rows[0]!.count
+    report.approved = (await world.pool.query('select 1 from answers where approved')).rowCount ?? 0
     report.tombstones = [...world.ledger.entries()].filter(({ line }) => line.kind === 'tombstone').length
     report.repeatsAtHost = world.host.counters.repeated
     report.milliseconds = performance.now() - began
@@ -148,16 +176,18 @@ export type World = {
   stop(): Promise<void>
 }
 
-async function makeWorld(luck: Dice): Promise<World> {
+async function makeWorld(luck: Dice, hostile = false): Promise<World> {
   const database = await makeDatabase()
   const pool = new pg.Pool({ ...database.connection, max: 3 })
   pool.on('error', () => {})
   let ahead = 0
   const clock = clockWith(() => Date.now() + ahead)
-  await applySeed(pool, testKeys, clock, systemRandom, readSeed(sandboxSeed))
+  const seed = readSeed(sandboxSeed) as { -readonly [Key in keyof Seed]: Seed[Key] }
+  if (hostile) seed.divisions![0]!.merchants![0]!.channels![0]!.settings = { routes: [{ acquirers: ['sandbox', 'south'] }] }
+  await applySeed(pool, testKeys, clock, systemRandom, seed)
   const faults: Record<string, number> = {}
   const ledger = openLedger(undefined)
-  const host = await startHost({
+  const hostOptions: HostOptions = {
     dialect: dialects['1987']!,
     ledger,
     host: '127.0.0.1',
@@ -168,26 +198,43 @@ async function makeWorld(luck: Dice): Promise<World> {
     faults(message) {
       if (!world.wild) return undefined
       let rest = luck.roll()
-      for (const [fault, rate] of rates) {
+      for (const [fault, rate] of hostile ? hostileRates : rates) {
         rest -= rate
         if (rest >= 0) continue
-        // Reversals and captures have nothing to be approved in part, and their amounts are not decided by the host.
-        if ((fault === 'otherAmount' || fault === 'partly') && !['0100', '0200'].includes(message.type)) return undefined
-        if (fault === 'partly' && message.fields.get(3) !== '000000') return undefined
-        if (fault === 'otherAmount' && message.fields.get(3) !== '000000') return undefined
+        if (!isPossible(fault, message)) return undefined
         faults[fault] = (faults[fault] ?? 0) + 1
         return fault
       }
       return undefined
     },
+    hostile,
     say: () => {},
-  })
-  const options: AcquirerOptions = {
-    ...sandboxAcquirer(async () => ({ host: '127.0.0.1', port: host.port })),
-    answerWithinSeconds: answerWithin,
-    recoverAfterSeconds: 1,
-    breakerTimeouts: 1_000_000,
-    echoAnswerSeconds: 1,
+  }
+  const host = await startHost(hostOptions)
+  // One book for both, in which each has its own terminals and its own number.
+  const south = hostile ? await startHost(hostOptions) : undefined
+  const toHost = ({ port }: Host): AcquirerOptions => {
+    const options = sandboxAcquirer(async () => ({ host: '127.0.0.1', port }))
+    return {
+      ...options,
+      addresses: hostile ? [...options.addresses, ...options.addresses] : options.addresses,
+      answerWithinSeconds: answerWithin,
+      recoverAfterSeconds: 1,
+      breakerTimeouts: hostile ? 12 : 1_000_000,
+      breakerSeconds: 0.05,
+      echoSeconds: hostile ? 0.4 : options.echoSeconds,
+      echoAnswerSeconds: hostile ? 0.3 : 1,
+    }
+  }
+  const options = [toHost(host)]
+  if (south) {
+    const second = toHost(south)
+    options.push({
+      ...second,
+      name: 'south',
+      terminals: second.terminals.map(name => name.replace('TOLL', 'STH-')),
+      account: { ...second.account, acquirerId: '777777' },
+    })
   }
   const opened = connect(database.connection, systemClock, () => {})
   const errors: string[] = []
@@ -200,7 +247,13 @@ async function makeWorld(luck: Dice): Promise<World> {
       errors.splice(20)
     },
   }
-  const acquirers = await startAcquirers([options], { db: opened.work, clock, random: systemRandom, log: quiet })
+  const acquirers = await startAcquirers(options, {
+    db: opened.work,
+    clock,
+    random: systemRandom,
+    log: quiet,
+    alone: true,
+  })
   const assembly = await assemble({
     config: readConfig({}, '/nonexistent'),
     keys: testKeys,
@@ -232,6 +285,7 @@ async function makeWorld(luck: Dice): Promise<World> {
       await assembly.stop()
       await opened.close()
       await host.stop()
+      await south?.stop()
       await pool.end()
       await database.drop()
     },
@@ -331,13 +385,31 @@ async function recoverAll(world: World, luck: Dice, report: Pick<Report, 'recove
       )
   }
   world.wild = false
-  // The host may still hold messages that are slow or late.
+  // The host may still hold messages that are slow or late; what they bring is settled too.
   await new Promise(resolve => setTimeout(resolve, 1000))
+  await decideCases(world)
+  if ((await db.query('select 1 from due_work limit 1')).rowCount !== 0) return recoverAll(world, luck, report)
   report.recovered = (await db.query("select 1 from answers where result = 'timeoutReversed'")).rowCount ?? 0
 
   async function work(item: DueItem): Promise<void> {
     const crash = crashing(gateway, world.wild && luck.chance(0.2) ? 1 + luck.whole(8) : 0, luck.chance(0.5))
     if ((await Promise.race([runItem(crash.gateway, dueHandlers, item), crash.died])) === 'died') report.crashedInRecovery++
+  }
+}
+
+/** An operator asks the acquirer, whose books know. */
+async function decideCases({ gateway, ledger }: World): Promise<void> {
+  const { clock, random, database } = gateway
+  const by = { keys: testKeys, clock, random, by: thisProcess('commandLine'), database }
+  for (const { id, kind, details } of await findCases(database.work, false, 1000)) {
+    if (kind !== 'answerUnproven') continue
+    const sent = JSON.parse(details).sent as { at: string; stan: string; terminal: string }[]
+    const isBooked = [...ledger.entries()].some(
+      ({ line }) =>
+        line.kind !== 'declined' &&
+        sent.some(({ at, stan, terminal }) => line.key.trim().endsWith(` ${stan} ${transmitted(Number(at))} ${terminal}`)),
+    )
+    await closeCase(by, id, 'ann', 'the acquirer was asked', isBooked ? 'carriedOut' : 'notCarriedOut')
   }
 }
 
@@ -363,15 +435,21 @@ export async function compare({ pool, ledger }: World): Promise<void> {
     'payments without an answer',
   )
   const byReference = new Map(
-    [...ledger.entries()].filter(({ line }) => line.kind !== 'reversal').map(entry => [entry.line.rrn, entry]),
+    [...ledger.entries()]
+      .filter(({ line }) => line.kind !== 'reversal')
+      .map(entry => [entry.line.key.split(' ').slice(1).join(' ').trim(), entry]),
   )
   const chains = new Map<string, Chain>()
   for (const { root, type, amount, approved, result, record } of rows) {
     const chain = chains.get(root) ?? { root, expectedHeld: 0n, expectedCleared: 0n, held: 0n, cleared: 0n, rows: [] }
     chains.set(root, chain)
     chain.rows.push(`${type} ${amount} ${result}`)
-    for (const { at, stan } of (JSON.parse(record).prepared ?? []) as { at: string; stan: string }[]) {
-      const entry = byReference.get(retrievalReference(Number(at), stan))
+    for (const { at, stan, terminal } of (JSON.parse(record).prepared ?? []) as {
+      at: string
+      stan: string
+      terminal: string
+    }[]) {
+      const entry = byReference.get(`${stan} ${transmitted(Number(at))} ${terminal}`)
       if (entry) {
         chain.held += entry.held
         chain.cleared += entry.cleared - entry.refunded

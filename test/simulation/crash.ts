@@ -40,6 +40,13 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
     if (dead || mine === at) return end()
     return value
   }
+  /** The way out: whoever dies with the message on its way does not hear the answer, and what was being written beside it is lost. */
+  async function leave<Value>(run: () => Promise<Value>): Promise<Value> {
+    if (steps + 1 !== at || !after || dead) return step(run)
+    steps++
+    run().catch(() => {})
+    return end()
+  }
   const query = (on: Pick<pg.Pool, 'query'>) =>
     ((...given: unknown[]) => step(() => (on.query as (...given: unknown[]) => Promise<unknown>)(...given))) as pg.Pool['query']
   const viewOf = (pool: pg.Pool) =>
@@ -69,7 +76,7 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
   const connectors = new Map(
     [...gateway.connectors].map(([name, connector]): [string, Connector] => [
       name,
-      { ...connector, perform: (operation, signal) => step(() => connector.perform(operation, signal)) },
+      { ...connector, perform: (operation, signal) => leave(() => connector.perform(operation, signal)) },
     ]),
   )
   return {
@@ -77,7 +84,12 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
     steps: () => steps,
     gateway: {
       ...gateway,
-      insertPayment: row => step(() => gateway.insertPayment(row)),
+      // Nothing is on disk in the moment in which it is asked for.
+      insertPayment: row =>
+        step(async () => {
+          await new Promise(resolve => setImmediate(resolve))
+          return dead ? never : gateway.insertPayment(row)
+        }),
       insertAnswer: row => step(() => gateway.insertAnswer(row)),
       database,
       connectors,

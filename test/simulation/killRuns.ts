@@ -19,45 +19,56 @@ const patienceMilliseconds = (leaseSeconds + 30) * 1000
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Returns how many payments were under way or done when the process died, over all runs. */
-export async function killRuns(runs: number, seed: number): Promise<{ payments: number; reversed: number }> {
+export type KillReport = { payments: number; reversed: number; approvals: number; types: Record<string, number> }
+
+/** Every operation that moves money, as merchants chain them. */
+const stories: readonly (readonly [type: string, ...followers: Readonly<Record<string, string>>[]])[] = [
+  ['PA', { paymentType: 'CP', amount: '92.00' }, { paymentType: 'RF', amount: '12.00' }],
+  ['DB', { paymentType: 'RF', amount: '40.00' }, { paymentType: 'RF', amount: '50.00' }],
+  ['PA', { paymentType: 'CP', amount: '30.00' }, { paymentType: 'RF', amount: '30.00' }],
+  ['CD'],
+  ['PA', { paymentType: 'RV', amount: '20.00' }, { paymentType: 'RV' }],
+  ['DB', { paymentType: 'RV' }],
+]
+
+/** Kills so many times. A run in which hardly anything reached the host proves nothing, and fails. */
+export async function killRuns(runs: number, seed: number): Promise<KillReport> {
   const luck = dice(seed)
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-kill-'))
   const host = await testHost({ delay: 60 })
   const file = acquirersFile({ north: [host.port] }, { answerWithinSeconds: 3, recoverAfterSeconds: 1 })
   let running: ChildProcess | undefined
+  const approved = () =>
+    [...host.ledger.entries()].filter(({ line }) => line.kind !== 'declined' && line.kind !== 'tombstone').length
   try {
     for (let run = 0; run < runs; run++) {
       const gateway = await start(folder, file.path)
       running = gateway.child
-      const before = host.counters.received
-      let answered = 0
-      const payments = Array.from({ length: together }, (_, at) =>
-        pay(gateway.baseUrl, at % 2 === 0 ? 'PA' : 'DB').then(
-          () => answered++,
-          () => undefined,
-        ),
+      const [received, approvals] = [host.counters.received, approved()]
+      const told = Array.from({ length: together }, (_, at) =>
+        tell(gateway.baseUrl, stories[at % stories.length]!).catch(() => {}),
       )
-      const moment = 1 + luck.whole(2 * together)
-      await moments(() => host.counters.received - before >= Math.min(moment, together) && answered >= moment - together)
+      const moment = together + luck.whole(2 * together)
+      await moments(() => host.counters.received - received >= moment && approved() - approvals >= together / 2)
       gateway.child.kill('SIGKILL')
       await once(gateway.child, 'exit')
-      await Promise.all(payments)
+      await Promise.all(told)
     }
     const gateway = await start(folder, file.path)
     running = gateway.child
     const records = await settled(gateway.baseUrl)
-    const good = records.filter(({ result }) => result.code === '000.100.112')
-    const sum = (type: string) => good.filter(({ paymentType }) => paymentType === type).length * 9200
+    const expected = expectedOf(records)
     // Reversals go on after the payments are settled.
     for (const until = Date.now() + patienceMilliseconds; ; await new Promise(resolve => setTimeout(resolve, 100))) {
       const { held, cleared } = host.ledger.totals().get('978') ?? { held: 0n, cleared: 0n }
-      const agrees = held === BigInt(sum('PA')) && cleared === BigInt(sum('DB'))
-      if (!agrees && Date.now() < until) continue
-      assert.deepEqual([held, cleared], [BigInt(sum('PA')), BigInt(sum('DB'))], `seed ${seed}: the host's books and ours`)
+      if ((held !== expected.held || cleared !== expected.cleared) && Date.now() < until) continue
+      assert.deepEqual({ held, cleared }, expected, `seed ${seed}: the host's books and ours`)
       break
     }
-    return { payments: records.length, reversed: records.filter(({ result }) => result.code === '900.100.301').length }
+    const types: Record<string, number> = {}
+    for (const { paymentType } of good(records)) types[paymentType] = (types[paymentType] ?? 0) + 1
+    const reversed = records.filter(({ result }) => result.code === '900.100.301').length
+    return { payments: records.length, reversed, approvals: approved(), types }
   } finally {
     if (running?.exitCode === null && running.signalCode === null) {
       running.kill('SIGTERM')
@@ -67,6 +78,29 @@ export async function killRuns(runs: number, seed: number): Promise<{ payments: 
     file.remove()
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+const good = (records: readonly Found[]) => records.filter(({ result }) => result.code === '000.100.112')
+
+/** What the host must hold and have cleared, if all that merchants read is true. */
+function expectedOf(records: readonly Found[]): { held: bigint; cleared: bigint } {
+  const roots = new Map(records.map(record => [record.id, record]))
+  let [held, cleared] = [0n, 0n]
+  for (const { paymentType, amount, referencedId } of good(records)) {
+    const money = BigInt(amount.replace('.', ''))
+    const isHold = roots.get(referencedId ?? '')?.paymentType === 'PA'
+    if (paymentType === 'PA') held += money
+    if (paymentType === 'DB') cleared += money
+    if (paymentType === 'RF' || paymentType === 'CD') cleared -= money
+    if (paymentType === 'CP') {
+      cleared += money
+      // A capture ends the hold, whatever it takes of it.
+      held -= BigInt(roots.get(referencedId!)!.amount.replace('.', ''))
+    }
+    if (paymentType === 'RV' && isHold) held -= money
+    if (paymentType === 'RV' && !isHold) cleared -= money
+  }
+  return { held, cleared }
 }
 
 /** Looks again and again, so closely that little more happens. */
@@ -102,19 +136,28 @@ async function start(folder: string, acquirers: string): Promise<{ child: ChildP
 
 const headers = { Authorization: `Bearer ${sandbox.accessToken}` }
 
-async function pay(baseUrl: string, paymentType: string): Promise<void> {
-  const body = new URLSearchParams({
-    entityId: sandbox.entityId,
-    paymentType,
-    amount: '92.00',
-    currency: 'EUR',
-    testMode: 'EXTERNAL',
-    ...visa,
-  })
-  await (await fetch(`${baseUrl}/v1/payments`, { method: 'POST', headers, body })).text()
+async function tell(baseUrl: string, [paymentType, ...followers]: (typeof stories)[number]): Promise<void> {
+  const common = { entityId: sandbox.entityId, currency: 'EUR' }
+  const first = await send(`${baseUrl}/v1/payments`, { ...common, paymentType, amount: '92.00', testMode: 'EXTERNAL', ...visa })
+  for (const { amount, ...rest } of followers)
+    await send(`${baseUrl}/v1/payments/${first.id}`, {
+      entityId: sandbox.entityId,
+      ...rest,
+      ...(amount !== undefined && { amount, currency: 'EUR' }),
+    })
 }
 
-type Found = { paymentType: string; result: { code: string } }
+async function send(url: string, fields: Record<string, string>): Promise<Found> {
+  return (await (await fetch(url, { method: 'POST', headers, body: new URLSearchParams(fields) })).json()) as Found
+}
+
+type Found = {
+  readonly id: string
+  readonly paymentType: string
+  readonly amount: string
+  readonly referencedId?: string
+  readonly result: { readonly code: string }
+}
 
 /** All payments, once none is pending any more. */
 async function settled(baseUrl: string): Promise<Found[]> {
@@ -126,7 +169,13 @@ async function settled(baseUrl: string): Promise<Found[]> {
     'date.to': today.toISOString().slice(0, 10),
   })
   for (const until = Date.now() + patienceMilliseconds; Date.now() < until; ) {
-    const { records } = (await (await fetch(`${baseUrl}/v3/query?${query}`, { headers })).json()) as { records: Found[] }
+    const records: Found[] = []
+    for (let page = 1, full = true; full; page++) {
+      query.set('pageNo', String(page))
+      const found = (await (await fetch(`${baseUrl}/v3/query?${query}`, { headers })).json()) as { records: Found[] }
+      records.push(...found.records)
+      full = found.records.length === 500
+    }
     if (records.every(({ result }) => result.code !== '000.200.000')) return records
     await new Promise(resolve => setTimeout(resolve, 200))
   }

@@ -2,13 +2,16 @@
 
 import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '../../platform/clock.ts'
-import type { LateReply, Mode, Operation, Reply } from '../connector.ts'
+import type { FoundReply, LateReply, Mode, Operation, Reply } from '../connector.ts'
+import type { Message } from './iso8583/codec.ts'
 import type { Dialect } from './iso8583/dialects.ts'
 import type { AcquirerAccountData } from './iso8583/forwarding.ts'
 import { makeLine } from './iso8583/line.ts'
 import { type Link, makeLink } from './iso8583/link.ts'
 import { makeMac } from './iso8583/mac.ts'
 import { messageOf, replyOf, type Trace } from './iso8583/messages.ts'
+import { kindOfMessage } from './iso8583/proofs.ts'
+import { answerType, madeAtOf } from './iso8583/versions.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
@@ -34,6 +37,8 @@ export type AcquirerOptions = {
   readonly breakerTimeouts: number
   readonly breakerSeconds: number
   readonly partialReversal: boolean
+  /** Each message goes to the log, masked. */
+  readonly showMessages: boolean
 }
 
 /** Hands out terminal and trace number; undefined while none can be had. Durable, so that none comes twice (terminals/). */
@@ -44,13 +49,17 @@ export type AcquirerParts = {
   readonly clock: Clock
   random(): number
   say(text: string): void
+  /** Is given each message, masked, of an acquirer whose messages are to be seen. */
+  show?(text: string): void
 }
 
 export type Acquirer = {
   readonly options: AcquirerOptions
   readonly link: Link
   trace(): Trace | undefined
-  exchange(operation: Operation, trace: Trace, signal: AbortSignal, late: LateReply | undefined): Promise<Reply>
+  /** Waits as long as this acquirer may take, or until the signal ends it. */
+  exchange(operation: Operation, trace: Trace, signal: AbortSignal): Promise<Reply>
+  start(late: LateReply, found: FoundReply): void
   stop(): Promise<void>
 }
 
@@ -59,6 +68,24 @@ const drainMilliseconds = 5000
 
 export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Acquirer {
   const { dialect, macKey } = options
+  let late: LateReply | undefined
+  let found: FoundReply | undefined
+
+  /** An answer that this process waits for no more, or never did: its payment is found by what it had on disk before it was sent. */
+  const stranger = (answer: Message) => {
+    const { terminal, stan, at } = traceOf(answer, parts.clock.real())
+    if (answer.type[1] === '8') return
+    // Nothing follows from the answer to a reversal of ours: that one is sent until it is answered in time.
+    if (kindOfMessage(answer.type) === 'takeBack') return
+    found?.({ acquirer: options.name, terminal, stan, at: String(at) }, at, operation => {
+      if (!operation.card) return refused(operation, 'cardNumberErased')
+      const account = accountOf(operation, options)
+      const message = messageOf(operation, { terminal, stan, at }, account, dialect)
+      if (answerType(message.type) !== answer.type)
+        return { kind: 'unknown', why: `an answer ${answer.type} is none to ${message.type}` }
+      return replyOf(operation, message, { terminal, stan, at }, answer, dialect, options.name, options.institute)
+    })
+  }
   const lines = options.addresses.map((address, at) =>
     makeLine({
       name: `${options.name} line ${at + 1}`,
@@ -76,6 +103,8 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       clock: parts.clock,
       random: parts.random,
       say: parts.say,
+      stranger,
+      ...(options.showMessages && parts.show && { show: parts.show }),
     }),
   )
   const link = makeLink(lines, waitForLineMilliseconds, drainMilliseconds)
@@ -86,8 +115,13 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       const next = parts.traces.next()
       return next && { ...next, at: Math.floor(parts.clock.real() / 1000) * 1000 }
     },
-    async exchange(operation, trace, signal, late) {
+    start(...handlers) {
+      ;[late, found] = handlers
+    },
+    async exchange(operation, trace, signal) {
       if (!operation.card) return refused(operation, 'cardNumberErased')
+      // What a partial capture leaves of the hold runs out at the issuer by itself.
+      if (operation.releasing && !options.partialReversal) return refused(operation, 'succeeded')
       const account = accountOf(operation, options)
       const message = messageOf(operation, trace, account, dialect)
       const read = (answer: typeof message) =>
@@ -96,12 +130,20 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
         // Late acknowledgements of a reversal change nothing.
         if (!operation.recovering && !operation.releasing) late?.(operation.merchantId, operation.paymentId, read(answer))
       }
-      const sent = await link.send(message, signal, again)
+      const ownTime = parts.clock.deadline(options.answerWithinSeconds * 1000)
+      const sent = await link.send(message, AbortSignal.any([signal, ownTime]), again)
       return sent.kind === 'answer' ? read(sent.message) : sent
     },
     stop: () => link.stop(),
   }
 }
+
+/** A host gives back what names the message. */
+const traceOf = ({ fields }: Message, now: number): Trace => ({
+  terminal: (fields.get(41) ?? '').trim(),
+  stan: fields.get(11) ?? '',
+  at: madeAtOf(fields.get(7) ?? '', now),
+})
 
 /** A channel may have an account of its own with an acquirer. */
 const accountOf = ({ channel }: Operation, { name, account }: AcquirerOptions): AcquirerAccountData => ({

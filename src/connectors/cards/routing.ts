@@ -2,7 +2,7 @@
 // A trace for every way is on disk before the first message leaves, so that recovery can reverse wherever a message may have arrived.
 
 import type { AcquirerRoute } from '../../merchants/settings.ts'
-import type { Connector, LateReply, Mode, Operation, OperationRequest, PreparedStates, Reply } from '../connector.ts'
+import type { Connector, Mode, Operation, OperationRequest, PreparedStates, Reply } from '../connector.ts'
 import { type Acquirer, refused } from './acquirer.ts'
 import type { Trace } from './iso8583/messages.ts'
 
@@ -19,19 +19,18 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
   )
   const answerWithinSeconds = Math.max(...acquirers.map(({ options }) => options.answerWithinSeconds))
   const afterSeconds = Math.max(...acquirers.map(({ options }) => options.recoverAfterSeconds))
-  let late: LateReply | undefined
 
   async function exchange(operation: Operation, way: Way, signal: AbortSignal): Promise<Reply> {
     const count = counters[way.acquirer.options.name]!
     count.tried++
-    const reply = await way.acquirer.exchange(operation, way.trace, signal, late)
+    const reply = await way.acquirer.exchange(operation, way.trace, signal)
     if (reply.kind !== 'redirect') count[reply.kind === 'answer' ? 'answered' : reply.kind]++ // an acquirer never redirects
     return reply
   }
 
   /** First payments: the next acquirer is tried only when nothing was sent to the one before. */
   async function tryInOrder(operation: Operation, ways: readonly Way[], signal: AbortSignal): Promise<Reply> {
-    let last: Reply = { kind: 'notSent', why: 'no acquirer, or no trace number, was there for this payment', never: true }
+    let last: Reply = noWay(operation)
     for (const [at, way] of ways.entries()) {
       last = await exchange(operation, way, signal)
       if (last.kind !== 'notSent') return last
@@ -40,14 +39,39 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     return last
   }
 
-  /** Nobody knows which acquirer has it: all are told, and all must have heard. */
+  /** Nobody knows which acquirer has it: all are told, and all must have heard. The progress says of each whether it was told, and has heard. */
   async function takeBack(operation: Operation, ways: readonly Way[], signal: AbortSignal): Promise<Reply> {
+    const before = operation.progress ?? {}
     const known = operation.reference?.kept.acquirer
-    const concerned = known === undefined ? ways : ways.filter(({ acquirer }) => acquirer.options.name === known)
+    const concerned = ways.filter(({ acquirer: { options } }) =>
+      known === undefined ? before[options.name] !== 'heard' : options.name === known,
+    )
+    const replies = await Promise.all(
+      concerned.map(async way => {
+        const { name } = way.acquirer.options
+        // A repeat is one only where the first was sent.
+        const reply = await exchange({ ...operation, attempt: before[name] === undefined ? 1 : 2 }, way, signal)
+        return [name, reply] as const
+      }),
+    )
+    const hasHeard = (reply: Reply) => reply.kind === 'answer' && reply.result === 'succeeded'
+    const open = goneFrom(operation) ?? replies.map(([, reply]) => reply).find(reply => !hasHeard(reply))
     // Without a trace no message ever left: there is nothing to take back.
-    if (concerned.length === 0) return refused(operation, 'succeeded')
-    const replies = await Promise.all(concerned.map(way => exchange(operation, way, signal)))
-    return replies.find(({ kind }) => kind !== 'answer') ?? replies[0]!
+    if (!open) return replies[0]?.[1] ?? refused(operation, 'succeeded')
+    if (open.kind !== 'notSent' && open.kind !== 'unknown') return open
+    const steps = replies
+      .filter(([, { kind }]) => kind !== 'notSent')
+      .map(([name, reply]): [string, string] => [name, hasHeard(reply) ? 'heard' : 'told'])
+    return { ...open, progress: { ...before, ...Object.fromEntries(steps) } }
+  }
+
+  /** An acquirer that a payment may have gone to is not in the file any more: what became of it cannot be learned before that one is back. */
+  function goneFrom({ prepared, reference }: Operation): NotSentReply | undefined {
+    const names = reference?.kept.acquirer === undefined ? prepared?.map(({ acquirer }) => acquirer!) : [reference.kept.acquirer]
+    const name = names?.find(one => !byName.has(one))
+    return name === undefined
+      ? undefined
+      : { kind: 'notSent', why: `the acquirer ${name} is not configured any more`, needsDecision: true }
   }
 
   const waysOf = (prepared: PreparedStates | undefined): Way[] =>
@@ -85,17 +109,25 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     },
     async perform(operation, signal) {
       const ways = waysOf(operation.prepared)
-      if (operation.recovering) return takeBack(operation, ways, signal)
-      return tryInOrder(operation, ways, signal)
+      if (operation.recovering || operation.releasing) return takeBack(operation, ways, signal)
+      return (operation.attempt > 1 ? goneFrom(operation) : undefined) ?? tryInOrder(operation, ways, signal)
     },
-    start(handler) {
-      late = handler
+    start(late, found) {
+      for (const acquirer of acquirers) acquirer.start(late, found)
     },
     async stop() {
       await Promise.all(acquirers.map(acquirer => acquirer.stop()))
     },
   }
 }
+
+/** There was nobody to send it to, or no terminal to send it from: the operator has to mend other things. */
+const noWay = ({ prepared }: Operation): NotSentReply =>
+  prepared === undefined || prepared.length === 0
+    ? { kind: 'notSent', why: 'no terminal is free, or no acquirer is configured', never: true, result: 'noTerminalFree' }
+    : { kind: 'notSent', why: 'no line is up', never: true }
+
+type NotSentReply = Extract<Reply, { kind: 'notSent' }>
 
 type Way = { readonly acquirer: Acquirer; readonly trace: Trace }
 

@@ -110,6 +110,7 @@ const refusals = {
   amountFinerThanCurrency:   ['100.550.303', 'The amount has decimals that its currency does not have'],
   amountTooLargeForAcquirer: ['100.550.301', 'The amount is too large for the messages of the acquirer'],
   storedTooLate:             ['900.100.600', 'The gateway could not store the payment in time; nothing was sent'],
+  noTerminalFree:            ['900.100.600', 'No terminal of the acquirer is free here, or none is configured; nothing was sent'],
   neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
 } as const satisfies Record<string, readonly [code: string, description: string]>
 

@@ -4,11 +4,15 @@ import type { Recorder } from '../../audit/chain.ts'
 import { record } from '../../audit/chain.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
+import { addDue, cancelDue } from '../../platform/due/store.ts'
 import { closeRow, insertCase, type OperatorCase } from './store.ts'
 
 /** What a case can be about, and what somebody should know who decides it. */
 export const caseKinds = {
   clearingLine: 'a line of a file fits no payment',
+  answerUnproven: 'the other side answered, and nobody can tell whether the payment was carried out',
+  answersContradict: 'a payment was approved, and a later answer to the same message refuses it',
+  reversalOpen: 'money that may be held or moved could not be given back; closing the case ends the attempts',
 } as const satisfies Readonly<Record<string, string>>
 export type CaseKind = keyof typeof caseKinds
 
@@ -39,19 +43,31 @@ export const openCase = (
     openedAt: clock.real(),
   })
 
-/** Undefined when there is no such open case. */
+/** What the other side says that became of a payment, when it is asked by other means. */
+export const decisions = ['carriedOut', 'notCarriedOut'] as const
+export type CaseDecision = (typeof decisions)[number]
+
+export class DecisionMissing extends Error {}
+
+/** Undefined when there is no such open case. An answer that proves nothing needs a decision, which settles the payment. */
 export async function closeCase(
   parts: Recorder & { readonly database: Pick<Database, 'work'> },
   id: string,
   by: string,
   reason: string,
+  decision?: CaseDecision,
 ): Promise<OperatorCase | undefined> {
   return inTransaction(parts.database.work, async db => {
-    const closed = await closeRow(db, id, parts.clock.real(), by, reason)
-    if (closed)
-      await record(db, parts, [
-        { action: 'caseClosed', subject: id, details: { kind: closed.kind, about: closed.subject, reason } },
-      ])
+    const now = parts.clock.real()
+    const closed = await closeRow(db, id, now, by, reason)
+    if (!closed) return undefined
+    const { kind, subject, merchantId } = closed
+    if ((kind === 'answerUnproven') !== (decision !== undefined)) throw new DecisionMissing(kind)
+    if (decision) await addDue(db, 'recover', merchantId, subject, now, { decision })
+    if (kind === 'reversalOpen') for (const attempt of ['reverse', 'release']) await cancelDue(db, attempt, merchantId, subject)
+    await record(db, parts, [
+      { action: 'caseClosed', subject: id, details: { kind, about: subject, reason, ...(decision && { decision }) } },
+    ])
     return closed
   })
 }

@@ -73,3 +73,11 @@ export async function countOpen(db: Connection): Promise<ReadonlyMap<string, num
   )
   return new Map(rows.map(({ kind, count }) => [kind, count]))
 }
+
+export async function hasOpenCase(db: Connection, merchantId: string, kind: string, subject: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'select 1 from operator_cases where merchant_id = $1 and kind = $2 and subject = $3 and closed_at is null',
+    [merchantId, kind, subject],
+  )
+  return rowCount === 1
+}

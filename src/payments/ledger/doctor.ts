@@ -12,6 +12,7 @@ import {
   findForgotten,
   findGuards,
   findJournal,
+  findOpenReversals,
   findRootsAfter,
   findTakenBack,
   type JournalLine,
@@ -82,6 +83,11 @@ export async function examine(pool: pg.Pool, before = 0): Promise<DoctorReport> 
       findings.push(...places.map(({ id, merchantId }) => `Payment ${id} of merchant ${merchantId}: ${what}.`))
     named(await findForgotten(db, before, page), 'it has no answer, and nothing is under way that would give it one')
     named(await findTakenBack(db, page), 'it was answered as approved and is being reversed')
+    for (const { id, merchantId, attempts } of await findOpenReversals(db, before, page))
+      named(
+        [{ id, merchantId }],
+        `money of it may be held or moved, and its reversal is not acknowledged after ${attempts} attempts`,
+      )
     return { payments, chains, lines, findings }
   })
 }

@@ -79,6 +79,8 @@ export async function findForgotten(db: Connection, before: number, limit: numbe
         and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
         and not exists (select from due_work d where d.kind = 'recover' and d.merchant_id = p.merchant_id and d.subject_id = p.id)
         and not exists (select from continuations c where c.merchant_id = p.merchant_id and c.payment_id = p.id)
+        and not exists (select from operator_cases o where o.merchant_id = p.merchant_id and o.kind = 'answerUnproven'
+                           and o.subject = replace(p.id::text, '-', '') and o.closed_at is null)
       limit $2`,
     [timeParameter(before), limit],
   )
@@ -94,4 +96,26 @@ export async function findTakenBack(db: Connection, limit: number): Promise<Paym
     [limit],
   )
   return rows
+}
+
+export type OpenReversal = PaymentId & { readonly attempts: number; readonly recordedAt: number; readonly connector: string }
+
+/** Reversals, and releases of what a capture left, that nobody has acknowledged; of payments recorded before a moment, the oldest first. */
+export async function findOpenReversals(db: Connection, before: number, limit: number): Promise<OpenReversal[]> {
+  const { rows } = await db.query<OpenReversal>(
+    `select d.merchant_id as "merchantId", p.id, d.attempts, p.recorded_at as "recordedAt", p.connector from due_work d
+       join payments p on p.merchant_id = d.merchant_id and p.id = d.subject_id
+      where d.kind in ('reverse', 'release') and p.recorded_at < $1 order by p.recorded_at limit $2`,
+    [timeParameter(before), limit],
+  )
+  return rows
+}
+
+/** How many there are, and when the payment of the oldest was recorded (milliseconds). */
+export async function countOpenReversals(db: Connection): Promise<{ count: number; since: number | null }> {
+  const { rows } = await db.query<{ count: number; since: number | null }>(
+    `select count(*), min(p.recorded_at) as since from due_work d
+       join payments p on p.merchant_id = d.merchant_id and p.id = d.subject_id where d.kind in ('reverse', 'release')`,
+  )
+  return rows[0]!
 }

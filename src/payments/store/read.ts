@@ -1,9 +1,10 @@
 // What is read: a payment with its answer, a chain under its lock.
 
-import type { ConnectorState, Mode, OperationType } from '../../connectors/connector.ts'
+import type { ConnectorState, Mode, OperationType, PreparedStates } from '../../connectors/connector.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import type { PaymentState } from '../payment.ts'
+import { idAt } from './sweep.ts'
 
 export type PaymentRow = {
   merchantId: string
@@ -76,6 +77,24 @@ export async function findPayment(db: Connection, merchantId: string, id: string
   })
   return rows[0] && answeredOf(rows[0])
 }
+
+/** The payment that had this on disk before its message left, at `madeAt` (milliseconds) or less than a second later. */
+export async function findPrepared(
+  db: Connection,
+  merchantIds: readonly string[],
+  prepared: PreparedStates[number],
+  madeAt: number,
+): Promise<PaymentState | undefined> {
+  const { rows } = await db.query<PaymentRow>(
+    `select ${answeredColumns} from ${answeredTables}
+      where p.merchant_id = any ($1) and p.id between $2 and $3 and p.record::jsonb -> 'prepared' @> $4::jsonb limit 1`,
+    [merchantIds, idAt(madeAt - preparedWithin), idAt(madeAt + 1000 + preparedWithin), JSON.stringify([prepared])],
+  )
+  return rows[0] && answeredOf(rows[0])
+}
+
+/** Milliseconds between the id of a payment and what its connector prepares for it. */
+const preparedWithin = 1000
 
 /** The first payment of the chain that a payment belongs to: the same for ever. */
 export async function findRoot(db: Connection, merchantId: string, id: string): Promise<string | undefined> {

@@ -115,11 +115,12 @@ export async function postponeDue(
   db: Connection,
   { kind, merchantId, subjectId, generation, leasedUntil }: DueItem,
   dueAt: number,
+  details: object = {},
 ): Promise<void> {
   await db.query(
-    `update due_work set due_at = case when generation = $5 then $4 else least(due_at, $4) end, leased_until = null
+    `update due_work set due_at = case when generation = $5 then $4 else least(due_at, $4) end, leased_until = null, details = details || $7
       where ${key} and leased_until = $6`,
-    [kind, merchantId, subjectId, timeParameter(dueAt), generation, timeParameter(leasedUntil!)],
+    [kind, merchantId, subjectId, timeParameter(dueAt), generation, timeParameter(leasedUntil!), JSON.stringify(details)],
   )
 }
 

@@ -5,8 +5,11 @@ import type { Database } from '../database/connect.ts'
 import type { Log } from '../log.ts'
 import { type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
 
-/** `done`, or the real time in milliseconds at which to try again. */
-export type DueHandler<Parts> = (parts: Parts, item: DueItem) => Promise<'done' | { readonly again: number }>
+/** `done`, or the real time in milliseconds at which to try again, with what the next attempt shall know. */
+export type DueHandler<Parts> = (
+  parts: Parts,
+  item: DueItem,
+) => Promise<'done' | { readonly again: number; readonly details?: object }>
 export type DueHandlers<Parts> = ReadonlyMap<string, DueHandler<Parts>>
 
 export type WorkerParts = { readonly database: Pick<Database, 'work'>; readonly clock: Clock; readonly log: Log }
@@ -70,7 +73,7 @@ export async function runItem<Parts extends WorkerParts>(
   }
   // Where the end cannot be stored the lease runs out by itself, and the work is done again.
   const held = await lease.end()
-  await (ended === 'done' ? finishDue(db, held) : postponeDue(db, held, ended.again)).catch(failed)
+  await (ended === 'done' ? finishDue(db, held) : postponeDue(db, held, ended.again, ended.details)).catch(failed)
 }
 
 /** Other processes must not take what is still running: its lease is renewed well before it runs out. */

@@ -24,8 +24,12 @@ function declinedAmount(amount: string): string | undefined {
   return group === '6661' ? lettered[Number(code)] : undefined
 }
 
-/** Amounts of 7770.01 to 7770.08 make the host misbehave, in this order. */
-export const faultNames = ['answerLost', 'requestLost', 'late', 'twice', 'lineCut', 'otherAmount', 'slow', 'partly'] as const
+/** Amounts of 7770.01 to 7770.17 make the host misbehave, in this order. */
+// biome-ignore format: as the document has them
+export const faultNames = [
+  'answerLost', 'requestLost', 'late', 'twice', 'lineCut', 'otherAmount', 'slow', 'partly',
+  'silent', 'halfFrame', 'otherCurrency', 'bookedOther', 'signOff', 'noCode', 'again94', 'again96', 'again09',
+] as const
 export type Fault = (typeof faultNames)[number]
 export function faultOfAmount(amount: string | undefined): Fault | undefined {
   const [, cents] = /^0*7770(\d\d)$/.exec(amount ?? '') ?? []

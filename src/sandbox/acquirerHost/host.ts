@@ -24,6 +24,8 @@ export type HostOptions = {
   /** Slow answers come within this time; for `late` they come after `lateMilliseconds`. */
   readonly slowMilliseconds: number
   readonly lateMilliseconds: number
+  /** A host as some are: it does not remember a reversal that came before its request, and answers on whatever line it has. */
+  readonly hostile?: boolean
   say(text: string): void
 }
 
@@ -37,14 +39,21 @@ export type Host = {
 
 export async function startHost(options: HostOptions): Promise<Host> {
   const { ledger } = options
-  const sockets = new Map<Socket, Tongue>()
+  const sockets = new Set<Socket>()
+  const tongues = new WeakMap<Socket, Tongue>()
+  /** Connections that stand and carry nothing. */
+  const silent = new WeakSet<Socket>()
+  /** What could not be answered waits for the next line. */
+  let undelivered: Buffer[] = []
   const counters = { received: 0, malformed: 0, repeated: 0, networkMessages: 0 }
   let number = [...ledger.entries()].length
   const server: Server = createServer(socket => {
     const tongue = makeTongue(options.dialect, options.macKey)
-    sockets.set(socket, tongue)
+    tongues.set(socket, tongue)
+    sockets.add(socket)
     socket.setNoDelay(true)
     socket.on('data', bytes => {
+      if (silent.has(socket)) return
       const messages = tongue.split.push(bytes)
       if (messages === 'badLength') {
         socket.destroy()
@@ -57,8 +66,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   })
 
   function receive(socket: Socket, bytes: Buffer): void {
-    const message = sockets.get(socket)?.hear(bytes)
-    if (!message) return
+    const message = tongues.get(socket)!.hear(bytes)
     if (isMalformed(message)) {
       counters.malformed++
       options.say(`unreadable: ${message.path} ${message.why}`)
@@ -66,12 +74,16 @@ export async function startHost(options: HostOptions): Promise<Host> {
     }
     if (message.type.slice(1, 2) === '8') {
       counters.networkMessages++
+      if (Number(message.type[2]) % 2 === 1) return // the answer to one of ours
       answer(socket, message, '00', [])
+      for (const bytes of undelivered) socket.write(bytes)
+      undelivered = []
       return
     }
     counters.received++
     const fault = options.faults?.(message) ?? faultOfAmount(firstTime(message) ? message.fields.get(4) : undefined)
-    if (fault === 'requestLost') return
+    if (fault === 'silent') silent.add(socket)
+    if (fault === 'requestLost' || fault === 'silent') return
     if (fault === 'lineCut') {
       book(message, fault)
       socket.destroy()
@@ -88,6 +100,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
       if (fault === 'answerLost') return
       answer(socket, message, code, more, fault)
       if (fault === 'twice') answer(socket, message, code, more, fault)
+      if (fault === 'halfFrame') socket.destroySoon()
+      if (fault === 'signOff') signOff(socket)
     }
     // A slow host reads late too: then a reversal may overtake its request.
     if (waits === 0) respond()
@@ -101,23 +115,29 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const before = ledger.byKey(key)
     if (before) {
       counters.repeated++
-      const [[, code], ...more] = before.line.answer as [[number, string], ...[number, string][]]
-      return { code, more }
+      const code = fault?.startsWith('again') ? fault.slice(-2) : undefined
+      if (code !== undefined) return { code, more: [] }
+      const [[, first], ...more] = before.line.answer as [[number, string], ...[number, string][]]
+      return { code: first, more }
     }
     const read = readMessage(message)
     const name = nameOf(message.type, fields.get(11) ?? '', fields.get(7) ?? '', fields.get(32) ?? '')
     const decision = decide(message, read, name, ledger, ++number)
+    if (decision.kind === 'tombstone' && options.hostile) return decision
     const partly = fault === 'partly' && decision.code === '00'
+    const other = String(BigInt(fields.get(4) ?? '0') + 1n).padStart(12, '0')
+    const isOther = fault === 'bookedOther' && decision.code === '00'
     const half = (BigInt(fields.get(4) ?? '0') / 2n).toString().padStart(12, '0')
     const code = partly ? '10' : decision.code
-    const more = partly ? [...decision.more, [4, half] as const] : decision.more
+    const booked = partly ? half : isOther ? other : fields.get(4)
+    const more = partly || isOther ? [...decision.more, [4, booked!] as const] : decision.more
     ledger.write({
       kind: decision.kind,
       key,
       // The note that a reversal came first stands under the name of what it reverses.
       name: decision.kind === 'tombstone' ? read.original! : name,
       card: read.card,
-      amount: partly ? half : (fields.get(4) ?? '0'),
+      amount: booked ?? '0',
       currency: fields.get(49) ?? '',
       rrn: fields.get(37) ?? '',
       ...(decision.original !== undefined && { original: decision.original }),
@@ -136,11 +156,24 @@ export async function startHost(options: HostOptions): Promise<Host> {
   ): void {
     const echoed = [...message.fields].filter(([field]) => !notEchoed.has(field))
     const fields = new Map<number, string>([...echoed, [39, code], ...more])
+    if (fault === 'noCode') fields.delete(39)
+    if (fault === 'otherCurrency') fields.set(49, fields.get(49) === '840' ? '978' : '840')
     if (fault === 'otherAmount') fields.set(4, String(BigInt(fields.get(4)!) + 1n).padStart(12, '0'))
-    const bytes = sockets.get(socket)?.speak({ type: answerType(message.type), fields }, message)
-    if (!bytes || socket.destroyed) return
-    if (Buffer.isBuffer(bytes)) socket.write(bytes)
-    else options.say(`cannot answer: ${bytes.path} ${bytes.why}`)
+    const bytes = tongues.get(socket)!.speak({ type: answerType(message.type), fields }, message)
+    if (!Buffer.isBuffer(bytes)) options.say(`cannot answer: ${bytes.path} ${bytes.why}`)
+    else if (fault === 'halfFrame') socket.write(bytes.subarray(0, 9))
+    else {
+      const line = !options.hostile || isOpen(socket) ? socket : [...sockets].find(isOpen)
+      if (!line) undelivered.push(bytes)
+      else if (!line.destroyed) line.write(bytes)
+    }
+  }
+
+  const isOpen = (socket: Socket) => !socket.destroyed && !silent.has(socket)
+
+  function signOff(socket: Socket): void {
+    const bytes = tongues.get(socket)!.signOff(systemClock.real())
+    if (Buffer.isBuffer(bytes) && isOpen(socket)) socket.write(bytes)
   }
 
   const firstTime = ({ type }: Message) => type.endsWith('0') && !type.slice(1).startsWith('42')
@@ -150,7 +183,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     server.listen(options.port, options.host, resolve)
   })
   const cutLines = () => {
-    for (const socket of sockets.keys()) socket.destroy()
+    for (const socket of sockets) socket.destroy()
   }
   return {
     port: (server.address() as { port: number }).port,

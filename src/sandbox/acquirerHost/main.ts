@@ -14,9 +14,20 @@ export type HostArguments = {
   readonly delay: number
   readonly child: boolean
   readonly faults?: HostOptions['faults']
+  readonly hostile?: boolean
 }
 
-export async function runHost({ port, host, dialect, macKey, ledger, delay, child, faults }: HostArguments): Promise<void> {
+export async function runHost({
+  port,
+  host,
+  dialect,
+  macKey,
+  ledger,
+  delay,
+  child,
+  faults,
+  hostile = false,
+}: HostArguments): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {}) // nobody need read what it says
   const running = await startHost({
     dialect,
@@ -28,6 +39,7 @@ export async function runHost({ port, host, dialect, macKey, ledger, delay, chil
     slowMilliseconds: 3000,
     lateMilliseconds: 30_000,
     ...(faults && { faults }),
+    hostile,
     say: text => void process.stderr.write(`${text}\n`),
   })
   process.stdout.write(

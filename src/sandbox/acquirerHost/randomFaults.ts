@@ -7,7 +7,8 @@ import { type Fault, faultNames } from './decide.ts'
 export const isFault = (name: string): name is Fault => (faultNames as readonly string[]).includes(name)
 
 // No host confirms another amount than it was told of a capture, a refund or a reversal.
-const ofAuthorizations: ReadonlySet<Fault> = new Set(['otherAmount', 'partly'])
+const ofAuthorizations: ReadonlySet<Fault> = new Set(['otherAmount', 'partly', 'otherCurrency', 'bookedOther'])
+export const isPossible = (fault: Fault, message: Message): boolean => !ofAuthorizations.has(fault) || isAuthorization(message)
 const isAuthorization = ({ type, fields }: Message): boolean => /^.[12]00$/.test(type) && fields.get(3) === '000000'
 
 export function randomFaults(
@@ -25,6 +26,6 @@ export function randomFaults(
   }
   return message => {
     const fault = draw() * 100 < percent ? faults[Math.floor(draw() * faults.length)] : undefined
-    return fault && (!ofAuthorizations.has(fault) || isAuthorization(message)) ? fault : undefined
+    return fault && isPossible(fault, message) ? fault : undefined
   }
 }

@@ -14,6 +14,8 @@ export type Tongue = {
   hear(bytes: Buffer): Message | MessageFault
   /** With its frame. */
   speak(answer: Message, asked: Message): Buffer | MessageFault
+  /** The host goes, without being asked. */
+  signOff(at: number): Buffer | MessageFault
 }
 
 const plain = dialects['1987']!
@@ -25,6 +27,7 @@ export function makeTongue(gateways: Dialect, macKey?: Buffer): Tongue {
   /** Plain words → as they came. */
   const heard = new WeakMap<Message, Message>()
   const [[keyField, keyChange]] = network.keyChange as [readonly [number, string]]
+  const framed = (bytes: Buffer | MessageFault) => (Buffer.isBuffer(bytes) ? frame(bytes, dialect.framing) : bytes)
   return {
     split: splitter(dialect.framing),
     hear(bytes) {
@@ -44,7 +47,11 @@ export function makeTongue(gateways: Dialect, macKey?: Buffer): Tongue {
         bytes = encode(said, dialect, mac)
         mac.take(wrapped)
       } else bytes = encode(said, dialect, mac)
-      return Buffer.isBuffer(bytes) ? frame(bytes, dialect.framing) : bytes
+      return framed(bytes)
+    },
+    signOff(at) {
+      const fields = new Map([...network.times(at, dialect.timeZone), [11, '000001'] as const, ...network.signOff])
+      return framed(encode({ type: network.type, fields }, dialect, mac))
     },
   }
 }
@@ -92,7 +99,7 @@ function fromPlain(
   if (fields.get(4) === asked.fields.get(4) && came.fields.has(4)) said.set(4, came.fields.get(4)!)
   if (came.fields.has(24)) said.set(24, came.fields.get(24)!)
   if (dialect.retrievalReference === 'host' && !said.has(37) && type[1] !== '8') said.set(37, ownReference(said))
-  said.set(39, codeOf(fields.get(39) ?? '00', type, dialect))
+  if (fields.has(39)) said.set(39, codeOf(fields.get(39)!, type, dialect))
   return { type: `${versionOf(dialect).digit}${type.slice(1)}`, fields: said }
 }
 

@@ -8,8 +8,8 @@ import {
   type EntryKind,
   exampleNames,
   type GivenProfile,
-  type MessageKind,
   type Profile,
+  type ProfiledMessage,
   type Situation,
   wholeProfile,
 } from './profile.ts'
@@ -36,7 +36,7 @@ export type Dialect = Pick<Profile, 'characters' | 'bitmap' | 'matching' | 'priv
   readonly header: { readonly sent: Buffer; readonly answered?: Buffer }
   readonly typeIndicator: Exclude<Encoding, 'binary'>
   /** The fields that a message may carry; absent: all. */
-  readonly messages: Readonly<Partial<Record<MessageKind, ReadonlySet<number>>>>
+  readonly messages: Readonly<Partial<Record<ProfiledMessage, ReadonlySet<number>>>>
   readonly constants: FieldValues
   readonly entry: Readonly<Record<EntryKind, FieldValues>>
   /** The host's codes as those of 1987. */

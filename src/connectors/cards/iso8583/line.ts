@@ -8,7 +8,8 @@ import { decode, encode, isMalformed, type Message } from './codec.ts'
 import { type Dialect, type FieldValues, responseOf } from './dialects.ts'
 import { frame, splitter } from './framing.ts'
 import type { Mac } from './mac.ts'
-import { answerType, versionOf } from './versions.ts'
+import { masked } from './masking.ts'
+import { answerType, isAsked, versionOf } from './versions.ts'
 
 export type LineOptions = {
   readonly name: string
@@ -21,7 +22,7 @@ export type LineOptions = {
   readonly echoSeconds: number
   readonly echoAnswerSeconds: number
   readonly inFlightMax: number
-  /** So many time-outs in a row open the breaker; an answered echo closes it. */
+  /** So many time-outs in a row open the breaker: the connection is given up, and a new one must answer before it carries anything. */
   readonly breakerTimeouts: number
   readonly breakerSeconds: number
   readonly reconnectMilliseconds: { readonly first: number; readonly max: number }
@@ -29,6 +30,10 @@ export type LineOptions = {
   /** 0 up to 1: spreads reconnections. */
   random(): number
   say(text: string): void
+  /** An answer that nobody here asked for: another process may have, or this one long ago. */
+  stranger?(answer: Message): void
+  /** Shows each message, masked. */
+  show?(text: string): void
 }
 
 export type SendResult =
@@ -91,8 +96,9 @@ export function makeLine(options: LineOptions): Line {
   let socket: Socket | undefined
   let attempts = 0
   let timeoutsInRow = 0
-  let brokenUntil = 0
-  let lastTraffic = 0
+  /** After the breaker opened, or the host signed off: so long nothing is tried, and then a network message must be answered. */
+  let resting = false
+  let lastAnswer = 0
   let echoesMissed = 0
   let networkNumber = 0
   let reconnectTimer: Timer | undefined
@@ -107,10 +113,7 @@ export function makeLine(options: LineOptions): Line {
 
   function connect(): void {
     becomes('connecting')
-    options.address().then(open, (error: Error) => {
-      options.say(`${options.name}: ${error.message}`)
-      lost()
-    })
+    options.address().then(open, (error: Error) => lost(error.message))
   }
 
   function open({ host, port }: { host: string; port: number }): void {
@@ -126,24 +129,29 @@ export function makeLine(options: LineOptions): Line {
       greet(opened).catch((error: Error) => opened.destroy(error))
     })
     opened.on('data', bytes => {
-      lastTraffic = options.clock.real()
       const messages = split.push(bytes)
       if (messages === 'badLength') {
         counters.malformed++
         opened.destroy(new Error('a frame has an impossible length'))
       } else for (const message of messages) receive(message)
     })
-    opened.on('error', error => options.say(`${options.name}: ${error.message}`))
+    let why = 'the host closed it'
+    opened.on('error', error => {
+      why = error.message
+    })
     opened.on('close', () => {
-      if (socket === opened) lost()
+      if (socket === opened) lost(why)
     })
   }
 
   async function greet(opened: Socket): Promise<void> {
     counters.connected++
-    lastTraffic = options.clock.real()
-    if (options.signOn && !(await networkMessage(version.network.signOn))) return void opened.destroy()
-    if (dialect.mac?.exchange && !(await networkMessage(version.network.keyChange, takeKey))) return void opened.destroy()
+    lastAnswer = options.clock.real()
+    const greeting = options.signOn ? version.network.signOn : resting ? version.network.echo : undefined
+    if (greeting && !(await networkMessage(greeting))) throw new Error('the host did not answer when it was greeted')
+    if (dialect.mac?.exchange && !(await networkMessage(version.network.keyChange, takeKey)))
+      throw new Error('the host gave no key')
+    resting = false
     if (socket !== opened || state !== 'connecting') return
     attempts = 0
     timeoutsInRow = 0
@@ -151,18 +159,21 @@ export function makeLine(options: LineOptions): Line {
     becomes('up')
   }
 
-  function lost(): void {
+  function lost(why: string): void {
     socket = undefined
     if (state === 'stopped') return
     counters.lost++
+    options.say(`${options.name} is down: ${why}`)
     for (const [key, { settle, again }] of waiting) {
       remembered.set(key, { again, until: options.clock.real() + rememberSeconds * 1000, answered: false })
       settle({ kind: 'unknown', why: 'the line was lost before the answer came' })
     }
     waiting.clear()
     const { first, max } = options.reconnectMilliseconds
-    const pause = Math.min(first * 2 ** Math.min(attempts++, 20), max) * (0.5 + options.random() / 2)
-    becomes('connecting')
+    const pause = resting
+      ? options.breakerSeconds * 1000
+      : Math.min(first * 2 ** Math.min(attempts++, 20), max) * (0.5 + options.random() / 2)
+    becomes(resting ? 'broken' : 'connecting')
     reconnectTimer = options.clock.after(pause, connect).unref()
   }
 
@@ -173,10 +184,12 @@ export function makeLine(options: LineOptions): Line {
       options.say(`${options.name}: an unreadable message: ${message.path} ${message.why}`)
       return
     }
-    if (message.type === version.network.type) {
-      answerNetwork(message)
+    options.show?.(`${options.name} < ${masked(message, dialect)}`)
+    if (isAsked(message)) {
+      answerHost(message)
       return
     }
+    lastAnswer = options.clock.real()
     const key = keyOf(message.type, message)
     const found = waiting.get(key)
     if (found) {
@@ -190,7 +203,8 @@ export function makeLine(options: LineOptions): Line {
     const before = remembered.get(key)
     if (!before) {
       counters.unmatched++
-      options.say(`${options.name}: an answer ${message.type} belongs to nothing that was asked`)
+      options.say(`${options.name}: an answer ${keyOf(message.type, message)} belongs to nothing that is remembered here`)
+      options.stranger?.(message)
       return
     }
     if (before.answered) counters.duplicate++
@@ -203,28 +217,45 @@ export function makeLine(options: LineOptions): Line {
   const takeKey = ({ fields }: Message): boolean =>
     dialect.mac?.exchange === true && mac?.take(Buffer.from(fields.get(version.network.keyField) ?? '', 'hex')) === true
 
-  /** The host asks for a sign of life, or gives a new key. */
-  function answerNetwork(message: Message): void {
-    const { fields } = message
-    const [[field, keyChange]] = version.network.keyChange as [readonly [number, string]]
-    const went = fields.get(field) !== keyChange || takeKey(message)
-    const answer = new Map([...fields, [39, went ? version.network.accepted : version.network.refused] as const])
-    answer.delete(version.network.keyField)
-    const bytes = encode({ type: version.network.answer, fields: answer }, dialect)
-    if (Buffer.isBuffer(bytes)) socket?.write(frame(bytes, dialect.framing))
+  /** The host asks for a sign of life, tells of its keys or its day, or signs off: it is heard. Reconciliation is not done here. */
+  function answerHost(message: Message): void {
+    const { accepted, refused, keyChange, keyField } = version.network
+    const [asked, change] = keyChange[0]!
+    const went = message.type !== version.network.type || message.fields.get(asked) !== change || takeKey(message)
+    const answer = new Map([...message.fields, [39, went ? accepted : refused] as const])
+    if (message.fields.get(asked) === change) answer.delete(keyField)
+    put({ type: answerType(message.type), fields: answer })
+    const [field, signOff] = version.network.signOff[0]!
+    if (message.fields.get(field) === signOff && message.type[1] === '8') rest('the host signed off')
+  }
+
+  /** This connection carries nothing any more; another is tried after a while. */
+  function rest(why: string): void {
+    if (state === 'stopped') return
+    resting = true
+    becomes('broken')
+    socket?.destroy(new Error(why))
+  }
+
+  /** Writes a message; what keeps it from being written, if anything does. */
+  function put(message: Message): string | undefined {
+    const bytes = encode(message, dialect, mac)
+    if (!Buffer.isBuffer(bytes)) return `${bytes.path} ${bytes.why}`
+    if (!socket || socket.destroyed) return 'the line is down'
+    options.show?.(`${options.name} > ${masked(message, dialect)}`)
+    socket.write(frame(bytes, dialect.framing))
+    return undefined
   }
 
   const keyOf = (type: string, { fields }: Message) =>
     [type, ...dialect.matching.map(field => (fields.get(field) ?? '').trim())].join(' ')
 
-  function write(message: Message, waits: Waiting): 'written' | string {
-    const bytes = encode(message, dialect, mac)
-    if (!Buffer.isBuffer(bytes)) return `${bytes.path} ${bytes.why}`
-    if (!socket || socket.destroyed) return 'the line is down'
-    waiting.set(keyOf(answerType(message.type), message), waits)
-    lastTraffic = options.clock.real()
-    socket.write(frame(bytes, dialect.framing))
-    return 'written'
+  function write(message: Message, waits: Waiting): string | undefined {
+    const key = keyOf(answerType(message.type), message)
+    waiting.set(key, waits)
+    const why = put(message)
+    if (why !== undefined) waiting.delete(key)
+    return why
   }
 
   /** `holds` looks at what the answer carries. */
@@ -246,7 +277,7 @@ export function makeLine(options: LineOptions): Line {
             holds(sent.message),
         )
       }
-      if (write(message, { settle, again: () => {} }) !== 'written') settle({ kind: 'notSent', why: '' })
+      if (write(message, { settle, again: () => {} }) !== undefined) settle({ kind: 'notSent', why: '' })
     })
   }
 
@@ -257,9 +288,7 @@ export function makeLine(options: LineOptions): Line {
     if (answered) {
       echoesMissed = 0
       timeoutsInRow = 0
-      if (state === 'broken') becomes('up')
-    } else if (state === 'broken') brokenUntil = options.clock.real() + options.breakerSeconds * 1000
-    else if (++echoesMissed >= 2) current.destroy(new Error('two echoes were not answered'))
+    } else if (++echoesMissed >= 2) current.destroy(new Error('two echoes were not answered'))
   }
 
   let echoing = false
@@ -269,9 +298,8 @@ export function makeLine(options: LineOptions): Line {
       if (until > now) break
       remembered.delete(key)
     }
-    const idle = state === 'up' && now - lastTraffic >= options.echoSeconds * 1000
-    const probing = state === 'broken' && now >= brokenUntil
-    if ((idle || probing) && !echoing) {
+    // What we write is no sign of life, only what comes.
+    if (state === 'up' && now - lastAnswer >= options.echoSeconds * 1000 && !echoing) {
       echoing = true
       echo()
         .catch((error: Error) => options.say(`${options.name}: ${error.message}`))
@@ -316,9 +344,7 @@ export function makeLine(options: LineOptions): Line {
           counters.timedOut++
           if (++timeoutsInRow >= options.breakerTimeouts && state === 'up') {
             counters.breakerOpened++
-            brokenUntil = options.clock.real() + options.breakerSeconds * 1000
-            options.say(`${options.name}: ${timeoutsInRow} requests in a row were not answered`)
-            becomes('broken')
+            rest(`${timeoutsInRow} requests in a row were not answered`)
           }
           resolve({ kind: 'unknown', why: 'no answer in time' })
         }
@@ -327,7 +353,7 @@ export function makeLine(options: LineOptions): Line {
           resolve(sent)
         }
         const written = write(message, { settle, again })
-        if (written !== 'written') return resolve(refuse(written))
+        if (written !== undefined) return resolve(refuse(written))
         counters.sent++
         signal.addEventListener('abort', onAbort, { once: true })
       })

@@ -15,7 +15,8 @@ import {
   privateValuesAgain,
 } from './forwarding.ts'
 import { readPrivateData, writePrivateData } from './privateData.ts'
-import type { MessageKind, Situation } from './profile.ts'
+import type { ProfiledMessage, Situation } from './profile.ts'
+import { kindOfMessage, proofOf } from './proofs.ts'
 import { avsLetter, cvvLetter, resultOfResponse } from './responseCodes.ts'
 import { type Original, retrievalReference, transmitted, versionOf } from './versions.ts'
 
@@ -54,13 +55,13 @@ export function messageOf(operation: Operation, trace: Trace, account: AcquirerA
   const task = taskOf(operation)
   const [kind, message] =
     task === 'request'
-      ? ([operation.type as MessageKind, request(operation, trace, account, dialect)] as const)
+      ? ([operation.type as ProfiledMessage, request(operation, trace, account, dialect)] as const)
       : ([task === 'release' ? 'release' : 'timeOut', reversal(operation, trace, account, dialect)] as const)
   return { type: message.type, fields: asProfiled(kind, message.fields, dialect) }
 }
 
 /** With what the profile says that always stands there, and without what it does not let the message carry. */
-function asProfiled(kind: MessageKind, fields: ReadonlyMap<number, string>, dialect: Dialect): ReadonlyMap<number, string> {
+function asProfiled(kind: ProfiledMessage, fields: ReadonlyMap<number, string>, dialect: Dialect): ReadonlyMap<number, string> {
   const carried = dialect.messages[kind]
   if (!carried && dialect.constants.length === 0) return fields
   return new Map([...fields, ...dialect.constants].filter(([field]) => carried?.has(field) ?? true))
@@ -176,7 +177,7 @@ const originalOfUnknown = (
   acquirerId,
 })
 
-/** Reads an answer. Reversals by recovery are never declined: whatever the host says to them, it has heard them. */
+/** Reads an answer: what it proves stands in proofs.ts. What recovery takes back is taken back, or it is not known. */
 export function replyOf(
   operation: Operation,
   sent: Message,
@@ -186,24 +187,31 @@ export function replyOf(
   acquirer: string,
   institute: string,
 ): Reply {
-  const raw = answer.fields.get(39) ?? ''
+  const raw = (answer.fields.get(39) ?? '').trim()
+  const code = raw === '' ? '' : responseOf(raw, situationOf(operation), dialect)
   const task = taskOf(operation)
-  const code = responseOf(raw, situationOf(operation), dialect)
+  const authorizes = authorizing(operation)
   const part = code === '10' ? partOf(operation, sent, answer) : undefined
-  const result = task !== 'request' || part || isGood(code, operation) ? 'succeeded' : resultOfResponse(code, operation.brand)
+  const amounts = part ?? confirmed(operation, sent, answer, code)
+  const proof = part || isGood(code, operation) ? 'done' : proofOf(kindOfMessage(sent.type), operation.attempt, code)
+  const why = raw === '' ? 'the answer has no response code' : `the answer ${raw} to ${sent.type} does not say what became of it`
+  // What is settled by a reversal needs nobody to decide.
+  if (proof === 'again' || (proof === 'doubted' && !authorizes)) return { kind: 'unknown', why, answered: true }
+  if (proof === 'person' || (code === '94' && isOtherThan(operation, amounts)))
+    return { kind: 'unknown', why, answered: true, ...(!authorizes && { needsDecision: true }) }
+  const result = proof === 'done' || proof === 'nothing' ? 'succeeded' : resultOfResponse(code, operation.brand)
   const ours = retrievalReference(trace.at, trace.stan)
   const theirs = answer.fields.get(37)?.trim()
   const hostReference = theirs !== undefined && theirs !== '' && theirs !== ours ? theirs : undefined
   const additional = answer.fields.get(44) ?? ''
   const networkTransactionId = readPrivateData(answer.fields, dialect.privateData).get('networkTransaction')
   const begins = result === 'succeeded' && authorizing(operation) && agreementMode(operation.fields) === 'INITIAL'
-  const authorizes = authorizing(operation)
   const avs = authorizes && asksAddress(sent, dialect) ? (avsLetter(additional[0] ?? '') ?? 'U') : undefined
   const cvv = authorizes ? cvvLetter(additional[1] ?? '') : undefined
   return {
     kind: 'answer',
     result,
-    ...(part ?? confirmed(operation, sent, answer, code)),
+    ...amounts,
     details: {
       ExtendedDescription: result === 'succeeded' ? 'Approved' : 'Declined',
       clearingInstituteName: institute,
@@ -212,7 +220,7 @@ export function replyOf(
     },
     ...(avs !== undefined && { avsResponse: avs }),
     ...(cvv !== undefined && { cvvResponse: cvv }),
-    ...(result === 'partlyApproved' && { leaves: 'reverse' as const }),
+    ...((result === 'partlyApproved' || proof === 'doubted') && { leaves: 'reverse' as const }),
     ...(operation.type === 'CP' &&
       task === 'request' &&
       result === 'succeeded' &&
@@ -254,6 +262,9 @@ const authorizing = ({ type }: Operation): boolean => type === 'PA' || type === 
 /** What the operation is answered as. */
 export const situationOf = (operation: Operation): Situation =>
   operation.type === 'RV' || taskOf(operation) !== 'request' ? 'reversal' : operation.attempt > 1 ? 'repeat' : 'first'
+
+const isOtherThan = (one: Pick<Operation, 'amount' | 'currency'>, other: Pick<Operation, 'amount' | 'currency'>): boolean =>
+  one.amount !== other.amount || one.currency !== other.currency
 
 const asksAddress = (sent: Message, { privateData }: Dialect): boolean => readPrivateData(sent.fields, privateData).has('address')
 

@@ -20,8 +20,8 @@ import { meanings } from './privateData.ts'
 import { actionCodes } from './responseCodes.ts'
 
 /** Names of messages, by what they are for: the operations, what recovery sends, and network messages. */
-export const messageKinds = ['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'timeOut', 'release', 'network'] as const
-export type MessageKind = (typeof messageKinds)[number]
+export const profiledMessages = ['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'timeOut', 'release', 'network'] as const
+export type ProfiledMessage = (typeof profiledMessages)[number]
 
 /** How the card came to the merchant; an account check is of no amount. */
 export const entryKinds = ['electronicCommerce', 'onFile', 'mailOrder', 'telephoneOrder', 'accountCheck'] as const
@@ -109,7 +109,7 @@ const entries = {
   /** Fields that we know nothing of but their length: they are read over. Any other makes a message unreadable. */
   tolerates: optional(mapOf(fieldNumber, length)),
   /** The fields that a message may carry; absent: all that there are. */
-  messages: optional(mapOf(oneOf(messageKinds), numbers)),
+  messages: optional(mapOf(oneOf(profiledMessages), numbers)),
   /** Fields that always hold the same. */
   constants: optional(mapOf(fieldNumber, constant)),
   /** DE22 and what goes with it, by the way that the card came. */

@@ -135,6 +135,14 @@ export function stamp(at: number, timeZone = 'UTC'): string {
 /** DE7: MMDDhhmmss in UTC. */
 export const transmitted = (at: number): string => stamp(at).slice(4)
 
+/** When a message was made that DE7 names: it has no year, and is taken for the last of its kind. NaN where it is none. */
+export function madeAtOf(transmitted: string, now: number): number {
+  const [month, day, hours, minutes, seconds] = (transmitted.match(/^\d{10}$/) ? transmitted.match(/../g)! : []).map(Number)
+  const inYear = (year: number) => Date.UTC(year, month! - 1, day, hours, minutes, seconds)
+  const year = new Date(now).getUTCFullYear()
+  return inYear(year) > now + 86_400_000 ? inYear(year - 1) : inYear(year)
+}
+
 /** DE37: last digit of the year, day of the year, hour, trace number. The other side treats it as opaque. */
 export function retrievalReference(at: number, stan: string): string {
   const date = new Date(at)
@@ -144,3 +152,6 @@ export function retrievalReference(at: number, stan: string): string {
 
 /** The type of the answer to a request, without regard to repeats: 0100 and 0101 → 0110, 0420 and 0421 → 0430, 1804 → 1814. */
 export const answerType = (type: string): string => `${type.slice(0, 2)}${Number(type[2]) + 1}${Number(type[3]) & ~1}`
+
+/** A host asks too: reconciliation (5), administration (6) and the network (8); requests and advices, not answers. */
+export const isAsked = ({ type }: { readonly type: string }): boolean => '568'.includes(type[1]!) && Number(type[2]) % 2 === 0

@@ -4,7 +4,7 @@
 import type { Clock, Random } from '../../../platform/clock.ts'
 import type { Connection } from '../../../platform/database/connect.ts'
 import type { Traces } from '../acquirer.ts'
-import { blockSize, giveBackTerminal, leaseTerminal, takeBlock } from './store.ts'
+import { blockSize, giveBackTerminal, type HeldTerminal, leaseTerminal, takeBlock } from './store.ts'
 
 export type Lease = Traces & { stop(): Promise<void> }
 
@@ -13,7 +13,7 @@ const renewSeconds = 20
 /** Blocks are fetched while fewer numbers are left. A thousand requests may come at one moment, before the database has answered. */
 const fetchBelow = 3 * blockSize
 
-type Block = { readonly terminal: string; next: number; readonly end: number }
+type Block = { next: number; readonly end: number }
 
 export async function leaseTraces(
   db: Connection,
@@ -22,29 +22,36 @@ export async function leaseTraces(
   acquirer: string,
   terminals: readonly string[],
   onError: (error: Error) => void,
+  lines: () => string = () => '[]',
 ): Promise<Lease> {
   const holder = random.uuid()
-  let terminal: string | undefined
+  let held: HeldTerminal | undefined
+  let heldUntil = 0
   let blocks: Block[] = []
   let fetching: Promise<void> | undefined
 
   async function renew(): Promise<void> {
     const now = clock.real()
-    const held = await leaseTerminal(db, acquirer, terminals, holder, now, now + leaseSeconds * 1000)
-    if (held === undefined) onError(new Error(`no terminal of ${acquirer} is free: there are more processes than terminals`))
-    terminal = held
+    const began = clock.elapsed()
+    const found = await leaseTerminal(db, acquirer, terminals, holder, now, now + leaseSeconds * 1000, lines())
+    if (found === undefined) onError(new Error(`no terminal of ${acquirer} is free: there are more processes than terminals`))
+    // Numbers of a holding that ended meanwhile belong to whoever held the terminal since.
+    if (found?.terminal !== held?.terminal || found?.fence !== held?.fence) blocks = []
+    held = found
+    heldUntil = began + leaseSeconds * 1000
     await fetchEnough()
   }
 
   async function fetchBlock(): Promise<void> {
-    if (terminal === undefined) return
-    const first = await takeBlock(db, acquirer, terminal)
-    blocks.push({ terminal, next: first, end: first + blockSize })
+    const holding = held
+    const first = holding && (await takeBlock(db, acquirer, holding))
+    if (first === undefined) held = undefined
+    else if (holding === held) blocks.push({ next: first, end: first + blockSize })
   }
 
   const left = () => blocks.reduce((total, { next, end }) => total + end - next, 0)
   const fetchEnough = async () => {
-    while (terminal !== undefined && left() < fetchBelow) await fetchBlock()
+    while (held !== undefined && left() < fetchBelow) await fetchBlock()
   }
   const fetchMore = () => {
     fetching ??= fetchEnough()
@@ -57,10 +64,12 @@ export async function leaseTraces(
   await renew().catch(onError)
   return {
     next() {
+      // Who slept through its lease does not know whose the terminal is now.
+      if (clock.elapsed() >= heldUntil) return undefined
       blocks = blocks.filter(block => block.next < block.end)
       const [block] = blocks
       if (left() < fetchBelow) fetchMore()
-      return block && { terminal: block.terminal, stan: String(block.next++).padStart(6, '0') }
+      return block && held && { terminal: held.terminal, stan: String(block.next++).padStart(6, '0') }
     },
     async stop() {
       renewal.cancel()

@@ -1,0 +1,363 @@
+// What an answer proves: repeats, reversals, answers without a code and answers that come long after. What counts is what the acquirer's host was
+// sent, what its own books say then, and what the merchant reads.
+
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { thisProcess } from '../src/audit/entry.ts'
+import { type CaseDecision, closeCase } from '../src/payments/cases/cases.ts'
+import { findCases } from '../src/payments/cases/store.ts'
+import { examine } from '../src/payments/ledger/doctor.ts'
+import { clockWith, systemRandom } from '../src/platform/clock.ts'
+import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { type AcquirersFile, acquirersFile } from './support/host.ts'
+import { type ToldHost, toldHost } from './support/toldHost.ts'
+
+let ahead = 0
+const clock = clockWith(() => Date.now() + ahead)
+let gateway: TestGateway
+let host: ToldHost
+let file: AcquirersFile
+
+before(async () => {
+  host = await toldHost()
+  file = acquirersFile({ north: [host.port] }, { answerWithinSeconds: 0.5, recoverAfterSeconds: 0.1, breakerTimeouts: 1000 })
+  gateway = await testGateway({ clock, environment: { ACQUIRERS_FILE: file.path } })
+})
+beforeEach(() => host.clear())
+after(async () => {
+  await gateway.stop()
+  host.stop()
+  file.remove()
+})
+
+const success = '000.100.112'
+const pending = '000.200.000'
+const timedOut = '900.100.301'
+
+const pay = (fields: Fields = {}) => gateway.pay({ testMode: 'EXTERNAL', ...fields })
+const refund = (id: string) => gateway.refer(id, { paymentType: 'RF', amount: '92.00', currency: 'EUR' })
+const codeOf = async (id: string): Promise<string> =>
+  (await gateway.get(`/v1/payments/${id}`, { entityId: sandbox.entityId })).body.result.code
+/** Lets time pass until it holds: what waits for its next attempt gets it. */
+const later = <Value>(look: () => Promise<Value | undefined | false>, what: string) =>
+  eventually(async () => {
+    const found = await look()
+    if (!found) ahead += 660_000
+    return found
+  }, what)
+const atRest = (id: string) =>
+  later(
+    async () => (await gateway.pool.query('select 1 from due_work where subject_id = $1', [id])).rowCount === 0,
+    'nothing is left to do',
+  )
+const openCases = async (subject: string) =>
+  (await findCases(gateway.pool, false, 100)).filter(one => one.subject === subject).map(({ kind }) => kind)
+async function close(subject: string, reason: string, decision?: CaseDecision): Promise<void> {
+  const [found] = (await findCases(gateway.pool, false, 100)).filter(one => one.subject === subject)
+  const by = { keys: testKeys, clock, random: systemRandom, by: thisProcess('commandLine'), database: { work: gateway.pool } }
+  await closeCase(by, found!.id, 'ann', reason, decision)
+}
+const booksAgree = async () => assert.deepEqual((await examine(gateway.pool, clock.real() + 1)).findings, [])
+const isTakeBack = (type: string) => type.startsWith('042')
+
+/** Each operation that is repeated until it is answered: its first message, and what makes it. */
+const repeated: readonly (readonly [string, string, () => Promise<{ body: { id: string; result: { code: string } } }>])[] = [
+  ['RF', '0200', async () => refund((await pay()).body.id)],
+  ['CD', '0200', () => pay({ paymentType: 'CD' })],
+  [
+    'CP',
+    '0220',
+    async () =>
+      gateway.refer((await pay({ paymentType: 'PA' })).body.id, { paymentType: 'CP', amount: '92.00', currency: 'EUR' }),
+  ],
+  ['RV', '0400', async () => gateway.refer((await pay({ paymentType: 'PA' })).body.id, { paymentType: 'RV' })],
+]
+const isCredit = (message: { fields: ReadonlyMap<number, string> }) => message.fields.get(3) === '200000'
+/** Whether a message is one of the operation that the test is about, and not what came before. */
+const concerns = (type: string, first: string, message: { type: string; fields: ReadonlyMap<number, string> }) =>
+  message.type.slice(0, 3) === first.slice(0, 3) && (first !== '0200' || type === 'CD' || isCredit(message))
+
+const undecided = [
+  ['12', 'carriedOut', success],
+  ['25', 'notCarriedOut', '900.100.200'],
+  ['30', 'carriedOut', success],
+  ['77', 'notCarriedOut', '900.100.200'],
+] as const
+
+describe('the answer to a repeat', () => {
+  for (const [type, first, make] of repeated) {
+    it(`${type}: 94 says that it was carried out, once`, async () => {
+      host.tell = message =>
+        concerns(type, first, message) ? (message.type === first ? { code: 'silence', books: true } : '94') : '00'
+      const { body } = await make()
+      assert.equal(body.result.code, pending)
+      const stands = host.totals()
+      await atRest(body.id)
+      assert.equal(await codeOf(body.id), success)
+      assert.deepEqual(host.totals(), stands)
+      await booksAgree()
+    })
+
+    for (const code of type === 'RF' ? ['09', '19', '68', '91', '92', '96', 'none'] : ['96'])
+      it(`${type}: ${code} says nothing: it is sent again`, async () => {
+        host.tell = (message, seen) =>
+          !concerns(type, first, message)
+            ? '00'
+            : message.type === first
+              ? { code: 'silence', books: true }
+              : { code: seen < 2 ? code : '00', books: false }
+        const { body } = await make()
+        assert.equal(body.result.code, pending)
+        await atRest(body.id)
+        assert.equal(await codeOf(body.id), success)
+        assert.equal(host.received.filter(one => one.type === `${first.slice(0, 3)}1`).length, 3)
+        await booksAgree()
+      })
+
+    for (const [code, decision, expected] of type === 'RF' ? undecided : undecided.slice(0, 2))
+      it(`${type}: ${code} is nobody’s decline: somebody decides, and the payment waits until then`, async () => {
+        host.tell = message => (concerns(type, first, message) ? (message.type === first ? 'silence' : code) : '00')
+        const { body } = await make()
+        await atRest(body.id)
+        assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
+        const sent = host.received.length
+        await booksAgree()
+        await assert.rejects(close(body.id, 'without saying what became of it'))
+        await close(body.id, 'the acquirer looked it up', decision)
+        await atRest(body.id)
+        assert.equal(await codeOf(body.id), expected)
+        assert.equal(host.received.length, sent)
+        await booksAgree()
+      })
+  }
+
+  it('a refund that the host has, though its answer says 94, is not paid again', async () => {
+    host.tell = message => (isCredit(message) ? (message.type === '0200' ? { code: 'silence', books: true } : '94') : '00')
+    const { body: debit } = await pay()
+    const { body: first } = await refund(debit.id)
+    assert.equal((await refund(debit.id)).body.result.code, '700.400.200')
+    await atRest(first.id)
+    assert.equal((await refund(debit.id)).body.result.code, '700.400.200')
+    assert.deepEqual(host.totals(), { held: 0, cleared: 0 })
+    await booksAgree()
+  })
+
+  it('94 with another amount proves nothing', async () => {
+    host.tell = message =>
+      isCredit(message)
+        ? message.type === '0200'
+          ? { code: 'silence', books: true }
+          : { code: '94', more: [[4, '000000000100']] }
+        : '00'
+    const { body } = await refund((await pay()).body.id)
+    await atRest(body.id)
+    assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
+    await close(body.id, 'looked up', 'carriedOut')
+    await atRest(body.id)
+  })
+
+  it('a refusal that was given again is a refusal', async () => {
+    host.tell = message => (isCredit(message) ? (message.type === '0200' ? 'silence' : '57') : '00')
+    const { body } = await refund((await pay()).body.id)
+    await atRest(body.id)
+    assert.equal(await codeOf(body.id), '800.100.170')
+    await booksAgree()
+  })
+})
+
+describe('the answer to a first message', () => {
+  for (const code of ['94', '09', 'none'])
+    it(`${code} of an authorization: it is taken back, and nothing stands`, async () => {
+      host.tell = message =>
+        isTakeBack(message.type) ? '00' : { code, books: true, more: code === 'none' ? [[38, '123456']] : [] }
+      const { body } = await pay()
+      assert.equal(body.result.code, pending)
+      await later(async () => (await codeOf(body.id)) === timedOut, 'it is taken back')
+      await atRest(body.id)
+      assert.deepEqual(host.totals(), { held: 0, cleared: 0 })
+    })
+  it('68 and codes that nobody knows are declines, and what may have been done goes back', async () => {
+    for (const code of ['68', '77']) {
+      host.tell = message => (isTakeBack(message.type) ? '00' : { code, books: true })
+      const { body } = await pay()
+      assert.equal(body.result.code, code === '68' ? '900.100.400' : '800.100.100')
+      await atRest(body.id)
+      assert.deepEqual(host.totals(), { held: 0, cleared: 0 })
+    }
+  })
+  it('94 of a refund is somebody’s to decide: its trace is not this refund’s alone', async () => {
+    host.tell = message => (isCredit(message) ? '94' : '00')
+    const { body } = await refund((await pay()).body.id)
+    await atRest(body.id)
+    assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [pending, ['answerUnproven']])
+    assert.deepEqual(host.types(), ['0200', '0200'])
+    await close(body.id, 'looked up', 'notCarriedOut')
+    await atRest(body.id)
+  })
+})
+
+describe('a reversal of ours', () => {
+  for (const code of ['96', '91', '30', '12', '63', '94', '05', '68', '08', '77', 'none'])
+    it(`is not ended by ${code}`, async () => {
+      host.tell = (message, seen) =>
+        !isTakeBack(message.type) ? { code: 'silence', books: true } : message.type === '0420' || seen === 0 ? code : '00'
+      const { body } = await pay()
+      await later(async () => host.totals().cleared === 0, 'it is taken back')
+      await atRest(body.id)
+      assert.deepEqual(host.types(), ['0200', '0420', '0421', '0421'])
+    })
+  it('is ended by 25: there is nothing', async () => {
+    host.tell = message => (isTakeBack(message.type) ? '25' : 'silence')
+    const { body } = await pay()
+    await later(async () => (await codeOf(body.id)) === timedOut, 'recovery')
+    await atRest(body.id)
+    assert.deepEqual(host.types(), ['0200', '0420'])
+  })
+  it('becomes a case when it is answered so again and again, goes on all the same, and closes its case itself', async () => {
+    let code = '96'
+    host.tell = message => (isTakeBack(message.type) ? code : { code: 'silence', books: true })
+    const { body } = await pay()
+    await later(async () => (await openCases(body.id))[0] === 'reversalOpen', 'a case')
+    assert.ok(host.types().filter(isTakeBack).length >= 5)
+    const { findings } = await examine(gateway.pool, clock.real() + 1)
+    assert.match(findings.join(), new RegExp(`${body.id} of .* reversal is not acknowledged after`))
+    code = '00'
+    await atRest(body.id)
+    assert.deepEqual([host.totals().cleared, await openCases(body.id)], [0, []])
+  })
+  it('ends when an operator closes its case', async () => {
+    host.tell = message => (isTakeBack(message.type) ? '96' : { code: 'silence', books: true })
+    const { body } = await pay()
+    await later(async () => (await openCases(body.id)).length === 1, 'a case')
+    await close(body.id, 'given back by hand')
+    await atRest(body.id)
+    assert.equal(host.totals().cleared, 9200)
+  })
+  it('goes out as a repeat only when the first went out', async () => {
+    host.tell = message => (isTakeBack(message.type) ? '00' : { code: 'silence', books: true })
+    const { body } = await pay()
+    const { rows } = await gateway.pool.query('select 1 from due_work where subject_id = $1', [body.id])
+    assert.equal(rows.length, 1)
+    // As after attempts that found no line: they were counted, and left no progress.
+    await later(async () => {
+      await gateway.pool.query('update due_work set attempts = 7 where subject_id = $1', [body.id])
+      return host.totals().cleared === 0
+    }, 'it is taken back')
+    await atRest(body.id)
+    assert.deepEqual(host.types(), ['0200', '0420'])
+  })
+})
+
+describe('an approval that comes late', () => {
+  it('while its reversal is under way, which then finds nothing: it is reversed', async () => {
+    host.tell = message =>
+      message.type === '0420' && host.totals().cleared === 0 ? 'silence' : message.type === '0200' ? 'silence' : '00'
+    const { body } = await pay()
+    await later(async () => host.types().includes('0420'), 'the reversal is under way')
+    const [request, reversal] = host.received
+    host.answer(request!.message, { code: '00' })
+    await eventually(
+      async () => gateway.logged.some(line => line.includes(body.id) && line.includes('is reversed')),
+      'it was heard',
+    )
+    host.answer(reversal!.message, { code: '25' })
+    await later(async () => host.totals().cleared === 0, 'it is taken back')
+    await atRest(body.id)
+    assert.equal(await codeOf(body.id), timedOut)
+  })
+
+  it('to a process that was started since: its payment is found in the database, and it is reversed', async () => {
+    host.tell = message =>
+      message.type === '0420' && host.totals().cleared === 0 ? '25' : message.type === '0200' ? 'silence' : '00'
+    const { body } = await pay()
+    await later(async () => (await codeOf(body.id)) === timedOut, 'recovery')
+    await atRest(body.id)
+    await gateway.restart()
+    // The new process has a line when it has paid something.
+    const { tell } = host
+    host.tell = () => '00'
+    const { body: other } = await pay({ paymentType: 'PA' })
+    assert.equal(other.result.code, success)
+    host.tell = tell
+    const [{ message, trace }] = host.received as [(typeof host.received)[number]]
+    host.answer(message, { code: '00', more: [[38, '123456']] })
+    assert.equal(host.totals().cleared, 9200)
+    await later(async () => host.totals().cleared === 0, 'it is taken back')
+    await atRest(body.id)
+    assert.equal(await codeOf(body.id), timedOut)
+    const [stan] = trace.split(' ')
+    assert.ok(gateway.logged.some(line => line.includes('came very late') && line.includes(stan!) && line.includes(body.id)))
+    await booksAgree()
+  })
+
+  it('an answer to nothing that was ever sent changes nothing', async () => {
+    const { body } = await pay()
+    const { message } = host.received[0]!
+    host.answer({ ...message, fields: new Map([...message.fields, [11, '999999']]) }, { code: '00', books: false })
+    await eventually(async () => gateway.logged.some(line => line.includes('belongs to no payment')), 'it was heard')
+    assert.equal(await codeOf(body.id), success)
+  })
+})
+
+describe('an acquirer that has left the file', () => {
+  type Row = { name: string; answerWithinSeconds: number }
+  const original = () => JSON.parse(readFileSync(file.path, 'utf8')) as { acquirers: Row[] }
+  /** A gateway reads its file when it starts. */
+  const restartWith = async (acquirers: readonly Row[]) => {
+    writeFileSync(file.path, JSON.stringify({ acquirers }))
+    await gateway.restart()
+  }
+  it('keeps what is open with it: that waits, visible, until it is back', async () => {
+    const { acquirers } = original()
+    host.tell = message =>
+      message.type === '0200' && message.fields.get(4) === '000000009200' && !isCredit(message) ? '00' : 'silence'
+    const { body: refunded } = await refund((await pay()).body.id)
+    host.tell = message => ({ code: 'silence', books: !isTakeBack(message.type) })
+    const { body: debit } = await pay({ amount: '12.00' })
+    await later(async () => host.types().includes('0420') && host.types().includes('0201'), 'first attempts')
+    await restartWith(acquirers.map(one => ({ ...one, name: 'south' })))
+    const sent = host.received.length
+    await later(async () => (await openCases(debit.id))[0] === 'reversalOpen', 'a case')
+    assert.deepEqual([host.received.length, await codeOf(refunded.id)], [sent, pending])
+    assert.ok(!gateway.logged.some(line => line.includes(debit.id) && line.includes('acknowledged')))
+    host.tell = () => '00'
+    await restartWith(acquirers)
+    await later(async () => host.totals().cleared === 0, 'both are settled')
+    await atRest(debit.id)
+    await atRest(refunded.id)
+    assert.deepEqual([await openCases(debit.id), await codeOf(refunded.id)], [[], success])
+    await booksAgree()
+  })
+
+  it('is waited for as long as it may take, whatever another may', { timeout: 30_000 }, async () => {
+    const { acquirers } = original()
+    const [north] = acquirers as [Row]
+    await restartWith([north, { ...north, name: 'slow', answerWithinSeconds: 60 }])
+    host.tell = () => 'silence'
+    assert.equal((await pay()).body.result.code, pending)
+    await restartWith(acquirers)
+  })
+})
+
+describe('an acquirer without partial reversals', () => {
+  it('is told nothing after a partial capture', async () => {
+    const own = await toldHost()
+    const without = acquirersFile({ north: [own.port] }, { partialReversal: false, answerWithinSeconds: 2 })
+    const other = await testGateway({ environment: { ACQUIRERS_FILE: without.path } })
+    try {
+      const { body: hold } = await other.pay({ testMode: 'EXTERNAL', paymentType: 'PA' })
+      const { body } = await other.refer(hold.id, { paymentType: 'CP', amount: '50.00', currency: 'EUR' })
+      assert.equal(body.result.code, success)
+      await eventually(
+        async () => (await other.pool.query('select 1 from due_work where subject_id = $1', [body.id])).rowCount === 0,
+        'nothing is left to do',
+      )
+      assert.deepEqual(own.types(), ['0100', '0220'])
+    } finally {
+      await other.stop()
+      own.stop()
+      without.remove()
+    }
+  })
+})
