@@ -33,6 +33,7 @@ create table answers (
   answered_at timestamp with time zone not null,
   constraint answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+CREATE INDEX answers_host_reference ON answers USING btree (merchant_id, "substring"(reply, '"hostReference":"([^"]+)"'::text)) WHERE (reply ~~ '%"hostReference"%'::text);
 
 create table audit (
   sequence bigint not null,

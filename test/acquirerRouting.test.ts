@@ -169,12 +169,12 @@ describe('two acquirers', () => {
 
 describe('ACQUIRERS_FILE', () => {
   it('names every mistake', () => {
-    const file = acquirersFile({ north: [70_000] }, { dialect: '2003', colour: 'blue', merchantId: undefined })
+    const file = acquirersFile({ north: [70_000] }, { profile: { like: '2003' }, colour: 'blue', merchantId: undefined })
     assert.throws(() => readAcquirers(file.path), { message: /dialect must be one of[\s\S]*|lines/ })
     try {
       readAcquirers(file.path)
     } catch (error) {
-      for (const name of ['dialect', 'lines', 'merchantId is missing', 'acquirers\\[0\\].colour is not known'])
+      for (const name of ['profile.like', 'lines', 'merchantId is missing', 'acquirers\\[0\\].colour is not known'])
         assert.match((error as Error).message, new RegExp(name))
     }
     file.remove()

@@ -1,16 +1,24 @@
 // tollgate acquirer-host: runs the sandbox's acquirer host alone, for a gateway whose ACQUIRERS_FILE names it.
 
 import type { Command } from 'commander'
+import { dialects } from '../connectors/cards/iso8583/dialects.ts'
+import { macKeyBytes } from '../connectors/cards/iso8583/mac.ts'
+import { exampleNames } from '../connectors/cards/iso8583/profile.ts'
 import { faultNames } from '../sandbox/acquirerHost/decide.ts'
-import { runHost } from '../sandbox/acquirerHost/main.ts'
+import { type HostArguments, runHost } from '../sandbox/acquirerHost/main.ts'
 import { isFault, randomFaults } from '../sandbox/acquirerHost/randomFaults.ts'
+import { readAcquirers } from '../start/acquirers.ts'
+import { parseKey, readKeyFile } from '../vault/keys.ts'
 import { wholeNumber } from './choices.ts'
 import { refuseCommand, refuseWords, runCommand } from './open.ts'
 
 type HostCommandOptions = {
   readonly port: number
   readonly host: string
-  readonly dialect: string
+  readonly profile: string
+  readonly macKey?: string
+  readonly acquirers?: string
+  readonly acquirer?: string
   readonly ledger?: string
   readonly delay: number
   readonly faults?: string
@@ -26,7 +34,10 @@ export default (program: Command): void => {
     .option('--port <port>', 'where it listens; 0 = a free port', wholeNumber(0, 65_535), 5001)
     .option('--host <address>', 'the address it listens on', '127.0.0.1')
     .option('--ledger <file>', 'its books, kept over restarts; else they are in memory')
-    .option('--dialect <name>', 'how messages are written', '1987')
+    .option('--profile <name>', `how it speaks, one of ${exampleNames.map(name => `"${name}"`).join(', ')}`, '1987')
+    .option('--mac-key <file>', 'the key of that profile, where it has a mac: 32 hex characters')
+    .option('--acquirers <file>', 'speaks the profile of an acquirer of this file instead, with its key')
+    .option('--acquirer <name>', 'which one; else the first')
     .option('--delay <milliseconds>', 'every answer takes so long', wholeNumber(0, 600_000), 0)
     .option('--faults <names>', `what goes wrong at random, separated by commas, or all: ${faultNames.join(', ')}`)
     .option('--fault-percent <number>', 'how many of a hundred messages get one of the faults', wholeNumber(0, 100), 10)
@@ -37,21 +48,37 @@ export default (program: Command): void => {
     .option('--seed <number>', 'the same seed makes the same choices', wholeNumber(0, 2 ** 32 - 1))
     .action((options: HostCommandOptions) =>
       runCommand(async () => {
-        const { faults: named, faultPercent, seed, ...rest } = options
+        const { faults: named, faultPercent, seed, profile, macKey, acquirers, acquirer, ...rest } = options
         const faults = named ?? (options.hostile ? 'all' : undefined)
         const names = faults === undefined ? [] : faults === 'all' ? faultNames : faults.split(',')
         const unknown = names.find(name => !isFault(name))
         if (unknown !== undefined) refuseWords(`There is no fault ${unknown}. There are: ${faultNames.join(', ')}, all.`)
         const chosen = names.filter(isFault)
+        const spoken = acquirers === undefined ? exampleOf(profile, macKey) : acquirerOf(acquirers, acquirer)
         try {
           await runHost({
             ...rest,
+            ...spoken,
             child: false,
             ...(chosen.length > 0 && { faults: randomFaults(chosen, faultPercent, seed) }),
           })
         } catch (error) {
-          refuseCommand((error as Error).message) // no such dialect, the port is taken, the ledger cannot be read
+          refuseCommand((error as Error).message) // the port is taken, the ledger cannot be read
         }
       }),
     )
+}
+
+type Spoken = Pick<HostArguments, 'dialect' | 'macKey'>
+
+function exampleOf(name: string, macKey: string | undefined): Spoken {
+  const dialect = dialects[name] ?? refuseCommand(`There is no profile ${name}. There are: ${exampleNames.join(', ')}.`)
+  if (!dialect.mac) return { dialect }
+  if (macKey === undefined) return refuseCommand(`The profile ${name} has a mac: give its key with --mac-key.`)
+  return { dialect, macKey: parseKey(readKeyFile(macKey, '--mac-key'), '--mac-key', macKeyBytes) }
+}
+
+function acquirerOf(path: string, name: string | undefined): Spoken {
+  const found = readAcquirers(path).find(one => name === undefined || one.name === name)
+  return found ?? refuseCommand(`${path} has no acquirer ${name}.`)
 }

@@ -33,6 +33,8 @@ export type Operation = {
     readonly type: OperationType
     readonly amount: number
     readonly receivedAt: number
+    /** Its parameters, like those of the operation. */
+    readonly fields?: Values
     readonly kept: ConnectorState
     /** What the approved capture of a preauthorization kept: some methods refund the capture. */
     readonly captureKept?: ConnectorState
@@ -92,6 +94,8 @@ export type Reply =
       readonly kept: ConnectorState
       /** Structures of the answer that the method fills, for example threeDSecure and virtualAccount. */
       readonly structures?: Structures
+      /** Only a part was approved, which the channel takes: the amount is that part. */
+      readonly part?: true
       /** What must be done after this answer: take all of it back, or release what a partial capture left of the hold. */
       readonly leaves?: 'reverse' | 'release'
     }

@@ -101,6 +101,10 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     /** Absent = on for strict channels, off for lenient ones. */
     refuseExpiredCards: optional(flag),
     requireCvv: optional(flag, true),
+    /** A part of the amount is taken when the issuer approves no more; else it is given back. */
+    partialApprovals: optional(flag, false),
+    /** A PA of 0.00 asks the issuer whether the card is good; nothing is held. */
+    accountChecks: optional(flag, false),
     /** What becomes of card numbers in texts; absent = refused on strict channels, masked on lenient ones. */
     cardNumbersInTexts: optional(oneOf(treatments)),
     /** The same for identifiers, which pass for card numbers by chance. */

@@ -6,6 +6,7 @@ import { successOf } from '../connectors/registry.ts'
 import { amountText } from '../contract/amounts.ts'
 import type { Card } from '../contract/card.ts'
 import type { ParameterError } from '../contract/formCheck.ts'
+import type { Values } from '../contract/parameters/table.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
 import type { Timer } from '../platform/clock.ts'
@@ -103,8 +104,9 @@ export async function settle(
   const { payment, rootType } = carried
   const { result, leaves } = judged(payment, reply)
   const answered = reply.kind === 'answer' ? reply : undefined
-  const stored = answerRow(parts, payment, rootType, result, {
-    kept: answered?.kept ?? {},
+  const part = answered?.part && !leaves ? answered.amount : undefined
+  const stored = answerRow(parts, part === undefined ? payment : { ...payment, amount: part }, rootType, result, {
+    kept: { ...answered?.kept, ...(part !== undefined && { approvedAmount: String(part) }) },
     outcome: {
       ...(answered && { details: answered.details }),
       ...(answered?.avsResponse !== undefined && { avsResponse: answered.avsResponse }),
@@ -143,8 +145,10 @@ const afterSeconds: Readonly<Record<LeftToDo['kind'], number>> = { reverse: 0, r
 function judged({ amount, currency, mode, record }: Payment, reply: Final): { result: ResultName; leaves?: LeftToDo['kind'] } {
   if (reply.kind === 'notSent') return { result: reply.result ?? 'neverSent' }
   const approved = isApproved(results[reply.result].outcome)
-  if (approved && (reply.amount !== amount || reply.currency !== currency))
-    return { result: 'amountCameBackDifferent', leaves: 'reverse' }
+  // A capture at once would be of the whole.
+  if (reply.part && record.captureAtOnce) return { result: 'partlyApproved', leaves: 'reverse' }
+  const asSent = reply.amount === amount || (reply.part && reply.amount < amount)
+  if (approved && !(asSent && reply.currency === currency)) return { result: 'amountCameBackDifferent', leaves: 'reverse' }
   const leaves = reply.leaves ?? (approved && record.captureAtOnce ? 'capture' : undefined)
   return {
     result: reply.result === 'succeeded' ? (record.risk?.review ?? successOf[mode]) : reply.result,
@@ -257,6 +261,10 @@ export function channelOfPayment({ directory }: Pick<PaymentParts, 'directory'>,
   return channel
 }
 
+/** What connectors see of a payment's parameters: merchantInvoiceId is never passed onward (decisions, 46). */
+export const forwardable = ({ record }: Payment): Values =>
+  new Map(record.fields.filter(([name]) => name !== 'merchantInvoiceId'))
+
 /** Puts the operation together as the connector sees it. */
 export function operationOf(
   parts: PaymentParts,
@@ -274,7 +282,7 @@ export function operationOf(
     brand: payment.brand ?? '',
     amount: payment.amount,
     currency: payment.currency,
-    fields: new Map(payment.record.fields.filter(([name]) => name !== 'merchantInvoiceId')),
+    fields: forwardable(payment),
     receivedAt: payment.receivedAt,
     ...(payment.record.prepared && { prepared: payment.record.prepared }),
     ...(payment.record.remains !== undefined && { remains: payment.record.remains }),

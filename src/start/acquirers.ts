@@ -2,7 +2,9 @@
 
 import { dirname, resolve } from 'node:path'
 import { type Acquirer, type AcquirerOptions, type Address, makeAcquirer } from '../connectors/cards/acquirer.ts'
-import { dialects } from '../connectors/cards/iso8583/dialects.ts'
+import { dialectOf } from '../connectors/cards/iso8583/dialects.ts'
+import { macKeyBytes } from '../connectors/cards/iso8583/mac.ts'
+import { profileSchema } from '../connectors/cards/iso8583/profile.ts'
 import type { AcquirerMetrics } from '../connectors/cards/metrics.ts'
 import { cardRouting, type RouteCounters } from '../connectors/cards/routing.ts'
 import { type Lease, leaseTraces } from '../connectors/cards/terminals/lease.ts'
@@ -15,6 +17,7 @@ import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import {
   file,
+  filled,
   filledListOf,
   flag,
   number,
@@ -29,6 +32,7 @@ import {
   whole,
 } from '../platform/schema.ts'
 import { type ClientTls, readTlsFiles, spokenTls, tlsFiles } from '../platform/tls.ts'
+import { parseKey, readKeyFile } from '../vault/keys.ts'
 
 export type AcquirersParts = {
   readonly db: Connection
@@ -112,7 +116,10 @@ const acquirerSchema = object({
   tls: optional(tlsFiles),
   /** Live mode takes lines without TLS only where this says so. */
   withoutTls: optional(flag, false),
-  dialect: optional(oneOf(Object.keys(dialects)), '1987'),
+  /** How its host speaks. */
+  profile: optional(profileSchema, { like: '1987' }),
+  /** A file of mode 0600, relative to the file that names it: 32 hex characters. */
+  macKey: optional(filled),
   acquirerId: text(/^\d{1,11}$/, 'must be a text of 1 to 11 digits'),
   merchantId: text(/^[\x21-\x7e]{1,15}$/, 'must be 1 to 15 characters without spaces'),
   /** One for each gateway process. */
@@ -174,25 +181,58 @@ export function readAcquirers(path: string, mode: InstallationMode = 'sandbox'):
     if (mode === 'live' && !acquirer.tls && !acquirer.withoutTls)
       fail(' has lines without TLS: give tls, or say "withoutTls": true where the line itself is protected')
     const addresses = acquirer.lines.map(line => async () => line)
+    const macKey = readMacKey(acquirer, dirname(resolve(path)), fail)
     const tls = acquirer.tls && readTlsFiles(acquirer.tls, dirname(resolve(path)), mistake => fail(`.${mistake}`))
-    return optionsOf(acquirer, addresses, tls)
+    return optionsOf(acquirer, addresses, tls, macKey)
   })
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
   return options
+}
+
+/** The key that messages are authenticated with, or that brings the working keys. */
+function readMacKey(
+  { profile, macKey }: Output<typeof acquirerSchema>,
+  folder: string,
+  fail: (mistake: string) => void,
+): Buffer | undefined {
+  const wanted = dialectOf(profile).mac !== undefined
+  if (wanted !== (macKey !== undefined))
+    fail(wanted ? '.macKey is missing: its profile has a mac' : '.macKey is of no use: its profile has no mac')
+  if (!wanted || macKey === undefined) return undefined
+  try {
+    return parseKey(readKeyFile(resolve(folder, macKey), 'macKey'), 'macKey', macKeyBytes)
+  } catch (error) {
+    fail(`.${(error as Error).message.replace(/\.$/, '')}`)
+  }
 }
 
 function optionsOf(
   acquirer: Output<typeof acquirerSchema>,
   addresses: AcquirerOptions['addresses'],
   tls?: ClientTls,
+  macKey?: Buffer,
 ): AcquirerOptions {
-  const { lines: _, tls: _files, withoutTls: _said, acquirerId, merchantId, category, statement, facilitator, ...rest } = acquirer
+  const {
+    lines: _,
+    tls: _files,
+    withoutTls: _said,
+    profile,
+    macKey: _file,
+    acquirerId,
+    merchantId,
+    category,
+    statement,
+    facilitator,
+    ...rest
+  } = acquirer
   const { merchantName, merchantCity, merchantState, merchantCountry, ...options } = rest
   const place = { name: merchantName, city: merchantCity, state: merchantState, country: merchantCountry }
   return {
     ...options,
     addresses,
     account: { acquirerId, merchantId, category, ...place, statement, facilitator },
+    dialect: dialectOf(profile),
+    ...(macKey && { macKey }),
     ...(tls && { tls: { ...tls, ...spokenTls } }),
   }
 }

@@ -19,9 +19,10 @@ export type Keys = {
 
 const lookupKeysMax = 2
 
-/** One key: 64 hex characters. */
-export function parseKey(text: string, source: string): Buffer {
-  if (!/^[0-9a-fA-F]{64}$/.test(text.trim())) throw new OperatorError(`${source} must hold 64 hex characters (32 bytes).`)
+/** One key, in hex. */
+export function parseKey(text: string, source: string, bytes = 32): Buffer {
+  if (!/^[0-9a-fA-F]+$/.test(text.trim()) || text.trim().length !== bytes * 2)
+    throw new OperatorError(`${source} must hold ${bytes * 2} hex characters (${bytes} bytes).`)
   return Buffer.from(text.trim(), 'hex')
 }
 

@@ -13,7 +13,14 @@ import { timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import type { FileFormat, ImportParts, LineResult } from '../import.ts'
 import { hourOf, type ReportLine, readReport, resultOfReason } from './report.ts'
-import { findByRetrievalReference, findChargebackLine, findOwners, insertChargebackLine, type PaymentPlace } from './store.ts'
+import {
+  findByHostReference,
+  findByRetrievalReference,
+  findChargebackLine,
+  findOwners,
+  insertChargebackLine,
+  type PaymentPlace,
+} from './store.ts'
 
 export type Bookkeeping = Pick<PaymentParts, 'database' | 'directory' | 'clock' | 'random' | 'build'> & Recorder
 
@@ -130,6 +137,8 @@ const hour = 3_600_000
 
 async function findNamed({ database }: Bookkeeping, { acquirer, reference, date }: ReportLine): Promise<PaymentPlace[]> {
   if (acquirer === undefined) return findOwners(database.work, reference)
+  const theirs = await findByHostReference(database.work, acquirer, reference)
+  if (theirs.length > 0 || !/^\d{12}$/.test(reference)) return theirs
   const from = hourOf(reference, date)
   return findByRetrievalReference(database.work, acquirer, reference, from, from + hour)
 }

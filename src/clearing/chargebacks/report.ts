@@ -27,7 +27,10 @@ const columns: Readonly<Record<string, readonly [form: { test(text: string): boo
   line: [/^[1-9]\d{0,8}$/, 'must be a number from 1'],
   type: [/^C[BR]$/, 'must be CB or CR'],
   acquirer: [/^([a-z0-9-]{1,64})?$/, 'must be the name of an acquirer, or empty'],
-  reference: [/^([0-9a-f]{32}|\d{12})$/, 'must be a payment id, or with an acquirer a retrieval reference of 12 digits'],
+  reference: [
+    /^([0-9a-f]{32}|[0-9A-Za-z]{1,12})$/,
+    'must be a payment id, or with an acquirer a retrieval reference of at most 12 letters and digits',
+  ],
   amount: [/^(?=.*[1-9])\d{1,10}(\.\d{2})?$/, 'must be above zero, with no or two decimals'],
   currency: [/^[A-Z]{3}$/, 'must be 3 upper-case letters'],
   reason: [/^[A-Za-z0-9.]{0,16}$/, 'must be at most 16 letters, digits or dots'],

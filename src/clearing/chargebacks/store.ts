@@ -34,6 +34,21 @@ export async function findByRetrievalReference(
   return rows
 }
 
+/** Payments that an acquirer knows by a number of its own (DE37), each chain once: what follows a payment may go by its number. */
+export async function findByHostReference(db: Connection, acquirer: string, reference: string): Promise<PaymentPlace[]> {
+  const { rows } = await db.query<PaymentPlace>(
+    `select distinct on (p.merchant_id, coalesce(p.root_id, p.id)) p.merchant_id as "merchantId", p.id
+       from entities m
+       join answers a on a.merchant_id = m.id and a.reply like '%"hostReference"%'
+        and substring(a.reply from '"hostReference":"([^"]+)"') = $2
+       join payments p on p.merchant_id = a.merchant_id and p.id = a.payment_id
+      where m.kind = 'merchant' and a.reply::json ->> 'acquirer' = $1
+      order by p.merchant_id, coalesce(p.root_id, p.id), p.id`,
+    [acquirer, reference],
+  )
+  return rows
+}
+
 /** Names a line of an acquirer's report. */
 export type ChargebackLine = { readonly report: string; readonly line: number }
 

@@ -4,10 +4,11 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '../../platform/clock.ts'
 import type { FoundReply, LateReply, Mode, Operation, Reply } from '../connector.ts'
 import type { Message } from './iso8583/codec.ts'
-import { dialects } from './iso8583/dialects.ts'
+import type { Dialect } from './iso8583/dialects.ts'
 import type { AcquirerAccountData } from './iso8583/forwarding.ts'
 import { makeLine } from './iso8583/line.ts'
 import { type Link, makeLink } from './iso8583/link.ts'
+import { makeMac } from './iso8583/mac.ts'
 import { messageOf, replyOf, type Trace } from './iso8583/messages.ts'
 import { kindOfMessage } from './iso8583/proofs.ts'
 import { answerType, madeAtOf } from './iso8583/versions.ts'
@@ -19,7 +20,9 @@ export type AcquirerOptions = {
   /** What resultDetails.clearingInstituteName says. */
   readonly institute: string
   readonly modes: readonly Mode[]
-  readonly dialect: string
+  readonly dialect: Dialect
+  /** Where the dialect has message authentication codes: sixteen bytes. */
+  readonly macKey?: Buffer
   readonly addresses: readonly (() => Promise<Address>)[]
   readonly tls?: ConnectionOptions
   readonly account: AcquirerAccountData
@@ -64,8 +67,7 @@ const waitForLineMilliseconds = 4000
 const drainMilliseconds = 5000
 
 export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Acquirer {
-  const dialect = dialects[options.dialect]
-  if (!dialect) throw new Error(`there is no dialect ${options.dialect}`)
+  const { dialect, macKey } = options
   let late: LateReply | undefined
   let found: FoundReply | undefined
 
@@ -88,6 +90,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
     makeLine({
       name: `${options.name} line ${at + 1}`,
       dialect,
+      ...(dialect.mac && macKey && { mac: makeMac(dialect.mac.algorithm, macKey) }), // each line has working keys of its own
       address,
       ...(options.tls && { tls: options.tls }),
       signOn: options.signOn,

@@ -39,6 +39,7 @@ export const standingInstruction = {
   'standingInstruction.type':   { format: oneWordOf('UNSCHEDULED', 'INSTALLMENT', 'RECURRING'), echo: true },
   'standingInstruction.mode':   { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
   'standingInstruction.source': { format: oneWordOf('CIT', 'MIT'), echo: true },
+  'standingInstruction.initialTransactionId': { format: ascii('A-Za-z0-9', 40), echo: true, note: "The network's id of the payment that began the agreement, from that payment's answer.", cardNumbers: 'byChance' },
 } satisfies Parameters
 
 export const virtualAccount = {

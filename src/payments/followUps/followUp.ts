@@ -10,7 +10,7 @@ import type { Channel } from '../../merchants/directory.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { openCard } from '../../vault/cards.ts'
-import { type Execution, execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
+import { type Execution, execute, forwardable, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { awaitTwin } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
@@ -256,6 +256,7 @@ export function referenceOf(root: PaymentState, followers: readonly PaymentState
     type: root.type,
     amount: root.amount,
     receivedAt: root.receivedAt,
+    fields: forwardable(root),
     kept: root.answer?.kept ?? {},
     ...(capture && { captureKept: capture.answer!.kept }),
   }

@@ -49,8 +49,10 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   const type = initialTypes[asked]
   if (type === undefined) return form(refusedTypes[asked] ?? 'typeUnknown', 'paymentType')
   const amount = hundredths(values.get('amount')!)
-  if (amount === 0) return form('zeroAmount', 'amount')
   const settings = channel.settings
+  // An account check moves nothing.
+  const checks = asked === 'PA' && settings.accountChecks
+  if (amount === 0 && !checks) return form('zeroAmount', 'amount')
   const currency = values.get('currency')!
   const { paymentTypes, currencies } = settings
   if (settings.disabled) return keep('channelDisabled')
@@ -61,6 +63,7 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
   const mode = modeOf(settings, values.get('testMode'))
   if (!isMode(mode)) return keep(mode)
   const method = offer.methods.get(currentName(values.get('paymentBrand') ?? ''))
+  if (method && amount === 0) return form('zeroAmount', 'amount')
   if (method)
     return chooseMethod(values, channel, offer, method, { type, capture: asked === 'PA.CP', amount, currency, mode }, now)
   const brand = brandOf(values, channel, offer.cardBrands)

@@ -35,7 +35,7 @@ export function books(payment: Payment, rootType: string, approved: boolean): Tr
   if (!approved) return []
   switch (payment.type) {
     case 'PA':
-      return [line(1, hold, payment.amount, 'posted')]
+      return payment.amount === 0 ? [] : [line(1, hold, payment.amount, 'posted')] // an account check holds nothing
     case 'DB':
     case 'CR':
       return [line(1, clear, payment.amount, 'posted')]

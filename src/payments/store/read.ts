@@ -1,6 +1,6 @@
 // What is read: a payment with its answer, a chain under its lock.
 
-import type { Mode, OperationType, PreparedStates } from '../../connectors/connector.ts'
+import type { ConnectorState, Mode, OperationType, PreparedStates } from '../../connectors/connector.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import type { PaymentState } from '../payment.ts'
@@ -37,13 +37,15 @@ export const answeredColumns = `
 export const answeredTables = 'payments p left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id'
 
 export function answeredOf(row: PaymentRow): PaymentState {
-  const { merchantId, id, channelId, type, amount, currency, mode, connector, receivedAt, recordedAt } = row
+  const { merchantId, id, channelId, type, currency, mode, connector, receivedAt, recordedAt } = row
+  const kept: ConnectorState = row.kept === null ? {} : JSON.parse(row.kept)
   return {
     merchantId,
     id,
     channelId,
     type,
-    amount,
+    // Of a payment approved in part only that part stands.
+    amount: kept.approvedAmount === undefined ? row.amount : Number(kept.approvedAmount),
     currency,
     mode,
     connector,
@@ -59,7 +61,7 @@ export function answeredOf(row: PaymentRow): PaymentState {
       answer: {
         result: row.result,
         approved: row.approved,
-        kept: JSON.parse(row.kept),
+        kept,
         body: row.body,
         answeredAt: row.answeredAt,
       },

@@ -1,7 +1,8 @@
 // What the host answers: a pure function of the message and the books, by tables of cards and amounts. docs/operating-acquirer.md shows the tables.
 
 import type { Message } from '../../connectors/cards/iso8583/codec.ts'
-import { readPrivateData, tags, writePrivateData } from '../../connectors/cards/iso8583/privateData.ts'
+import { dialects } from '../../connectors/cards/iso8583/dialects.ts'
+import { readPrivateData, writePrivateData } from '../../connectors/cards/iso8583/privateData.ts'
 import type { Kind, Ledger, LedgerEntry, LedgerLine } from './ledger.ts'
 
 /** Card numbers that are declined, and with what. */
@@ -67,7 +68,7 @@ export function decide({ fields }: Message, read: RequestFacts, name: string, le
     if (code !== undefined) return { ...declined(code), more: results }
     const authorization: [number, string] = [38, String(number % 1_000_000).padStart(6, '0')]
     return {
-      code: '00',
+      code: /^0+$/.test(amount) ? '85' : '00', // an account check
       kind: read.type === '100' ? 'hold' : 'purchase',
       more: [authorization, ...results, networkTransaction(number)],
     }
@@ -90,9 +91,8 @@ export function decide({ fields }: Message, read: RequestFacts, name: string, le
 
 /** Results of the address check and the CVV check, in DE44. */
 function checks(fields: ReadonlyMap<number, string>): [number, string][] {
-  const asked = readPrivateData(fields.get(48) ?? '')
-  const address = asked?.get(tags.address)
-  const cvv = asked?.get(tags.cvv)
+  const asked = readPrivateData(fields, privateData)
+  const [address, cvv] = [asked.get('address'), asked.get('cvv')]
   if (address === undefined && cvv === undefined) return []
   return [[44, `${address === undefined ? ' ' : addressResult(address)}${cvv === undefined ? 'P' : cvv === '999' ? 'N' : 'M'}`]]
 }
@@ -101,9 +101,10 @@ function checks(fields: ReadonlyMap<number, string>): [number, string][] {
 const addressResult = (address: string): string =>
   ({ '00000': 'N', '11111': 'A', '22222': 'Z', '33333': 'R' })[address.split(' ')[0]!] ?? 'Y'
 
-const networkTransaction = (number: number): [number, string] => [
-  48,
-  writePrivateData(new Map([[tags.networkTransaction, String(number).padStart(15, '0')]])),
-]
+/** Whatever the line speaks, here it is the plain dialect of 1987, see tongue.ts. */
+const { privateData } = dialects['1987']!
+
+const networkTransaction = (number: number): [number, string] =>
+  writePrivateData(new Map([['networkTransaction', String(number).padStart(15, '0')]]), privateData)[0]!
 
 export type { LedgerEntry, LedgerLine }

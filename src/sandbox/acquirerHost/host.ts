@@ -1,18 +1,19 @@
 // The acquirer's host as a program of its own: listens, signs on whoever comes, answers by its tables, keeps its own books, misbehaves on demand.
-// It shares only the codec with the gateway.
+// It shares only the codec and the profiles with the gateway.
 
 import { createServer, type Server, type Socket } from 'node:net'
-import { decode, encode, isMalformed, type Message } from '../../connectors/cards/iso8583/codec.ts'
+import { isMalformed, type Message } from '../../connectors/cards/iso8583/codec.ts'
 import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
-import { frame, splitter } from '../../connectors/cards/iso8583/framing.ts'
-import { actionCodeOf } from '../../connectors/cards/iso8583/responseCodes.ts'
-import { answerType, transmitted, versionOf } from '../../connectors/cards/iso8583/versions.ts'
+import { answerType } from '../../connectors/cards/iso8583/versions.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { decide, type Fault, faultOfAmount, type RequestFacts } from './decide.ts'
 import type { Ledger } from './ledger.ts'
+import { makeTongue, type Tongue } from './tongue.ts'
 
 export type HostOptions = {
   readonly dialect: Dialect
+  /** Where the dialect has message authentication codes. */
+  readonly macKey?: Buffer
   readonly ledger: Ledger
   readonly host: string
   readonly port: number
@@ -37,8 +38,9 @@ export type Host = {
 }
 
 export async function startHost(options: HostOptions): Promise<Host> {
-  const { dialect, ledger } = options
+  const { ledger } = options
   const sockets = new Set<Socket>()
+  const tongues = new WeakMap<Socket, Tongue>()
   /** Connections that stand and carry nothing. */
   const silent = new WeakSet<Socket>()
   /** What could not be answered waits for the next line. */
@@ -46,12 +48,13 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const counters = { received: 0, malformed: 0, repeated: 0, networkMessages: 0 }
   let number = [...ledger.entries()].length
   const server: Server = createServer(socket => {
+    const tongue = makeTongue(options.dialect, options.macKey)
+    tongues.set(socket, tongue)
     sockets.add(socket)
     socket.setNoDelay(true)
-    const split = splitter()
     socket.on('data', bytes => {
       if (silent.has(socket)) return
-      const messages = split.push(bytes)
+      const messages = tongue.split.push(bytes)
       if (messages === 'badLength') {
         socket.destroy()
         return
@@ -63,7 +66,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   })
 
   function receive(socket: Socket, bytes: Buffer): void {
-    const message = decode(bytes, dialect)
+    const message = tongues.get(socket)!.hear(bytes)
     if (isMalformed(message)) {
       counters.malformed++
       options.say(`unreadable: ${message.path} ${message.why}`)
@@ -73,7 +76,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       counters.networkMessages++
       if (Number(message.type[2]) % 2 === 1) return // the answer to one of ours
       answer(socket, message, '00', [])
-      for (const bytes of undelivered) socket.write(frame(bytes))
+      for (const bytes of undelivered) socket.write(bytes)
       undelivered = []
       return
     }
@@ -117,7 +120,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       const [[, first], ...more] = before.line.answer as [[number, string], ...[number, string][]]
       return { code: first, more }
     }
-    const read = readMessage(message, dialect)
+    const read = readMessage(message)
     const name = nameOf(message.type, fields.get(11) ?? '', fields.get(7) ?? '', fields.get(32) ?? '')
     const decision = decide(message, read, name, ledger, ++number)
     if (decision.kind === 'tombstone' && options.hostile) return decision
@@ -152,27 +155,25 @@ export async function startHost(options: HostOptions): Promise<Host> {
     fault?: Fault,
   ): void {
     const echoed = [...message.fields].filter(([field]) => !notEchoed.has(field))
-    const fields = new Map<number, string>([...echoed, [39, dialect.version === '1993' ? actionCodeOf(code) : code], ...more])
+    const fields = new Map<number, string>([...echoed, [39, code], ...more])
     if (fault === 'noCode') fields.delete(39)
     if (fault === 'otherCurrency') fields.set(49, fields.get(49) === '840' ? '978' : '840')
     if (fault === 'otherAmount') fields.set(4, String(BigInt(fields.get(4)!) + 1n).padStart(12, '0'))
-    const bytes = encode({ type: answerType(message.type), fields }, dialect)
+    const bytes = tongues.get(socket)!.speak({ type: answerType(message.type), fields }, message)
     if (!Buffer.isBuffer(bytes)) options.say(`cannot answer: ${bytes.path} ${bytes.why}`)
-    else if (fault === 'halfFrame') socket.write(frame(bytes).subarray(0, 9))
+    else if (fault === 'halfFrame') socket.write(bytes.subarray(0, 9))
     else {
       const line = !options.hostile || isOpen(socket) ? socket : [...sockets].find(isOpen)
       if (!line) undelivered.push(bytes)
-      else if (!line.destroyed) line.write(frame(bytes))
+      else if (!line.destroyed) line.write(bytes)
     }
   }
 
   const isOpen = (socket: Socket) => !socket.destroyed && !silent.has(socket)
 
   function signOff(socket: Socket): void {
-    const { network } = versionOf(dialect)
-    const fields = new Map<number, string>([[7, transmitted(systemClock.real())], [11, '000001'], ...network.signOff])
-    const bytes = encode({ type: network.type, fields }, dialect)
-    if (Buffer.isBuffer(bytes) && isOpen(socket)) socket.write(frame(bytes))
+    const bytes = tongues.get(socket)!.signOff(systemClock.real())
+    if (Buffer.isBuffer(bytes) && isOpen(socket)) socket.write(bytes)
   }
 
   const firstTime = ({ type }: Message) => type.endsWith('0') && !type.slice(1).startsWith('42')
@@ -197,21 +198,18 @@ export async function startHost(options: HostOptions): Promise<Host> {
 }
 
 /** Answers repeat what was sent but for card data and what only a request says. */
-const notEchoed: ReadonlySet<number> = new Set([14, 25, 35, 43, 48, 56, 90, 95, 30])
+const notEchoed: ReadonlySet<number> = new Set([14, 25, 35, 43, 48, 90, 95])
 
 /** Reads what the books need: the card masked, and the original that a message refers to. */
-function readMessage({ type, fields }: Message, { version }: Dialect): RequestFacts {
+function readMessage({ type, fields }: Message): RequestFacts {
   const number = fields.get(2) ?? ''
-  const original = version === '1987' ? fields.get(90) : fields.get(56)
-  const remaining = version === '1987' ? fields.get(95)?.slice(0, 12) : fields.has(30) ? fields.get(4) : undefined
+  const original = fields.get(90)
+  const remaining = fields.get(95)?.slice(0, 12)
   return {
     type: `${type.slice(1, 3)}0`,
     card: `${number.slice(0, 6)}${'*'.repeat(Math.max(0, number.length - 10))}${number.slice(-4)}`,
     ...(original !== undefined && {
-      original:
-        version === '1987'
-          ? nameOf(original.slice(0, 4), original.slice(4, 10), original.slice(10, 20), original.slice(20, 31))
-          : nameOf(original.slice(0, 4), original.slice(4, 10), original.slice(12, 22), original.slice(24)),
+      original: nameOf(original.slice(0, 4), original.slice(4, 10), original.slice(10, 20), original.slice(20, 31)),
     }),
     ...(remaining !== undefined && { remaining }),
   }

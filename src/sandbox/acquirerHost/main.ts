@@ -1,6 +1,6 @@
 // Runs the acquirer host as a process of its own. As a child (`child`) it says its port on stdout and ends when its stdin closes.
 
-import { dialects } from '../../connectors/cards/iso8583/dialects.ts'
+import { type Dialect, dialects } from '../../connectors/cards/iso8583/dialects.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { type HostOptions, startHost } from './host.ts'
 import { openLedger } from './ledger.ts'
@@ -8,7 +8,8 @@ import { openLedger } from './ledger.ts'
 export type HostArguments = {
   readonly port: number
   readonly host: string
-  readonly dialect: string
+  readonly dialect: Dialect
+  readonly macKey?: Buffer
   readonly ledger?: string
   readonly delay: number
   readonly child: boolean
@@ -20,6 +21,7 @@ export async function runHost({
   port,
   host,
   dialect,
+  macKey,
   ledger,
   delay,
   child,
@@ -27,10 +29,9 @@ export async function runHost({
   hostile = false,
 }: HostArguments): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {}) // nobody need read what it says
-  const chosen = dialects[dialect]
-  if (!chosen) throw new Error(`There is no dialect ${dialect}: choose one of ${Object.keys(dialects).join(', ')}.`)
   const running = await startHost({
-    dialect: chosen,
+    dialect,
+    ...(macKey && { macKey }),
     ledger: openLedger(ledger),
     host,
     port,
@@ -64,7 +65,7 @@ if (import.meta.main) {
   await runHost({
     port: Number(given.get('port') ?? 0),
     host: given.get('host') ?? '127.0.0.1',
-    dialect: given.get('dialect') ?? '1987',
+    dialect: dialects['1987']!,
     delay: Number(given.get('delay') ?? 0),
     child: given.has('child'),
     ...(ledger !== undefined && { ledger }),

@@ -1,7 +1,9 @@
 // ISO 8583 messages to bytes and back, by the table of a dialect. Strict both ways: what does not fit is named with its field and never repaired.
 
-import type { Dialect } from './dialects.ts'
-import type { Content, Field } from './fields.ts'
+import { bytesOfText, textOfBytes } from './characters.ts'
+import type { Dialect, Encoding, SpokenField } from './dialects.ts'
+import type { Content } from './fields.ts'
+import { type Mac, macBytes } from './mac.ts'
 
 /** Type indicator and fields. All values are texts; those of binary fields are upper-case hex. */
 export type Message = { readonly type: string; readonly fields: ReadonlyMap<number, string> }
@@ -11,25 +13,34 @@ export type MessageFault = { readonly path: string; readonly why: string }
 
 export const isMalformed = (found: Message | Buffer | MessageFault): found is MessageFault => 'why' in found
 
-export function encode({ type, fields }: Message, dialect: Dialect): Buffer | MessageFault {
+/** With a MAC as the last field of all but network messages. */
+export function encode({ type, fields }: Message, dialect: Dialect, mac?: Mac): Buffer | MessageFault {
   if (!/^\d{4}$/.test(type)) return { path: 'type', why: 'must be 4 digits' }
   const numbers = [...fields.keys()].sort((a, b) => a - b)
   const parts: Buffer[] = []
   for (const number of numbers) {
     const field = dialect.fields.get(number)
-    if (!field) return unknownField(number)
+    if (!field || field.dropped) return unknownField(number)
     const written = writeField(field, fields.get(number)!)
     if (!Buffer.isBuffer(written)) return written
     parts.push(written)
   }
-  const typeBytes = dialect.typeIndicator === 'bcd' ? Buffer.from(type, 'hex') : Buffer.from(type, 'latin1')
-  const bitmap = bitmapOf(numbers)
-  const bitmapBytes = dialect.bitmap === 'hex' ? Buffer.from(bitmap.toString('hex').toUpperCase(), 'latin1') : bitmap
-  return Buffer.concat([typeBytes, bitmapBytes, ...parts])
+  const sealed = mac && carriesMac(type) ? mac : undefined
+  const bitmap = bitmapOf(sealed ? [...numbers, (numbers.at(-1) ?? 0) > 64 ? 128 : 64] : numbers)
+  const said = Buffer.concat([
+    writeDigits(type, dialect.typeIndicator),
+    dialect.bitmap === 'hex' ? bytesOfText(bitmap.toString('hex').toUpperCase(), dialect.characters) : bitmap,
+    ...parts,
+  ])
+  return Buffer.concat([dialect.header.sent, said, ...(sealed ? [sealed.of(said)] : [])])
 }
 
-export function decode(bytes: Buffer, dialect: Dialect): Message | MessageFault {
-  const reader = { bytes, at: 0 }
+export function decode(bytes: Buffer, dialect: Dialect, mac?: Mac): Message | MessageFault {
+  const { sent, answered } = dialect.header
+  const header = bytes.subarray(0, sent.length)
+  if (header.length < sent.length) return { path: 'header', why: 'is cut off' }
+  if (answered && !header.equals(answered)) return { path: 'header', why: 'is not that of an answer to us' }
+  const reader = { bytes, at: sent.length }
   const type = readDigits(reader, 4, dialect.typeIndicator)
   if (type === undefined) return { path: 'type', why: 'must be 4 digits' }
   const numbers = readBitmap(reader, dialect)
@@ -40,11 +51,21 @@ export function decode(bytes: Buffer, dialect: Dialect): Message | MessageFault 
     if (!field) return unknownField(number)
     const value = readField(reader, field)
     if (typeof value !== 'string') return value
-    fields.set(number, value)
+    if (!field.dropped) fields.set(number, value)
   }
   if (reader.at !== bytes.length) return { path: 'end', why: `${bytes.length - reader.at} bytes are left over` }
+  if (mac && carriesMac(type)) {
+    const last = numbers.at(-1)
+    if (last !== 64 && last !== 128) return { path: 'DE64', why: 'is missing' }
+    if (!mac.agrees(bytes.subarray(sent.length, -macBytes), bytes.subarray(-macBytes)))
+      return { path: `DE${last}`, why: 'does not agree with the message' }
+    fields.delete(last)
+  }
   return { type, fields }
 }
+
+/** Network messages come before there is a key to work with. */
+const carriesMac = (type: string): boolean => type[1] !== '8'
 
 type Reader = { readonly bytes: Buffer; at: number }
 
@@ -60,39 +81,47 @@ const allowed: Readonly<Record<Content, RegExp>> = {
 }
 
 /** Whether a value may stand in a field; the sentence that says why not. */
-function unfit(field: Field, value: string): string | undefined {
+function unfit(field: SpokenField, value: string): string | undefined {
   if (!allowed[field.content].test(value)) return `holds characters that ${field.content} does not allow`
-  const size = field.content === 'b' ? value.length / 2 : value.length
+  const size = sizeIn(field, value)
   if (field.prefix === 0 && size !== field.length) return `must be ${field.length} long, not ${size}`
   if (size > field.length) return `must be at most ${field.length} long, not ${size}`
   return undefined
 }
 
-function writeField(field: Field, value: string): Buffer | MessageFault {
+const sizeIn = ({ encoding }: SpokenField, value: string) => (encoding === 'binary' ? value.length / 2 : value.length)
+
+function writeField(field: SpokenField, value: string): Buffer | MessageFault {
   const why = unfit(field, value)
   if (why !== undefined) return { path: `DE${field.number}`, why }
-  const size = field.content === 'b' ? value.length / 2 : value.length
+  const { encoding, prefix, lengthEncoding } = field
   const body =
-    field.encoding === 'bcd' ? packDigits(value, field) : Buffer.from(value, field.encoding === 'binary' ? 'hex' : 'latin1')
-  return field.prefix === 0 ? body : Buffer.concat([writeLength(size, field), body])
+    encoding === 'bcd'
+      ? packDigits(value, field)
+      : encoding === 'binary'
+        ? Buffer.from(value, 'hex')
+        : bytesOfText(value, encoding)
+  return prefix === 0
+    ? body
+    : Buffer.concat([writeDigits(String(sizeIn(field, value)).padStart(prefix, '0'), lengthEncoding), body])
 }
 
-function writeLength(size: number, { prefix, lengthEncoding }: Field): Buffer {
-  const digits = String(size).padStart(prefix, '0')
-  return lengthEncoding === 'bcd' ? Buffer.from(digits.padStart(evenly(prefix), '0'), 'hex') : Buffer.from(digits, 'latin1')
-}
+const writeDigits = (digits: string, encoding: Digits): Buffer =>
+  encoding === 'bcd' ? Buffer.from(digits.padStart(evenly(digits.length), '0'), 'hex') : bytesOfText(digits, encoding)
 
-/** Numbers of fixed length get their filling nibble in front, those of variable length behind. */
-function packDigits(value: string, { prefix }: Field): Buffer {
+/** How digits of a type indicator, or of a length, are written. */
+type Digits = Exclude<Encoding, 'binary'>
+
+/** Numbers of fixed length get their filling nibble in front, those of variable length where the profile says. */
+function packDigits(value: string, { prefix, filling }: SpokenField): Buffer {
   const digits = value.replaceAll('=', 'D')
-  return Buffer.from(
-    prefix === 0 ? digits.padStart(evenly(digits.length), '0') : digits.padEnd(evenly(digits.length), 'F'),
-    'hex',
-  )
+  const even = evenly(digits.length)
+  return Buffer.from(prefix === 0 || filling === 'zeroBefore' ? digits.padStart(even, '0') : digits.padEnd(even, 'F'), 'hex')
 }
 
-function readField(reader: Reader, field: Field): string | MessageFault {
+function readField(reader: Reader, field: SpokenField): string | MessageFault {
   const path = `DE${field.number}`
+  const { encoding } = field
   let size = field.length
   if (field.prefix > 0) {
     const digits = readDigits(reader, field.prefix, field.lengthEncoding)
@@ -100,29 +129,33 @@ function readField(reader: Reader, field: Field): string | MessageFault {
     size = Number(digits)
     if (size > field.length) return { path, why: `must be at most ${field.length} long, not ${size}` }
   }
-  const bytes = take(reader, field.encoding === 'bcd' ? evenly(size) / 2 : size)
+  const bytes = take(reader, encoding === 'bcd' ? evenly(size) / 2 : size)
   if (!bytes) return { path, why: 'is cut off' }
-  const value = field.encoding === 'bcd' ? unpackDigits(bytes, size, field) : textOf(bytes, field)
+  const value =
+    encoding === 'bcd'
+      ? unpackDigits(bytes, size, field)
+      : encoding === 'binary'
+        ? bytes.toString('hex').toUpperCase()
+        : textOfBytes(bytes, encoding)
   if (value === undefined) return { path, why: 'has a wrong filling' }
-  const why = unfit(field, value)
+  const why = field.dropped ? undefined : unfit(field, value)
   return why === undefined ? value : { path, why }
 }
 
-const textOf = (bytes: Buffer, { encoding }: Field) =>
-  encoding === 'binary' ? bytes.toString('hex').toUpperCase() : bytes.toString('latin1')
-
-function unpackDigits(bytes: Buffer, size: number, { prefix, content }: Field): string | undefined {
+function unpackDigits(bytes: Buffer, size: number, { prefix, content, filling }: SpokenField): string | undefined {
   const hex = bytes.toString('hex').toUpperCase()
-  const filling = prefix === 0 ? hex.slice(0, hex.length - size) : hex.slice(size)
-  if (filling !== '' && filling !== (prefix === 0 ? '0' : 'F')) return undefined
-  const digits = prefix === 0 ? hex.slice(hex.length - size) : hex.slice(0, size)
+  const before = prefix === 0 || filling === 'zeroBefore'
+  const filler = before ? hex.slice(0, hex.length - size) : hex.slice(size)
+  if (filler !== '' && filler !== (before ? '0' : 'F')) return undefined
+  const digits = before ? hex.slice(hex.length - size) : hex.slice(0, size)
   return content === 'z' ? digits.replaceAll('D', '=') : digits
 }
 
-function readDigits(reader: Reader, count: number, encoding: 'ascii' | 'bcd'): string | undefined {
+function readDigits(reader: Reader, count: number, encoding: Digits): string | undefined {
   const bytes = take(reader, encoding === 'bcd' ? evenly(count) / 2 : count)
-  const digits = encoding === 'bcd' ? bytes?.toString('hex').slice(-count) : bytes?.toString('latin1')
-  return digits !== undefined && /^\d+$/.test(digits) ? digits : undefined
+  const digits = bytes && (encoding === 'bcd' ? bytes.toString('hex') : textOfBytes(bytes, encoding))
+  // A filling nibble in front is zero.
+  return digits !== undefined && /^\d+$/.test(digits) && Number(digits) < 10 ** count ? digits.slice(-count) : undefined
 }
 
 function take(reader: Reader, count: number): Buffer | undefined {
@@ -142,10 +175,11 @@ function bitmapOf(numbers: readonly number[]): Buffer {
   return bits
 }
 
-function readBitmap(reader: Reader, { bitmap }: Dialect): number[] | MessageFault {
+function readBitmap(reader: Reader, { bitmap, characters }: Dialect): number[] | MessageFault {
   const half = (): Buffer | undefined => {
     if (bitmap === 'binary') return take(reader, 8)
-    const hex = take(reader, 16)?.toString('latin1')
+    const bytes = take(reader, 16)
+    const hex = bytes && textOfBytes(bytes, characters)
     return hex !== undefined && /^[0-9A-Fa-f]{16}$/.test(hex) ? Buffer.from(hex, 'hex') : undefined
   }
   const first = half()

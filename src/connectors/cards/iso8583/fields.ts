@@ -1,4 +1,4 @@
-// The data elements of ISO 8583, one row per field. A dialect is another table of rows made from these, not other code.
+// The data elements of ISO 8583, one row per field, in the editions of 1987 and 1993. A profile replaces rows and says how they are written.
 
 /** n digits · an letters and digits · ans printable characters · z track data · x a sign (C or D) and digits · b bytes, written as hex. */
 export type Content = 'n' | 'an' | 'ans' | 'z' | 'x' | 'b'
@@ -10,8 +10,6 @@ export type Field = {
   /** Characters (of `b`: bytes): exactly so many, or at most so many behind a length of `prefix` digits. */
   readonly length: number
   readonly prefix: 0 | 2 | 3
-  readonly encoding: 'ascii' | 'bcd' | 'binary'
-  readonly lengthEncoding: 'ascii' | 'bcd'
   /** Masked wherever a message is shown. */
   readonly secret: boolean
 }
@@ -69,9 +67,9 @@ const rows1987: readonly FieldRow[] = [
   [46, 'additional data, ISO',              'ans', '...999'],
   [47, 'additional data, national',         'ans', '...999'],
   [48, 'additional data, private',          'ans', '...999', 'secret'],
-  [49, 'currency',                          'n',   '3'],
-  [50, 'currency, settlement',              'n',   '3'],
-  [51, 'currency, billing',                 'n',   '3'],
+  [49, 'currency',                          'an',  '3'],
+  [50, 'currency, settlement',              'an',  '3'],
+  [51, 'currency, billing',                 'an',  '3'],
   [52, 'PIN data',                          'b',   '8',    'secret'],
   [53, 'security control',                  'n',   '16'],
   [54, 'additional amounts',                'an',  '...120'],
@@ -110,48 +108,126 @@ const rows1987: readonly FieldRow[] = [
   [128, 'message authentication code',      'b',   '8'],
 ]
 
-/** Where the edition of 1993 differs: longer times, entry mode and codes, and the original data in another place. */
 const rows1993: readonly FieldRow[] = [
+  [2,  'card number',                       'n',   '..19', 'secret'],
+  [3,  'processing code',                   'n',   '6'],
+  [4,  'amount',                            'n',   '12'],
+  [5,  'amount, reconciliation',            'n',   '12'],
+  [6,  'amount, cardholder billing',        'n',   '12'],
+  [7,  'transmission date and time',        'n',   '10'],
+  [8,  'amount, cardholder billing fee',    'n',   '8'],
+  [9,  'conversion rate, reconciliation',   'n',   '8'],
+  [10, 'conversion rate, billing',          'n',   '8'],
+  [11, 'system trace audit number',         'n',   '6'],
   [12, 'local date and time',               'n',   '12'],
+  [13, 'effective date',                    'n',   '4'],
+  [14, 'expiry',                            'n',   '4',    'secret'],
+  [15, 'settlement date',                   'n',   '6'],
+  [16, 'conversion date',                   'n',   '4'],
+  [17, 'capture date',                      'n',   '4'],
+  [18, 'merchant type',                     'n',   '4'],
+  [19, 'acquirer country',                  'n',   '3'],
+  [20, 'card country',                      'n',   '3'],
+  [21, 'forwarder country',                 'n',   '3'],
   [22, 'entry mode',                        'an',  '12'],
+  [23, 'card sequence number',              'n',   '3'],
   [24, 'function code',                     'n',   '3'],
   [25, 'message reason',                    'n',   '4'],
+  [26, 'merchant category code',            'n',   '4'],
+  [27, 'authorization code length',         'n',   '1'],
+  [28, 'reconciliation date',               'n',   '6'],
+  [29, 'reconciliation indicator',          'n',   '3'],
   [30, 'amounts, original',                 'n',   '24'],
+  [31, 'acquirer reference data',           'ans', '..99'],
+  [32, 'acquirer id',                       'n',   '..11'],
+  [33, 'forwarder id',                      'n',   '..11'],
+  [34, 'extended card number',              'ans', '..28', 'secret'],
+  [35, 'track 2',                           'z',   '..37', 'secret'],
+  [36, 'track 3',                           'z',   '...104', 'secret'],
+  [37, 'retrieval reference number',        'an',  '12'],
+  [38, 'authorization code',                'an',  '6'],
   [39, 'action code',                       'n',   '3'],
+  [40, 'service code',                      'n',   '3'],
+  [41, 'terminal',                          'ans', '8'],
+  [42, 'merchant',                          'ans', '15'],
+  [43, 'merchant name and place',           'ans', '..99'],
   [44, 'additional response',               'ans', '..99'],
+  [45, 'track 1',                           'ans', '..76', 'secret'],
+  [46, 'amounts, fees',                     'ans', '...204'],
+  [47, 'additional data, national',         'ans', '...999'],
+  [48, 'additional data, private',          'ans', '...999', 'secret'],
+  [49, 'currency',                          'an',  '3'],
+  [50, 'currency, reconciliation',          'an',  '3'],
+  [51, 'currency, billing',                 'an',  '3'],
+  [52, 'PIN data',                          'b',   '8',    'secret'],
+  [53, 'security control',                  'b',   '..48', 'secret'],
+  [54, 'additional amounts',                'ans', '...120'],
+  [55, 'chip data',                         'b',   '...255', 'secret'],
   [56, 'original data',                     'n',   '..35'],
+  [57, 'authorization life cycle',          'n',   '3'],
+  [58, 'authorizing agent id',              'n',   '..11'],
+  [59, 'transport data',                    'ans', '...999'],
+  [60, 'reserved, national 60',             'ans', '...999'],
+  [61, 'reserved, national 61',             'ans', '...999'],
+  [62, 'reserved, private 62',              'ans', '...999'],
+  [63, 'reserved, private 63',              'ans', '...999'],
+  [64, 'message authentication code',       'b',   '8'],
+  [66, 'amounts, original fees',            'ans', '...204'],
+  [67, 'extended payment code',             'n',   '2'],
+  [68, 'receiver country',                  'n',   '3'],
+  [69, 'settlement country',                'n',   '3'],
+  [70, 'authorizing agent country',         'n',   '3'],
+  [71, 'message number',                    'n',   '8'],
+  [72, 'data record',                       'ans', '...999'],
+  [73, 'action date',                       'n',   '6'],
+  [74, 'credits, number',                   'n',   '10'],
+  [75, 'credits, reversal number',          'n',   '10'],
+  [76, 'debits, number',                    'n',   '10'],
+  [77, 'debits, reversal number',           'n',   '10'],
+  [78, 'transfer, number',                  'n',   '10'],
+  [79, 'transfer, reversal number',         'n',   '10'],
+  [80, 'inquiries, number',                 'n',   '10'],
+  [81, 'authorizations, number',            'n',   '10'],
+  [82, 'inquiries, reversal number',        'n',   '10'],
+  [83, 'payments, number',                  'n',   '10'],
+  [84, 'payments, reversal number',         'n',   '10'],
+  [85, 'fee collections, number',           'n',   '10'],
+  [86, 'credits, amount',                   'n',   '16'],
+  [87, 'credits, reversal amount',          'n',   '16'],
+  [88, 'debits, amount',                    'n',   '16'],
+  [89, 'debits, reversal amount',           'n',   '16'],
+  [90, 'authorizations, reversal number',   'n',   '10'],
+  [91, 'destination country',               'n',   '3'],
+  [92, 'origin country',                    'n',   '3'],
+  [93, 'destination id',                    'n',   '..11'],
+  [94, 'origin id',                         'n',   '..11'],
+  [95, 'card issuer reference data',        'ans', '..99'],
+  [96, 'key management data',               'b',   '...999', 'secret'],
+  [97, 'amount, net reconciliation',        'x',   '17'],
+  [98, 'payee',                             'ans', '25'],
+  [99, 'settlement institution id',         'an',  '..11'],
+  [100, 'receiver id',                      'n',   '..11'],
+  [101, 'file name',                        'ans', '..17'],
+  [102, 'account 1',                        'ans', '..28', 'secret'],
+  [103, 'account 2',                        'ans', '..28', 'secret'],
+  [104, 'transaction description',          'ans', '...100'],
+  [128, 'message authentication code',      'b',   '8'],
 ]
 
 export const fields1987: Fields = table(rows1987)
-export const fields1993: Fields = new Map([...fields1987, ...table(rows1993)].filter(([number]) => number !== 13))
+export const fields1993: Fields = table(rows1993)
 
-/** The same rows with digits packed two to a byte, lengths too. */
-export function packed(fields: Fields): Fields {
-  return new Map(
-    [...fields].map(([number, field]) => [
-      number,
-      { ...field, lengthEncoding: 'bcd', ...(field.content === 'n' || field.content === 'z' ? { encoding: 'bcd' } : {}) },
-    ]),
-  )
+/** `..19` → at most 19, behind two digits. */
+export function sizeOf(length: string): Pick<Field, 'length' | 'prefix'> {
+  const prefix = length.startsWith('...') ? 3 : length.startsWith('..') ? 2 : 0
+  return { length: Number(length.replaceAll('.', '')), prefix }
 }
 
 function table(rows: readonly FieldRow[]): Fields {
   return new Map(
-    rows.map(([number, name, content, length, secret]) => {
-      const prefix = length.startsWith('...') ? 3 : length.startsWith('..') ? 2 : 0
-      return [
-        number,
-        {
-          number,
-          name,
-          content,
-          length: Number(length.replaceAll('.', '')),
-          prefix,
-          encoding: content === 'b' ? 'binary' : 'ascii',
-          lengthEncoding: 'ascii',
-          secret: secret !== undefined,
-        },
-      ]
-    }),
+    rows.map(([number, name, content, length, secret]) => [
+      number,
+      { number, name, content, ...sizeOf(length), secret: secret !== undefined },
+    ]),
   )
 }

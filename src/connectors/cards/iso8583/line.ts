@@ -5,14 +5,16 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { Clock, Timer } from '../../../platform/clock.ts'
 import { decode, encode, isMalformed, type Message } from './codec.ts'
-import type { Dialect } from './dialects.ts'
+import { type Dialect, type FieldValues, responseOf } from './dialects.ts'
 import { frame, splitter } from './framing.ts'
+import type { Mac } from './mac.ts'
 import { masked } from './masking.ts'
-import { answerType, isAsked, transmitted, versionOf } from './versions.ts'
+import { answerType, isAsked, versionOf } from './versions.ts'
 
 export type LineOptions = {
   readonly name: string
   readonly dialect: Dialect
+  readonly mac?: Mac
   /** Asked at every attempt to connect. */
   address(): Promise<{ readonly host: string; readonly port: number }>
   readonly tls?: ConnectionOptions
@@ -72,7 +74,7 @@ export type Line = {
 const rememberSeconds = 120
 
 export function makeLine(options: LineOptions): Line {
-  const { dialect } = options
+  const { dialect, mac } = options
   const version = versionOf(dialect)
   const counters: LineCounters = {
     sent: 0,
@@ -122,7 +124,7 @@ export function makeLine(options: LineOptions): Line {
     opened.setTimeout(options.reconnectMilliseconds.max, () => {
       if (state === 'connecting') opened.destroy(new Error('the connection was not made in time'))
     })
-    const split = splitter()
+    const split = splitter(dialect.framing)
     opened.once(options.tls ? 'secureConnect' : 'connect', () => {
       greet(opened).catch((error: Error) => opened.destroy(error))
     })
@@ -147,6 +149,8 @@ export function makeLine(options: LineOptions): Line {
     lastAnswer = options.clock.real()
     const greeting = options.signOn ? version.network.signOn : resting ? version.network.echo : undefined
     if (greeting && !(await networkMessage(greeting))) throw new Error('the host did not answer when it was greeted')
+    if (dialect.mac?.exchange && !(await networkMessage(version.network.keyChange, takeKey)))
+      throw new Error('the host gave no key')
     resting = false
     if (socket !== opened || state !== 'connecting') return
     attempts = 0
@@ -174,7 +178,7 @@ export function makeLine(options: LineOptions): Line {
   }
 
   function receive(bytes: Buffer): void {
-    const message = decode(bytes, dialect)
+    const message = decode(bytes, dialect, mac)
     if (isMalformed(message)) {
       counters.malformed++
       options.say(`${options.name}: an unreadable message: ${message.path} ${message.why}`)
@@ -209,9 +213,17 @@ export function makeLine(options: LineOptions): Line {
     before.again(message)
   }
 
+  /** A key that came in a network message, in a request of the host or in the answer to ours. */
+  const takeKey = ({ fields }: Message): boolean =>
+    dialect.mac?.exchange === true && mac?.take(Buffer.from(fields.get(version.network.keyField) ?? '', 'hex')) === true
+
   /** The host asks for a sign of life, tells of its keys or its day, or signs off: it is heard. Reconciliation is not done here. */
   function answerHost(message: Message): void {
-    const answer = new Map([...message.fields, [39, version.digit === '0' ? '00' : '800'] as const])
+    const { accepted, refused, keyChange, keyField } = version.network
+    const [asked, change] = keyChange[0]!
+    const went = message.type !== version.network.type || message.fields.get(asked) !== change || takeKey(message)
+    const answer = new Map([...message.fields, [39, went ? accepted : refused] as const])
+    if (message.fields.get(asked) === change) answer.delete(keyField)
     put({ type: answerType(message.type), fields: answer })
     const [field, signOff] = version.network.signOff[0]!
     if (message.fields.get(field) === signOff && message.type[1] === '8') rest('the host signed off')
@@ -227,16 +239,16 @@ export function makeLine(options: LineOptions): Line {
 
   /** Writes a message; what keeps it from being written, if anything does. */
   function put(message: Message): string | undefined {
-    const bytes = encode(message, dialect)
+    const bytes = encode(message, dialect, mac)
     if (!Buffer.isBuffer(bytes)) return `${bytes.path} ${bytes.why}`
     if (!socket || socket.destroyed) return 'the line is down'
     options.show?.(`${options.name} > ${masked(message, dialect)}`)
-    socket.write(frame(bytes))
+    socket.write(frame(bytes, dialect.framing))
     return undefined
   }
 
   const keyOf = (type: string, { fields }: Message) =>
-    `${type} ${fields.get(11) ?? ''} ${fields.get(7) ?? ''} ${(fields.get(41) ?? '').trim()}`
+    [type, ...dialect.matching.map(field => (fields.get(field) ?? '').trim())].join(' ')
 
   function write(message: Message, waits: Waiting): string | undefined {
     const key = keyOf(answerType(message.type), message)
@@ -246,9 +258,11 @@ export function makeLine(options: LineOptions): Line {
     return why
   }
 
-  function networkMessage(said: readonly (readonly [number, string])[]): Promise<boolean> {
+  /** `holds` looks at what the answer carries. */
+  function networkMessage(said: FieldValues, holds: (answer: Message) => boolean = () => true): Promise<boolean> {
     networkNumber = (networkNumber % 999_999) + 1
-    const fields = new Map([[7, transmitted(options.clock.real())], [11, String(networkNumber).padStart(6, '0')], ...said])
+    const times = version.network.times(options.clock.real(), dialect.timeZone)
+    const fields = new Map([...times, [11, String(networkNumber).padStart(6, '0')], ...said])
     const message: Message = { type: version.network.type, fields }
     return new Promise(resolve => {
       const timer = options.clock.after(options.echoAnswerSeconds * 1000, () => {
@@ -257,7 +271,11 @@ export function makeLine(options: LineOptions): Line {
       })
       const settle = (sent: SendResult) => {
         timer.cancel()
-        resolve(sent.kind === 'answer' && ['00', '800', '000'].includes(sent.message.fields.get(39) ?? ''))
+        resolve(
+          sent.kind === 'answer' &&
+            responseOf(sent.message.fields.get(39) ?? '', 'first', dialect) === '00' &&
+            holds(sent.message),
+        )
       }
       if (write(message, { settle, again: () => {} }) !== undefined) settle({ kind: 'notSent', why: '' })
     })

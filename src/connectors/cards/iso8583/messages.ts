@@ -4,11 +4,20 @@ import { currencies } from '../../../contract/currencies.ts'
 import type { ConnectorState, Operation, OperationType, Reply } from '../../connector.ts'
 import { amountDigits, currencyOfNumber, hundredthsOf } from '../../minorUnits.ts'
 import type { Message } from './codec.ts'
-import type { Dialect } from './dialects.ts'
-import { type AcquirerAccountData, categoryOf, isOnFile, nameAndPlace, privateValues } from './forwarding.ts'
-import { readPrivateData, tags, writePrivateData } from './privateData.ts'
+import { type Dialect, responseOf } from './dialects.ts'
+import {
+  type AcquirerAccountData,
+  agreementMode,
+  categoryOf,
+  entryOf,
+  placeOf,
+  privateValues,
+  privateValuesAgain,
+} from './forwarding.ts'
+import { readPrivateData, writePrivateData } from './privateData.ts'
+import type { ProfiledMessage, Situation } from './profile.ts'
 import { kindOfMessage, proofOf } from './proofs.ts'
-import { avsLetter, cvvLetter, responseOf, resultOfResponse } from './responseCodes.ts'
+import { avsLetter, cvvLetter, resultOfResponse } from './responseCodes.ts'
 import { type Original, retrievalReference, transmitted, versionOf } from './versions.ts'
 
 /** What identifies a message, durable before it leaves: repeats and reversals are told by it. */
@@ -36,49 +45,70 @@ const requests: Readonly<Partial<Record<OperationType, Shape>>> = {
   RV: { type: '400', processing: '000000', carries: 'reference' },
 }
 
-function shapeOf(type: OperationType): Shape {
+function shapeOf(type: OperationType, dialect: Dialect): Shape {
   const shape = requests[type]
   if (!shape) throw new Error(`there is no message for ${type}`)
-  return shape
+  return type === 'RV' ? { ...shape, type: versionOf(dialect).reversalType } : shape
 }
 
 export function messageOf(operation: Operation, trace: Trace, account: AcquirerAccountData, dialect: Dialect): Message {
-  return taskOf(operation) === 'request'
-    ? request(operation, trace, account, dialect)
-    : reversal(operation, trace, account, dialect)
+  const task = taskOf(operation)
+  const [kind, message] =
+    task === 'request'
+      ? ([operation.type as ProfiledMessage, request(operation, trace, account, dialect)] as const)
+      : ([task === 'release' ? 'release' : 'timeOut', reversal(operation, trace, account, dialect)] as const)
+  return { type: message.type, fields: asProfiled(kind, message.fields, dialect) }
+}
+
+/** With what the profile says that always stands there, and without what it does not let the message carry. */
+function asProfiled(kind: ProfiledMessage, fields: ReadonlyMap<number, string>, dialect: Dialect): ReadonlyMap<number, string> {
+  const carried = dialect.messages[kind]
+  if (!carried && dialect.constants.length === 0) return fields
+  return new Map([...fields, ...dialect.constants].filter(([field]) => carried?.has(field) ?? true))
 }
 
 /** PA, DB, CD, CP, RF and RV as the merchant asked for them. */
 function request(operation: Operation, trace: Trace, account: AcquirerAccountData, dialect: Dialect): Message {
-  const { type, fields, amount, currency, card, reference, attempt } = operation
+  const { type, amount, currency, card, reference, attempt } = operation
   const version = versionOf(dialect)
-  const shape = shapeOf(type)
+  const shape = shapeOf(type, dialect)
+  // What the first payment said counts for what follows it, unless that says otherwise.
+  const fields = reference?.fields ? new Map([...reference.fields, ...operation.fields]) : operation.fields
   const said = new Map<number, string>()
   const say = (pairs: Iterable<readonly [number, string]>) => {
     for (const [field, value] of pairs) said.set(field, value)
   }
   say(header(operation, trace, account, dialect, shape.processing))
   say([
-    [18, categoryOf(fields, account)],
-    [22, isOnFile(fields) ? version.onFile : version.entered],
-    ...version.electronicCommerce,
-    [43, nameAndPlace(fields, account)],
+    [version.category, categoryOf(fields, account)],
+    [43, version.nameAndPlace(placeOf(fields, account))],
   ])
   if (card) say([[14, `${card.expiryYear.slice(2)}${card.expiryMonth}`]])
   if (shape.carries === 'card') {
-    const text = writePrivateData(privateValues(operation, account))
-    if (text !== '') say([[48, text]])
+    say(version.purpose(shape.type, true))
+    say(dialect.entry[amount === 0 ? 'accountCheck' : entryOf(fields)])
+    say(writePrivateData(privateValues(operation, account), dialect.privateData))
   } else {
-    say(version.original(originalOf(reference!.kept, account)))
-    if (type !== 'RV' && reference!.kept.authorizationCode) say([[38, reference!.kept.authorizationCode]])
+    const { kept } = reference!
+    const original = originalKept(operation)
+    say(version.purpose(shape.type, amount === reference!.amount))
+    say(dialect.entry[entryOf(fields)])
+    say(writePrivateData(privateValuesAgain(fields, kept.networkTransactionId, account), dialect.privateData))
+    say(version.original(originalOf(original, account), dialect.timeZone))
+    if (kept.authorizationCode) say([[38, kept.authorizationCode]])
+    if (original.hostReference) say([[37, original.hostReference]])
     if (type === 'RV') {
       const authorized = amountDigits(reference!.amount, currency)
       if (operation.remains) say(version.replacement(authorized, amountDigits(operation.remains, currency)))
-      else say([[4, authorized]])
+      else say([[4, authorized], ...version.reversal('asked')])
     } else say([[4, amountDigits(amount, currency)]])
   }
   return { type: `${version.digit}${attempt > 1 ? repeated(shape.type) : shape.type}`, fields: said }
 }
+
+/** A refund gives back what the capture took; all else refers to the first payment. */
+const originalKept = ({ type, reference }: Operation): ConnectorState =>
+  (type === 'RF' ? reference!.captureKept : undefined) ?? reference!.kept
 
 /** 0420: takes back what may have been done, or releases what a capture left of a hold. It carries the trace of what it belongs to. */
 function reversal(operation: Operation, trace: Trace, account: AcquirerAccountData, dialect: Dialect): Message {
@@ -86,14 +116,18 @@ function reversal(operation: Operation, trace: Trace, account: AcquirerAccountDa
   const version = versionOf(dialect)
   const isRelease = taskOf(operation) === 'release'
   const original = isRelease ? originalOf(reference!.kept, account) : originalOfUnknown(reference!.type, trace, account, dialect)
-  const said = new Map<number, string>(
-    header(operation, trace, account, dialect, shapeOf(isRelease ? 'PA' : reference!.type).processing),
+  const { processing } = shapeOf(isRelease ? 'PA' : reference!.type, dialect)
+  const said = new Map<number, string>(header(operation, trace, account, dialect, processing))
+  const say = (pairs: Iterable<readonly [number, string]>) => {
+    for (const [field, value] of pairs) said.set(field, value)
+  }
+  say(version.original(original, dialect.timeZone))
+  if (reference!.kept.hostReference) say([[37, reference!.kept.hostReference]])
+  say(
+    isRelease
+      ? version.replacement(amountDigits(reference!.amount, currency), amountDigits(amount, currency))
+      : version.reversal('timedOut'),
   )
-  for (const [field, value] of version.original(original)) said.set(field, value)
-  if (isRelease) {
-    const replaced = version.replacement(amountDigits(reference!.amount, currency), amountDigits(amount, currency))
-    for (const [field, value] of replaced) said.set(field, value)
-  } else for (const [field, value] of version.timedOut) said.set(field, value)
   return { type: `${version.digit}${attempt > 1 ? '421' : '420'}`, fields: said }
 }
 
@@ -104,17 +138,16 @@ function header(
   account: AcquirerAccountData,
   dialect: Dialect,
   processing: string,
-): [number, string][] {
-  const version = versionOf(dialect)
+): (readonly [number, string])[] {
   return [
     [2, card!.number],
     [3, processing],
     [4, amountDigits(amount, currency)],
     [7, transmitted(at)],
     [11, stan],
-    ...version.localTime(at).map(([field, value]): [number, string] => [field, value]),
+    ...versionOf(dialect).localTime(at, dialect.timeZone),
     [32, account.acquirerId],
-    [37, retrievalReference(at, stan)],
+    ...(dialect.retrievalReference === 'gateway' ? [[37, retrievalReference(at, stan)] as const] : []),
     [41, terminal.padEnd(8)],
     [42, account.merchantId.padEnd(15)],
     [49, currencies.get(currency)!.number],
@@ -138,7 +171,7 @@ const originalOfUnknown = (
   { acquirerId }: AcquirerAccountData,
   dialect: Dialect,
 ): Original => ({
-  type: `${versionOf(dialect).digit}${shapeOf(type).type}`,
+  type: `${versionOf(dialect).digit}${shapeOf(type, dialect).type}`,
   stan,
   at,
   acquirerId,
@@ -155,23 +188,26 @@ export function replyOf(
   institute: string,
 ): Reply {
   const raw = (answer.fields.get(39) ?? '').trim()
-  const code = raw === '' ? '' : responseOf(dialect.version, raw)
+  const code = raw === '' ? '' : responseOf(raw, situationOf(operation), dialect)
   const task = taskOf(operation)
-  const authorizes = operation.type === 'PA' || operation.type === 'DB'
-  const amounts = confirmed(operation, sent, answer)
-  const proof = proofOf(kindOfMessage(sent.type), operation.attempt, code)
+  const authorizes = authorizing(operation)
+  const part = code === '10' ? partOf(operation, sent, answer) : undefined
+  const amounts = part ?? confirmed(operation, sent, answer, code)
+  const proof = part || isGood(code, operation) ? 'done' : proofOf(kindOfMessage(sent.type), operation.attempt, code)
   const why = raw === '' ? 'the answer has no response code' : `the answer ${raw} to ${sent.type} does not say what became of it`
   // What is settled by a reversal needs nobody to decide.
   if (proof === 'again' || (proof === 'doubted' && !authorizes)) return { kind: 'unknown', why, answered: true }
   if (proof === 'person' || (code === '94' && isOtherThan(operation, amounts)))
     return { kind: 'unknown', why, answered: true, ...(!authorizes && { needsDecision: true }) }
   const result = proof === 'done' || proof === 'nothing' ? 'succeeded' : resultOfResponse(code, operation.brand)
-  const rrn = retrievalReference(trace.at, trace.stan)
+  const ours = retrievalReference(trace.at, trace.stan)
+  const theirs = answer.fields.get(37)?.trim()
+  const hostReference = theirs !== undefined && theirs !== '' && theirs !== ours ? theirs : undefined
   const additional = answer.fields.get(44) ?? ''
-  const privateData = readPrivateData(answer.fields.get(48) ?? '')
-  const avs = authorizes && asksAddress(sent) ? (avsLetter(additional[0] ?? '') ?? 'U') : undefined
+  const networkTransactionId = readPrivateData(answer.fields, dialect.privateData).get('networkTransaction')
+  const begins = result === 'succeeded' && authorizing(operation) && agreementMode(operation.fields) === 'INITIAL'
+  const avs = authorizes && asksAddress(sent, dialect) ? (avsLetter(additional[0] ?? '') ?? 'U') : undefined
   const cvv = authorizes ? cvvLetter(additional[1] ?? '') : undefined
-  const networkTransactionId = privateData?.get(tags.networkTransaction)
   return {
     kind: 'answer',
     result,
@@ -179,7 +215,7 @@ export function replyOf(
     details: {
       ExtendedDescription: result === 'succeeded' ? 'Approved' : 'Declined',
       clearingInstituteName: institute,
-      ConnectorTxID1: rrn,
+      ConnectorTxID1: hostReference ?? ours,
       AcquirerResponse: raw,
     },
     ...(avs !== undefined && { avsResponse: avs }),
@@ -189,29 +225,58 @@ export function replyOf(
       task === 'request' &&
       result === 'succeeded' &&
       operation.amount < operation.reference!.amount && { leaves: 'release' as const }),
+    ...(begins &&
+      networkTransactionId !== undefined && {
+        structures: { standingInstruction: { initialTransactionId: networkTransactionId } },
+      }),
     kept: {
       acquirer,
       type: sent.type,
       stan: trace.stan,
       at: String(trace.at),
       terminal: trace.terminal,
-      rrn,
+      rrn: ours,
+      ...(hostReference !== undefined && { hostReference }),
       ...(answer.fields.has(38) && { authorizationCode: answer.fields.get(38)! }),
       ...(networkTransactionId !== undefined && { networkTransactionId }),
     },
   }
 }
 
+/** Of an amount approved in part: that part, where the channel takes it. */
+function partOf(
+  operation: Operation,
+  sent: Message,
+  answer: Message,
+): { amount: number; currency: string; part: true } | undefined {
+  if (!authorizing(operation) || !operation.channel.settings.partialApprovals) return undefined
+  const { amount, currency } = confirmed(operation, sent, answer, '00')
+  return currency === operation.currency && amount > 0 && amount < operation.amount ? { amount, currency, part: true } : undefined
+}
+
+/** 85: no reason to decline, which only an account check hears. */
+const isGood = (code: string, { amount }: Operation): boolean => code === '85' && amount === 0
+
+const authorizing = ({ type }: Operation): boolean => type === 'PA' || type === 'DB'
+
+/** What the operation is answered as. */
+export const situationOf = (operation: Operation): Situation =>
+  operation.type === 'RV' || taskOf(operation) !== 'request' ? 'reversal' : operation.attempt > 1 ? 'repeat' : 'first'
+
 const isOtherThan = (one: Pick<Operation, 'amount' | 'currency'>, other: Pick<Operation, 'amount' | 'currency'>): boolean =>
   one.amount !== other.amount || one.currency !== other.currency
 
-const asksAddress = (sent: Message): boolean => readPrivateData(sent.fields.get(48) ?? '')?.has(tags.address) === true
+const asksAddress = (sent: Message, { privateData }: Dialect): boolean => readPrivateData(sent.fields, privateData).has('address')
 
 /** Amount and currency as the host confirmed them; hosts leave them out of some answers. */
-function confirmed({ amount, currency }: Operation, sent: Message, answer: Message): { amount: number; currency: string } {
+function confirmed(
+  { amount, currency }: Operation,
+  sent: Message,
+  answer: Message,
+  code: string,
+): { amount: number; currency: string } {
   const [said, number] = [answer.fields.get(4), answer.fields.get(49)]
   const otherCurrency = number === undefined ? undefined : (currencyOfNumber(number) ?? 'unknown')
-  if (said === undefined || said === sent.fields.get(4) || answer.fields.get(39) === '10')
-    return { amount, currency: otherCurrency ?? currency }
+  if (said === undefined || said === sent.fields.get(4) || code === '10') return { amount, currency: otherCurrency ?? currency }
   return { amount: hundredthsOf(BigInt(said), currency) ?? -1, currency: otherCurrency ?? currency }
 }

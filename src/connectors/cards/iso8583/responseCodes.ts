@@ -51,23 +51,16 @@ export function resultOfResponse(code: string, brand: string): ResultName {
 }
 
 /** Action codes of 1993 and their counterparts of 1987. Others count as declined without a reason. */
-const actionCodes: ReadonlyMap<string, string> = new Map(
+export const actionCodes: Readonly<Record<string, string>> = Object.fromEntries(
   (
     '000:00 001:08 002:10 003:11 100:05 101:54 102:59 103:01 104:62 106:75 107:01 108:02 109:03 110:13 111:14 112:55 ' +
     '114:15 115:12 116:51 117:55 118:14 119:57 120:58 121:61 122:59 123:65 129:59 180:82 200:04 201:54 202:59 203:01 ' +
-    '204:62 206:75 207:04 208:41 209:43 210:59 400:00 902:12 903:19 904:30 905:92 906:91 907:91 908:92 909:96 911:68 ' +
+    '204:62 206:75 207:04 208:41 209:43 210:59 400:00 800:00 900:00 901:00 902:12 903:19 904:30 905:92 906:91 907:91 908:92 909:96 911:68 ' +
     '912:91 914:25'
   )
     .split(' ')
     .map(pair => pair.split(':') as [string, string]),
 )
-
-/** 1987 → itself; 1993 → its counterpart. */
-export const responseOf = (version: '1987' | '1993', code: string): string =>
-  version === '1987' ? code : (actionCodes.get(code) ?? '??')
-
-/** For a host that speaks 1993. */
-export const actionCodeOf = (response: string): string => [...actionCodes].find(([, code]) => code === response)?.[0] ?? '100'
 
 /** The seed's five letters for the many that hosts answer. */
 export const avsLetter = (letter: string): string | undefined =>

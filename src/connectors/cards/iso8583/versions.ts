@@ -1,45 +1,62 @@
-// Where the editions of 1987 and 1993 differ in what is said, one table: type digit, times, entry mode, original data, reasons, network messages.
+// Where the editions of 1987 and 1993 differ in what is said, one table: type digit, times, function codes, original data, reasons, network messages.
 
-import type { Dialect } from './dialects.ts'
-
-type FieldValues = readonly (readonly [field: number, value: string])[]
+import { threeLetters } from './countries.ts'
+import type { Dialect, FieldValues } from './dialects.ts'
 
 /** Identifies an earlier message: type, trace number, when it was made (milliseconds) and the acquirer's id. */
 export type Original = { readonly type: string; readonly stan: string; readonly at: number; readonly acquirerId: string }
 
+export type Place = { readonly name: string; readonly city: string; readonly state: string; readonly country: string }
+
+/** Why a reversal is sent: the shop wants it, or nobody answered. */
+export type ReversalReason = 'asked' | 'timedOut'
+
 export type Version = {
   /** First digit of every type indicator. */
   readonly digit: '0' | '1'
-  localTime(at: number): FieldValues
-  readonly entered: string
-  readonly onFile: string
-  readonly electronicCommerce: FieldValues
-  original(original: Original): FieldValues
+  /** A merchant's reversal; the standard of 1993 knows reversals as advices only. */
+  readonly reversalType: '400' | '420'
+  localTime(at: number, timeZone: string): FieldValues
+  /** Where the merchant's category stands. */
+  readonly category: 18 | 26
+  nameAndPlace(place: Place): string
+  /** What kind of authorization, capture or refund it is; `asEarlier`: of the amount that was authorized. */
+  purpose(type: string, asEarlier: boolean): FieldValues
+  original(original: Original, timeZone: string): FieldValues
   /** Amounts in minor units: what was authorized and what of it shall stand. */
   replacement(authorized: string, remaining: string): FieldValues
-  readonly timedOut: FieldValues
+  /** Of a whole reversal. */
+  reversal(reason: ReversalReason): FieldValues
   readonly network: {
     readonly type: string
     readonly answer: string
-    signOn: FieldValues
-    signOff: FieldValues
-    echo: FieldValues
+    readonly accepted: string
+    readonly refused: string
+    times(at: number, timeZone: string): FieldValues
+    readonly signOn: FieldValues
+    readonly signOff: FieldValues
+    readonly echo: FieldValues
+    readonly keyChange: FieldValues
+    /** Where a new key stands, wrapped, in hex. */
+    readonly keyField: 48 | 96
   }
 }
 
 const twelve = '0'.repeat(12)
 const noFees = 'C00000000C00000000'
+const fixed = (text: string, length: number) => text.slice(0, length).padEnd(length)
 
 const versions: Readonly<Record<Dialect['version'], Version>> = {
   '1987': {
     digit: '0',
-    localTime: at => [
-      [12, stamp(at).slice(8, 14)],
-      [13, stamp(at).slice(4, 8)],
+    reversalType: '400',
+    localTime: (at, timeZone) => [
+      [12, stamp(at, timeZone).slice(8, 14)],
+      [13, stamp(at, timeZone).slice(4, 8)],
     ],
-    entered: '010',
-    onFile: '100',
-    electronicCommerce: [[25, '59']],
+    category: 18,
+    nameAndPlace: ({ name, city, state, country }) => fixed(name, 23) + fixed(city, 13) + fixed(state, 2) + fixed(country, 2),
+    purpose: () => [],
     original: ({ type, stan, at, acquirerId }) => [
       [90, `${type}${stan}${transmitted(at)}${acquirerId.padStart(11, '0')}${'0'.repeat(11)}`],
     ],
@@ -47,31 +64,73 @@ const versions: Readonly<Record<Dialect['version'], Version>> = {
       [4, authorized],
       [95, `${remaining}${twelve}${noFees}`],
     ],
-    timedOut: [[39, '68']],
-    network: { type: '0800', answer: '0810', signOn: [[70, '001']], signOff: [[70, '002']], echo: [[70, '301']] },
+    reversal: reason => (reason === 'timedOut' ? [[39, '68']] : []),
+    network: {
+      type: '0800',
+      answer: '0810',
+      accepted: '00',
+      refused: '96',
+      times: at => [[7, transmitted(at)]],
+      signOn: [[70, '001']],
+      signOff: [[70, '002']],
+      echo: [[70, '301']],
+      keyChange: [[70, '101']],
+      keyField: 48,
+    },
   },
   '1993': {
     digit: '1',
-    localTime: at => [[12, stamp(at).slice(2, 14)]],
-    entered: '100050100110',
-    onFile: '100040A00110',
-    electronicCommerce: [],
-    original: ({ type, stan, at, acquirerId }) => [
-      [56, `${type}${stan}${stamp(at).slice(2, 14)}${String(acquirerId.length).padStart(2, '0')}${acquirerId}`],
+    reversalType: '420',
+    localTime: (at, timeZone) => [[12, stamp(at, timeZone).slice(2, 14)]],
+    category: 26,
+    /** Name, street and city with backslashes between, then postcode, region and country. */
+    nameAndPlace: ({ name, city, state, country }) =>
+      `${[fixed(name, 23).trimEnd(), '', city].map(one => one.replaceAll('\\', ' ')).join('\\')}\\${' '.repeat(10)}${fixed(state, 3)}${threeLetters(country)}`,
+    /** 100 and 200: original, its amount final; 201 and 202: after an authorization, of its amount or another. */
+    purpose: (type, asEarlier) => [[24, type === '100' ? '100' : type === '220' ? (asEarlier ? '201' : '202') : '200']],
+    original: ({ type, stan, at, acquirerId }, timeZone) => [
+      [56, `${type}${stan}${stamp(at, timeZone).slice(2, 14)}${String(acquirerId.length).padStart(2, '0')}${acquirerId}`],
     ],
     replacement: (authorized, remaining) => [
       [4, remaining],
+      [24, '401'],
+      [25, '4000'],
       [30, `${authorized}${twelve}`],
     ],
-    timedOut: [[25, '4021']],
-    network: { type: '1804', answer: '1814', signOn: [[24, '801']], signOff: [[24, '802']], echo: [[24, '831']] },
+    reversal: reason => [
+      [24, '400'],
+      [25, reason === 'timedOut' ? '4021' : '4000'],
+    ],
+    network: {
+      type: '1804',
+      answer: '1814',
+      accepted: '800',
+      refused: '909',
+      times: (at, timeZone) => [
+        [7, transmitted(at)],
+        [12, stamp(at, timeZone).slice(2, 14)],
+      ],
+      signOn: [[24, '801']],
+      signOff: [[24, '802']],
+      echo: [[24, '831']],
+      keyChange: [[24, '811']],
+      keyField: 96,
+    },
   },
 }
 
-export const versionOf = ({ version }: Dialect): Version => versions[version]
+export const versionOf = ({ version }: Pick<Dialect, 'version'>): Version => versions[version]
 
-/** `YYYYMMDDhhmmss` in UTC. */
-const stamp = (at: number): string => new Date(at).toISOString().replace(/\D/g, '').slice(0, 14)
+const clocks = new Map<string, Intl.DateTimeFormat>()
+
+/** `YYYYMMDDhhmmss` in a time zone. */
+export function stamp(at: number, timeZone = 'UTC'): string {
+  if (timeZone === 'UTC') return new Date(at).toISOString().replace(/\D/g, '').slice(0, 14)
+  // Swedish writes 2026-11-20 02:00:00.
+  const clock = clocks.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' })
+  clocks.set(timeZone, clock)
+  return clock.format(at).replace(/\D/g, '')
+}
 
 /** DE7: MMDDhhmmss in UTC. */
 export const transmitted = (at: number): string => stamp(at).slice(4)
