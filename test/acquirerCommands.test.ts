@@ -51,7 +51,9 @@ it('a refund that nobody can tell about waits for the one who asked the acquirer
   host.tell = message => (message.type === '0200' ? { code: 'silence', books: true } : '12')
   const refund = await send(`/v1/payments/${id}`, { paymentType: 'RF', ...money })
   const found = await eventually(async () => {
-    const cases = JSON.parse((await tollgate('cases', 'list', '--json')).out) as { id: string; subject: string; kind: string }[]
+    const { cases } = JSON.parse((await tollgate('cases', 'list', '--json')).out) as {
+      cases: { id: string; subject: string; kind: string }[]
+    }
     return cases.find(({ subject, kind }) => subject === refund.id && kind === 'answerUnproven')
   }, 'a case')
   const undecided = await tollgate('cases', 'close', found.id, '--reason', 'no idea')

@@ -115,6 +115,22 @@ describe('the answer to a repeat', () => {
         await booksAgree()
       })
 
+    it(`${type}: 91 that comes when nobody waits for it is no decline: it may answer a repeat`, async () => {
+      let isBack = false
+      host.tell = message =>
+        !concerns(type, first, message) ? '00' : isBack ? '94' : { code: 'silence', books: message.type === first }
+      const { body } = await make()
+      assert.equal(body.result.code, pending)
+      const sent = host.received.find(({ message }) => concerns(type, first, message) && message.type === first)!
+      host.answer(sent.message, { code: '91', books: false })
+      await new Promise(resolve => setTimeout(resolve, 200))
+      assert.equal(await codeOf(body.id), pending)
+      isBack = true
+      await atRest(body.id)
+      assert.equal(await codeOf(body.id), success)
+      await booksAgree()
+    })
+
     for (const [code, decision, expected] of type === 'RF' ? undecided : undecided.slice(0, 2))
       it(`${type}: ${code} is nobody’s decline: somebody decides, and the payment waits until then`, async () => {
         host.tell = message => (concerns(type, first, message) ? (message.type === first ? 'silence' : code) : '00')

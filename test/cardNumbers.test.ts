@@ -140,7 +140,7 @@ const identifiers = [
   'customer.browserFingerprint.id', 'customer.browserFingerprint.value', 'shipping.customer.merchantCustomerId', 'shipping.customer.phone',
   'shipping.customer.mobile', 'shipping.customer.workPhone', 'shipping.customer.identificationDocId', 'shipping.trackingNumber',
   'cart.items[n].merchantItemId', 'cart.items[n].sku', 'cart.items[n].shippingTrackingNumber', 'merchant.phone', 'merchant.submerchantId',
-  'threeDSecure.xid', 'airline.bookingRefNum', 'airline.passengers[n].ticketNumber', 'airline.passengers[n].phone',
+  'standingInstruction.initialTransactionId', 'threeDSecure.xid', 'airline.bookingRefNum', 'airline.passengers[n].ticketNumber', 'airline.passengers[n].phone',
   'airline.passengers[n].frequentFlyerNumber', 'airline.passengers[n].legs[n].ticketNumber', 'airline.passengers[n].legs[n].flightNumber',
   'airline.passengers[n].legs[n].exchangeTicketNum', 'airline.passengers[n].legs[n].couponNumber',
 ] // biome-ignore format: one list

@@ -85,7 +85,10 @@ const keyOf = (column: string) => `encode(substring(${column} from 2 for 4), 'he
 
 // Columns of bytes that are hashes, or proofs of keys. All others hold sealed records.
 const hashes = [
-  'access_tokens.token_hash', 'audit.hash', 'audit_head.proof', 'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'redirects.notice_hash',
+  'access_tokens.token_hash', 'audit.hash', 'audit_head.proof',
+      'clearing_files.hash', // of a file's bytes
+      'clearing_lines.hash', 'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof',
+      'log_in_failures.proof', 'redirects.notice_hash',
   'redirects.page_hash', 'redirects.session_hash', 'risk_attempts.subject',
 ] // biome-ignore format: one list
 

@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
+import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { sandboxSeed } from '../src/merchants/seed.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
@@ -111,6 +112,8 @@ describe('token create', () => {
     assert.deepEqual([(await make()).code, (await make()).out], [1, 'The token is there already, or was once.\n'])
     writeFileSync(file('known'), 'correct-horse-battery-staple')
     assert.deepEqual([(await make()).code, (await make()).out], [1, 'The token is too weak: it must hold 128 bits of chance.\n'])
+    writeFileSync(file('known'), legacyToken('9Qk2vX7mLr4TzB8nWc3HfYpD6sJg5aEu', 'our-shop'))
+    assert.match((await make()).out, /^The token is a user id and a password in another spelling/)
   })
 
   it('names what cannot be, and prints no token then', async () => {

@@ -23,7 +23,6 @@ export default (program: Command): void => {
       'lines of every process, and reversals that are not acknowledged; ends with 1 when a line is down or a reversal is open',
     )
   reads(status, {
-    '': 'lines reversals',
     'lines[]': 'acquirer terminal name state inFlight breakerOpened lost seenAt',
     'reversals[]': 'paymentId merchantId connector attempts recordedAt',
   }).action((options: ReadOptions) =>

@@ -124,11 +124,14 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       if (operation.releasing && !options.partialReversal) return refused(operation, 'succeeded')
       const account = accountOf(operation, options)
       const message = messageOf(operation, trace, account, dialect)
-      const read = (answer: typeof message) =>
-        replyOf(operation, message, trace, answer, dialect, options.name, options.institute)
+      const readAs = (attempt: number) => (answer: typeof message) =>
+        replyOf({ ...operation, attempt }, message, trace, answer, dialect, options.name, options.institute)
+      const read = readAs(operation.attempt)
+      // What comes when nobody waits any more may answer a repeat that went out since, and is read as what proves less.
+      const readLate = readAs(operation.type === 'PA' || operation.type === 'DB' ? operation.attempt : 2)
       const again = (answer: typeof message) => {
         // Late acknowledgements of a reversal change nothing.
-        if (!operation.recovering && !operation.releasing) late?.(operation.merchantId, operation.paymentId, read(answer))
+        if (!operation.recovering && !operation.releasing) late?.(operation.merchantId, operation.paymentId, readLate(answer))
       }
       const ownTime = parts.clock.deadline(options.answerWithinSeconds * 1000)
       const sent = await link.send(message, AbortSignal.any([signal, ownTime]), again)

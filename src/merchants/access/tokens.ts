@@ -8,6 +8,7 @@ import { type Connection, inTransaction } from '../../platform/database/connect.
 import { OperatorError } from '../../platform/errors.ts'
 import { type Keys, keyedHashes } from '../../vault/keys.ts'
 import { announceChange, endToken, readEntities, readTokens, saveToken } from '../store.ts'
+import { legacyParts } from './legacy.ts'
 import { bitsOfChance } from './secretStrength.ts'
 
 export type NewToken = {
@@ -37,6 +38,9 @@ export async function tokenRefusals(db: Connection, keys: Keys, { sent, entities
   const precedent = tokens.find(({ id }) => id === follows?.id)
   return [
     ...entities.filter(id => !known.has(id)).map(id => `There is no entity ${id}.`),
+    ...(legacyParts(sent)
+      ? ['The token is a user id and a password in another spelling, and as weak as that password: let it be made by chance.']
+      : []),
     ...(bitsOfChance(sent) < bitsLeast ? [`The token is too weak: it must hold ${bitsLeast} bits of chance.`] : []),
     ...(tokens.some(({ hash }) => hashes.some(one => one.equals(hash))) ? ['The token is there already, or was once.'] : []),
     ...(follows && !precedent ? [`There is no token ${follows.id}.`] : []),
