@@ -125,11 +125,15 @@ describe('each command that reads prints one document with the fields that it na
 
   // Everything but what makes, changes or hands on.
   const others =
-    /^(seed|acquirers|cases|cases close|revoke|token.*|clock|clock advance|endpoints|endpoints (create|test|activate|rotate|delete|disable)|notifications|notifications replay|listen|trigger|chargebacks|acquirer-host|keys|keys (rewrap|retire)|reset|completion.*)$/
+    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|reset|completion (bash|zsh))$/
+
+  // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make.
+  const mayBeEmpty = ['acquirers status']
 
   for (const { path, command } of commands) {
     const name = path.join(' ')
     const shape = shapeOf(command)
+    if (!shape && command.commands.length > 0) continue // it only leads to others
     it(name, async () => {
       if (!shape) return assert.match(name, others, `${name} has no --json`)
       const { code, stdout, stderr } = await tollgate(...path, ...(words[name] ?? []), '--json')
@@ -137,8 +141,12 @@ describe('each command that reads prints one document with the fields that it na
       const documents = [fieldsIn(JSON.parse(stdout))]
       if (name === 'notifications list')
         documents.push(fieldsIn(JSON.parse((await tollgate(...path, ...words[`${name} --position`]!, '--json')).stdout)))
-      // No acquirer is linked here: what its lines show is in acquirerCommands.test.ts.
-      if (name !== 'acquirers status') assert.deepEqual(Object.assign({}, ...documents), sorted(shape))
+      if (mayBeEmpty.includes(name))
+        assert.deepEqual(
+          Object.keys(JSON.parse(stdout)),
+          Object.keys(shape).map(place => place.replace('[]', '')),
+        )
+      else assert.deepEqual(Object.assign({}, ...documents), sorted(shape))
       const page = readFileSync(join(project, 'docs/reference/command-line.md'), 'utf8')
       for (const fields of Object.values(shape))
         assert.ok(page.includes(`\`${fields.replaceAll(' ', '`, `')}\``), `${name}: ${fields}`)

@@ -34,7 +34,7 @@ export default (program: Command): void => {
 }
 
 async function reset({ yes, keys }: ResetOptions): Promise<void> {
-  const { mode, databaseUrl, dataDir } = readConfig(process.env, projectFolder)
+  const { mode, databaseUrl, dataDir, embeddedUser } = readConfig(process.env, projectFolder)
   if (databaseUrl !== undefined)
     refuseCommand('DATABASE_URL names a database; only an embedded one is removed. Nothing was changed.')
   if (mode !== 'sandbox') refuseCommand('MODE is live: only a sandbox is removed. Nothing was changed.')
@@ -43,7 +43,7 @@ async function reset({ yes, keys }: ResetOptions): Promise<void> {
   if (!existsSync(cluster)) return say(`There is no database in ${dataDir}: the next start makes one.`)
   const claim = claimFolder(dataDir) // refuses while a gateway runs, and keeps one from starting meanwhile
   try {
-    refuseUnlessSandbox(await modeOf(dataDir), cluster)
+    refuseUnlessSandbox(await modeOf(dataDir, embeddedUser), cluster)
     if (!yes) await confirm(`Remove ${cluster}${keys ? ` and ${join(dataDir, 'keys')}` : ''}, with all payments in it? (yes/no) `)
     // In one step, and under a name that the next start clears away: a database that is half gone is never started.
     const aside = `${cluster}.new-${randomUUID()}`
@@ -59,8 +59,9 @@ async function reset({ yes, keys }: ResetOptions): Promise<void> {
 const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
 
 /** The database says itself what it was made for; it is started for that. 'unknown': of the time before that was written. */
-async function modeOf(dataDir: string): Promise<InstallationMode | 'unknown' | 'unused'> {
-  const embedded = await startEmbedded({ dataDir, say: () => {} }).catch(error =>
+async function modeOf(dataDir: string, asUser: string | undefined): Promise<InstallationMode | 'unknown' | 'unused'> {
+  const options = { dataDir, say: () => {}, ...(asUser !== undefined && { user: asUser }) }
+  const embedded = await startEmbedded(options).catch(error =>
     refuseCommand(`${errorText(error)}\nSo nobody can tell whether it is a sandbox's. Nothing was changed.`),
   )
   const { host, port, user, database } = embedded
