@@ -33,13 +33,15 @@ export type Destination = {
 }
 export type Router = (method: string, path: string) => Destination
 
-type RoutePath = { readonly path: string; readonly segments: readonly string[]; readonly methods: Map<string, Route> }
+/** A word, or the name that a segment is given, or that of all that follow. */
+type Segment = { readonly word: string } | { readonly name: string; readonly rest: boolean }
+type RoutePath = { readonly path: string; readonly segments: readonly Segment[]; readonly methods: Map<string, Route> }
 
 export function router(parts: HttpParts, routes: readonly Route[]): Router {
   const places = new Map<string, RoutePath>()
   for (const route of routes) {
     const { path, method } = route
-    if (!places.has(path)) places.set(path, { path, segments: path.split('/'), methods: new Map() })
+    if (!places.has(path)) places.set(path, { path, segments: path.split('/').map(readSegment), methods: new Map() })
     places.get(path)!.methods.set(method, route)
   }
   // Names of segments are tried after words: `/r/return/{id}` before `/r/{kind}/{id}`.
@@ -85,20 +87,28 @@ function answerOf(parts: HttpParts, route: Route, request: Request, named: PathV
 
 const nothing: PathValues = {}
 
-const wordsOf = ({ segments }: RoutePath): number => segments.filter(segment => !segment.startsWith('{')).length
+function readSegment(text: string): Segment {
+  const [, name, rest] = /^\{(\w+)(…?)\}$/.exec(text) ?? []
+  return name === undefined ? { word: text } : { name, rest: rest !== '' }
+}
 
-function namesIn(pattern: readonly string[], segments: readonly string[]): PathValues | undefined {
-  const rest = /^\{(\w+)…\}$/.exec(pattern.at(-1)!)?.[1]
-  const fixed = rest === undefined ? pattern.length : pattern.length - 1
-  if (rest === undefined ? segments.length !== fixed : segments.length < fixed) return undefined
+const wordsOf = ({ segments }: RoutePath): number => segments.filter(segment => 'word' in segment).length
+
+function namesIn(pattern: readonly Segment[], segments: readonly string[]): PathValues | undefined {
   const named: Record<string, string> = {}
-  for (let at = 0; at < fixed; at++) {
-    const name = /^\{(\w+)\}$/.exec(pattern[at]!)?.[1]
-    if (name === undefined ? pattern[at] !== segments[at] : segments[at] === '') return undefined
-    if (name !== undefined) named[name] = decoded(segments[at]!)
+  for (const [at, expected] of pattern.entries()) {
+    const segment = segments[at]
+    if ('word' in expected) {
+      if (expected.word !== segment) return undefined
+    } else if (expected.rest) {
+      named[expected.name] = segments.slice(at).join('/')
+      return named
+    } else {
+      if (!segment) return undefined
+      named[expected.name] = decoded(segment)
+    }
   }
-  if (rest !== undefined) named[rest] = segments.slice(fixed).join('/')
-  return named
+  return segments.length === pattern.length ? named : undefined
 }
 
 /** What is not even a name stays what it is: it will not be found. */
