@@ -2,7 +2,7 @@
 
 import type { Actor } from '../audit/entry.ts'
 import type { LogInAttempt } from '../audit/failures.ts'
-import { type Form, peek } from '../contract/form.ts'
+import { type Form, peek, readForm } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -74,6 +74,21 @@ export function authenticator(parts: HttpParts): Authenticate {
     }
     return callerFor(parts, token, named, credentials.legacy) ?? failed('legacyCredentialsOff')
   }
+}
+
+/** A caller and the form that was read: the body of a POST, the query of a GET. */
+export type CalledForm = { readonly form: Form; readonly caller: Caller }
+
+export function readCaller(
+  parts: HttpParts,
+  authenticate: Authenticate,
+  request: Request,
+  action: Action,
+): CalledForm | HttpAnswer | Promise<HttpAnswer> {
+  const form = request.method === 'GET' ? readForm(request.query) : readForm(request.body, request.charset)
+  if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
+  const caller = authenticate(request, form, action)
+  return isCaller(caller) ? { form, caller } : caller
 }
 
 export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): found is Caller => 'token' in found

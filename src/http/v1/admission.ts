@@ -15,7 +15,7 @@ import { requestKey } from '../../payments/idempotency.ts'
 import type { PaymentRequest } from '../../payments/initial/pay.ts'
 import { makeSearches, type Searches } from '../../payments/read/search.ts'
 import { type HttpAnswer, ndcOf, type Request, resultAnswer } from '../answer.ts'
-import { type Authenticate, authenticator, type Caller, channelOf, isCaller } from '../authenticate.ts'
+import { type Authenticate, authenticator, type CalledForm, type Caller, channelOf, readCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import { withinRate } from './requestRate.ts'
 import { limitReads, type Reads } from './statusReads.ts'
@@ -29,8 +29,6 @@ export type Admission = {
   readonly checks: Readonly<Record<'payment' | 'threeDSecure' | 'followUp' | 'read' | 'query', FormCheck>>
 }
 
-/** A POST whose caller is known. */
-export type IdentifiedForm = { readonly form: Form; readonly caller: Caller }
 /** A GET whose caller and query are known. */
 export type AdmittedRead = { readonly caller: Caller; readonly values: Values }
 
@@ -62,14 +60,10 @@ function checker(parts: HttpParts, kind: RequestKind): FormCheck {
 }
 
 /** Reads the body of a POST and finds the caller. */
-export function identify(
-  { parts, authenticate }: Admission,
-  request: Request,
-): IdentifiedForm | HttpAnswer | Promise<HttpAnswer> {
-  const form = readForm(request.body, request.charset)
-  if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form, 'pay')
-  if (!isCaller(caller)) return caller
+export function identify({ parts, authenticate }: Admission, request: Request): CalledForm | HttpAnswer | Promise<HttpAnswer> {
+  const called = readCaller(parts, authenticate, request, 'pay')
+  if (!('caller' in called)) return called
+  const { form, caller } = called
   const inQuery = namesInQuery(request)
   if (inQuery.length > 0)
     return wrongForm(
@@ -80,14 +74,14 @@ export function identify(
       'parametersInQuery',
       inQuery.map(name => ({ name, message: 'must be in the body of a POST, not in its URL' })),
     )
-  return { form, caller }
+  return called
 }
 
 /** Judges the form of a POST by its channel. */
 export function admit(
   { parts }: Admission,
   request: Request,
-  { form, caller }: IdentifiedForm,
+  { form, caller }: CalledForm,
   channel: Channel | undefined,
   judge: FormCheck,
 ): PaymentRequest | HttpAnswer {
@@ -119,7 +113,7 @@ export function admit(
 }
 
 /** The channel that the request names, or that the merchant's rules choose. */
-export const ruledChannel = ({ parts }: Admission, { form, caller }: IdentifiedForm): Channel | undefined =>
+export const ruledChannel = ({ parts }: Admission, { form, caller }: CalledForm): Channel | undefined =>
   channelOf(parts, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
 
 /** Reads the query of a GET and finds the caller. */
@@ -129,10 +123,9 @@ export function admitRead(
   judge: FormCheck,
   action: Action = 'read',
 ): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
-  const form = readForm(request.query)
-  if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form, action)
-  if (!isCaller(caller)) return caller
+  const called = readCaller(parts, authenticate, request, action)
+  if (!('caller' in called)) return called
+  const { form, caller } = called
   const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
   if (errors.length > 0)
     return resultAnswer(parts, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })

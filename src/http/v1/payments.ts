@@ -6,7 +6,7 @@ import type { PaymentResponse } from '../../payments/execute.ts'
 import { followUp } from '../../payments/followUps/followUp.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { chooseAuthentication } from '../../payments/initial/chooseAuthentication.ts'
-import { type PaymentRequest, pay } from '../../payments/initial/pay.ts'
+import { type Choose, type PaymentRequest, pay } from '../../payments/initial/pay.ts'
 import { currentRecord, readPayment } from '../../payments/read/status.ts'
 import { type HttpAnswer, isId, json, type Request, resultAnswer, saidAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
@@ -14,15 +14,20 @@ import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
 import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
 
-export const postPayment =
+/** A request that begins something by itself: a payment, or an authentication of a cardholder alone. */
+const begin =
+  (kind: 'payment' | 'threeDSecure', choose?: Choose) =>
   (admission: Admission): RequestFunction =>
   async request => {
     const identified = identify(admission, request)
     if (!('caller' in identified)) return identified
-    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.payment)
+    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks[kind])
     if (!('channel' in admitted)) return admitted
-    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted))
+    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted, choose))
   }
+
+export const postPayment = begin('payment')
+export const postThreeDSecure = begin('threeDSecure', chooseAuthentication)
 
 export const postFollowUp =
   (admission: Admission): RequestFunction =>
@@ -64,16 +69,6 @@ export const getPayment =
     return payment
       ? json(200, currentRecord(admission.parts, payment))
       : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
-  }
-
-export const postThreeDSecure =
-  (admission: Admission): RequestFunction =>
-  async request => {
-    const identified = identify(admission, request)
-    if (!('caller' in identified)) return identified
-    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.threeDSecure)
-    if (!('channel' in admitted)) return admitted
-    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted, chooseAuthentication))
   }
 
 export const getThreeDSecure =
