@@ -83,7 +83,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         // What cannot be written, for a character that no header may have, is a failure like any other.
         .catch(error => send(outgoing, failed(destination, request, error)))
         .then(made => {
-          parts.count.request(made.status)
+          parts.count.request(String(made.status))
           noteRefusal(parts, request, made)
           parts.log.debug(
             {
