@@ -1,11 +1,11 @@
 // The database of a process: the embedded one in DATA_DIR, or the one that DATABASE_URL names. Migrated, keys checked, seeded.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { beginAudit, type Recorder, record } from '../audit/chain.ts'
 import { applySeed, findPublicTokens, readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
-import { inTransaction } from '../platform/database/connect.ts'
+import { inTransaction, makePool } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
 import { claimFolder, makeFolder } from '../platform/database/folder.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
@@ -59,9 +59,7 @@ export async function prepareDatabase(
   random: Random,
   say: (text: string) => void,
 ): Promise<{ keys: Keys }> {
-  const pool = new pg.Pool({ ...connection, max: 2, connectionTimeoutMillis: 10_000 })
-  pool.on('error', () => {}) // the next statement says what is wrong
-  pool.on('connect', client => client.on('error', () => {}))
+  const pool = makePool(connection, 2, () => {}) // the next statement says what is wrong
   try {
     const { rows } = await pool.query<{ server_version_num: string }>('show server_version_num').catch(error => {
       throw new OperatorError(`The database cannot be reached: ${error.message}.`)
