@@ -2,6 +2,7 @@
 // used is told in a sentence.
 
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -96,4 +97,65 @@ describe('settings of a database', () => {
       await database.drop()
     }
   })
+})
+
+describe('a database that cannot be used is told in a sentence', () => {
+  /** `make`: statements on a new database. */
+  const refusalOf = async (options: string, ...make: readonly string[]): Promise<string> => {
+    const beside = await makeDatabase()
+    const name = `test_${randomUUID().replaceAll('-', '')}`
+    const url = new URL(databaseUrl(beside.connection))
+    url.pathname = `/${name}`
+    try {
+      await withPool(beside.connection, pool => pool.query(`create database ${name} template template0 ${options}`))
+      await withPool({ connectionString: url.href }, async pool => {
+        for (const statement of make) await pool.query(statement.replace('$name', name))
+      })
+      const environment = { DATABASE_URL: url.href, DATA_DIR: join(folder, name) }
+      return await startProcess(environment).then(
+        async started => assert.fail(`it started: ${await started.stop()}`),
+        (error: Error) => error.message,
+      )
+    } finally {
+      await withPool(beside.connection, pool => pool.query(`drop database if exists ${name} with (force)`))
+      await beside.drop()
+    }
+  }
+  const cases: Record<string, [sentence: RegExp, options: string, ...make: string[]]> = {
+    'of another encoding': [
+      /is encoded in LATIN1: make one with encoding 'UTF8'/,
+      `encoding 'LATIN1' locale_provider libc lc_collate 'C' lc_ctype 'C'`,
+    ],
+    'that takes no writes': [/takes no writes/, '', 'alter database $name set default_transaction_read_only = on'],
+    "of another program, with a table of one's name": [
+      /cannot be used: relation "audit" already exists\. .*a database of its own/,
+      '',
+      'create table audit (id int)',
+    ],
+    'of another program with migrations': [
+      /cannot be used: .* a database of its own/,
+      '',
+      'create table migrations (version int)',
+    ],
+    'of another program with a table of its mode': [
+      /cannot be used: .* a database of its own/,
+      '',
+      'create table installation (id int primary key)',
+      'insert into installation values (1)',
+    ],
+    'in which nothing may be made': [
+      /cannot be used: permission denied/,
+      '',
+      'revoke all on schema public from public',
+      'create schema own',
+      'alter database $name set search_path = pg_catalog',
+    ],
+  }
+  for (const [what, [sentence, options, ...make]] of Object.entries(cases))
+    it(what, async () => {
+      const told = await refusalOf(options, ...make)
+      assert.match(told, /^it ended with 1:\nTollgate cannot start\.\n/)
+      assert.match(told, sentence)
+      assert.doesNotMatch(told, /\n\s+at /)
+    })
 })
