@@ -91,7 +91,10 @@ it('a pipe is no file, and nobody waits for it', () => {
 describe('JSON', () => {
   it('that is deeper than a stack is told in a sentence', () => {
     const path = join(folder, 'deep.json')
-    for (const text of [`{"psp":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, `${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`]) {
+    for (const text of [
+      `{"psp":${'['.repeat(200_000)}${']'.repeat(200_000)}}`,
+      `${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`,
+    ]) {
       writeFileSync(path, text)
       assert.throws(() => readSeed(path), /deep\.json: /)
     }

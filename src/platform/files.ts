@@ -14,11 +14,17 @@ import {
 } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 
-/** False for what is not there: that has a message of its own. */
-export function othersMayRead(path: string): boolean {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat !== undefined && (stat.mode & 0o077) !== 0
+/** Undefined for what is not there or cannot be come by: that has a message of its own. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
 }
+
+/** False for what is not there. */
+export const othersMayRead = (path: string): boolean => ((statOf(path)?.mode ?? 0) & 0o077) !== 0
 
 /**
  * Who else could put something else in the place of a file; undefined when nobody could, or when it is not there. It goes the way that the system
@@ -65,7 +71,10 @@ function whoMayRename(folder: string): string | undefined {
 const isOfOthers = ({ uid }: Stats): boolean => ![0, process.getuid?.() ?? uid].includes(uid)
 
 /** Not a folder, and no pipe that would be waited for. */
-export const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+export const isFile = (path: string): boolean => statOf(path)?.isFile() === true
+
+/** The end of a sentence about a path that could not be read. */
+export const whyUnread = (path: string): string => (existsSync(path) && !isFile(path) ? 'is no file' : 'cannot be read')
 
 /** Throws what cannot be read and, without waiting for it, what is a pipe or a device. */
 export function readPlainFile(path: string): Buffer {

@@ -45,9 +45,9 @@ export type Connection = Pick<pg.Pool, 'query'>
 pg.types.setTypeParser(2950, text => text.replaceAll('-', ''))
 pg.types.setTypeParser(20, text => Number(text))
 pg.types.setTypeParser(1184, text => {
-  const at = /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at)) throw new Error(`The database answers with ${text}, which is no time.`)
-  return at
+  // As the session was told to write times; beyond what a Date can hold they are NaN.
+  if (!/^(\d{4,}-|-?infinity$)/.test(text)) throw new Error(`The database answers with ${text}, which is no time.`)
+  return Date.parse(text)
 })
 pg.types.setTypeParser(1082, text => text)
 
