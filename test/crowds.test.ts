@@ -166,7 +166,7 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   const turns: (() => void)[] = []
   const turn = fairTurns(go => turns.push(go))
   const begun: string[] = []
-  const begin = (network: string) => void Promise.resolve(turn(network)).then(() => begun.push(network))
+  const begin = (network: string, bytes = 0) => void Promise.resolve(turn(network, bytes)).then(() => begun.push(network))
   const settled = () => new Promise(resolve => setImmediate(resolve))
   const next = async () => {
     const before = begun.length
@@ -184,6 +184,10 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   assert.equal(begun.at(-1), 'other')
   begin('crowd')
   assert.deepEqual([await next(), await next(), await next()], [64, 9, 0])
+  for (let at = 0; at < 5; at++) begin('large', 256 * 1024)
+  await settled()
+  assert.equal(begun.length, 204, 'one large one is as much as a crowd')
+  assert.deepEqual([await next(), await next(), await next(), await next(), await next()], [1, 1, 1, 1, 0])
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
 })
 

@@ -319,7 +319,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'the requests of a network are not bounded', file: 'src/http/connections.ts', tests: ['crowds'],
     find: 'ofNetwork >= networkUnfinishedMost', instead: 'ofNetwork < 0' },
   { name: 'a crowd is begun at once', file: 'src/http/turns.ts', tests: ['crowds'],
-    find: 'if (count < atOnce)', instead: 'if (count >= 0)' },
+    find: 'if (before < atOnce && !line)', instead: 'if (before >= 0)' },
   { name: 'everybody looks alone', file: 'src/platform/look.ts', tests: ['crowds'],
     find: 'if (waiting) return void waiting.add(one)', instead: '' },
   { name: 'a body is kept until its answer is gone', file: 'src/http/answer.ts', tests: ['crowds'],

@@ -80,7 +80,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     readBody(incoming, destination.route?.bodyMax ?? bodyMax, connections.keeps, body => {
       const request = requestOf(incoming, target, body ?? '', number)
       const isTooLarge = body === undefined
-      Promise.resolve(turn(networkOf(request.address)))
+      Promise.resolve(turn(networkOf(request.address), request.body.length))
         .then(() => answer(destination, request, incoming, isTooLarge))
         .catch(error => failed(destination, request, error))
         .then(made => send(outgoing, made, destination.route?.cors))
