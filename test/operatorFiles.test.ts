@@ -40,8 +40,11 @@ describe('nobody else may replace a file', { skip: process.getuid?.() !== 0 && '
     assert.equal(whoMayReplace('/nonexistent/file'), undefined)
   })
 
-  it('is wrong where a link to it stands in a folder of others, whoever made it', () => {
+  it('is wrong where it, or a link to it, stands below a folder of others, whoever made it', () => {
     const { file, open } = places()
+    mkdirSync(join(open, 'inner'))
+    writeFileSync(join(open, 'inner/file'), '', { mode: 0o600 })
+    assert.match(whoMayReplace(join(open, 'inner/file'))!, new RegExp(`write to the folder ${open}:`)) // of a folder above it
     for (const owner of [0, others]) {
       const path = link(file, join(open, `seed-${owner}.json`), owner)
       assert.match(whoMayReplace(path)!, new RegExp(`others may replace, who may write to the folder ${open}`))
