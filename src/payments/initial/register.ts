@@ -1,5 +1,6 @@
 // createRegistration: the payment details of a first payment are stored beside it, and can be used once it is approved.
 
+import { agreementMode } from '../../connectors/cards/iso8583/forwarding.ts'
 import type { Mode } from '../../connectors/connector.ts'
 import type { Card } from '../../contract/card.ts'
 import { lookup, type NamedParameter, type ParameterName, type Values } from '../../contract/parameters/table.ts'
@@ -94,7 +95,7 @@ export function withDefaults<Request extends PaymentForm>(
 
 /** Storing a card begins an agreement, of which the network is told; a request that says what it begins is left as it is. */
 export const asInitial = <Request extends PaymentForm>(request: Request): Request =>
-  request.values.has('standingInstruction.mode') || request.values.has('recurringType')
+  agreementMode(request.values) !== undefined
     ? request
     : withDefaults(request, [
         ['standingInstruction.mode', 'INITIAL'],
