@@ -1,5 +1,6 @@
 // The languages that shoppers read, which of them a browser or a merchant wants, and amounts as people write them.
 
+import { shopperAdvice } from '../../contract/results/shopperAdvice.ts'
 import { en } from './en.ts'
 import type { Texts } from './texts.ts'
 
@@ -51,6 +52,12 @@ export function chooseLanguage(accepted: string | undefined): Language {
     .filter(({ weight }) => weight > 0)
     .sort((a, b) => b.weight - a.weight)
   return wanted.find(({ language }) => language)?.language ?? english
+}
+
+/** What a shopper is advised about a result; nothing about a success. */
+export function adviceText(texts: Texts, code: string): string | undefined {
+  const advice = shopperAdvice(code)
+  return advice && texts[advice]
 }
 
 /** An amount of hundredths as people of a language write it, in digits as they stand on cards. */
