@@ -54,7 +54,7 @@ it('nobody pays beside the attempt that was left; when it is settled another car
       amount: '92.00',
       currency: 'EUR',
       createRegistration: 'true',
-      'customParameters[simulateDelay]': '9000',
+      'customParameters[simulateDelay]': '3000',
     },
     { Authorization: `Bearer ${sandbox.accessToken}` },
   )
