@@ -17,8 +17,9 @@ import { wallet } from '../src/connectors/wallet/paypal.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import { merchantOfTail, merchantTail } from '../src/merchants/merchantTail.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
+import { chooseFormer, readLanguages } from '../src/pages/formerLanguages.ts'
 import { html } from '../src/pages/html.ts'
-import { chooseLanguage, moneyText, readLanguages } from '../src/pages/languages.ts'
+import { moneyText } from '../src/pages/languages/languages.ts'
 import { shopAddress } from '../src/pages/shopper/redirect.ts'
 import { operationOf } from '../src/payments/execute.ts'
 import type { Payment } from '../src/payments/payment.ts'
@@ -417,7 +418,7 @@ describe('small parts', () => {
         ['', 'en'],
         [undefined, 'en'],
       ] as const)
-        assert.equal(chooseLanguage(languages, accepted).language, language, accepted)
+        assert.equal(chooseFormer(languages, accepted).language, language, accepted)
     }
   })
   it('amounts are written as people write them', () => {

@@ -1,7 +1,7 @@
 // What a simulator is given and what it answers: it is a server of its own, which knows nothing of the gateway but its protocols.
 
+import { chooseFormer, type FormerTexts, readLanguages } from '../pages/formerLanguages.ts'
 import { type Page, renderPage } from '../pages/html.ts'
-import { chooseLanguage, readLanguages, type Texts } from '../pages/languages.ts'
 
 export type PageRequest = {
   readonly method: string
@@ -10,7 +10,7 @@ export type PageRequest = {
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: string
   readonly language: string
-  readonly texts: Texts
+  readonly texts: FormerTexts
 }
 
 export type PageAnswer = { readonly status: number; readonly body: string; readonly headers: Readonly<Record<string, string>> }
@@ -37,7 +37,7 @@ export function isHome({ publicUrl }: World, address: string | undefined): addre
 
 const languages = readLanguages(new URL('./languages/', import.meta.url))
 
-export const readerOf = (accepted: string | undefined) => chooseLanguage(languages, accepted)
+export const readerOf = (accepted: string | undefined) => chooseFormer(languages, accepted)
 
 export function page(
   { language, texts }: PageRequest,

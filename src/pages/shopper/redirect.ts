@@ -14,8 +14,8 @@ import { bindSession, findRedirect, markContinuation, type RedirectRow } from '.
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
 import { findPayment } from '../../payments/store/read.ts'
 import type { LogFields } from '../../platform/log.ts'
+import { chooseFormer, type FormerLanguages, readLanguages } from '../formerLanguages.ts'
 import { type Page, renderPage } from '../html.ts'
-import { chooseLanguage, type Languages, readLanguages } from '../languages.ts'
 import type { PageParts } from '../parts.ts'
 import * as views from './views.ts'
 
@@ -26,7 +26,7 @@ const resultWithinSeconds = 2
 
 type RedirectPayment = { readonly merchantId: string; readonly token: string; readonly redirected: RedirectRow }
 
-type Pages = { readonly parts: PageParts; readonly languages: Languages }
+type Pages = { readonly parts: PageParts; readonly languages: FormerLanguages }
 
 export function redirectPages(
   parts: PageParts,
@@ -103,7 +103,7 @@ const render = ({ parts }: Pages, status: number, page: Page, headers: Record<st
   const rendered = renderPage(page, parts.random.bytes(16).toString('base64'))
   return { status, body: rendered.body, headers: { ...rendered.headers, ...headers } }
 }
-const languageOf = ({ languages }: Pages, request: Request) => chooseLanguage(languages, request.headers['accept-language'])
+const languageOf = ({ languages }: Pages, request: Request) => chooseFormer(languages, request.headers['accept-language'])
 const plain = (pages: Pages, request: Request, status: number, kind: 'unknown' | 'error', shop?: string): HttpAnswer => {
   const { language: name, texts } = languageOf(pages, request)
   return render(pages, status, views.plainPage(name, texts, kind, shop))

@@ -1,13 +1,14 @@
 // What shoppers see between the shop and the other side. Every page has a visible button, so that nothing depends on scripts.
 
 import type { Hop } from '../../connectors/connector.ts'
+import type { FormerTexts } from '../formerLanguages.ts'
 import { type Html, html, originOf, type Page } from '../html.ts'
-import { moneyText, type Texts } from '../languages.ts'
+import { moneyText } from '../languages/languages.ts'
 
 /** What a page says about the payment that it belongs to. */
 export type About = {
   readonly language: string
-  readonly texts: Texts
+  readonly texts: FormerTexts
   readonly shop: string
   readonly amount: number
   readonly currency: string
@@ -22,7 +23,7 @@ const summary = ({ texts, language, shop, amount, currency }: About): Html => ht
 <dt>${texts.amount}</dt><dd><bdi>${moneyText(language, amount, currency)}</bdi></dd>
 </dl>`
 
-const backToShop = (texts: Texts, url: string, kind = ''): Html =>
+const backToShop = (texts: FormerTexts, url: string, kind = ''): Html =>
   html`<a class="button ${kind}" href="${url}">${texts.shopButton}</a>`
 
 /** Posts what the other side wants, by itself where scripts run. */
@@ -148,7 +149,7 @@ ${backToShop(texts, shopUrl, kind === 'forged' ? 'plain' : '')}`,
 }
 
 /** Nothing is known of a payment here, at most its shop: what became of money this page must not say. */
-export const plainPage = (language: string, texts: Texts, kind: 'unknown' | 'error', shop?: string): Page => ({
+export const plainPage = (language: string, texts: FormerTexts, kind: 'unknown' | 'error', shop?: string): Page => ({
   language,
   title: texts[`${kind}Title`]!,
   body: html`<h1>${texts[`${kind}Title`]}</h1>

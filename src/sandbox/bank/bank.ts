@@ -2,7 +2,7 @@
 // became of it.
 
 import { html } from '../../pages/html.ts'
-import { moneyText } from '../../pages/languages.ts'
+import { moneyText } from '../../pages/languages/languages.ts'
 import {
   expiring,
   isHome,

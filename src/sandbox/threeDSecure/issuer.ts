@@ -8,7 +8,7 @@ import {
   wrongFields,
 } from '../../connectors/cards/threeDSecure/messages.ts'
 import { html } from '../../pages/html.ts'
-import { moneyText } from '../../pages/languages.ts'
+import { moneyText } from '../../pages/languages/languages.ts'
 import { expiring, isHome, jsonPage, type PageAnswer, type PageRequest, page, type Simulator, type World } from '../exchange.ts'
 import { authenticationCards, type Behaviour, notParticipating } from './cards.ts'
 

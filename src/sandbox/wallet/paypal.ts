@@ -2,7 +2,7 @@
 
 import { readPairs, writePairs } from '../../connectors/wallet/nvp.ts'
 import { html } from '../../pages/html.ts'
-import { moneyText } from '../../pages/languages.ts'
+import { moneyText } from '../../pages/languages/languages.ts'
 import {
   expiring,
   isHome,

@@ -2,12 +2,12 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 
-export type Texts = Readonly<Record<string, string>>
-export type Languages = ReadonlyMap<string, Texts>
+export type FormerTexts = Readonly<Record<string, string>>
+export type FormerLanguages = ReadonlyMap<string, FormerTexts>
 
 /** Reads a folder of `<language>.json`; every language has all of the English texts, its own where there are any. */
-export function readLanguages(folder: URL): Languages {
-  const read = (name: string): Texts => JSON.parse(readFileSync(new URL(name, folder), 'utf8'))
+export function readLanguages(folder: URL): FormerLanguages {
+  const read = (name: string): FormerTexts => JSON.parse(readFileSync(new URL(name, folder), 'utf8'))
   const english = read('en.json')
   return new Map(
     readdirSync(folder)
@@ -17,10 +17,10 @@ export function readLanguages(folder: URL): Languages {
 }
 
 /** The first language of `Accept-Language` that there is, by weight; English else. */
-export function chooseLanguage(
-  languages: Languages,
+export function chooseFormer(
+  languages: FormerLanguages,
   accepted: string | undefined,
-): { readonly language: string; readonly texts: Texts } {
+): { readonly language: string; readonly texts: FormerTexts } {
   const wanted = (accepted ?? '')
     .split(',')
     .slice(0, 20)
@@ -32,10 +32,4 @@ export function chooseLanguage(
     .sort((a, b) => b.weight - a.weight || a.at - b.at)
   const language = wanted.find(one => one.weight > 0 && languages.has(one.language))?.language ?? 'en'
   return { language, texts: languages.get(language)! }
-}
-
-/** An amount of hundredths as people of a language write it. */
-export function moneyText(language: string, amount: number, currency: string): string {
-  const whole = `${Math.trunc(amount / 100)}.${String(amount % 100).padStart(2, '0')}` as `${number}`
-  return new Intl.NumberFormat(language, { style: 'currency', currency }).format(whole)
 }
