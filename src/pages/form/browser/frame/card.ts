@@ -81,10 +81,8 @@ export function cardFields(): CardFields | undefined {
   function showBrands(): void {
     const fitting = choices(digits())
     const active = brand()
-    for (const mark of element('marks')!.children) {
-      const name = (mark as HTMLElement).dataset.brand!
-      mark.toggleAttribute('hidden', active ? name !== active.name : fitting.length > 0 && !fitting.some(row => row.name === name))
-    }
+    const shown = active ? [active.name] : taken.slice(0, marksThatFit())
+    for (const mark of element('marks')!.children) mark.toggleAttribute('hidden', !shown.includes((mark as SVGElement).dataset.brand!))
     const choice = element('brandChoice')!
     choice.hidden = fitting.length < 2
     for (const label of choice.querySelectorAll('label')) {
@@ -119,6 +117,9 @@ export function cardFields(): CardFields | undefined {
     },
   }
 }
+
+/** Beside a whole card number. */
+const marksThatFit = (): number => Math.max(1, Math.min(4, Math.floor((element('marks')!.parentElement!.offsetWidth - 220) / 38)))
 
 /** A month that is still to come, as the placeholder writes it. */
 const example = (): string => `05 / ${String(Number(month.slice(2, 4)) + 4).padStart(2, '0')}`

@@ -1,13 +1,12 @@
 // The form: puts the parts together and pays.
 
-import type { Problem } from '../checks.ts'
 import { cardFields } from './card.ts'
 import { allRight } from './fields.ts'
 import { takeOptions } from './look.ts'
 import { chooseMethod, chosenValue, payMethods, showChosen } from './methods.ts'
 import { element, flags, formData, textOf } from './page.ts'
 import { askShop, leaveTo, listenToShop, tellShop } from './port.ts'
-import { browserFields, sendPayment, stateAfterLoss } from './send.ts'
+import { askState, browserFields, type PayAnswer, sendPayment, stateAfterLoss } from './send.ts'
 
 let shopperResultUrl = formData.shopperResultUrl
 const form = element<HTMLFormElement>('form')
@@ -24,10 +23,10 @@ function wayBack(): string | undefined {
   return url.href
 }
 
-function say(problem: Problem | undefined): void {
+function say(text: string): void {
   const summary = element('summary')!
-  summary.textContent = problem ? textOf(problem) : ''
-  summary.hidden = problem === undefined
+  summary.textContent = text
+  summary.hidden = text === ''
 }
 
 function busy(text: string | undefined): void {
@@ -67,10 +66,10 @@ function showWayBack(): void {
 async function pay(): Promise<void> {
   const method = methods.get(chosenValue())
   if (isPaying || !method) return
-  say(undefined)
-  if (!allRight(method.fields)) return say({ text: 'checkFields' })
-  if (!navigator.onLine) return say({ text: 'offline' })
-  busy(formData.texts.busy ?? 'paying')
+  say('')
+  if (!allRight(method.fields)) return say(textOf({ text: 'checkFields' }))
+  if (!navigator.onLine) return say(textOf({ text: 'offline' }))
+  busy(formData.standalone ? 'saving' : 'paying')
   const brand = method.brand || (card?.values().paymentBrand ?? '')
   const { go, fields } = await askShop({ kind: 'before', container: method.container, method: method.kind, brand })
   if (go !== true) return busy(undefined)
@@ -87,20 +86,19 @@ async function pay(): Promise<void> {
   if (!answer) return afterLoss()
   const away = answer.redirect?.url ?? answer.shopperResultUrl
   if (away !== undefined) return leaveTo(away)
-  busy(undefined)
-  refused(answer.result)
+  return told(answer.result)
 }
 
 /** The connection broke on the way: whether it was paid is the shop's to find out, unless the form says that it was not. */
 async function afterLoss(): Promise<void> {
   busy('connectionLost')
-  const state = await stateAfterLoss(formData.statePath)
+  const state = (await stateAfterLoss(formData.statePath))?.state
   const url = wayBack()
   if (state === 'over' && url !== undefined) return leaveTo(url)
   if (state === 'over') return close('overTitle', 'overText')
   tellShop({ kind: 'failed', name: 'PciIframeSubmitError', brand: '', text: 'the connection was lost' })
   busy(undefined)
-  say({ text: 'lookInShop' })
+  say(textOf({ text: 'lookInShop' }))
 }
 
 /** Names of parameters, and the fields that they are typed into. */
@@ -112,17 +110,20 @@ const inputOf: Readonly<Record<string, string>> = {
   'card.holder': 'CardHolder',
 }
 
-function refused({ code, parameterErrors = [] }: { code: string; parameterErrors?: readonly { name: string }[] }): void {
-  if (formData.door === 'page' && formData.advice.length > 0 && parameterErrors.length === 0) {
-    const [, good] = formData.advice.find(([pattern]) => new RegExp(pattern).test(code)) ?? []
-    if (good === 'paid') return close('paidTitle', 'paidText')
-    if (good === 'pending') return close('pendingTitle', 'waitForShop')
-  }
+/** Without a shop to go back to, the form says itself what became of it. */
+async function told({ code, parameterErrors = [] }: PayAnswer['result']): Promise<void> {
+  const found = await askState(formData.statePath, code)
+  busy(undefined)
+  if (found && found.advice === undefined) return close('paidTitle', formData.standalone ? 'savedDone' : 'paidText')
+  if (found?.advice === 'waitForShop') return close('pendingTitle', 'waitForShop')
   const named = parameterErrors.map(({ name }) => inputOf[name])
-  const field = methods.get(chosenValue())?.fields.find(({ name }) => named.includes(name))
-  field?.input.focus()
-  say({ text: formData.advice.find(([pattern]) => new RegExp(pattern).test(code))?.[1] ?? 'tryAgainLater' })
+  methods.get(chosenValue())?.fields.find(({ name }) => named.includes(name))?.input.focus()
+  say(found?.text ?? textOf({ text: 'lookInShop' }))
   tellShop({ kind: 'failed', name: 'PciIframeSubmitError', brand: '', text: code })
+}
+
+function tellHeight(): void {
+  tellShop({ kind: 'height', pixels: Math.ceil(document.body.getBoundingClientRect().height) })
 }
 
 function countDown(): void {
@@ -151,7 +152,8 @@ listenToShop(message => {
     shopperResultUrl = formData.shopperResultUrl ?? ((message.shopperResultUrl as string) || undefined)
     if (formData.state === 'over') return expired()
     takeOptions(message)
-    showChosen()
+    chooseMethod(chosenValue())
+    tellHeight()
     tellShop({ kind: 'ready', container: methods.has('card') ? 'card' : (methods.get(chosenValue())?.container ?? ''), methods: [...formData.taken] })
     return
   }
@@ -180,11 +182,11 @@ if (form && formData.state === 'open') {
     element('showOthers')!.hidden = true
     chooseMethod(document.querySelector<HTMLElement>('#others .method')!.dataset.value!)
   })
-  addEventListener('online', () => say(undefined))
-  addEventListener('offline', () => say({ text: 'offline' }))
+  addEventListener('online', () => say(''))
+  addEventListener('offline', () => say(textOf({ text: 'offline' })))
   // A browser that goes back shows the page as it was left: in the middle of paying.
   addEventListener('pageshow', event => event.persisted && location.reload())
   showChosen()
   countDown()
 }
-new ResizeObserver(() => tellShop({ kind: 'height', pixels: Math.ceil(document.body.getBoundingClientRect().height) })).observe(document.body)
+new ResizeObserver(tellHeight).observe(document.body)

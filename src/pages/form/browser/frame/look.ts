@@ -42,6 +42,7 @@ export function takeOptions(message: Message): void {
   classList.toggle('noLabels', flags.showLabels === 'false')
   classList.toggle('noHints', flags.showCVVHint === 'false')
   classList.toggle('plain', flags.style === 'plain' || flags.style === 'none')
+  if (flags.hideSaved === 'true') for (const one of document.querySelectorAll('#choices > .title, #saved')) one.remove()
   if (flags.showPlaceholders === 'false')
     for (const input of document.querySelectorAll('input[placeholder]')) input.removeAttribute('placeholder')
   if (flags.maskCvv === 'true') for (const input of document.querySelectorAll('input[name="card.cvv"]')) input.setAttribute('type', 'password')

@@ -7,7 +7,9 @@ export type FormData = {
   readonly state: 'open' | 'over'
   readonly door: 'frame' | 'page'
   readonly id: string
-  /** Where the pressed button goes, and from where the shopper's way back is asked. */
+  /** Details are kept and nothing is paid. */
+  readonly standalone: boolean
+  /** Where the pressed button goes, and where the form asks how it stands. */
   readonly payPath: string
   readonly statePath: string
   readonly rows: readonly BrandRow[]
@@ -20,10 +22,7 @@ export type FormData = {
   readonly origins: readonly string[]
   readonly shopperResultUrl?: string
   readonly cvvAsked: boolean
-  readonly savedCvvAsked: boolean
   readonly texts: Readonly<Record<string, string>>
-  /** Result codes → the text that tells the shopper what to do; the first that fits counts. */
-  readonly advice: readonly (readonly [pattern: string, text: string])[]
 }
 
 export const formData: FormData = JSON.parse(document.getElementById('data')!.textContent!)

@@ -27,15 +27,27 @@ export async function sendPayment(path: string, fields: Readonly<Record<string, 
   }
 }
 
-/** Asks again and again, for half a minute, whether the form is still open. */
-export async function stateAfterLoss(path: string): Promise<'open' | 'over' | undefined> {
+/** How the form stands by now, and what a shopper is told about a result; nothing of a success. */
+export type FormState = { readonly state: 'open' | 'over'; readonly advice?: string; readonly text?: string }
+
+export async function askState(path: string, code = ''): Promise<FormState | undefined> {
+  try {
+    const response = await fetch(`${path}&code=${code}`, {
+      headers: { Accept: 'application/json' },
+      signal: AbortSignal.timeout(10_000),
+    })
+    return (await response.json()) as FormState
+  } catch {
+    return undefined
+  }
+}
+
+/** Asks again and again, for half a minute. */
+export async function stateAfterLoss(path: string): Promise<FormState | undefined> {
   for (let tries = 0; tries < 10; tries++) {
     await new Promise(resolve => setTimeout(resolve, tries === 0 ? 500 : 3000))
-    try {
-      const response = await fetch(path, { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(10_000) })
-      const { state } = (await response.json()) as { state: 'open' | 'over' }
-      return state
-    } catch {}
+    const found = await askState(path)
+    if (found) return found
   }
   return undefined
 }
