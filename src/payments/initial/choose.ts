@@ -69,7 +69,6 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
     return chooseMethod(values, channel, offer, method, { type, capture: asked === 'PA.CP', amount, currency, mode }, now)
   const brand = brandOf(values, channel, offer.cardBrands)
   if ('refused' in brand) return brand
-  if (registers(values)) return keep(...noRegistration)
   const connector = cardConnector(connectors, mode)
   const refused = typeof connector === 'string' ? undefined : connector.refusesParameter?.(values)
   if (refused) return keep(refused.result, refused.name, refused.message)
@@ -89,7 +88,7 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
 
 /** The request asks for payment details to be stored. */
 export const registers = (values: Values): boolean => values.get('createRegistration') === 'true'
-export const noRegistration = ['registrationNotBuilt', 'createRegistration', 'cannot be done yet'] as const
+export const noRegistration = ['registrationNotHere', 'createRegistration', 'is taken by first payments with a card'] as const
 
 type TypeChoice = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
 
