@@ -14,6 +14,8 @@ import { dueDeliveries } from '../notifications/deliveries/due.ts'
 import { attemptLane } from '../notifications/deliveries/store.ts'
 import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
+import { buildForm, pinnedBuild } from '../pages/form/build.ts'
+import { keepScripts } from '../pages/form/store.ts'
 import type { PageParts } from '../pages/parts.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
@@ -95,6 +97,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   if (config.mode === 'live') refuseUnauthenticated(directory, config)
   const { connectors, methods } = makeConnectors(config, network, clock, random)
   const registry = makeRegistry()
+  const builtForm = buildForm()
+  await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
     clock,
     random,
@@ -117,6 +121,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
       insertAnswer: answerLane(database.answerLane, clock),
     }),
     build: buildNumber(),
+    builtForm,
+    formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
     ...(config.mode === 'sandbox' && { passOn: passAuto }),

@@ -48,7 +48,8 @@ function joined(entry: URL): string {
     for (const [, from] of source.matchAll(importLine)) add(new URL(from!, file))
     const text = plain(source)
     for (const [, name] of source.matchAll(/^(?:export )?(?:async )?(?:function|const|let|class) (\w+)/gm)) {
-      if (names.has(name!)) throw new Error(`${name} stands in ${file.href} and in ${names.get(name!)}: in one script no name means two things`)
+      if (names.has(name!))
+        throw new Error(`${name} stands in ${file.href} and in ${names.get(name!)}: in one script no name means two things`)
       names.set(name!, file.href)
     }
     texts.delete(file.href) // behind what it imports
@@ -67,7 +68,12 @@ const plain = (source: string): string =>
     .replace(/^export /gm, '')
     .replace(/\/\*\*[\s\S]*?\*\//g, '')
     .split('\n')
-    .map(line => line.trim().replace(/^\/\/.*$| \/\/ .*$/, '').replace(/\s{2,}/g, ' '))
+    .map(line =>
+      line
+        .trim()
+        .replace(/^\/\/.*$| \/\/ .*$/, '')
+        .replace(/\s{2,}/g, ' '),
+    )
     .filter(line => line !== '')
     .map(line => `${line}\n`)
     .join('')

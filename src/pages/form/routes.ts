@@ -1,14 +1,15 @@
 // The payment form's addresses: the script of the shop's page, the frame, the page of our own for shops without a form, and what they are made of.
 
 import { gzipSync } from 'node:zlib'
-import { formView } from '../../checkouts/view.ts'
+import { type FormView, formView } from '../../checkouts/view.ts'
 import { shopperAdvice } from '../../contract/results/shopperAdvice.ts'
 import { type HttpAnswer, json, type Request } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
-import { chooseLanguage, english, languageOf } from '../languages/languages.ts'
+import { chooseLanguage, english, type Language, languageOf } from '../languages/languages.ts'
 import type { PageParts } from '../parts.ts'
 import { brandMark } from './brandNames.ts'
-import { type FormLook, formPage, themes } from './page.ts'
+import { qrCode } from './code.ts'
+import { codePage, type FormLook, type FormPage, formPage, themes } from './page.ts'
 import { findScript } from './store.ts'
 
 export function formRoutes(parts: PageParts): Route[] {
@@ -18,6 +19,7 @@ export function formRoutes(parts: PageParts): Route[] {
     { method: 'GET', path: '/v1/static/{build}/{name}', callers: 'anyone', cors: true, answer: script(parts) },
     { method: 'GET', path: '/v1/static/{build}/img/{name}', callers: 'anyone', cors: true, answer: brandImage },
     { method: 'GET', path: '/pay/{checkout}', callers: 'browser', answer: payPage(parts) },
+    { method: 'GET', path: '/pay/{checkout}/code', callers: 'browser', answer: linkPage(parts) },
   ]
 }
 
@@ -28,7 +30,8 @@ const widgetScript =
     const asked = valuesOf(request).get('checkoutId') ?? ''
     const { widget } = parts.builtForm
     const pinned = asked === '' ? undefined : (await formView(parts, asked.split('/')[0]!)).scriptBuild
-    const content = pinned === undefined || pinned === widget.hash ? widget.content : await findScript(parts.database.work, pinned, widget.name)
+    const content =
+      pinned === undefined || pinned === widget.hash ? widget.content : await findScript(parts.database.work, pinned, widget.name)
     return scriptAnswer(request, content ?? widget.content, 'public, max-age=300')
   }
 
@@ -47,7 +50,12 @@ const brandImage: RequestFunction = (_, { name = '' }) => {
   return {
     status: 200,
     body: brandMark(brand.toUpperCase()).html,
-    headers: { ...forOtherSites, 'Content-Type': 'image/svg+xml', 'Cache-Control': 'public, max-age=86400', 'Content-Security-Policy': "default-src 'none'" },
+    headers: {
+      ...forOtherSites,
+      'Content-Type': 'image/svg+xml',
+      'Cache-Control': 'public, max-age=86400',
+      'Content-Security-Policy': "default-src 'none'",
+    },
   }
 }
 
@@ -56,47 +64,59 @@ const formFrame =
   async (request, { checkout = '' }) => {
     const values = valuesOf(request)
     const language = languageOf(values.get('locale') ?? '') ?? english
+    const view = await formView(parts, checkout)
     if (request.headers.accept === 'application/json') {
-      const { state } = await formView(parts, checkout)
       const advice = shopperAdvice(values.get('code') ?? '')
-      return json(200, { state, ...(advice && { advice, text: language.texts[advice] }) })
+      return json(200, { state: view.state, ...(advice && { advice, text: language.texts[advice] }) })
     }
     const brands = values.get('brands')
-    return page(parts, request, checkout, {
+    const theme = themes.find(one => one === values.get('theme')) ?? 'light'
+    const look = lookOf(parts, view, {
       door: 'frame',
       language,
-      theme: themes.find(theme => theme === values.get('theme')) ?? 'light',
+      theme,
       ...(brands && { brands: [...new Set(brands.slice(0, 2000).split(' '))] }),
     })
+    return pageAnswer(request, formPage(view, look))
   }
 
 const payPage =
   (parts: PageParts): RequestFunction =>
-  (request, { checkout = '' }) => {
-    const language = languageOf(valuesOf(request).get('locale') ?? '') ?? chooseLanguage(request.headers['accept-language'])
-    return page(parts, request, checkout, { door: 'page', language, theme: 'auto' })
+  async (request, { checkout = '' }) => {
+    const view = await formView(parts, checkout)
+    return pageAnswer(request, formPage(view, lookOf(parts, view, { door: 'page', language: readerOf(request), theme: 'auto' })))
   }
 
-async function page(
-  parts: PageParts,
-  request: Request,
-  checkout: string,
-  look: Pick<FormLook, 'door' | 'language' | 'theme' | 'brands'>,
-): Promise<HttpAnswer> {
+const linkPage =
+  (parts: PageParts): RequestFunction =>
+  async (request, { checkout = '' }) => {
+    const view = await formView(parts, checkout)
+    const link = `${parts.publicUrl()}/pay/${view.id}`
+    const look = lookOf(parts, view, { door: 'page', language: readerOf(request), theme: 'auto' })
+    return pageAnswer(request, codePage(view, look, link, await qrCode(link)))
+  }
+
+/** What a page is made of beside the checkout and the request. */
+function lookOf(parts: PageParts, { id }: FormView, chosen: Pick<FormLook, 'door' | 'language' | 'theme' | 'brands'>): FormLook {
   const { directory, clock, random, cardBrands, builtForm, sandbox } = parts
-  const merchantId = directory.merchantOfTail(checkout.split('.')[1] ?? '')
+  const merchantId = directory.merchantOfTail(id.split('.')[1] ?? '')
   const today = merchantId === undefined ? clock.real() : directory.businessTime(merchantId)
-  const { body, headers } = formPage(await formView(parts, checkout), {
-    ...look,
+  return {
+    ...chosen,
     rows: cardBrands.rows,
     script: builtForm.form,
     now: clock.real(),
     month: new Date(today).toISOString().slice(0, 7),
     sandbox,
     nonce: random.bytes(16).toString('base64'),
-  })
-  return pressed(request, body, headers)
+  }
 }
+
+/** The language that the address names, or that the browser wants. */
+const readerOf = (request: Request): Language =>
+  languageOf(valuesOf(request).get('locale') ?? '') ?? chooseLanguage(request.headers['accept-language'])
+
+const pageAnswer = (request: Request, { body, headers }: FormPage): HttpAnswer => pressed(request, body, headers)
 
 const forever = 'public, max-age=31536000, immutable'
 const forOtherSites = { 'Cross-Origin-Resource-Policy': 'cross-origin' }

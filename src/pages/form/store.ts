@@ -14,6 +14,9 @@ export async function keepScripts(db: Connection, files: readonly BuiltFile[], n
 }
 
 export async function findScript(db: Connection, hash: string, name: string): Promise<string | undefined> {
-  const { rows } = await db.query<{ content: string }>('select content from form_scripts where hash = $1 and name = $2', [hash, name])
+  const { rows } = await db.query<{ content: string }>('select content from form_scripts where hash = $1 and name = $2', [
+    hash,
+    name,
+  ])
   return rows[0]?.content
 }

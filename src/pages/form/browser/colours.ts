@@ -31,5 +31,6 @@ export const variables: Readonly<Record<string, RegExp>> = {
   '--wpwl-border-radius': length,
   '--wpwl-spacing': length,
   '--wpwl-font-size': /^(1[3-9]|2[0-4])px$/,
-  '--wpwl-font-family': /^(system-ui|sans-serif|serif|monospace|Arial|Helvetica|Verdana|Georgia)(, ?(sans-serif|serif|monospace))?$/,
+  '--wpwl-font-family':
+    /^(system-ui|sans-serif|serif|monospace|Arial|Helvetica|Verdana|Georgia)(, ?(sans-serif|serif|monospace))?$/,
 }

@@ -6,7 +6,10 @@ export type Expiry = { readonly month: string; readonly year: string }
 
 /** Month 01 to 12 with a year of four digits, or undefined while it is neither. */
 export function expiryOf(text: string): Expiry | undefined {
-  const parts = text.split(/[^\p{Nd}]+/u).map(digitsOf).filter(part => part !== '')
+  const parts = text
+    .split(/[^\p{Nd}]+/u)
+    .map(digitsOf)
+    .filter(part => part !== '')
   const digits = parts.join('')
   const [first = '', second = ''] = parts.length === 2 ? parts : [digits.slice(0, 2), digits.slice(2)]
   const [month, year] = first.length === 4 ? [second, first] : [first, second]
@@ -18,7 +21,10 @@ export function expiryOf(text: string): Expiry | undefined {
 export function expiryText(text: string, adding: boolean): string {
   const whole = /\p{Nd}{4}/u.test(text) ? expiryOf(text) : undefined
   if (whole) return `${whole.month} / ${whole.year.slice(2)}`
-  const [first = '', second = ''] = text.split(/[^\p{Nd}]+/u).filter(part => part !== '').map(digitsOf)
+  const [first = '', second = ''] = text
+    .split(/[^\p{Nd}]+/u)
+    .filter(part => part !== '')
+    .map(digitsOf)
   const alone = /^[2-9]$/.test(first) || (first === '1' && /[/.-]\s*$/.test(text)) ? `0${first}` : first
   const month = alone.slice(0, 2)
   const year = `${alone.slice(2)}${second}`.slice(0, 4)

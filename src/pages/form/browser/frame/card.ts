@@ -25,7 +25,7 @@ const choices = (digits: string): readonly BrandRow[] =>
 /** The shop may say which brand stands first where several fit. */
 function sorted(): readonly string[] {
   const first = (flags.brandDetectionPriority ?? '').split(' ')
-  return [...taken].sort((a, b) => (first.indexOf(a) + 99) % 99 - (first.indexOf(b) + 99) % 99)
+  return [...taken].sort((a, b) => ((first.indexOf(a) + 99) % 99) - ((first.indexOf(b) + 99) % 99))
 }
 
 export function cardFields(): CardFields | undefined {
@@ -40,14 +40,33 @@ export function cardFields(): CardFields | undefined {
   const digits = () => digitsOf(number.value)
   const brand = (): BrandRow | undefined => {
     const fitting = choices(digits())
-    return fitting.find(({ name }) => name === chosen) ?? (fitting.length > 0 && flags.brandDetection !== 'false' ? fitting[0] : undefined)
+    return (
+      fitting.find(({ name }) => name === chosen) ??
+      (fitting.length > 0 && flags.brandDetection !== 'false' ? fitting[0] : undefined)
+    )
   }
   const cvvOptional = () => flags.allowEmptyCvv === 'true' || !formData.cvvAsked || brand()?.cvvRequired === false
 
   const fields: readonly Field[] = [
-    { name: 'CardNumber', input: number, problem: () => (flags.brandDetection === 'false' && digits() !== '' && !brand() ? { text: 'brandMissing' } : numberProblem(rows, taken, digits())) },
-    { name: 'ExpiryDate', input: expiry, problem: () => expiryProblem(expiry.value, flags.disableCardExpiryDateValidation === 'true' ? undefined : month, example()) },
-    { name: 'SecurityCode', input: cvv, problem: () => cvvProblem(digitsOf(cvv.value), brand()?.cvvLength ?? (digitsOf(cvv.value).length === 4 ? 4 : 3), cvvOptional()) },
+    {
+      name: 'CardNumber',
+      input: number,
+      problem: () =>
+        flags.brandDetection === 'false' && digits() !== '' && !brand()
+          ? { text: 'brandMissing' }
+          : numberProblem(rows, taken, digits()),
+    },
+    {
+      name: 'ExpiryDate',
+      input: expiry,
+      problem: () => expiryProblem(expiry.value, flags.disableCardExpiryDateValidation === 'true' ? undefined : month, example()),
+    },
+    {
+      name: 'SecurityCode',
+      input: cvv,
+      problem: () =>
+        cvvProblem(digitsOf(cvv.value), brand()?.cvvLength ?? (digitsOf(cvv.value).length === 4 ? 4 : 3), cvvOptional()),
+    },
     { name: 'CardHolder', input: holder, problem: () => holderProblem(holder.value, flags.allowEmptyCardHolderName === 'true') },
   ]
   const [numberField] = fields as [Field]
@@ -82,7 +101,8 @@ export function cardFields(): CardFields | undefined {
     const fitting = choices(digits())
     const active = brand()
     const shown = active ? [active.name] : taken.slice(0, marksThatFit())
-    for (const mark of element('marks')!.children) mark.toggleAttribute('hidden', !shown.includes((mark as SVGElement).dataset.brand!))
+    for (const mark of element('marks')!.children)
+      mark.toggleAttribute('hidden', !shown.includes((mark as SVGElement).dataset.brand!))
     const choice = element('brandChoice')!
     choice.hidden = fitting.length < 2
     for (const label of choice.querySelectorAll('label')) {
@@ -91,7 +111,10 @@ export function cardFields(): CardFields | undefined {
       input.checked = input.value === active?.name
     }
     const length = active?.cvvLength ?? 3
-    element('cvv-hint')!.textContent = textOf({ text: length === 4 ? 'cvvHintFront' : 'cvvHint', slots: { digits: String(length) } })
+    element('cvv-hint')!.textContent = textOf({
+      text: length === 4 ? 'cvvHintFront' : 'cvvHint',
+      slots: { digits: String(length) },
+    })
     const names = fitting.map(({ name }) => name)
     const telling = `${names.join(' ')} ${active?.name}`
     if (telling !== told) tellShop({ kind: 'brands', brands: names, active: active?.name ?? '' })

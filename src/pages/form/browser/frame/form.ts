@@ -117,7 +117,10 @@ async function told({ code, parameterErrors = [] }: PayAnswer['result']): Promis
   if (found && found.advice === undefined) return close('paidTitle', formData.standalone ? 'savedDone' : 'paidText')
   if (found?.advice === 'waitForShop') return close('pendingTitle', 'waitForShop')
   const named = parameterErrors.map(({ name }) => inputOf[name])
-  methods.get(chosenValue())?.fields.find(({ name }) => named.includes(name))?.input.focus()
+  methods
+    .get(chosenValue())
+    ?.fields.find(({ name }) => named.includes(name))
+    ?.input.focus()
   say(found?.text ?? textOf({ text: 'lookInShop' }))
   tellShop({ kind: 'failed', name: 'PciIframeSubmitError', brand: '', text: code })
 }
@@ -154,7 +157,11 @@ listenToShop(message => {
     takeOptions(message)
     chooseMethod(chosenValue())
     tellHeight()
-    tellShop({ kind: 'ready', container: methods.has('card') ? 'card' : (methods.get(chosenValue())?.container ?? ''), methods: [...formData.taken] })
+    tellShop({
+      kind: 'ready',
+      container: methods.has('card') ? 'card' : (methods.get(chosenValue())?.container ?? ''),
+      methods: [...formData.taken],
+    })
     return
   }
   if (message.kind === 'brand') card?.choose(message.brand as string)
@@ -172,7 +179,8 @@ if (form && formData.state === 'open') {
     void pay()
   })
   form.addEventListener('keydown', event => {
-    if (event.key === 'Enter' && flags.disableSubmitOnEnter === 'true' && event.target instanceof HTMLInputElement) event.preventDefault()
+    if (event.key === 'Enter' && flags.disableSubmitOnEnter === 'true' && event.target instanceof HTMLInputElement)
+      event.preventDefault()
   })
   form.addEventListener('change', event => {
     if ((event.target as HTMLInputElement).name === 'method') showChosen()

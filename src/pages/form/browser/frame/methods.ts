@@ -47,7 +47,8 @@ function savedDetails(panel: HTMLElement, id: string): Pick<PayMethod, 'fields' 
   }
 }
 
-export const chosenValue = (): string => document.querySelector<HTMLInputElement>('input[name=method]:checked')?.value ?? panels()[0]?.dataset.value ?? ''
+export const chosenValue = (): string =>
+  document.querySelector<HTMLInputElement>('input[name=method]:checked')?.value ?? panels()[0]?.dataset.value ?? ''
 
 export function chooseMethod(value: string): void {
   const radio = document.querySelector<HTMLInputElement>(`input[name=method][value="${CSS.escape(value)}"]`)

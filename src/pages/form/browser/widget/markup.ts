@@ -24,14 +24,43 @@ function made<Name extends keyof HTMLElementTagNameMap>(
 }
 
 /** `card` where the form has a card; the brand where it has none. */
-export function makePlace(original: HTMLFormElement, brands: readonly string[], address: string, payAddress: string, theme: string, title: string): Place {
-  const frame = made('iframe', 'wpwl-control wpwl-control-iframe', { title, allow: 'payment; autofill', scrolling: 'no', src: address })
-  Object.assign(frame.style, { display: 'block', width: '100%', height: '420px', border: '0', colorScheme: theme === 'auto' ? 'light dark' : theme })
+export function makePlace(
+  original: HTMLFormElement,
+  brands: readonly string[],
+  address: string,
+  payAddress: string,
+  theme: string,
+  title: string,
+): Place {
+  const frame = made('iframe', 'wpwl-control wpwl-control-iframe', {
+    title,
+    allow: 'payment; autofill',
+    scrolling: 'no',
+    src: address,
+  })
+  Object.assign(frame.style, {
+    display: 'block',
+    width: '100%',
+    height: '420px',
+    border: '0',
+    colorScheme: theme === 'auto' ? 'light dark' : theme,
+  })
   const brand = made('select', 'wpwl-control wpwl-control-brand', { name: 'paymentBrand', 'aria-hidden': 'true', tabindex: '-1' })
   for (const name of brands) brand.append(new Option(name, name))
   const button = made('button', 'wpwl-button wpwl-button-pay', { type: 'submit', name: 'pay', tabindex: '-1' })
-  const brandGroup = made('div', 'wpwl-group wpwl-group-brand wpwl-clearfix', {}, made('div', 'wpwl-wrapper wpwl-wrapper-brand', {}, brand), made('div', 'wpwl-brand wpwl-brand-card'))
-  const submitGroup = made('div', 'wpwl-group wpwl-group-submit wpwl-clearfix', {}, made('div', 'wpwl-wrapper wpwl-wrapper-submit', {}, button))
+  const brandGroup = made(
+    'div',
+    'wpwl-group wpwl-group-brand wpwl-clearfix',
+    {},
+    made('div', 'wpwl-wrapper wpwl-wrapper-brand', {}, brand),
+    made('div', 'wpwl-brand wpwl-brand-card'),
+  )
+  const submitGroup = made(
+    'div',
+    'wpwl-group wpwl-group-submit wpwl-clearfix',
+    {},
+    made('div', 'wpwl-wrapper wpwl-wrapper-submit', {}, button),
+  )
   // The frame shows these two; here they are for scripts.
   brandGroup.hidden = true
   button.hidden = true
@@ -58,9 +87,12 @@ export function nameContainer({ container, form }: Place, key: string, method: s
 }
 
 /** What the shop's page has to say beside the card; never a card's data, which the frame alone has. */
-const taken = /^(createRegistration|customParameters\[SHOPPER_[A-Za-z0-9._-]+\]|recurring\.numberOfInstallments|billing\.[A-Za-z0-9]+|customer\.(?!browser)[A-Za-z.]+|shipping\.[A-Za-z0-9.]+)$/
+const taken =
+  /^(createRegistration|customParameters\[SHOPPER_[A-Za-z0-9._-]+\]|recurring\.numberOfInstallments|billing\.[A-Za-z0-9]+|customer\.(?!browser)[A-Za-z.]+|shipping\.[A-Za-z0-9.]+)$/
 
 export function ownFields({ form }: Place): Record<string, string> {
-  const named = [...new FormData(form)].flatMap(([name, value]) => (taken.test(name) && typeof value === 'string' && value !== '' ? [[name, value]] : []))
+  const named = [...new FormData(form)].flatMap(([name, value]) =>
+    taken.test(name) && typeof value === 'string' && value !== '' ? [[name, value]] : [],
+  )
   return Object.fromEntries(named)
 }

@@ -38,13 +38,26 @@ export function callShop(name: string, ...values: unknown[]): unknown {
 
 /** Switches that the frame knows, by their names in wpwlOptions. */
 const switches = [
-  'style', 'autofocus', 'numberFormatting', 'showLabels', 'showPlaceholders', 'showCVVHint', 'maskCvv', 'allowEmptyCvv', 'allowEmptyCardHolderName',
-  'disableCardExpiryDateValidation', 'disableSubmitOnEnter', 'brandDetection', 'forceCardHolderEqualsBillingName',
+  'style',
+  'autofocus',
+  'numberFormatting',
+  'showLabels',
+  'showPlaceholders',
+  'showCVVHint',
+  'maskCvv',
+  'allowEmptyCvv',
+  'allowEmptyCardHolderName',
+  'disableCardExpiryDateValidation',
+  'disableSubmitOnEnter',
+  'brandDetection',
+  'forceCardHolderEqualsBillingName',
 ]
 
 export function frameFlags(): Record<string, string> {
   const { requireCvv, registrations = {}, showOneClickWidget, brandDetectionPriority } = wpwlOptions()
-  const given = Object.fromEntries(switches.flatMap(name => (wpwlOptions()[name] === undefined ? [] : [[name, String(wpwlOptions()[name])]])))
+  const given = Object.fromEntries(
+    switches.flatMap(name => (wpwlOptions()[name] === undefined ? [] : [[name, String(wpwlOptions()[name])]])),
+  )
   return {
     ...given,
     ...(requireCvv === false && { allowEmptyCvv: 'true' }),
@@ -58,7 +71,9 @@ export function frameFlags(): Record<string, string> {
 /** Labels, placeholders and error messages. */
 export function frameTexts(): Record<string, string> {
   const { labels = {}, errorMessages = {} } = wpwlOptions()
-  return Object.fromEntries(Object.entries({ ...labels, ...errorMessages }).map(([name, text]) => [name, String(text).slice(0, 300)]))
+  return Object.fromEntries(
+    Object.entries({ ...labels, ...errorMessages }).map(([name, text]) => [name, String(text).slice(0, 300)]),
+  )
 }
 
 /** The variables that the shop's own style sheet sets where its form stands. */

@@ -5,7 +5,13 @@ import { greeting, isFrameMessage, type Message } from '../messages.ts'
 export type Talk = { tell(message: Message): void; end(): void }
 
 /** `hear` is called with what the frame says. A frame that loads anew greets anew. `silent`: it never greeted. */
-export function talkTo(frame: HTMLIFrameElement, host: string, hear: (message: Message) => void, opened: () => void, silent: () => void): Talk {
+export function talkTo(
+  frame: HTMLIFrameElement,
+  host: string,
+  hear: (message: Message) => void,
+  opened: () => void,
+  silent: () => void,
+): Talk {
   let port: MessagePort | undefined
   const waiting = setTimeout(silent, 20_000)
   const listen = ({ source, origin, data }: MessageEvent) => {

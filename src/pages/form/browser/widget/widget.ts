@@ -31,12 +31,23 @@ function failed(name: string, message: string, more: object = {}): void {
 
 function mount(original: HTMLFormElement): void {
   const { locale = '', theme = 'light' } = wpwlOptions()
-  const brands = (original.dataset.brands ?? original.textContent ?? '').trim().split(/[\s,]+/).filter(name => /^[A-Z0-9_]{2,32}$/i.test(name))
+  const brands = (original.dataset.brands ?? original.textContent ?? '')
+    .trim()
+    .split(/[\s,]+/)
+    .filter(name => /^[A-Z0-9_]{2,32}$/i.test(name))
   const address = new URL(`/v1/form/${encodeURIComponent(checkoutId)}`, own)
-  for (const [name, value] of Object.entries({ locale, theme, brands: brands.join(' ') })) if (value !== '') address.searchParams.set(name, value)
+  for (const [name, value] of Object.entries({ locale, theme, brands: brands.join(' ') }))
+    if (value !== '') address.searchParams.set(name, value)
   const shopperResultUrl = original.getAttribute('action') ? original.action : (wpwlOptions().shopperResultUrl ?? '')
   const variables = frameVariables(original)
-  const place = makePlace(original, brands, address.href, new URL(`/v1/checkouts/${checkoutId}/${purpose}`, own).href, theme, 'Secure card payment')
+  const place = makePlace(
+    original,
+    brands,
+    address.href,
+    new URL(`/v1/checkouts/${checkoutId}/${purpose}`, own).href,
+    theme,
+    'Secure card payment',
+  )
   const widget: Widget = {
     place,
     key: 'card',
@@ -69,7 +80,10 @@ const hear: Readonly<Record<string, (message: Message, widget: Widget) => void>>
     callShop('onReadyIframeCommunication')
     if (!isFirst || widgets.some(({ ready }) => !ready)) return
     for (const { place, key } of widgets) nameContainer(place, key, 'virtualAccount')
-    callShop('onReady', widgets.map(one => ({ containerKey: one.key, ccMethods: [...one.methods] })))
+    callShop(
+      'onReady',
+      widgets.map(one => ({ containerKey: one.key, ccMethods: [...one.methods] })),
+    )
   },
   height({ pixels }, { place }) {
     place.frame.style.height = `${pixels}px`
@@ -82,7 +96,8 @@ const hear: Readonly<Record<string, (message: Message, widget: Widget) => void>>
   },
   brands({ brands, active }, { place }) {
     if (active !== '') place.brand.value = String(active)
-    place.form.querySelector('.wpwl-brand')!.className = `wpwl-brand wpwl-brand-card ${active === '' ? '' : `wpwl-brand-${active}`}`.trim()
+    place.form.querySelector('.wpwl-brand')!.className =
+      `wpwl-brand wpwl-brand-card ${active === '' ? '' : `wpwl-brand-${active}`}`.trim()
     callShop('onDetectBrand', brands, active)
     if (active !== '') callShop('onChangeBrand', active)
   },
@@ -137,10 +152,10 @@ function executePayment(container: string): void {
 }
 
 function begin(): void {
-  if (checkoutId === '') return failed('InvalidCheckoutIdError', 'the address of the script names no checkoutId')
-  for (const form of document.querySelectorAll<HTMLFormElement>('form.paymentWidgets')) mount(form)
+  if (checkoutId === '') failed('InvalidCheckoutIdError', 'the address of the script names no checkoutId')
+  else for (const form of document.querySelectorAll<HTMLFormElement>('form.paymentWidgets')) mount(form)
 }
 
-window.wpwl = { executePayment, unload, cacheVersion: 'tollgate', checkout: { id: checkoutId } }
+window.wpwl = { executePayment, unload, cacheVersion: '1', checkout: { id: checkoutId } }
 if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', begin)
 else begin()
