@@ -1,10 +1,13 @@
 // A gateway without sockets: its parts, put together from a clock, chance, a database and a network that are given. `serve` gives it a server and
 // workers; benches and tests use it as it is.
 
+import { hash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Registry } from 'prom-client'
 import { limitFailures } from '../audit/failures.ts'
+import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
+import type { CheckoutParts, FormBuild } from '../checkouts/parts.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { countRequests } from '../http/metrics.ts'
@@ -36,13 +39,14 @@ import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { makeRegistry } from '../platform/metrics.ts'
+import { announcedRegistration } from '../registrations/announced.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
 
 /** All parts of all rooms. Each room is given it as the few that it needs. */
-export type Gateway = PaymentParts & NotificationParts & PageParts & { readonly registry: Registry }
+export type Gateway = PaymentParts & CheckoutParts & NotificationParts & PageParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -89,7 +93,11 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['capture', capture],
   ['missedReturn', missedReturn],
   ['redirectExpiry', redirectExpiry],
+  [checkoutErasure, eraseOldCheckout],
 ])
+
+/** Until the form has a script of its own. */
+const noScript: FormBuild = { build: '', integrity: `sha384-${hash('sha384', '', 'base64')}` }
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
@@ -114,7 +122,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     cardBrands: config.cardBrands,
     log,
     registry,
-    pendingPayload: payment => announcedPending(gateway, payment),
+    pendingPayload: event =>
+      event.type === 'REGISTRATION' ? announcedRegistration(gateway, event) : announcedPending(gateway, event),
     count: { ...countPayments(registry), ...countRequests(registry), ...countAttempts(registry) },
     ...(surroundings.lanes ?? {
       insertPayment: paymentLane(database.paymentLane, clock),
@@ -124,6 +133,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     builtForm,
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
+    formBuild: () => noScript,
     sandbox: config.mode === 'sandbox',
     ...(config.mode === 'sandbox' && { passOn: passAuto }),
   }
