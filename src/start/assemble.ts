@@ -1,13 +1,12 @@
 // A gateway without sockets: its parts, put together from a clock, chance, a database and a network that are given. `serve` gives it a server and
 // workers; benches and tests use it as it is.
 
-import { hash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Registry } from 'prom-client'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
-import type { CheckoutParts, FormBuild } from '../checkouts/parts.ts'
+import type { CheckoutParts } from '../checkouts/parts.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { countRequests } from '../http/metrics.ts'
@@ -96,9 +95,6 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   [checkoutErasure, eraseOldCheckout],
 ])
 
-/** Until the form has a script of its own. */
-const noScript: FormBuild = { build: '', integrity: `sha384-${hash('sha384', '', 'base64')}` }
-
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
   const directory = await openDirectory(database, keys, clock, onError)
@@ -133,7 +129,6 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     builtForm,
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
-    formBuild: () => noScript,
     sandbox: config.mode === 'sandbox',
     ...(config.mode === 'sandbox' && { passOn: passAuto }),
   }

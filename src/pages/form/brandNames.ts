@@ -4,19 +4,20 @@ import { type Html, html } from '../html.ts'
 
 type Row = readonly [name: string, title: string, ground: string, ...lines: string[]]
 
+// In the order in which they are shown where nobody chose one.
 // biome-ignore format: one line a brand
 const rows: readonly Row[] = [
   ['VISA',               'Visa',             '#1b3a8f', 'VISA'],
-  ['VISAELECTRON',       'Visa Electron',    '#1b3a8f', 'VISA', 'Electron'],
-  ['VISADEBIT',          'Visa Debit',       '#1b3a8f', 'VISA', 'Debit'],
-  ['VPAY',               'V PAY',            '#1b3a8f', 'V PAY'],
   ['MASTER',             'Mastercard',       '#3b2a2a', 'Master', 'card'],
-  ['MASTERDEBIT',        'Debit Mastercard', '#3b2a2a', 'Master', 'Debit'],
-  ['MAESTRO',            'Maestro',          '#0b4f8a', 'maestro'],
   ['AMEX',               'American Express', '#0a5f8f', 'AMEX'],
+  ['MAESTRO',            'Maestro',          '#0b4f8a', 'maestro'],
   ['DINERS',             'Diners Club',      '#3a4654', 'Diners', 'Club'],
   ['DISCOVER',           'Discover',         '#8a3d0c', 'Discover'],
   ['JCB',                'JCB',              '#14532d', 'JCB'],
+  ['VISAELECTRON',       'Visa Electron',    '#1b3a8f', 'VISA', 'Electron'],
+  ['VISADEBIT',          'Visa Debit',       '#1b3a8f', 'VISA', 'Debit'],
+  ['VPAY',               'V PAY',            '#1b3a8f', 'V PAY'],
+  ['MASTERDEBIT',        'Debit Mastercard', '#3b2a2a', 'Master', 'Debit'],
   ['MADA',               'mada',             '#1f5b3a', 'mada'],
   ['ELO',                'Elo',              '#1f2430', 'elo'],
   ['HIPERCARD',          'Hipercard',        '#8f1616', 'Hiper', 'card'],
@@ -51,6 +52,12 @@ const byName = new Map(rows.map(row => [row[0], row]))
 
 /** `EPS_TRANSFER` → `Eps transfer`, for brands of an operator's own. */
 const spelled = (name: string): string => `${name[0]}${name.slice(1).toLowerCase().replaceAll('_', ' ')}`
+
+/** What nobody knows comes last. */
+export const placeOf = (name: string): number => {
+  const at = rows.findIndex(([known]) => known === name)
+  return at < 0 ? rows.length : at
+}
 
 export const brandTitle = (name: string): string => byName.get(name)?.[1] ?? spelled(name)
 

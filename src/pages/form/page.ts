@@ -183,6 +183,7 @@ function formDataOf(view: FormView, look: FormLook): FormFacts {
     origins: view.frameAncestors,
     ...(view.shopperResultUrl !== undefined && { shopperResultUrl: view.shopperResultUrl }),
     cvvAsked: view.requireCvv,
+    savedCvvAsked: view.requireCvvForRegistrations,
     texts: Object.fromEntries(scriptTexts.map(name => [name, fill(language.texts[name], { shop: view.shop.name })])),
   }
 }

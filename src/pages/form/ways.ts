@@ -5,7 +5,7 @@ import { hundredths } from '../../contract/amounts.ts'
 import { type Html, html, trusted } from '../html.ts'
 import { moneyText } from '../languages/languages.ts'
 import { fill, type Texts } from '../languages/texts.ts'
-import { brandMark, brandTitle } from './brandNames.ts'
+import { brandMark, brandTitle, placeOf } from './brandNames.ts'
 import type { FormLook } from './page.ts'
 
 /** A way to pay, as a row of the list or, where it is the only one, without a choice. */
@@ -118,8 +118,18 @@ const payText = ({ standalone, amount, currency }: FormView, texts: Texts, local
       ? texts.pay
       : fill(texts.payNow, { amount: money(locale, amount, currency) })
 
-const offered = ({ brands }: FormView, look: FormLook): FormView['brands'] =>
-  look.brands === undefined ? brands : look.brands.flatMap(name => brands.find(brand => brand.name === name) ?? [])
+/** What the shop's form names, in its order. Where neither form nor channel names any, only brands with numbers of their own: national brands on
+ * other brands' cards are a choice that somebody has to want. */
+function offered({ brands }: FormView, { brands: named, rows }: FormLook): FormView['brands'] {
+  if (named) return named.flatMap(name => brands.find(brand => brand.name === name) ?? [])
+  const all = rows.every(({ name }) => brands.some(brand => brand.name === name))
+  const own = new Set(rows.flatMap(({ name, ranges }) => (ranges.length > 0 ? [name] : [])))
+  return all
+    ? [...brands]
+        .filter(({ name, method }) => method !== 'card' || own.has(name))
+        .sort((a, b) => placeOf(a.name) - placeOf(b.name))
+    : brands
+}
 
 /** Names of the card brands that are taken here, in the order of the shop's form. */
 export const cardBrands = (view: FormView, look: FormLook): string[] =>
@@ -134,7 +144,7 @@ ${brands.map(name => html`<label class="chip"><input type="radio" name="brandCho
 ${field(texts.expiry, { id: 'expiry', name: 'card.expiry', autocomplete: 'cc-exp', placeholder: texts.expiryPlaceholder })}
 ${field(texts.cvv, { id: 'cvv', name: 'card.cvv', autocomplete: 'cc-csc', hint: cvvHint(texts, 3) })}
 ${field(texts.cardHolder, { id: 'cardHolder', name: 'card.holder', autocomplete: 'cc-name', words: true, wide: true, value: billingName })}
-${offersRegistration && !standalone && html`<label class="check wide"><input type="checkbox" id="createRegistration">${texts.saveMyCard}</label>`}
+${offersRegistration && !standalone && html`<label class="check wide"><input type="checkbox" id="createRegistration" checked>${texts.saveMyCard}</label>`}
 </div>`
 }
 

@@ -21,5 +21,7 @@ export type FormFacts = {
   readonly origins: readonly string[]
   readonly shopperResultUrl?: string
   readonly cvvAsked: boolean
+  /** Of cards that were saved. */
+  readonly savedCvvAsked: boolean
   readonly texts: Readonly<Record<string, string>>
 }

@@ -78,7 +78,7 @@ async function pay(): Promise<void> {
     ...(fields as Record<string, string>),
     ...browserFields(),
     ...(shopperResultUrl !== undefined && { shopperResultUrl }),
-    ...(method.kind === 'card' && save?.checked && { createRegistration: 'true' }),
+    ...(method.kind === 'card' && save && { createRegistration: String(save.checked) }),
     ...method.values(),
   })
   tellShop({ kind: 'sent', container: method.container })

@@ -35,7 +35,7 @@ export function payMethods(card: CardFields | undefined): ReadonlyMap<string, Pa
 
 function savedDetails(panel: HTMLElement, id: string): Pick<PayMethod, 'fields' | 'values'> {
   const input = panel.querySelector<HTMLInputElement>('input[name="card.cvv"]')
-  const isAsked = () => (flags.savedCvv === undefined ? formData.cvvAsked : flags.savedCvv === 'true')
+  const isAsked = () => (flags.savedCvv === undefined ? formData.savedCvvAsked : flags.savedCvv === 'true')
   if (!input) return { fields: [], values: () => ({ registrationId: id }) }
   const length = Number(input.dataset.length)
   const field: Field = { name: 'SecurityCode', input, problem: () => cvvProblem(digitsOf(input.value), length, !isAsked()) }
