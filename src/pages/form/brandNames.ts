@@ -61,7 +61,7 @@ export const placeOf = (name: string): number => {
 
 export const brandTitle = (name: string): string => byName.get(name)?.[1] ?? spelled(name)
 
-/** A mark of 40 to 26; a screen reader reads the brand's name. */
+/** A mark of 40 to 26; a screen reader reads the brand's name, unless that stands beside it already. */
 export function brandMark(name: string, more?: Html): Html {
   const [, title = spelled(name), ground = '#3a4654', ...lines] = byName.get(name) ?? []
   const words = lines.length > 0 ? lines : [spelled(name).slice(0, 10)]
@@ -77,3 +77,6 @@ function line(word: string, size: number, y: number): Html {
   const wide = word.length * size * 0.56 > 34
   return html`<text x="20" y="${y}" text-anchor="middle" font-family="Arial,Helvetica,sans-serif" font-weight="700" font-size="${size}" fill="#fff"${wide && html` textLength="34" lengthAdjust="spacingAndGlyphs"`}>${word}</text>`
 }
+
+/** Beside the brand's name. */
+export const besideName = (name: string): Html => brandMark(name, html` aria-hidden="true"`)

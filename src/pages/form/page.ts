@@ -50,7 +50,11 @@ ${!isOver && openForm(view, look)}
     ? wholePage(view, look, { title: texts.formTitle, body: html`<body><main>${inner}</main></body>`, runs: true })
     : wholePage(view, look, {
         title: fill(texts.linkTitle, { shop: view.shop.name }),
-        body: alone(view, look, html`<noscript><p class="noscript">${texts.noScript}</p></noscript>${inner}`),
+        body: alone(
+          view,
+          look,
+          html`<noscript><style nonce="${look.nonce}">#form { display: none }</style><p class="noscript">${texts.noScript}</p></noscript>${inner}`,
+        ),
         runs: true,
       })
 }

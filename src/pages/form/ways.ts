@@ -5,7 +5,7 @@ import { hundredths } from '../../contract/amounts.ts'
 import { type Html, html, trusted } from '../html.ts'
 import { moneyText } from '../languages/languages.ts'
 import { fill, type Texts } from '../languages/texts.ts'
-import { brandMark, brandTitle, placeOf } from './brandNames.ts'
+import { besideName, brandMark, brandTitle, placeOf } from './brandNames.ts'
 import type { FormLook } from './page.ts'
 
 /** A way to pay, as a row of the list or, where it is the only one, without a choice. */
@@ -66,7 +66,7 @@ function savedWay(view: FormView, { language: { texts, locale }, rows }: FormLoo
     brand,
     name: html`${last4 === undefined ? html`${title}${accountId !== undefined && html` <bdi>${accountId}</bdi>`}` : fill(texts.savedCard, { brand: title, last4 })}
 ${expiryMonth !== undefined && html`<small>${fill(texts.savedExpiry, { expiry: `${expiryMonth}/${expiryYear?.slice(2)}` })}</small>`}`,
-    marks: brandMark(brand),
+    marks: besideName(brand),
     panel: row
       ? html`<div class="fields">${field(texts.cvv, { id: `cvv-${id}`, name: 'card.cvv', autocomplete: 'cc-csc', length: digits, hint: cvvHint(texts, digits), wide: true })}</div>`
       : html``,
@@ -103,7 +103,7 @@ function otherWays(view: FormView, look: FormLook): Way[] {
         kind: method,
         brand: name,
         name: html`${title}`,
-        marks: brandMark(name),
+        marks: besideName(name),
         panel: html`<p class="redirect">${fill(texts.redirectHint, { brand: title })}</p>`,
         button: fill(texts.payWith, { brand: title }),
       }

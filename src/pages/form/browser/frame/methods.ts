@@ -35,17 +35,21 @@ export function payMethods(card: CardFields | undefined): ReadonlyMap<string, Pa
 
 function savedDetails(panel: HTMLElement, id: string): Pick<PayMethod, 'fields' | 'values'> {
   const input = panel.querySelector<HTMLInputElement>('input[name="card.cvv"]')
-  const isAsked = () => (flags.savedCvv === undefined ? formData.savedCvvAsked : flags.savedCvv === 'true')
   if (!input) return { fields: [], values: () => ({ registrationId: id }) }
   const length = Number(input.dataset.length)
-  const field: Field = { name: 'SecurityCode', input, problem: () => cvvProblem(digitsOf(input.value), length, !isAsked()) }
+  const field: Field = {
+    name: 'SecurityCode',
+    input,
+    problem: () => cvvProblem(digitsOf(input.value), length, !isSavedCvvAsked()),
+  }
   watchField(field)
-  input.closest<HTMLElement>('.field')!.hidden = !isAsked()
   return {
     fields: [field],
-    values: () => ({ registrationId: id, ...(isAsked() && input.value !== '' && { 'card.cvv': digitsOf(input.value) }) }),
+    values: () => ({ registrationId: id, ...(isSavedCvvAsked() && input.value !== '' && { 'card.cvv': digitsOf(input.value) }) }),
   }
 }
+
+const isSavedCvvAsked = (): boolean => (flags.savedCvv === undefined ? formData.savedCvvAsked : flags.savedCvv === 'true')
 
 export const chosenValue = (): string =>
   document.querySelector<HTMLInputElement>('input[name=method]:checked')?.value ?? panels()[0]?.dataset.value ?? ''
@@ -62,8 +66,8 @@ export function showChosen(): void {
   for (const panel of panels()) {
     const isChosen = panel.dataset.value === value
     panel.classList.toggle('chosen', isChosen)
-    const inner = panel.querySelector<HTMLElement>('.panel')
-    if (inner) inner.hidden = !isChosen
+    const inner = panel.querySelector<HTMLElement>('.panel')!
+    inner.hidden = !isChosen || (panel.dataset.saved !== undefined && !isSavedCvvAsked())
     if (isChosen) element('pay-text')!.textContent = panel.dataset.button ?? ''
   }
 }
