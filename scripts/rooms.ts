@@ -14,7 +14,7 @@ const rooms: readonly Room[] = [
   ['merchants',     'PSP, divisions, merchants, channels, settings, seed files; held in memory by `directory`; `access/`: tokens and who may do what', 'contract platform vault audit'],
   ['connectors',    'what every payment method gives (`connector.ts`) and which one carries a payment (`registry.ts`); `cards/` to acquirers over ISO 8583 with 3-D Secure and leased terminals, `wallet/`, `bankTransfer/` with redirect methods of a file', 'contract platform merchants'],
   ['payments',      '`initial/` payments and `followUps/`, operator `cases/`, `execute`, `recover`, `redirects/` for shoppers who left, `risk/`, `ledger/` (journal and doctor), `outbox/` with a mark for each consumer, `read/`, `store/`', 'contract platform vault audit merchants connectors'],
-  ['registrations', 'payment details that were stored to be paid with again: made, used, ended', 'contract platform vault merchants connectors payments'],
+  ['registrations', 'payment details that were stored to be paid with again: made, used, ended', 'contract platform vault connectors payments'],
   ['checkouts',     'the hosted flow: a merchant makes a checkout, its shopper pays in the form, one attempt at a time; the missed return', 'contract platform vault merchants connectors payments registrations notifications'],
   ['clearing',      'files of acquirers and banks: one import, each line one transaction; chargebacks', 'contract platform audit connectors payments'],
   ['notifications', 'what merchants are told: notification, cipher, signature; `endpoints/`, `deliveries/`', 'contract platform vault audit merchants payments'],

@@ -14,8 +14,6 @@ export type Checkout = CheckoutRow & {
   readonly values: Values
 }
 
-export const checkoutMinutes = 30
-
 export const wireIdOf = (merchantId: string, id: string): string => `${id.toUpperCase()}.${shortTail(merchantId)}`
 
 /** Where the merchant reads what became of it. */
@@ -32,8 +30,10 @@ export async function openCheckout(parts: CheckoutParts, wireId: string): Promis
 }
 
 /** Until then the shopper may pay. */
-export const isOpen = ({ directory }: Pick<CheckoutParts, 'directory'>, { merchantId, expiresAt, endedAt }: CheckoutRow): boolean =>
-  endedAt === null && directory.businessTime(merchantId) < expiresAt
+export const isOpen = (
+  { directory }: Pick<CheckoutParts, 'directory'>,
+  { merchantId, expiresAt, endedAt }: CheckoutRow,
+): boolean => endedAt === null && directory.businessTime(merchantId) < expiresAt
 
 /** What of a request stays with its checkout: nothing that is secret, and nothing that only said who called. */
 export const keptValues = (values: Values, known: ReadonlyMap<string, NamedParameter>): Values =>

@@ -2,6 +2,7 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import type { ParameterError } from '../contract/formCheck.ts'
+import { limits } from '../contract/limits.ts'
 import type { Values } from '../contract/parameters/table.ts'
 import { requests } from '../contract/requests.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -11,7 +12,7 @@ import type { PaymentRequest } from '../payments/initial/pay.ts'
 import { findPayment } from '../payments/store/read.ts'
 import { addDue } from '../platform/due/store.ts'
 import type { DueHandler } from '../platform/due/worker.ts'
-import { type Checkout, checkoutMinutes, isOpen, keptValues, openValues, sealValues, wireIdOf } from './checkout.ts'
+import { type Checkout, isOpen, keptValues, openValues, sealValues, wireIdOf } from './checkout.ts'
 import type { CheckoutParts } from './parts.ts'
 import {
   type CheckoutRow,
@@ -44,7 +45,7 @@ export async function createCheckout(
   if (refused) return refused
   const { merchantId } = channel
   const now = parts.directory.businessTime(merchantId)
-  const minutes = Number(values.get('validMinutes') ?? checkoutMinutes)
+  const minutes = Number(values.get('validMinutes') ?? limits.checkoutMinutes)
   const build = values.get('integrity') === 'true' ? parts.formBuild() : undefined
   const name = { merchantId, id: key ? key.hash.toString('hex', 0, 16) : id }
   const row: CheckoutRow = {
@@ -128,7 +129,7 @@ const initialTypes: Readonly<Record<string, string>> = Object.fromEntries(
 )
 
 function lifeRefused({ settings }: Channel, values: Values): Refusal | undefined {
-  const most = Math.max(settings.checkoutMinutesMost, checkoutMinutes)
+  const most = Math.max(settings.checkoutMinutesMost)
   const asked = values.get('validMinutes')
   if (asked === undefined || Number(asked) <= most) return undefined
   return form('invalidParameter', { name: 'validMinutes', value: asked, message: `is at most ${most} on this channel` })

@@ -54,11 +54,11 @@ async function requestOf(parts: CheckoutParts, checkout: Checkout, form: Form): 
   const channel = parts.directory.entity(checkout.channelId)
   if (channel?.kind !== 'channel' || !isOpen(parts, checkout)) return { refused: 'checkoutGone', stored: false }
   const sent = form.pairs.filter(([name, value]) => isShoppers(name) && value !== '')
-  const wrong = sent.filter(([name]) => /^customParameters\[/.test(name) && !name.startsWith(`customParameters[${shoppersPrefix}`))
-  const { values } = checkout
-  const otherShop = sent.some(
-    ([name, value]) => name === 'shopperResultUrl' && values.has(name) && values.get(name) !== value,
+  const wrong = sent.filter(
+    ([name]) => /^customParameters\[/.test(name) && !name.startsWith(`customParameters[${shoppersPrefix}`),
   )
+  const { values } = checkout
+  const otherShop = sent.some(([name, value]) => name === 'shopperResultUrl' && values.has(name) && values.get(name) !== value)
   const errors: ParameterError[] = [
     ...wrong.map(([name]) => ({ name, message: `must begin with ${shoppersPrefix} where a shopper sends it` })),
     ...(otherShop ? [{ name: 'shopperResultUrl', message: 'is not the one that the checkout was made with' }] : []),
@@ -134,11 +134,7 @@ function judges({ cardBrands }: CheckoutParts): Judges {
 /** What the shopper sent, without the CVV: a keyed hash of it says whether the same comes again. */
 function formHash({ keys }: CheckoutParts, { wireId }: Checkout, form: Form): Buffer {
   const sent = form.pairs.filter(([name]) => (isShoppers(name) && name !== 'card.cvv') || name === 'registrationId')
-  return keyedHash(
-    keys,
-    'checkout form',
-    JSON.stringify([wireId, ...sent.map(pair => JSON.stringify(pair)).sort()]),
-  )
+  return keyedHash(keys, 'checkout form', JSON.stringify([wireId, ...sent.map(pair => JSON.stringify(pair)).sort()]))
 }
 
 /** What the last attempt came to, where that forbids another one. What waits for its shopper is ended for a form that is another one. */
@@ -161,12 +157,7 @@ async function standing(parts: CheckoutParts, { merchantId, id }: Pick<Payment, 
 }
 
 /** The attempt, its payment and the call that a missed return will be are one transaction. */
-function claimFor(
-  parts: CheckoutParts,
-  checkout: Checkout,
-  form: Buffer,
-  shopperResultUrl: string | undefined,
-): PaymentClaim {
+function claimFor(parts: CheckoutParts, checkout: Checkout, form: Buffer, shopperResultUrl: string | undefined): PaymentClaim {
   return async row => {
     const begun = await begin(parts, checkout, form, row.payment.id, shopperResultUrl, async db => {
       if (row.registration) await insertRegistration(db, row.registration, parts.clock.real())

@@ -1,11 +1,12 @@
 // A merchant reads what became of a checkout. A success is told once: then the checkout is over, and the payment is found by its own id.
 
+import { limits } from '../contract/limits.ts'
 import type { Nested } from '../contract/nested.ts'
 import { storesOnly } from '../contract/requests.ts'
 import { currentRecord, readPayment } from '../payments/read/status.ts'
 import { registrationRecord } from '../registrations/record.ts'
 import { findRegistrations } from '../registrations/store.ts'
-import { type Checkout, checkoutMinutes, isOpen } from './checkout.ts'
+import { type Checkout, isOpen } from './checkout.ts'
 import { cancelMissedReturn } from './missedReturn.ts'
 import type { CheckoutParts } from './parts.ts'
 import { type CheckoutAttempt, endCheckout, findLastAttempt } from './store.ts'
@@ -29,7 +30,7 @@ export async function readCheckout(
 /** Who pays at the last moment can be read about for as long as anybody waits for a return. */
 const isReadable = (parts: CheckoutParts, checkout: Checkout, last: CheckoutAttempt | undefined): boolean =>
   isOpen(parts, checkout) ||
-  (last !== undefined && parts.directory.businessTime(checkout.merchantId) < last.madeAt + checkoutMinutes * 60_000)
+  (last !== undefined && parts.directory.businessTime(checkout.merchantId) < last.madeAt + limits.checkoutMinutes * 60_000)
 
 async function readPaid(parts: CheckoutParts, checkout: Checkout, { subjectId }: CheckoutAttempt): Promise<CheckoutStatus> {
   const payment = (await readPayment(parts, checkout.merchantId, subjectId))!

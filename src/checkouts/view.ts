@@ -143,9 +143,7 @@ async function savedDetails(parts: CheckoutParts, merchantId: string, ids: reado
   const found = await findRegistrations(parts.database.work, ownersFor(parts, merchantId), ids)
   const usable = found.filter(({ usable, deletedAt }) => usable && deletedAt === null)
   const newest = new Map(
-    usable
-      .toSorted((one, other) => one.madeAt - other.madeAt)
-      .map(one => [one.fingerprint?.toString('hex') ?? one.id, one.id]),
+    usable.toSorted((one, other) => one.madeAt - other.madeAt).map(one => [one.fingerprint?.toString('hex') ?? one.id, one.id]),
   )
   const shown = new Set(newest.values())
   return ids.flatMap(id => usable.filter(one => one.id === id && shown.has(id))).map(savedOf)

@@ -63,12 +63,10 @@ const registrationNeeds: RequestKind['needed'] = (values, brands) =>
     : ['card.number', 'card.expiryMonth', 'card.expiryYear']
 
 /** Where details are only stored nothing has to be paid. */
-const checkoutNeeds: RequestKind['needed'] = values =>
-  storesOnly(values) ? [] : ['paymentType', 'amount', 'currency']
+const checkoutNeeds: RequestKind['needed'] = values => (storesOnly(values) ? [] : ['paymentType', 'amount', 'currency'])
 
 /** A checkout without a payment: its shopper's payment details are stored. */
-export const storesOnly = (values: Values): boolean =>
-  values.get('createRegistration') === 'true' && !values.has('paymentType')
+export const storesOnly = (values: Values): boolean => values.get('createRegistration') === 'true' && !values.has('paymentType')
 
 /** A capture and a refund say how much; a reversal may be a full one. */
 const followUpNeeds: RequestKind['needed'] = values =>
@@ -78,11 +76,29 @@ const followUpNeeds: RequestKind['needed'] = values =>
 const shoppersGroups: ReadonlySet<Group> = new Set(['card', 'virtualAccount', 'browser'])
 const checkout: readonly Group[] = [...payment.filter(group => !shoppersGroups.has(group)), 'checkout']
 
-/** What a shopper's browser may say; all else is the merchant's to say. */
-export const isShoppers = (name: string): boolean =>
-  /^(paymentBrand|card\.|virtualAccount\.|customer\.browser\.|createRegistration$|customParameters\[|shopperResultUrl$|recurring\.numberOfInstallments$)/.test(name)
 /** The names of a shopper's own custom parameters begin so. */
 export const shoppersPrefix = 'SHOPPER_'
+
+// A name that ends in a dot or a bracket stands for all that begin with it.
+const shoppers = [
+  'paymentBrand',
+  'card.',
+  'virtualAccount.',
+  'customer.browser.',
+  'createRegistration',
+  'recurring.numberOfInstallments',
+  'customParameters[',
+  'shopperResultUrl',
+]
+
+/** What a shopper's browser may say; all else is the merchant's to say. */
+export const isShoppers = (name: string): boolean =>
+  shoppers.some(one => (/[.[]$/.test(one) ? name.startsWith(one) : name === one))
+
+/** The same in words. */
+export const shoppersNames = [...shoppers, 'registrationId']
+  .map(name => name.replace(/\.$/, '.*').replace(/\[$/, `[${shoppersPrefix}…]`))
+  .join(', ')
 
 const onlyInCheckouts = { 'overridePaymentType[brand]': 'is accepted only when a checkout is created' }
 

@@ -1,12 +1,12 @@
 // A registration as JSON: what answers, readings and notifications show.
 
+import { successOf } from '../connectors/registry.ts'
 import { emptyNested, type Nested, put } from '../contract/nested.ts'
 import { lookup, type Values } from '../contract/parameters/table.ts'
 import { requests } from '../contract/requests.ts'
 import { type ResultName, results } from '../contract/results/results.ts'
 import type { RegistrationRecord } from '../payments/initial/register.ts'
 import { plainRecord } from '../payments/read/record.ts'
-import { successOf } from '../connectors/registry.ts'
 import type { Registration } from './store.ts'
 
 const find = lookup(requests.payment.groups)

@@ -107,7 +107,8 @@ function answerOf(operation: Operation): Reply {
   const avsResponse = letter('simulateAvs', 'AZNUF')
   const cvvResponse = letter('simulateCvv', 'MNPSU')
   const score = fields.get('customParameters[simulateRiskScore]')
-  const begins = approved && authorizes && agreementMode(fields) === 'INITIAL'
+  const begins =
+    approved && authorizes && agreementMode(fields) === 'INITIAL' && !fields.has('standingInstruction.initialTransactionId')
   return {
     kind: 'answer',
     result,

@@ -36,9 +36,7 @@ const monthsAfterExpiry = 14
 
 /** The last day on which a registration's card is kept; never sooner than that of a payment's, whatever is printed on it. */
 export const registeredUntil = ({ expiryMonth, expiryYear }: Card, now: number): string =>
-  dayAt(
-    Math.max(Date.UTC(Number(expiryYear), Number(expiryMonth) + monthsAfterExpiry, 0), now + cardRetentionDays * 86_400_000),
-  )
+  dayAt(Math.max(Date.UTC(Number(expiryYear), Number(expiryMonth) + monthsAfterExpiry, 0), now + cardRetentionDays * 86_400_000))
 
 const dayAt = (milliseconds: number): string => new Date(milliseconds).toISOString().slice(0, 10)
 

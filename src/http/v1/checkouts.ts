@@ -1,9 +1,8 @@
 // Checkouts by the interface: a merchant makes, changes, reads and deletes them; a shopper's browser pays.
 
-import { type Checkout, openCheckout, wireIdOf } from '../../checkouts/checkout.ts'
+import { type Checkout, openCheckout, resourcePathOf, wireIdOf } from '../../checkouts/checkout.ts'
 import { changeCheckoutValues, createCheckout, deleteCheckout, type NewCheckout } from '../../checkouts/create.ts'
 import { type PressResult, pressPay } from '../../checkouts/pay.ts'
-import { resourcePathOf } from '../../checkouts/checkout.ts'
 import { readCheckout } from '../../checkouts/status.ts'
 import { readForm } from '../../contract/form.ts'
 import type { Nested } from '../../contract/nested.ts'

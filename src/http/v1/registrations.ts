@@ -56,7 +56,8 @@ export const removeRegistration =
     if (!('caller' in admitted)) return admitted
     const { caller } = admitted
     const found = await usableRegistration(parts, caller.entityId, id)
-    if (typeof found === 'string') return unusable(parts, request, caller, found === 'registrationInvalid' ? 'cannotDeregister' : found)
+    if (typeof found === 'string')
+      return unusable(parts, request, caller, found === 'registrationInvalid' ? 'cannotDeregister' : found)
     const refused = await deleteRegistration(parts, caller.merchantId, found)
     return refused === undefined
       ? json(200, { ...recordOf(parts, caller, found, ndcOf(request, caller.entityId)), paymentType: 'DR' })
