@@ -79,7 +79,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'requests on one chain take no turns', file: 'src/platform/database/turns.ts', tests: ['databaseFaults'],
     find: 'if (line.length === 1) turn.comes(true)', instead: 'turn.comes(true)' },
   { name: 'a payment is not on disk before it is sent', file: 'src/payments/initial/pay.ts', tests: ['acquirerFaults'],
-    find: 'const stored = await parts.insertPayment(row).catch((error: Error) => {', instead: 'const stored = true as boolean\n  parts.insertPayment(row).catch((error: Error) => {' },
+    find: 'const stored = await (request.claim ?? claim(parts))(row).catch((error: Error) => {', instead: "const stored = 'ours' as string\n  ;(request.claim ?? claim(parts))(row).catch((error: Error) => {" },
   { name: 'a payment that was stored too late is sent', file: 'src/payments/unsent.ts', tests: ['recovery'],
     find: 'clock.elapsed() - began > writePatienceSeconds * 1000', instead: 'clock.elapsed() - began > writePatienceSeconds * 100_000' },
   { name: 'what was told as failed is carried out by recovery', file: 'src/payments/unsent.ts', tests: ['databaseFaults'],

@@ -22,13 +22,18 @@ export type Caller = {
   readonly merchantId: string
 }
 
-/** `action`: what is asked for. */
-export type Authenticate = (request: Request, form: Form, action: Action) => Caller | HttpAnswer | Promise<HttpAnswer>
+/** `action`: what is asked for. `otherwise`: the entity that is meant where none is named. */
+export type Authenticate = (
+  request: Request,
+  form: Form,
+  action: Action,
+  otherwise?: string,
+) => Caller | HttpAnswer | Promise<HttpAnswer>
 
 export function authenticator(parts: HttpParts): Authenticate {
   const { directory, failures, clock } = parts
-  return (request, form, action) => {
-    const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
+  return (request, form, action, otherwise) => {
+    const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId') ?? otherwise
     const credentials = credentialsOf(request, form)
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
       resultAnswer(parts, request, status, name, {
@@ -104,6 +109,10 @@ function callerFor(parts: HttpParts, token: Token, entityId: string, legacy: boo
   if (legacy && !merchant?.settings.legacyCredentials) return undefined
   return { token, entityId, entity, merchantId: entity.merchantId }
 }
+
+/** Whether the caller says who he is, rightly or not. */
+export const hasCredentials = (request: Request, form: Form): boolean =>
+  request.headers.authorization !== undefined || credentialsOf(request, form) !== undefined
 
 type Credentials = { readonly sent: string; readonly userId?: string; readonly legacy: boolean }
 

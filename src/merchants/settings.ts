@@ -125,8 +125,14 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     cardNumbersInTexts: optional(oneOf(treatments)),
     /** The same for identifiers, which pass for card numbers by chance. */
     cardNumbersInIdentifiers: optional(oneOf(treatments), 'keep'),
-    /** Status reads of one payment in a minute; 0 = no limit. */
+    /** Status reads of one payment, or of one checkout, in a minute; 0 = no limit. */
     statusReadsPerMinute: optional(perMinute, 0),
+    /** Whoever knows the id of a checkout may read what became of it, without credentials. */
+    statusReadsWithoutCredentials: optional(flag, false),
+    /** The longest life that a checkout may be given, for links that are sent; it is never below 30. */
+    checkoutMinutesMost: optional(whole(30, 999_999, 'must be a whole number of minutes, 30 to 999999'), 30),
+    /** Paying with a registration asks the shopper for the CVV. */
+    requireCvvForRegistrations: optional(flag, false),
     simulatorRules: optional(listOf(outcomeRule), []),
     /** How a request's notificationUrl is called: with the envelope, or in the old way with id and resourcePath in the query. */
     notificationUrlForm: optional(oneOf(['post', 'get']), 'post'),

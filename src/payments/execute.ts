@@ -165,6 +165,7 @@ export function answerRow(
   said: { kept: Answer['kept']; outcome: Omit<Parameters<typeof paymentRecord>[1], 'result'> },
 ): NewAnswer {
   const now = parts.directory.businessTime(payment.merchantId)
+  const networkTransactionId = said.outcome.structures?.standingInstruction?.initialTransactionId
   // An authentication moves nothing, a chargeback always moves money, though its result is no success.
   const approved = payment.type === 'CB' || (payment.type !== '3D' && isApproved(results[result].outcome))
   const body = JSON.stringify(paymentRecord(payment, { ...said.outcome, result: results[result] }, parts.build, now))
@@ -173,6 +174,7 @@ export function answerRow(
     answer: { result, approved, kept: said.kept, body, answeredAt: now },
     transfers: books(payment, rootType, approved),
     announced: true,
+    ...(networkTransactionId !== undefined && { networkTransactionId }),
     recordedAt: parts.clock.real(),
   }
 }

@@ -6,7 +6,7 @@ import { type FormCheck, formChecker, type ParameterError } from '../../contract
 import { namesNear } from '../../contract/nearest.ts'
 import { emptyNested, type Nested } from '../../contract/nested.ts'
 import type { Values } from '../../contract/parameters/table.ts'
-import { type RequestKind, requests } from '../../contract/requests.ts'
+import { type RequestKind, type RequestName, requests } from '../../contract/requests.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Action } from '../../merchants/access/may.ts'
 import type { Channel } from '../../merchants/directory.ts'
@@ -26,11 +26,16 @@ export type Admission = {
   readonly authenticate: Authenticate
   readonly reads: Reads
   readonly searches: Searches
-  readonly checks: Readonly<Record<'payment' | 'threeDSecure' | 'followUp' | 'read' | 'query', FormCheck>>
+  readonly checks: Readonly<Record<Exclude<RequestName, 'checkoutPayment'>, FormCheck>>
 }
 
 /** A POST whose caller is known. */
-export type IdentifiedForm = { readonly form: Form; readonly caller: Caller }
+export type IdentifiedForm = {
+  readonly form: Form
+  readonly caller: Caller
+  /** Of its answers, where they name a checkout. */
+  readonly ndc?: string
+}
 /** A GET whose caller and query are known. */
 export type AdmittedRead = { readonly caller: Caller; readonly values: Values }
 
@@ -45,6 +50,10 @@ export const makeAdmission = (parts: HttpParts): Admission => ({
     followUp: checker(parts, requests.followUp),
     read: checker(parts, requests.read),
     query: checker(parts, requests.query),
+    checkout: checker(parts, requests.checkout),
+    checkoutUpdate: checker(parts, requests.checkoutUpdate),
+    registration: checker(parts, requests.registration),
+    registrationPayment: checker(parts, requests.registrationPayment),
   },
 })
 
@@ -65,18 +74,18 @@ function checker(parts: HttpParts, kind: RequestKind): FormCheck {
 export function identify(
   { parts, authenticate }: Admission,
   request: Request,
+  otherwise?: string,
 ): IdentifiedForm | HttpAnswer | Promise<HttpAnswer> {
   const form = readForm(request.body, request.charset)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form, 'pay')
+  const caller = authenticate(request, form, 'pay', otherwise)
   if (!isCaller(caller)) return caller
   const inQuery = namesInQuery(request)
   if (inQuery.length > 0)
     return wrongForm(
       parts,
       request,
-      form,
-      caller,
+      { form, caller },
       'parametersInQuery',
       inQuery.map(name => ({ name, message: 'must be in the body of a POST, not in its URL' })),
     )
@@ -87,23 +96,24 @@ export function identify(
 export function admit(
   { parts }: Admission,
   request: Request,
-  { form, caller }: IdentifiedForm,
+  identified: IdentifiedForm,
   channel: Channel | undefined,
   judge: FormCheck,
 ): PaymentRequest | HttpAnswer {
+  const { form, caller } = identified
   if (!channel)
-    return wrongForm(parts, request, form, caller, 'entityTooBroad', [
+    return wrongForm(parts, request, identified, 'entityTooBroad', [
       { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
     ])
   const checked = judge(form, channel.settings.lenient, cardNumberRules(channel.settings))
-  if (checked.errors.length > 0) return wrongForm(parts, request, form, caller, 'invalidParameter', checked.errors)
+  if (checked.errors.length > 0) return wrongForm(parts, request, identified, 'invalidParameter', checked.errors)
   if (checked.dropped.length > 0)
     parts.log.info({ entityId: channel.id, names: checked.dropped }, 'malformed descriptive parameters were dropped')
   if (checked.numbered.length > 0)
     parts.log.warn({ entityId: channel.id, names: checked.numbered }, 'card numbers, or what passes for them, stood in texts')
   const key = request.headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
-    return wrongForm(parts, request, form, caller, 'invalidParameter', [
+    return wrongForm(parts, request, identified, 'invalidParameter', [
       { name: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' },
     ])
   }
@@ -112,7 +122,7 @@ export function admit(
     channel,
     values,
     known,
-    ndc: ndcOf(request, caller.entityId),
+    ndc: identified.ndc ?? ndcOf(request, caller.entityId),
     tokenId: caller.token.id,
     ...(key !== undefined && { key: requestKey(parts, channel, request.path, key, form) }),
   }
@@ -128,10 +138,11 @@ export function admitRead(
   request: Request,
   judge: FormCheck,
   action: Action = 'read',
+  otherwise?: string,
 ): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
-  const form = readForm(request.query)
+  const form = sentForm(request)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form, action)
+  const caller = authenticate(request, form, action, otherwise)
   if (!isCaller(caller)) return caller
   const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
   if (errors.length > 0)
@@ -139,17 +150,25 @@ export function admitRead(
   return { caller, values }
 }
 
+/** What stands in the query of a GET; a DELETE may bring it in its body too. */
+export function sentForm({ method, query, body, charset }: Request): Form | 'tooManyParameters' {
+  const form = readForm(query)
+  const more = method === 'DELETE' ? readForm(body, charset) : undefined
+  if (form === 'tooManyParameters' || more === 'tooManyParameters' || !more) return form
+  return { pairs: [...form.pairs, ...more.pairs], broken: new Set([...form.broken, ...more.broken]) }
+}
+
 /** An answer to a bad request: all wrong parameters, and the type and brand that were asked for. */
 function wrongForm(
   parts: HttpParts,
   request: Request,
-  form: Form,
-  { entityId }: Pick<Caller, 'entityId'>,
+  { form, caller, ndc }: IdentifiedForm,
   name: ResultName,
   parameterErrors: readonly ParameterError[],
 ): HttpAnswer {
   return resultAnswer(parts, request, 400, name, {
-    entityId,
+    entityId: caller.entityId,
+    ndc,
     parameterErrors,
     more: askedFor(peek(form, 'paymentType'), peek(form, 'paymentBrand')),
   })

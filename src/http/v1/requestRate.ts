@@ -22,8 +22,8 @@ export function limitRates(): Rates {
 /** Callers within the rate of their token; others are told when to come again. */
 export function withinRate(parts: HttpParts, authenticate: Authenticate): Authenticate {
   const rates = limitRates()
-  return (request, form, action) => {
-    const caller = authenticate(request, form, action)
+  return (request, form, action, otherwise) => {
+    const caller = authenticate(request, form, action, otherwise)
     if (!isCaller(caller)) return caller
     const { token, merchantId, entityId } = caller
     const perMinute = parts.directory.merchant(merchantId)?.settings.requestsPerMinute ?? 0

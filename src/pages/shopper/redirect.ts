@@ -282,6 +282,8 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
 
 function shopAddressOf({ id, type, record }: PaymentState): string {
   const url = new Map(record.fields).get('shopperResultUrl')!
+  const { checkout } = record
+  if (checkout !== undefined) return shopAddress(url, checkout, `/v1/checkouts/${checkout}/payment`)
   return shopAddress(url, id, `/v1/${type === '3D' ? 'threeDSecure' : 'payments'}/${id}`)
 }
 
