@@ -11,7 +11,7 @@ import { makeShopper, type Seen, type Shopper } from './support/shopper.ts'
 const technical = 'CH-7 ecom 3DS (do not show)'
 const logo = 'https://cdn.shop.example/logo.svg'
 const settings = { withoutAuthentication: 'refuse', shopName: 'Blumen Öz & Co', shopLogo: logo, shopColour: '#ffee00' } as const
-const looks = { branded: '5a11d000000000000000000000000f01', plain: '5a11d00000000000000000000000f02' }
+const looks = { branded: '5a11d0000000000000000000000000c3', plain: '5a11d0000000000000000000000000c4' }
 
 let gateway: TestGateway
 before(async () => {
