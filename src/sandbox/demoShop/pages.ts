@@ -25,7 +25,7 @@ export function payingPage(
   const live = source.replace('<script>', `<script nonce="${shop.nonce}">`)
   return shopPage(
     { ...shop, source },
-    'Coffee & Co',
+    'Your cart',
     html`<div class="product"><span class="bean" aria-hidden="true">☕</span><div><h2>${product.name}</h2><p>${product.amount} ${product.currency}</p></div></div>
 <form class="choice" method="get"><label>Language <select name="locale">${[...languages.keys()].map(
       code => html`<option${code === locale && html` selected`}>${code}</option>`,
@@ -52,7 +52,7 @@ const resultPart = (record: GatewayRecord): Html => html`<p><code>${record.resul
 
 function shopPage({ nonce, source }: ShopPage, title: string, body: Html): string {
   const cards = testCards.map(
-    ([brand, number, digits]) => html`<tr><td>${brand}</td><td><code>${number}</code></td><td>any ${digits} digits</td></tr>`,
+    ([brand, number, digits]) => html`<tr><td>${brand}</td><td><code>${number}</code></td><td>CVV ${digits} digits</td></tr>`,
   )
   return html`<!doctype html>
 <html lang="en">
@@ -121,6 +121,7 @@ summary { padding: .6rem 0; font-weight: 600; cursor: pointer; }
 table { width: 100%; border-collapse: collapse; font-size: .9rem; }
 td { padding: .3rem .5rem .3rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere; }
 pre, code { font: .8rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
+td code { white-space: nowrap; }
 pre { max-height: 24rem; margin: 0 0 1rem; padding: .75rem; overflow: auto; background: #f4eee6; border-radius: 8px; }
 ol { margin: 0; padding: 0; list-style: none; }
 ol:not(:empty) + .none { display: none; }
