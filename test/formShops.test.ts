@@ -299,7 +299,7 @@ describe('scripts of a shop', () => {
     await close()
   })
 
-  it('hear why a form cannot be had', async () => {
+  it('hear why a form cannot be had, or that it does not answer', async () => {
     const names: string[] = []
     for (const [id, host] of [
       ['nothing', gateway.baseUrl],
@@ -315,6 +315,16 @@ describe('scripts of a shop', () => {
       await close()
     }
     assert.deepEqual(names, ['InvalidCheckoutIdError', 'InvalidCheckoutIdError'])
+    // A frame that never comes: a proxy or a policy in between.
+    const { id } = await makeCheckout(gateway)
+    const page = await browser.newPage()
+    await page.clock.install()
+    await page.route(/\/v1\/form\//, route => route.abort())
+    await page.goto(shop.page(shopPage(gateway, { id, options: '{ onError: error => document.title = error.name }' })))
+    await page.locator('iframe').waitFor()
+    await page.clock.fastForward(21_000)
+    await page.waitForFunction(`document.title === 'PciIframeCommunicationError'`)
+    await page.close()
   })
 })
 
