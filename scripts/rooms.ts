@@ -19,7 +19,7 @@ const rooms: readonly Room[] = [
   ['clearing',      'files of acquirers and banks: one import, each line one transaction; chargebacks', 'contract platform audit connectors payments'],
   ['notifications', 'what merchants are told: notification, cipher, signature; `endpoints/`, `deliveries/`', 'contract platform vault audit merchants payments'],
   ['http',          'server, router, authenticate; `v1/`, the request functions of the interface', 'contract platform vault audit merchants connectors payments registrations checkouts'],
-  ['pages',         'what people see: the frame, languages; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts', 'contract platform connectors payments checkouts http'],
+  ['pages',         'what people see: the frame, languages; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts', 'contract platform merchants connectors payments checkouts http'],
   ['sandbox',       'the other side: a pure acquirer, an acquirer host with books of its own, issuer, wallet and bank with their pages; the movable clock, the listener, the welcome', 'contract platform audit merchants connectors notifications http pages'],
   ['start',         'puts it together: `assemble` without sockets, `serve` with them, processes, the environment', 'contract platform vault audit merchants connectors payments registrations checkouts notifications http pages sandbox'],
   ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants connectors payments clearing notifications sandbox start'],
