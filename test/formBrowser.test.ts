@@ -227,6 +227,14 @@ describe('what is typed', () => {
     await close()
   })
 
+  it('and a text that comes beside a field does not push the button away from under its click', async () => {
+    const { form, close } = await begin()
+    await form.locator('#cardNumber').fill('4200')
+    await form.locator('#pay').click()
+    await form.getByText('Enter the security code.').waitFor({ timeout: 3000 })
+    await close()
+  })
+
   it('asks browsers for what they know, and the phone for its number pad', async () => {
     const { form, close } = await begin()
     const seen = await form

@@ -35,10 +35,10 @@ export const isOpen = (
   { merchantId, expiresAt, endedAt }: CheckoutRow,
 ): boolean => endedAt === null && directory.businessTime(merchantId) < expiresAt
 
-/** What of a request stays with its checkout: nothing that is secret, and nothing that only said who called. */
+/** What of a request stays with its checkout: nothing secret, nothing of the caller, and not what its shopper says better. */
 export const keptValues = (values: Values, known: ReadonlyMap<string, NamedParameter>): Values =>
-  new Map([...values].filter(([name]) => !known.get(name)!.parameter.secret && !callers.test(name))) as Values
-const callers = /^(entityId|authentication\.|integrity$|validMinutes$)/
+  new Map([...values].filter(([name]) => !known.get(name)!.parameter.secret && !passing.test(name))) as Values
+const passing = /^((card|virtualAccount|customer\.browser|authentication)\.|(entityId|integrity|validMinutes)$)/
 
 export const sealValues = (
   { keys, random }: Pick<CheckoutParts, 'keys' | 'random'>,

@@ -1,6 +1,7 @@
 // The shopper presses pay. One attempt at a time: the same form again gets the answer of the first, another form ends what still waits for its shopper.
 // Nothing is paid twice: whoever begins an attempt holds the lock on the checkout, and begins none beside one that is under way or has succeeded.
 
+import { isDeepStrictEqual } from 'node:util'
 import { currentName } from '../contract/brands.ts'
 import type { Form } from '../contract/form.ts'
 import { type FormCheck, formChecker, type ParameterError } from '../contract/formCheck.ts'
@@ -23,7 +24,7 @@ import { registrationRecord } from '../registrations/record.ts'
 import { findRegistrations } from '../registrations/store.ts'
 import { usableRegistration, withRegistration } from '../registrations/use.ts'
 import { keyedHash } from '../vault/keys.ts'
-import { type Checkout, isOpen, offeredRegistrations, resourcePathOf } from './checkout.ts'
+import { type Checkout, isOpen, offeredRegistrations, openValues, resourcePathOf } from './checkout.ts'
 import { scheduleMissedReturn } from './missedReturn.ts'
 import type { CheckoutParts } from './parts.ts'
 import { type CheckoutAttempt, findLastAttempt, insertAttempt, lockCheckout } from './store.ts'
@@ -207,7 +208,7 @@ async function begin(
     if (last && !(payment?.answer && !payment.answer.approved)) return last
     if (last?.attempt === attemptsMost) return { refused: 'tooManyAttempts', stored: false }
     // What was changed meanwhile is not what the shopper saw.
-    if (!row.sealed.equals(checkout.sealed)) return { refused: 'checkoutUnderWay', stored: false }
+    if (!isDeepStrictEqual(openValues(parts, row), checkout.values)) return { refused: 'checkoutUnderWay', stored: false }
     const madeAt = parts.directory.businessTime(merchantId)
     await insertAttempt(db, row, { attempt: (last?.attempt ?? 0) + 1, subjectId, form, madeAt })
     await write(db)

@@ -72,9 +72,13 @@ export const storesOnly = (values: Values): boolean => values.get('createRegistr
 const followUpNeeds: RequestKind['needed'] = values =>
   ['CP', 'RF'].includes(values.get('paymentType') ?? '') ? ['amount', 'currency'] : []
 
-// What the shopper gives in the form, a merchant that uses the form need not have: it is not even looked at.
-const shoppersGroups: ReadonlySet<Group> = new Set(['card', 'virtualAccount', 'browser'])
-const checkout: readonly Group[] = [...payment.filter(group => !shoppersGroups.has(group)), 'checkout']
+const checkout: readonly Group[] = [...payment, 'checkout']
+/** A merchant that uses the form never has them. */
+const onlyInTheForm = {
+  'card.number': 'is given by the shopper, in the form',
+  'card.cvv': 'is given by the shopper, in the form',
+  'virtualAccount.password': 'is given by the shopper, in the form',
+}
 
 /** The names of a shopper's own custom parameters begin so. */
 export const shoppersPrefix = 'SHOPPER_'
@@ -133,9 +137,9 @@ export const requests = {
     types: followUpTypes,
   },
   /** POST /v1/checkouts */
-  checkout: { groups: checkout, required: [], needed: checkoutNeeds, types: initialTypes },
+  checkout: { groups: checkout, required: [], needed: checkoutNeeds, refused: onlyInTheForm, types: initialTypes },
   /** POST /v1/checkouts/{id}: what is sent replaces what was. */
-  checkoutUpdate: { groups: checkout, required: [], types: initialTypes },
+  checkoutUpdate: { groups: checkout, required: [], refused: onlyInTheForm, types: initialTypes },
   /** What a checkout and its shopper say together. */
   checkoutPayment: {
     groups: payment,

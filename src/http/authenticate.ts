@@ -14,7 +14,8 @@ import type { HttpAnswer, Request } from './answer.ts'
 import { resultAnswer } from './answer.ts'
 import type { HttpParts } from './parts.ts'
 
-/** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
+/** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. Registrations can be a division's: then it
+ * stands in the place of both. */
 export type Caller = {
   readonly token: Token
   readonly entityId: string
@@ -67,6 +68,11 @@ export function authenticator(parts: HttpParts): Authenticate {
       return refuse(400, 'invalidParameter', { name: 'authentication.entityId', message: 'differs from entityId' })
     const entity = directory.entity(named)
     if (!entity || !directory.may(token, action, named)) return failed('entityNotTheTokens')
+    // A division stands for a channel that has what it gives to those below it.
+    if (action === 'register' && entity.kind === 'division' && !credentials.legacy) {
+      const { id, name, channelDefaults: settings } = entity
+      return { token, entityId: id, entity: { kind: 'channel', id, merchantId: id, name, settings }, merchantId: id }
+    }
     if (
       entity.kind === 'psp' ||
       entity.kind === 'division' ||

@@ -33,7 +33,13 @@ export type Merchant = {
   readonly name: string
   readonly settings: MerchantSettings
 }
-export type EntityGroup = { readonly kind: 'psp' | 'division'; readonly id: string; readonly name: string }
+export type EntityGroup = {
+  readonly kind: 'psp' | 'division'
+  readonly id: string
+  readonly name: string
+  /** What the channels below have where they set nothing themselves. */
+  readonly channelDefaults: ChannelSettings
+}
 export type Entity = Channel | Merchant | EntityGroup
 
 export type Token = {
@@ -182,7 +188,8 @@ function entityOf({ id, kind, merchantId, name, settings }: EntityRow, above: re
     return { kind, id, merchantId: id, name, settings: readBy(merchantSettings, effective, owner) }
   }
   readBy(groupSettings, settings, owner)
-  return { kind, id, name }
+  const effective = withInherited(channelSettings, [...groups.reverse(), settings], {})
+  return { kind, id, name, channelDefaults: readBy(channelSettings, effective, owner) }
 }
 
 function parentsOf(row: EntityRow, byId: ReadonlyMap<string, EntityRow>): string[] {

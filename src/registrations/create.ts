@@ -9,8 +9,9 @@ import { keptFields, type PaymentRequest } from '../payments/initial/pay.ts'
 import { isOfShopper, type RegistrationOrigin, registrationOf } from '../payments/initial/register.ts'
 import type { PaymentParts } from '../payments/parts.ts'
 import { insertRegistration, type NewRegistration } from '../payments/store/registrations.ts'
-import type { Connection } from '../platform/database/connect.ts'
+import { inTransaction } from '../platform/database/connect.ts'
 import { findRegistrations, type Registration } from './store.ts'
+import { merchantsOf } from './use.ts'
 
 /** What a request wants to store, before it is stored; `ownerId`: a merchant, or a division. */
 export function chooseRegistration(
@@ -49,12 +50,10 @@ export function chooseRegistration(
 }
 
 /** Stores it, or finds that its twin has been stored. */
-export async function storeRegistration(
-  parts: PaymentParts,
-  row: NewRegistration,
-  db: Connection = parts.database.work,
-): Promise<Registration | Refusal> {
-  await insertRegistration(db, row, parts.clock.real())
+export async function storeRegistration(parts: PaymentParts, row: NewRegistration): Promise<Registration | Refusal> {
+  const db = parts.database.work
+  const told = merchantsOf(parts.directory, row.ownerId)
+  await inTransaction(db, connection => insertRegistration(connection, row, parts.clock.real(), told))
   const [stored] = await findRegistrations(db, [row.ownerId], [row.id])
   const same =
     row.keyFingerprint === undefined ||

@@ -5,18 +5,23 @@ import type { PaymentParts } from '../payments/parts.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { dropCard } from '../vault/cardStore.ts'
 import { endRegistration, type Registration } from './store.ts'
+import { merchantsOf } from './use.ts'
 
-/** `merchantId`: who ends it, and is told. */
 export async function deleteRegistration(
   { database, directory, clock }: PaymentParts,
-  merchantId: string,
   registration: Registration,
 ): Promise<Extract<ResultName, 'registrationDeleted' | 'cannotDeregister'> | undefined> {
   if (!registration.usable) return 'cannotDeregister'
   const { ownerId, id } = registration
   return inTransaction(database.work, async db => {
     await dropCard(db, ownerId, id)
-    const ended = await endRegistration(db, registration, merchantId, directory.businessTime(merchantId), clock.real())
+    const ended = await endRegistration(
+      db,
+      registration,
+      merchantsOf(directory, ownerId),
+      directory.businessTime(ownerId),
+      clock.real(),
+    )
     return ended ? undefined : 'registrationDeleted'
   })
 }

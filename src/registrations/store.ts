@@ -39,20 +39,22 @@ export async function findRegistrations(
   return rows
 }
 
-/** Ends a registration and announces it; false when it was not there to be ended. */
+/** Ends a registration and announces it to these merchants; false when it was not there to be ended. */
 export async function endRegistration(
   db: Connection,
   { ownerId, id }: Pick<Registration, 'ownerId' | 'id'>,
-  merchantId: string,
+  merchantIds: readonly string[],
   now: number,
   recordedAt: number,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `with ended as (
-       update registrations set deleted_at = $4 where owner_id = $1 and id = $2 and deleted_at is null and usable returning id, channel_id)
-     insert into events (merchant_id, payment_id, sequence, type, action, channel_id, root_id, occurred_at, recorded_at)
-     select $3, id, ${sequences.DELETED}, 'REGISTRATION', 'DELETED', channel_id, id, $4, $5 from ended`,
-    [ownerId, id, merchantId, timeParameter(now), timeParameter(recordedAt)],
+       update registrations set deleted_at = $4 where owner_id = $1 and id = $2 and deleted_at is null and usable returning id, channel_id),
+     announced as (
+       insert into events (merchant_id, payment_id, sequence, type, action, channel_id, root_id, occurred_at, recorded_at)
+       select merchant, id, ${sequences.DELETED}, 'REGISTRATION', 'DELETED', channel_id, id, $4, $5 from ended, unnest($3::uuid[]) as told (merchant))
+     select id from ended`,
+    [ownerId, id, merchantIds, timeParameter(now), timeParameter(recordedAt)],
   )
   return rowCount === 1
 }

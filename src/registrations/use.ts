@@ -1,6 +1,7 @@
 // Paying with a registration: who may use it, and what it brings into a payment.
 
 import { agreementMode } from '../connectors/cards/iso8583/forwarding.ts'
+import { modeOf } from '../connectors/registry.ts'
 import type { ParameterName } from '../contract/parameters/table.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { PaymentRequest } from '../payments/initial/pay.ts'
@@ -13,6 +14,16 @@ import { findRegistrations, type Registration } from './store.ts'
 /** Whose registrations an entity may use: its merchant's, and those of the divisions above it. */
 export const ownersFor = ({ directory }: Pick<PaymentParts, 'directory'>, entityId: string): readonly string[] =>
   directory.lineage(entityId).filter(id => ['merchant', 'division'].includes(directory.entity(id)?.kind ?? ''))
+
+/** Who is told of an owner's registrations: a merchant, or those of a division. */
+export const merchantsOf = (directory: PaymentParts['directory'], ownerId: string): readonly string[] => [
+  ...new Set(
+    directory
+      .channels()
+      .map(({ merchantId }) => merchantId)
+      .filter(id => directory.lineage(id).includes(ownerId)),
+  ),
+]
 
 /** A registration that can be paid with, or what keeps it from that. */
 export async function usableRegistration(
@@ -38,6 +49,7 @@ export async function withRegistration(
   const card = await openCard(parts.database.work, parts.keys, ownerId, id)
   const account = detailsOf(registration).get('virtualAccount.accountId')
   if (!card && account === undefined) return 'registrationRetentionEnded'
+  const sameMode = modeOf(request.channel.settings, request.values.get('testMode')) === registration.mode
   const brought: (readonly [ParameterName, string])[] = [
     ['paymentBrand', brand],
     ...(card
@@ -48,7 +60,7 @@ export async function withRegistration(
           ...(card.holder === undefined ? [] : [['card.holder', card.holder] as const]),
         ] as const)
       : [['virtualAccount.accountId', account!] as const]),
-    ...(networkTransactionId !== null && agreementMode(request.values) === 'REPEATED'
+    ...(networkTransactionId !== null && agreementMode(request.values) === 'REPEATED' && sameMode
       ? [['standingInstruction.initialTransactionId', networkTransactionId] as const]
       : []),
   ]

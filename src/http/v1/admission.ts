@@ -74,11 +74,11 @@ function checker(parts: HttpParts, kind: RequestKind): FormCheck {
 export function identify(
   { parts, authenticate }: Admission,
   request: Request,
-  otherwise?: string,
+  { action = 'pay', otherwise }: { readonly action?: Action; readonly otherwise?: string | undefined } = {},
 ): IdentifiedForm | HttpAnswer | Promise<HttpAnswer> {
   const form = readForm(request.body, request.charset)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form, 'pay', otherwise)
+  const caller = authenticate(request, form, action, otherwise)
   if (!isCaller(caller)) return caller
   const inQuery = namesInQuery(request)
   if (inQuery.length > 0)

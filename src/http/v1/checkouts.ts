@@ -44,7 +44,7 @@ export const postCheckoutUpdate =
   async (request, { id = '' }) => {
     const { parts } = admission
     const checkout = await openCheckout(parts, id)
-    const identified = identify(admission, request, checkout?.channelId)
+    const identified = identify(admission, request, { otherwise: checkout?.channelId })
     if (!('caller' in identified)) return identified
     const channel = ownChannel(parts, checkout, identified.caller.merchantId)
     if (!checkout || !channel) return gone(parts, request, identified.caller.entityId)

@@ -19,7 +19,7 @@ export const postRegistration =
   (admission: Admission): RequestFunction =>
   async request => {
     const { parts } = admission
-    const identified = identify(admission, request)
+    const identified = identify(admission, request, { action: 'register' })
     if (!('caller' in identified)) return identified
     const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.registration)
     if (!('channel' in admitted)) return admitted
@@ -39,7 +39,7 @@ export const getRegistration =
   (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
     const { parts } = admission
-    const admitted = admitRead(admission, request, admission.checks.read)
+    const admitted = admitRead(admission, request, admission.checks.read, 'register')
     if (!('caller' in admitted)) return admitted
     const { caller } = admitted
     const found = await usableRegistration(parts, caller.entityId, id)
@@ -52,13 +52,13 @@ export const removeRegistration =
   (admission: Admission): RequestFunction =>
   async (request, { id = '' }) => {
     const { parts } = admission
-    const admitted = admitRead(admission, request, admission.checks.read, 'pay')
+    const admitted = admitRead(admission, request, admission.checks.read, 'register')
     if (!('caller' in admitted)) return admitted
     const { caller } = admitted
     const found = await usableRegistration(parts, caller.entityId, id)
     if (typeof found === 'string')
       return unusable(parts, request, caller, found === 'registrationInvalid' ? 'cannotDeregister' : found)
-    const refused = await deleteRegistration(parts, caller.merchantId, found)
+    const refused = await deleteRegistration(parts, found)
     return refused === undefined
       ? json(200, { ...recordOf(parts, caller, found, ndcOf(request, caller.entityId)), paymentType: 'DR' })
       : unusable(parts, request, caller, refused)

@@ -40,6 +40,7 @@ export function formPage(view: FormView, look: FormLook): FormPage {
   const { texts } = look.language
   const isOver = view.state === 'over'
   const inner = html`<div id="over" tabindex="-1"${!isOver && html` hidden`}>
+${done}
 <h2 id="over-title">${texts.overTitle}</h2>
 <p id="over-text">${texts.overText}</p>
 <a class="button" id="back" href="#" hidden>${texts.shopButton}</a>
@@ -58,6 +59,10 @@ ${!isOver && openForm(view, look)}
         runs: true,
       })
 }
+
+const done = trusted(
+  '<svg class="done" id="done" viewBox="0 0 24 24" aria-hidden="true" hidden><circle cx="12" cy="12" r="11" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="m7 12.500 3.500 3.500 6.500-7" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>',
+)
 
 /** A link to pay as a picture, to be shown on a screen or printed. */
 export function codePage(view: FormView, look: FormLook, link: string, code: Html): FormPage {

@@ -37,7 +37,7 @@ ${saved.length > 0 && others.length > 0 && html`<button type="button" id="showOt
 <p id="summary" role="alert" hidden></p>
 <button class="button" id="pay"><span id="pay-text">${(saved[0] ?? others[0])?.button}</span></button>
 <p id="progress" class="unseen" role="status"></p>
-<p class="secure">${lock}<span>${texts.secureHint}</span></p>
+<p class="secure" id="secure">${lock}<span>${texts.secureHint}</span></p>
 </form>`
 }
 
@@ -91,7 +91,7 @@ function otherWays(view: FormView, look: FormLook): Way[] {
             kind: 'card' as const,
             brand: '',
             name: html`${texts.card}`,
-            marks: html``,
+            marks: html`<span class="taken">${cards.slice(0, 4).map(besideName)}</span>`,
             panel: cardPanel(view, texts, cards),
             button: payText(view, texts, locale),
           },

@@ -25,9 +25,13 @@ export type NewRegistration = {
   readonly madeAt: number
 }
 
-/** One that can be used is announced; false when there is one with this id. */
-export async function insertRegistration(db: Connection, row: NewRegistration, recordedAt: number): Promise<boolean> {
-  if (row.card) await putCard(db, row.ownerId, row.id, row.card)
+/** One that can be used is announced to its owner, or to the merchants of that division; false when there is one with this id. */
+export async function insertRegistration(
+  db: Connection,
+  row: NewRegistration,
+  recordedAt: number,
+  merchantIds: readonly string[] = [row.ownerId],
+): Promise<boolean> {
   const { rowCount } = await db.query(
     `with made as (
        insert into registrations (owner_id, id, channel_id, payment_id, usable, mode, brand, record, fingerprint, erase_after, token_id,
@@ -35,7 +39,8 @@ export async function insertRegistration(db: Connection, row: NewRegistration, r
        values ($1, $2, $3, $4, $4::uuid is null, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing returning *),
      announced as (
        insert into events (merchant_id, payment_id, sequence, type, action, channel_id, root_id, occurred_at, recorded_at)
-       select owner_id, id, ${sequences.CREATED}, 'REGISTRATION', 'CREATED', channel_id, id, made_at, $13::timestamptz from made where usable)
+       select merchant, id, ${sequences.CREATED}, 'REGISTRATION', 'CREATED', channel_id, id, made_at, $13::timestamptz
+         from made, unnest($14::uuid[]) as told (merchant) where usable)
      select id from made`,
     [
       row.ownerId,
@@ -51,8 +56,11 @@ export async function insertRegistration(db: Connection, row: NewRegistration, r
       row.keyFingerprint ?? null,
       timeParameter(row.madeAt),
       timeParameter(recordedAt),
+      merchantIds,
     ],
   )
+  // Not for a twin: what was erased since must stay so.
+  if (rowCount === 1 && row.card) await putCard(db, row.ownerId, row.id, row.card)
   return rowCount === 1
 }
 
@@ -61,15 +69,16 @@ export const sequences = { CREATED: 1, UPDATED: 2, DELETED: 3 } as const
 
 /**
  * A part of the statement that stores answers: of `ours` those that are approved confirm the registrations that they were made with, and tell those
- * that they pay with the network's name of the payment that began the agreement. Both are announced.
+ * that they pay with the network's name of the payment that began the agreement; simulators are no network. Both are announced.
  */
 export const confirmRegistrations = `
   confirmed as (
     update registrations r
-       set usable = true, network_transaction_id = coalesce(r.network_transaction_id, ours.network_transaction)
+       set usable = true,
+           network_transaction_id = coalesce(r.network_transaction_id, case when r.mode = ours.mode then ours.network_transaction end)
       from ours
      where r.owner_id = ours.registration_owner and r.id = ours.registration_id and ours.approved and r.deleted_at is null
-       and (not r.usable or (r.network_transaction_id is null and ours.network_transaction is not null))
+       and (not r.usable or (r.network_transaction_id is null and r.mode = ours.mode and ours.network_transaction is not null))
     returning r.owner_id, r.id, r.erase_after, ours.merchant_id, ours.channel_id, ours.answered_at, ours.recorded_at,
               case when r.payment_id = ours.payment_id then 'CREATED' else 'UPDATED' end as action),
   card_kept as (${keepCards('confirmed', 'confirmed.owner_id', 'confirmed.id', 'confirmed.erase_after')} and confirmed.action = 'CREATED'),

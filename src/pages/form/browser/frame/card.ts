@@ -12,7 +12,8 @@ export type CardFields = {
   readonly fields: readonly Field[]
   /** As parameters of the interface. */
   values(): Record<string, string>
-  choose(brand: string): void
+  /** Absent = as the number says. */
+  choose(brand?: string): void
 }
 
 const { rows, taken, month } = formData
@@ -123,7 +124,7 @@ export function cardFields(): CardFields | undefined {
 
   return {
     fields,
-    choose(name) {
+    choose(name = chosen) {
       chosen = name
       showBrands()
     },

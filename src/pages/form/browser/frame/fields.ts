@@ -27,14 +27,31 @@ export function watchField(field: Field): void {
   const { name, input } = field
   input.addEventListener('focus', () => tellShop({ kind: 'focus', field: name }))
   input.addEventListener('blur', () => {
-    const problem = field.problem()
-    if (input.value !== '') showProblem(field, problem)
-    tellShop({ kind: 'blur', field: name, valid: problem === undefined })
+    whenReleased(() => input.value !== '' && showProblem(field, field.problem()))
+    tellShop({ kind: 'blur', field: name, valid: field.problem() === undefined })
   })
   input.addEventListener('input', () => {
     if (input.getAttribute('aria-invalid') === 'true' && !field.problem()) showProblem(field, undefined)
   })
 }
+
+let isPressed = false
+const waiting: (() => unknown)[] = []
+const press = (): void => {
+  isPressed = true
+}
+/** The click comes before. */
+const release = (): unknown =>
+  setTimeout(() => {
+    isPressed = false
+    for (const act of waiting.splice(0)) act()
+  })
+addEventListener('pointerdown', press, true)
+addEventListener('pointerup', release, true)
+addEventListener('pointercancel', release, true)
+
+/** A text that comes while the pointer is down on a button would push the button away from under it, and its click would be lost. */
+const whenReleased = (act: () => unknown): unknown => (isPressed ? waiting.push(act) : act())
 
 /** Shows all that is wrong and goes to the first of it. */
 export function allRight(fields: readonly Field[]): boolean {

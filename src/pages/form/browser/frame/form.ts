@@ -45,6 +45,7 @@ function close(title: string, text: string): void {
   for (const id of ['form', 'left']) element(id)?.remove()
   const over = element('over')!
   over.hidden = false
+  element('done')!.toggleAttribute('hidden', title !== 'paidTitle')
   element('over-title')!.textContent = textOf({ text: title })
   element('over-text')!.textContent = textOf({ text })
   showWayBack()
@@ -155,6 +156,7 @@ listenToShop(message => {
     shopperResultUrl = formData.shopperResultUrl ?? ((message.shopperResultUrl as string) || undefined)
     if (formData.state === 'over') return expired()
     takeOptions(message)
+    card?.choose()
     chooseMethod(chosenValue())
     tellHeight()
     tellShop({

@@ -68,6 +68,8 @@ export function showChosen(): void {
     panel.classList.toggle('chosen', isChosen)
     const inner = panel.querySelector<HTMLElement>('.panel')!
     inner.hidden = !isChosen || (panel.dataset.saved !== undefined && !isSavedCvvAsked())
-    if (isChosen) element('pay-text')!.textContent = panel.dataset.button ?? ''
+    if (!isChosen) continue
+    element('pay-text')!.textContent = panel.dataset.button ?? ''
+    element('secure')!.hidden = panel.dataset.kind !== 'card'
   }
 }

@@ -5,7 +5,7 @@ import { greeting, isShopMessage, type Message } from '../messages.ts'
 import { formData } from './page.ts'
 
 let shopPort: MessagePort | undefined
-const waiting = new Map<number, (answer: Message) => void>()
+const asked = new Map<number, (answer: Message) => void>()
 
 export const tellShop = (message: Message): void => shopPort?.postMessage(message)
 
@@ -14,8 +14,8 @@ export function askShop(message: Message): Promise<Message> {
   const { door } = formData
   if (door === 'page' || !shopPort) return Promise.resolve({ kind: 'answer', go: door === 'page', fields: {} })
   return new Promise(resolve => {
-    const number = waiting.size + 1
-    waiting.set(number, resolve)
+    const number = asked.size + 1
+    asked.set(number, resolve)
     tellShop({ ...message, number })
   })
 }
@@ -30,8 +30,8 @@ export function listenToShop(hear: (message: Message) => void): void {
     shopPort.onmessage = ({ data: message }) => {
       if (!isShopMessage(message)) return
       if (message.kind !== 'answer') return hear(message)
-      waiting.get(message.number as number)?.(message)
-      waiting.delete(message.number as number)
+      asked.get(message.number as number)?.(message)
+      asked.delete(message.number as number)
     }
   })
   // It says nothing but that a form is here, so that any page may read it.

@@ -29,7 +29,7 @@ export function callShop(name: string, ...values: unknown[]): unknown {
   const callback = wpwlOptions()[name]
   if (typeof callback !== 'function') return undefined
   try {
-    return (callback as (...all: unknown[]) => unknown)(...values)
+    return callback.apply(wpwlOptions(), values)
   } catch (error) {
     console.error(`wpwlOptions.${name}:`, error)
     return undefined
