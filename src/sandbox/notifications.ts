@@ -5,9 +5,9 @@
 // The answer has the endpoint and its secret, because a listener decrypts with it, and the notifications as they would be sent to a webhook.
 
 import type { Recorder } from '../audit/chain.ts'
-import { peek, readForm } from '../contract/form.ts'
+import { peek } from '../contract/form.ts'
 import { resultAnswer } from '../http/answer.ts'
-import { actorOf, authenticator, isCaller } from '../http/authenticate.ts'
+import { actorOf, authenticator, readCaller } from '../http/authenticate.ts'
 import type { RequestFunction } from '../http/router.ts'
 import { readCursor } from '../notifications/deliveries/cursor.ts'
 import { fanOut } from '../notifications/deliveries/fanOut.ts'
@@ -21,10 +21,9 @@ const waitMost = 5
 export function readNotifications(parts: SandboxParts): RequestFunction {
   const authenticate = authenticator(parts)
   return async request => {
-    const form = readForm(request.body, request.charset)
-    if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-    const caller = authenticate(request, form, 'listen')
-    if (!isCaller(caller)) return caller
+    const called = await readCaller(parts, authenticate, request, 'listen')
+    if (!('caller' in called)) return called
+    const { form, caller } = called
     const { entityId, merchantId, entity } = caller
     const wrong = (name: string, message: string) =>
       resultAnswer(parts, request, 400, 'invalidParameter', { entityId, parameterErrors: [{ name, message }] })
