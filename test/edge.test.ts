@@ -183,6 +183,13 @@ describe('what one connection can cost', () => {
     assert.equal(got.split('HTTP/1.1 200 OK').length - 1, unfinishedMost)
   })
 
+  it('a request for another protocol is answered, and is the last of its connection', async () => {
+    const asks = codes.replace(host, `${host}\r\nConnection: Upgrade\r\nUpgrade: websocket`)
+    const got = await exchange(asks + codes)
+    assert.match(got, /^HTTP\/1\.1 200 OK[\s\S]*\r\nConnection: close\r\n/)
+    assert.equal(got.split('HTTP/1.1 200 OK').length - 1, 1)
+  })
+
   it('all answers to what is public share their bytes', async () => {
     const read = async () => (await fetch(`${gateway.baseUrl}/v1/resultcodes`)).json() as Promise<Record<string, unknown>>
     const [one, other] = [await read(), await read()]

@@ -74,6 +74,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (!connections.asked(incoming, outgoing)) return
     const started = parts.clock.elapsed()
+    // What stands behind such a request may be lost in Node's change of protocols, which is none here.
+    if (incoming.headers.upgrade !== undefined) outgoing.shouldKeepAlive = false
     const number = randomHex(parts.random)
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
