@@ -153,7 +153,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'recovery does not stand back for a shopper', file: 'src/payments/redirects/store.ts', tests: ['redirects'],
     find: "delete from due_work where kind = 'recover' and merchant_id = $1 and subject_id = $2)", instead: "delete from due_work where kind = 'nothing' and merchant_id = $1 and subject_id = $2)" },
   { name: 'another browser may come back', file: 'src/pages/shopper/redirect.ts', tests: ['redirects'],
-    find: "return hashesOf(pages.parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))", instead: 'return true' },
+    find: "return hashesOf(parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))", instead: 'return true' },
   { name: 'another transaction’s result authenticates', file: 'src/connectors/cards/threeDSecure/authenticate.ts', tests: ['threeDSecure'],
     find: 'message.threeDSServerTransID === data.transId &&', instead: '' },
   { name: 'an attempt has the indicator of an authentication', file: 'src/connectors/cards/threeDSecure/statuses.ts', tests: ['threeDSecure'],

@@ -1,13 +1,12 @@
 // A gateway without sockets: its parts, put together from a clock, chance, a database and a network that are given. `serve` gives it a server and
 // workers; benches and tests use it as it is.
 
-import { hash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Registry } from 'prom-client'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
-import type { CheckoutParts, FormBuild } from '../checkouts/parts.ts'
+import type { CheckoutParts } from '../checkouts/parts.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { countRequests } from '../http/metrics.ts'
@@ -17,6 +16,8 @@ import { dueDeliveries } from '../notifications/deliveries/due.ts'
 import { attemptLane } from '../notifications/deliveries/store.ts'
 import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
+import { buildForm, pinnedBuild } from '../pages/form/build.ts'
+import { keepScripts } from '../pages/form/store.ts'
 import type { PageParts } from '../pages/parts.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
@@ -95,15 +96,14 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   [checkoutErasure, eraseOldCheckout],
 ])
 
-/** Until the form has a script of its own. */
-const noScript: FormBuild = { build: '', integrity: `sha384-${hash('sha384', '', 'base64')}` }
-
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
   const directory = await openDirectory(database, keys, clock, onError)
   if (config.mode === 'live') refuseUnauthenticated(directory, config)
   const { connectors, methods } = makeConnectors(config, network, clock, random)
   const registry = makeRegistry()
+  const builtForm = buildForm()
+  await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
     clock,
     random,
@@ -128,8 +128,9 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
       insertAnswer: answerLane(database.answerLane, clock),
     }),
     build: buildNumber(),
+    builtForm,
+    formBuild: () => pinnedBuild(builtForm),
     publicUrl,
-    formBuild: () => noScript,
     sandbox: config.mode === 'sandbox',
     ...(config.mode === 'sandbox' && { passOn: passAuto }),
   }

@@ -23,6 +23,8 @@ export type Config = {
   readonly mode: 'sandbox' | 'live'
   readonly port: number
   readonly host: string
+  /** Where a sandbox's demo shop listens; absent = there is none. */
+  readonly demoShopPort?: number
   readonly dataDir: string
   /** Absent = the embedded PostgreSQL in DATA_DIR. */
   readonly databaseUrl?: string
@@ -99,6 +101,8 @@ export function readConfig(environment: Environment, projectFolder: string, opti
 
   const mode = oneOf('MODE', ['sandbox', 'live'], 'sandbox')
   const port = whole('PORT', 0, 65_535, 8080)
+  const beside = port === 0 || port === 65_535 ? 0 : port + 1
+  const demoShopPort = setting('DEMO_SHOP_PORT') === 'off' ? undefined : whole('DEMO_SHOP_PORT', 0, 65_535, beside)
   const host = setting('HOST') ?? '127.0.0.1'
   if (isIP(host) === 0 && !/^[a-zA-Z0-9.-]+$/.test(host)) fail('HOST', 'must be an address or a host name', undefined)
   const dataDir = resolve(setting('DATA_DIR') ?? join(projectFolder, 'data'))
@@ -195,6 +199,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   return {
     mode,
     port,
+    ...(mode === 'sandbox' && demoShopPort !== undefined && { demoShopPort }),
     host,
     dataDir,
     publicUrl,
