@@ -255,6 +255,14 @@ create table events (
 );
 CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
 
+create table form_scripts (
+  hash text not null,
+  name text not null,
+  content text not null,
+  made_at timestamp with time zone not null,
+  constraint form_scripts_pkey PRIMARY KEY (hash)
+);
+
 create table idempotency_keys (
   merchant_id uuid not null,
   key_hash bytea not null,

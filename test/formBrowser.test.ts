@@ -411,6 +411,27 @@ describe('the merchant’s page', () => {
     await close()
   })
 
+  it('alone speaks with the form: a page that opened it is not heard, and nothing that it is given becomes markup', async () => {
+    const { id } = await makeCheckout(gateway, { shopperResultUrl: `${shop.origin}/thanks?a=</script><h1>x</h1>` })
+    const address = `${gateway.baseUrl}/v1/form/${id}`
+    const { page, close } = await visitShop(browser, shop.page(`<button onclick="other = window.open('${address}')">Open</button>`))
+    const [opened] = await Promise.all([page.waitForEvent('popup'), page.click('button')])
+    await opened.locator('#pay').waitFor()
+    assert.equal(await opened.locator('h1').count(), 0)
+    await page.evaluate(`(() => {
+      window.heard = []
+      const { port1, port2 } = new MessageChannel()
+      port1.onmessage = event => heard.push(event.data)
+      other.postMessage('tollgate form 1', '*', [port2])
+      port1.postMessage({ kind: 'options', flags: { maskCvv: 'true' }, texts: { submit: 'Taken over' }, variables: {}, shopperResultUrl: '' })
+    })()`)
+    await opened.locator('#cardNumber').fill('4200000000000000')
+    await opened.locator('#cvv').focus()
+    assert.deepEqual(await page.evaluate('heard'), [])
+    assert.equal(await opened.locator('#pay').textContent(), 'Pay €92.00')
+    await close()
+  })
+
   it('that is not of a channel’s sites gets no form, and another page cannot speak to it', async () => {
     await gateway.pool.query(`update entities set settings = settings || $1 where id = $2`, [
       { formOrigins: ['https://shop.example'] },

@@ -5,7 +5,7 @@ import { hundredths } from '../../contract/amounts.ts'
 import { type Html, html, trusted } from '../html.ts'
 import { moneyText } from '../languages/languages.ts'
 import { fill, type Texts } from '../languages/texts.ts'
-import { besideName, brandMark, brandTitle, placeOf } from './brandNames.ts'
+import { besideName, brandMark, brandPlace, brandTitle } from './brandNames.ts'
 import type { FormLook } from './page.ts'
 
 /** A way to pay, as a row of the list or, where it is the only one, without a choice. */
@@ -127,7 +127,7 @@ function offered({ brands }: FormView, { brands: named, rows }: FormLook): FormV
   return all
     ? [...brands]
         .filter(({ name, method }) => method !== 'card' || own.has(name))
-        .sort((a, b) => placeOf(a.name) - placeOf(b.name))
+        .sort((a, b) => brandPlace(a.name) - brandPlace(b.name))
     : brands
 }
 

@@ -123,7 +123,6 @@ async function told({ code, parameterErrors = [] }: PayAnswer['result']): Promis
     ?.fields.find(({ name }) => named.includes(name))
     ?.input.focus()
   say(found?.text ?? textOf({ text: 'lookInShop' }))
-  tellShop({ kind: 'failed', name: 'PciIframeSubmitError', brand: '', text: code })
 }
 
 function tellHeight(): void {

@@ -128,9 +128,8 @@ async function answerBefore({ number, method, container }: Message, widget: Widg
   widget.talk.tell({ kind: 'answer', number, go, fields: go ? fields : {} })
 }
 
-/** The whole window goes on. An address that is none of the web is an app's own. */
+/** The whole window goes on. */
 function leave(url: string): void {
-  if (/^(javascript|data|vbscript|blob|file|about):/i.test(url)) return
   const target = leaveTarget()
   if (target === '_top' && window.top !== window) open(url, '_top')
   else if (target === '_parent') open(url, '_parent')
