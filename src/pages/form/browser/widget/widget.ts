@@ -1,12 +1,12 @@
 // The script of a shop's page. It finds every form.paymentWidgets, puts our frame in its place, and speaks for it with the shop's own scripts.
 // It never sees card data: those are typed into the frame, and no message has them.
 
-import type { Message } from '../messages.ts'
-import { makePlace, nameContainer, ownFields, type Place } from './markup.ts'
+import type { FormMessage } from '../messages.ts'
+import { makePlace, nameContainer, ownFields, type WidgetPlace } from './markup.ts'
 import { callShop, frameFlags, frameTexts, frameVariables, leaveTarget, wpwlOptions } from './options.ts'
 import { type Talk, talkTo } from './talk.ts'
 
-type Widget = { readonly place: Place; readonly talk: Talk; key: string; ready: boolean; methods: readonly string[] }
+type Widget = { readonly place: WidgetPlace; readonly talk: Talk; key: string; ready: boolean; methods: readonly string[] }
 
 /** The address of this script says where the gateway is and which checkout is paid. */
 const own = new URL((document.currentScript as HTMLScriptElement | null)?.src ?? '')
@@ -73,7 +73,7 @@ function mount(original: HTMLFormElement): void {
 const pay = (widget: Widget, container = widget.key): void => widget.talk.tell({ kind: 'pay', container })
 
 /** What a frame says, and what the shop's page does. */
-const hear: Readonly<Record<string, (message: Message, widget: Widget) => void>> = {
+const hear: Readonly<Record<string, (message: FormMessage, widget: Widget) => void>> = {
   ready({ container, methods }, widget) {
     const isFirst = !widget.ready
     Object.assign(widget, { key: container, methods, ready: true })
@@ -108,7 +108,7 @@ const hear: Readonly<Record<string, (message: Message, widget: Widget) => void>>
 }
 
 /** The shop may hold a payment back, at once or after a while, and have its fields go along. */
-async function answerBefore({ number, method, container }: Message, widget: Widget): Promise<void> {
+async function answerBefore({ number, method, container }: FormMessage, widget: Widget): Promise<void> {
   const event = { target: widget.place.form, containerKey: container }
   const name = before[String(method)] ?? 'onBeforeSubmitVirtualAccount'
   let go = callShop(name, event) !== false
