@@ -2,6 +2,7 @@
 // It works beside a gateway of the same clone, and beside other runs.
 
 import { spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startTestServer } from '../test/support/database.ts'
 import { type Choice, ChoiceError, choose, testFiles } from './test/choose.ts'
@@ -24,7 +25,9 @@ try {
 /** Whole files in one run, single tests in another: a pattern would hold for all files of its run. */
 async function run(choices: readonly Choice[]): Promise<number> {
   const server = await startTestServer()
-  const env = { ...withoutSettings(process.env), TEST_SERVER: JSON.stringify(server.connection) }
+  // Most of what a file of tests loads, others have loaded before it.
+  const compiled = join(project, 'node_modules/.cache/node')
+  const env = { ...withoutSettings(process.env), NODE_COMPILE_CACHE: compiled, TEST_SERVER: JSON.stringify(server.connection) }
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   let worst = 0

@@ -2,7 +2,7 @@
 
 import type pg from 'pg'
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
-import { perSize, quantised, valuesList } from '../platform/database/groupCommit.ts'
+import { padded, perSize, quantised, valuesList } from '../platform/database/groupCommit.ts'
 import type { AuditRow } from './entry.ts'
 
 /** How far the chain goes, as its seal says. */
@@ -117,14 +117,10 @@ export type ProvenFailure = LogInFailure & { readonly proof: Buffer }
 /** Adds to what all processes counted and returns the sums. Each kind and subject of a minute once. */
 export async function countFailures(pool: pg.Pool, added: readonly ProvenFailure[]): Promise<LogInFailure[]> {
   const size = quantised(added.length)
-  const values: unknown[] = added.flatMap(({ minute, kind, subject, failures, proof }) => [
-    timeParameter(minute),
-    kind,
-    subject,
-    failures,
-    proof,
-  ])
-  while (values.length < size * 5) values.push(null)
+  const values = padded(
+    added.flatMap(({ minute, kind, subject, failures, proof }) => [timeParameter(minute), kind, subject, failures, proof]),
+    size * 5,
+  )
   const { rows } = await pool.query<LogInFailure>({ name: `failures ${size}`, text: addFailures(size), values })
   return rows
 }

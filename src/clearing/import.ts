@@ -59,10 +59,10 @@ export async function importFile<Parts extends ImportParts, Line>(
     const store = async (connection: Connection, result: LineResult): Promise<void> => {
       await insertLine(connection, { hash, line: one.at, result, settledAt: parts.clock.real() })
       const subject = 'malformed' in one ? `${hash.toString('hex').slice(0, 16)} line ${one.at}` : one.subject
-      const about = { kind: 'clearingLine', subject } as const
+      const about = { merchantId: nobody, kind: 'clearingLine', subject } as const
       if (result.kind !== 'refused')
         return closeSettled(connection, about, parts.clock.real(), 'gateway', 'the line came again and was recorded')
-      await openCase(connection, parts, { ...about, merchantId: nobody, details: { file: name, line: one.at, why: result.why } })
+      await openCase(connection, parts, { ...about, details: { file: name, line: one.at, why: result.why } })
     }
     const result =
       // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.

@@ -2,7 +2,7 @@
 
 import type { Actor } from '../audit/entry.ts'
 import type { LogInAttempt } from '../audit/failures.ts'
-import { type Form, peek } from '../contract/form.ts'
+import { type Form, peek, readForm } from '../contract/form.ts'
 import { matches } from '../contract/formats.ts'
 import { hex32 } from '../contract/parameters/common.ts'
 import type { ResultName } from '../contract/results/results.ts'
@@ -11,7 +11,7 @@ import type { Action } from '../merchants/access/may.ts'
 import type { Channel, Merchant, Token } from '../merchants/directory.ts'
 import { keyedHash } from '../vault/keys.ts'
 import type { HttpAnswer, Request } from './answer.ts'
-import { resultAnswer } from './answer.ts'
+import { resultAnswer, takeBody } from './answer.ts'
 import type { HttpParts } from './parts.ts'
 
 /** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. Registrations can be a division's: then it
@@ -85,6 +85,32 @@ export function authenticator(parts: HttpParts): Authenticate {
     }
     return callerFor(parts, token, named, credentials.legacy) ?? failed('legacyCredentialsOff')
   }
+}
+
+/** A caller and the form that was read. */
+export type CalledForm = { readonly form: Form; readonly caller: Caller }
+
+/** The body of a POST, the query of a GET, and both of a DELETE. The body is taken. */
+export function sentForm(request: Request): Form | 'tooManyParameters' {
+  const { method, query, charset } = request
+  if (method === 'POST') return readForm(takeBody(request), charset)
+  const form = readForm(query)
+  const more = method === 'DELETE' ? readForm(takeBody(request), charset) : undefined
+  if (form === 'tooManyParameters' || more === 'tooManyParameters' || !more) return form
+  return { pairs: [...form.pairs, ...more.pairs], broken: new Set([...form.broken, ...more.broken]) }
+}
+
+export function readCaller(
+  parts: HttpParts,
+  authenticate: Authenticate,
+  request: Request,
+  action: Action,
+  otherwise?: string,
+): CalledForm | HttpAnswer | Promise<HttpAnswer> {
+  const form = sentForm(request)
+  if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
+  const caller = authenticate(request, form, action, otherwise)
+  return isCaller(caller) ? { form, caller } : caller
 }
 
 export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): found is Caller => 'token' in found

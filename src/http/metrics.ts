@@ -1,18 +1,13 @@
 // What requests show the operator.
 
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { countBy } from '../platform/metrics.ts'
 
 export type RequestCount = {
   /** The HTTP status of an answer. */
-  request(status: number): void
+  request(status: string): void
 }
 
-export function countRequests(registry: Registry): RequestCount {
-  const requests = new Counter({
-    name: 'tollgate_http_answers_total',
-    help: 'HTTP answers by status.',
-    labelNames: ['status'],
-    registers: [registry],
-  })
-  return { request: status => requests.inc({ status }) }
-}
+export const countRequests = (registry: Registry): RequestCount => ({
+  request: countBy(registry, 'tollgate_http_answers_total', 'HTTP answers by status.', 'status'),
+})

@@ -2,9 +2,11 @@
 // path takes.
 
 import { notBuilt } from '../contract/notBuilt.ts'
+import { networkOf } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
+import { countUnderWay, networkRequestsMost, type UnderWay } from './underWay.ts'
 
 /** Segments of the path by their names, decoded. */
 export type PathValues = Readonly<Record<string, string>>
@@ -33,13 +35,16 @@ export type Destination = {
 }
 export type Router = (method: string, path: string) => Destination
 
-type RoutePath = { readonly path: string; readonly segments: readonly string[]; readonly methods: Map<string, Route> }
+/** A word, or the name that a segment is given, or that of all that follow. */
+type Segment = { readonly word: string } | { readonly name: string; readonly rest: boolean }
+type RoutePath = { readonly path: string; readonly segments: readonly Segment[]; readonly methods: Map<string, Route> }
 
 export function router(parts: HttpParts, routes: readonly Route[]): Router {
+  const underWay = countUnderWay()
   const places = new Map<string, RoutePath>()
   for (const route of routes) {
     const { path, method } = route
-    if (!places.has(path)) places.set(path, { path, segments: path.split('/'), methods: new Map() })
+    if (!places.has(path)) places.set(path, { path, segments: path.split('/').map(readSegment), methods: new Map() })
     places.get(path)!.methods.set(method, route)
   }
   // Names of segments are tried after words: `/r/return/{id}` before `/r/{kind}/{id}`.
@@ -63,7 +68,7 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
     const { methods, path: name } = found.place
     // Without its body, which the server leaves out, the answer to a HEAD is that to a GET.
     const route = methods.get(method === 'HEAD' ? 'GET' : method)
-    if (route) return { name, route, answer: request => answerOf(parts, route, request, found.named) }
+    if (route) return { name, route, answer: request => answerOf(parts, underWay, route, request, found.named) }
     const forBrowsers = [...methods.values()].some(({ callers, cors }) => callers === 'browser' || cors)
     const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), ...(forBrowsers ? ['OPTIONS'] : [])].join(', ')
     return {
@@ -76,7 +81,15 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
   }
 }
 
-function answerOf(parts: HttpParts, route: Route, request: Request, named: PathValues): HttpAnswer | Promise<HttpAnswer> {
+function answerOf(
+  parts: HttpParts,
+  underWay: UnderWay,
+  route: Route,
+  request: Request,
+  named: PathValues,
+): HttpAnswer | Promise<HttpAnswer> {
+  if (route.callers !== 'token' && !underWay(request, networkOf(request.address), networkRequestsMost))
+    return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request.headers.origin, request.headers.host, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')
@@ -85,20 +98,28 @@ function answerOf(parts: HttpParts, route: Route, request: Request, named: PathV
 
 const nothing: PathValues = {}
 
-const wordsOf = ({ segments }: RoutePath): number => segments.filter(segment => !segment.startsWith('{')).length
+function readSegment(text: string): Segment {
+  const [, name, rest] = /^\{(\w+)(…?)\}$/.exec(text) ?? []
+  return name === undefined ? { word: text } : { name, rest: rest !== '' }
+}
 
-function namesIn(pattern: readonly string[], segments: readonly string[]): PathValues | undefined {
-  const rest = /^\{(\w+)…\}$/.exec(pattern.at(-1)!)?.[1]
-  const fixed = rest === undefined ? pattern.length : pattern.length - 1
-  if (rest === undefined ? segments.length !== fixed : segments.length < fixed) return undefined
+const wordsOf = ({ segments }: RoutePath): number => segments.filter(segment => 'word' in segment).length
+
+function namesIn(pattern: readonly Segment[], segments: readonly string[]): PathValues | undefined {
   const named: Record<string, string> = {}
-  for (let at = 0; at < fixed; at++) {
-    const name = /^\{(\w+)\}$/.exec(pattern[at]!)?.[1]
-    if (name === undefined ? pattern[at] !== segments[at] : segments[at] === '') return undefined
-    if (name !== undefined) named[name] = decoded(segments[at]!)
+  for (const [at, expected] of pattern.entries()) {
+    const segment = segments[at]
+    if ('word' in expected) {
+      if (expected.word !== segment) return undefined
+    } else if (expected.rest) {
+      named[expected.name] = segments.slice(at).join('/')
+      return named
+    } else {
+      if (!segment) return undefined
+      named[expected.name] = decoded(segment)
+    }
   }
-  if (rest !== undefined) named[rest] = segments.slice(fixed).join('/')
-  return named
+  return segments.length === pattern.length ? named : undefined
 }
 
 /** What is not even a name stays what it is: it will not be found. */

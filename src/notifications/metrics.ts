@@ -1,9 +1,9 @@
 // What notifications show the operator.
 
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import type { Clock } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
-import type { Measure } from '../platform/metrics.ts'
+import { countBy, type Measure } from '../platform/metrics.ts'
 import { checkNotifications } from './deliveries/check.ts'
 import { measureBacklog } from './deliveries/store.ts'
 
@@ -12,15 +12,9 @@ export type AttemptCount = {
   attempt(ended: 'acknowledged' | 'failed' | 'given up'): void
 }
 
-export function countAttempts(registry: Registry): AttemptCount {
-  const attempts = new Counter({
-    name: 'tollgate_notification_attempts_total',
-    help: 'Attempts to notify by how they ended.',
-    labelNames: ['ended'],
-    registers: [registry],
-  })
-  return { attempt: ended => attempts.inc({ ended }) }
-}
+export const countAttempts = (registry: Registry): AttemptCount => ({
+  attempt: countBy(registry, 'tollgate_notification_attempts_total', 'Attempts to notify by how they ended.', 'ended'),
+})
 
 /** Counting everything ever delivered takes a while: not at every scrape. */
 const checkEveryMilliseconds = 60_000

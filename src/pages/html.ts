@@ -156,7 +156,7 @@ button:focus-visible, a:focus-visible, input:focus-visible { outline: 3px solid 
 .tester button { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: center; gap: .1rem 1rem; min-height: 2.75rem; padding: .5rem .85rem; text-align: start; font-weight: 500; color: inherit; background: var(--paper); border-color: var(--warn-line); }
 .tester button + button { margin-top: .4rem; }
 code { direction: ltr; unicode-bidi: isolate; font: .82rem/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
-.tester button code { color: var(--soft); }
+.tester button code { margin-inline-start: auto; color: var(--soft); }
 .wait { width: 2rem; height: 2rem; margin: 0 0 1rem; border: 3px solid var(--line); border-top-color: var(--focus); border-radius: 50%; animation: turn 1s linear infinite; }
 @keyframes turn { to { transform: rotate(1turn); } }
 @media (prefers-reduced-motion: reduce) { .wait { animation: none; } }

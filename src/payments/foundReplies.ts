@@ -29,15 +29,13 @@ async function take(
   const merchants = [...new Set(parts.directory.channels().map(({ merchantId }) => merchantId))]
   const payment = Number.isNaN(madeAt) ? undefined : await findPrepared(db, merchants, prepared, madeAt)
   if (!payment) return parts.log.warn({ trace }, 'a reply belongs to no payment')
-  const { merchantId, rootId, id, type } = payment
+  const { merchantId, rootId, id } = payment
   const chain = rootId === undefined ? [] : await findChain(db, merchantId, rootId)
   const root = chain.find(one => one.id === rootId) ?? payment
-  // Where it may answer a repeat as well, it is read as what proves less.
-  const attempt = parts.connectors.get(payment.connector)?.operations[type]?.how === 'repeat' ? 2 : 1
   const operation = operationOf(
     parts,
     payment,
-    { attempt, ...(root !== payment && { reference: referenceOf(root, chain) }) },
+    { attempt: 1, ...(root !== payment && { reference: referenceOf(root, chain) }) },
     await cardOfPayment(parts, root),
   )
   const reply = read(operation)

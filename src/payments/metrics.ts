@@ -1,8 +1,9 @@
 // What payments show the operator.
 
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Gauge, type Registry } from 'prom-client'
 import type { Clock } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
+import { countBy } from '../platform/metrics.ts'
 import { countOpenReversals } from './ledger/store.ts'
 
 export type PaymentCount = {
@@ -10,15 +11,9 @@ export type PaymentCount = {
   payment(outcome: string): void
 }
 
-export function countPayments(registry: Registry): PaymentCount {
-  const payments = new Counter({
-    name: 'tollgate_payments_total',
-    help: 'Payment requests by outcome.',
-    labelNames: ['outcome'],
-    registers: [registry],
-  })
-  return { payment: outcome => payments.inc({ outcome }) }
-}
+export const countPayments = (registry: Registry): PaymentCount => ({
+  payment: countBy(registry, 'tollgate_payments_total', 'Payment requests by outcome.', 'outcome'),
+})
 
 /** Read at every scrape. */
 export function measureReversals(registry: Registry, { reports }: Pick<Database, 'reports'>, clock: Clock): () => Promise<void> {

@@ -146,7 +146,8 @@ async function giveBack(
   const reply = gone ?? (await askAgain(parts.clock, connector!, operation, 'repeat'))
   const db = parts.database.work
   if (isTakenBack(reply)) {
-    await closeSettled(db, { kind: 'reversalOpen', subject: subjectId }, parts.clock.real(), 'gateway', 'it was acknowledged')
+    const open = { merchantId: payment.merchantId, kind: 'reversalOpen', subject: subjectId }
+    await closeSettled(db, open, parts.clock.real(), 'gateway', 'it was acknowledged')
     return 'done'
   }
   const open = reply.kind === 'notSent' || reply.kind === 'unknown' ? reply : undefined

@@ -4,13 +4,24 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import http from 'node:http'
 import type { Socket } from 'node:net'
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Registry } from 'prom-client'
 import type { Log } from './log.ts'
 
 /** Figures that are asked for at a scrape, not counted as things happen. */
 export type Measure = () => Promise<void>
 
 export const makeRegistry = (): Registry => new Registry()
+
+/** A figure that only grows, one for each value of its label. */
+export function countBy<Label extends string>(
+  registry: Registry,
+  name: string,
+  help: string,
+  label: string,
+): (value: Label) => void {
+  const counter = new Counter({ name, help, labelNames: [label], registers: [registry] })
+  return value => counter.inc({ [label]: value })
+}
 
 /** Compared as hashes: the time that it takes tells nothing of what is right. */
 const isSame = (sent: string | undefined, right: string): boolean =>

@@ -1,8 +1,8 @@
 // What only a sandbox has: a clock that can be moved. POST /sandbox/clock, form fields entityId and advance (`29m`, `72h`, `1500ms`, `3d`).
 
-import { peek, readForm } from '../contract/form.ts'
+import { peek } from '../contract/form.ts'
 import { resultAnswer } from '../http/answer.ts'
-import { actorOf, authenticator, isCaller } from '../http/authenticate.ts'
+import { actorOf, authenticator, readCaller } from '../http/authenticate.ts'
 import type { RequestFunction } from '../http/router.ts'
 import { wireTime } from '../platform/clock.ts'
 import type { DueSource } from '../platform/due/source.ts'
@@ -23,10 +23,9 @@ export function duration(text: string | undefined): number | undefined {
 export function sandboxClock(parts: SandboxParts, sources: readonly DueSource[]): RequestFunction {
   const authenticate = authenticator(parts)
   return async request => {
-    const form = readForm(request.body, request.charset)
-    if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-    const caller = authenticate(request, form, 'moveClock')
-    if (!isCaller(caller)) return caller
+    const called = await readCaller(parts, authenticate, request, 'moveClock')
+    if (!('caller' in called)) return called
+    const { form, caller } = called
     const milliseconds = duration(peek(form, 'advance'))
     if (milliseconds === undefined) {
       return resultAnswer(parts, request, 400, 'invalidParameter', {

@@ -37,6 +37,7 @@ import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
+import { lookTogether } from '../platform/look.ts'
 import { makeRegistry } from '../platform/metrics.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
@@ -109,6 +110,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     keys,
     directory,
     database,
+    lookTogether: lookTogether(clock),
     failures: limitFailures(database.work, { keys, clock }, onError),
     connectors,
     methods,

@@ -9,7 +9,7 @@ import type { AcquirerAccountData } from './iso8583/forwarding.ts'
 import { makeLine } from './iso8583/line.ts'
 import { type Link, makeLink } from './iso8583/link.ts'
 import { makeMac } from './iso8583/mac.ts'
-import { messageOf, replyOf, type Trace } from './iso8583/messages.ts'
+import { asLate, messageOf, replyOf, type Trace } from './iso8583/messages.ts'
 import { kindOfMessage } from './iso8583/proofs.ts'
 import { answerType, madeAtOf } from './iso8583/versions.ts'
 
@@ -83,7 +83,7 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       const message = messageOf(operation, { terminal, stan, at }, account, dialect)
       if (answerType(message.type) !== answer.type)
         return { kind: 'unknown', why: `an answer ${answer.type} is none to ${message.type}` }
-      return replyOf(operation, message, { terminal, stan, at }, answer, dialect, options.name, options.institute)
+      return replyOf(asLate(operation), message, { terminal, stan, at }, answer, dialect, options.name, options.institute)
     })
   }
   const lines = options.addresses.map((address, at) =>
@@ -124,18 +124,16 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       if (operation.releasing && !options.partialReversal) return refused(operation, 'succeeded')
       const account = accountOf(operation, options)
       const message = messageOf(operation, trace, account, dialect)
-      const readAs = (attempt: number) => (answer: typeof message) =>
-        replyOf({ ...operation, attempt }, message, trace, answer, dialect, options.name, options.institute)
-      const read = readAs(operation.attempt)
-      // What comes when nobody waits any more may answer a repeat that went out since, and is read as what proves less.
-      const readLate = readAs(operation.type === 'PA' || operation.type === 'DB' ? operation.attempt : 2)
+      const read = (asked: Operation, answer: typeof message) =>
+        replyOf(asked, message, trace, answer, dialect, options.name, options.institute)
       const again = (answer: typeof message) => {
         // Late acknowledgements of a reversal change nothing.
-        if (!operation.recovering && !operation.releasing) late?.(operation.merchantId, operation.paymentId, readLate(answer))
+        if (operation.recovering || operation.releasing) return
+        late?.(operation.merchantId, operation.paymentId, read(asLate(operation), answer))
       }
       const ownTime = parts.clock.deadline(options.answerWithinSeconds * 1000)
       const sent = await link.send(message, AbortSignal.any([signal, ownTime]), again)
-      return sent.kind === 'answer' ? read(sent.message) : sent
+      return sent.kind === 'answer' ? read(operation, sent.message) : sent
     },
     stop: () => link.stop(),
   }

@@ -1,7 +1,7 @@
 // Who comes in, and with what: the caller of a request and its form, judged by the channel. Every request of the interface passes here first.
 
 import { mayBeRepeated } from '../../contract/cardNumbers.ts'
-import { type Form, peek, readForm } from '../../contract/form.ts'
+import { peek, readForm } from '../../contract/form.ts'
 import { type FormCheck, formChecker, type ParameterError } from '../../contract/formCheck.ts'
 import { namesNear } from '../../contract/nearest.ts'
 import { emptyNested, type Nested } from '../../contract/nested.ts'
@@ -15,8 +15,9 @@ import { requestKey } from '../../payments/idempotency.ts'
 import type { PaymentRequest } from '../../payments/initial/pay.ts'
 import { makeSearches, type Searches } from '../../payments/read/search.ts'
 import { type HttpAnswer, ndcOf, type Request, resultAnswer } from '../answer.ts'
-import { type Authenticate, authenticator, type Caller, channelOf, isCaller } from '../authenticate.ts'
+import { type Authenticate, authenticator, type CalledForm, type Caller, channelOf, readCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
+import { countUnderWay, type UnderWay } from '../underWay.ts'
 import { withinRate } from './requestRate.ts'
 import { limitReads, type Reads } from './statusReads.ts'
 
@@ -26,16 +27,13 @@ export type Admission = {
   readonly authenticate: Authenticate
   readonly reads: Reads
   readonly searches: Searches
+  /** Requests of browsers, of which no token says whose they are. */
+  readonly underWay: UnderWay
   readonly checks: Readonly<Record<Exclude<RequestName, 'checkoutPayment'>, FormCheck>>
 }
 
-/** A POST whose caller is known. */
-export type IdentifiedForm = {
-  readonly form: Form
-  readonly caller: Caller
-  /** Of its answers, where they name a checkout. */
-  readonly ndc?: string
-}
+/** Whose answers name a checkout: this is their ndc. */
+export type IdentifiedForm = CalledForm & { readonly ndc?: string }
 /** A GET whose caller and query are known. */
 export type AdmittedRead = { readonly caller: Caller; readonly values: Values }
 
@@ -44,6 +42,7 @@ export const makeAdmission = (parts: HttpParts): Admission => ({
   authenticate: withinRate(parts, authenticator(parts)),
   reads: limitReads(),
   searches: makeSearches(parts),
+  underWay: countUnderWay(),
   checks: {
     payment: checker(parts, requests.payment),
     threeDSecure: checker(parts, requests.threeDSecure),
@@ -75,11 +74,10 @@ export function identify(
   { parts, authenticate }: Admission,
   request: Request,
   { action = 'pay', otherwise }: { readonly action?: Action; readonly otherwise?: string | undefined } = {},
-): IdentifiedForm | HttpAnswer | Promise<HttpAnswer> {
-  const form = readForm(request.body, request.charset)
-  if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form, action, otherwise)
-  if (!isCaller(caller)) return caller
+): CalledForm | HttpAnswer | Promise<HttpAnswer> {
+  const called = readCaller(parts, authenticate, request, action, otherwise)
+  if (!('caller' in called)) return called
+  const { form, caller } = called
   const inQuery = namesInQuery(request)
   if (inQuery.length > 0)
     return wrongForm(
@@ -89,7 +87,7 @@ export function identify(
       'parametersInQuery',
       inQuery.map(name => ({ name, message: 'must be in the body of a POST, not in its URL' })),
     )
-  return { form, caller }
+  return called
 }
 
 /** Judges the form of a POST by its channel. */
@@ -129,7 +127,7 @@ export function admit(
 }
 
 /** The channel that the request names, or that the merchant's rules choose. */
-export const ruledChannel = ({ parts }: Admission, { form, caller }: IdentifiedForm): Channel | undefined =>
+export const ruledChannel = ({ parts }: Admission, { form, caller }: CalledForm): Channel | undefined =>
   channelOf(parts, caller, peek(form, 'paymentBrand'), peek(form, 'currency'))
 
 /** Reads the query of a GET and finds the caller. */
@@ -140,22 +138,13 @@ export function admitRead(
   action: Action = 'read',
   otherwise?: string,
 ): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
-  const form = sentForm(request)
-  if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form, action, otherwise)
-  if (!isCaller(caller)) return caller
+  const called = readCaller(parts, authenticate, request, action, otherwise)
+  if (!('caller' in called)) return called
+  const { form, caller } = called
   const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
   if (errors.length > 0)
     return resultAnswer(parts, request, 400, 'invalidParameter', { entityId: caller.entityId, parameterErrors: errors })
   return { caller, values }
-}
-
-/** What stands in the query of a GET; a DELETE may bring it in its body too. */
-export function sentForm({ method, query, body, charset }: Request): Form | 'tooManyParameters' {
-  const form = readForm(query)
-  const more = method === 'DELETE' ? readForm(body, charset) : undefined
-  if (form === 'tooManyParameters' || more === 'tooManyParameters' || !more) return form
-  return { pairs: [...form.pairs, ...more.pairs], broken: new Set([...form.broken, ...more.broken]) }
 }
 
 /** An answer to a bad request: all wrong parameters, and the type and brand that were asked for. */

@@ -4,7 +4,6 @@ import { type Checkout, openCheckout, resourcePathOf, wireIdOf } from '../../che
 import { changeCheckoutValues, createCheckout, deleteCheckout, type NewCheckout } from '../../checkouts/create.ts'
 import { type PressResult, pressPay } from '../../checkouts/pay.ts'
 import { readCheckout } from '../../checkouts/status.ts'
-import { readForm } from '../../contract/form.ts'
 import type { Nested } from '../../contract/nested.ts'
 import { isGood, results } from '../../contract/results/results.ts'
 import { withStatusPath } from '../../contract/statusPath.ts'
@@ -12,11 +11,11 @@ import type { Channel } from '../../merchants/directory.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
 import { type HttpAnswer, json, type Request, resultAnswer } from '../answer.ts'
-import { hasCredentials } from '../authenticate.ts'
+import { hasCredentials, sentForm } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
-import { type Admission, admit, admitRead, identify, ruledChannel, sentForm } from './admission.ts'
+import { type Admission, admit, admitRead, identify, ruledChannel } from './admission.ts'
 
 export const postCheckout =
   (admission: Admission): RequestFunction =>
@@ -98,6 +97,9 @@ export const getCheckout =
       : json(200, status)
   }
 
+/** Of one checkout: a second click waits for the first, and more than a few are no shopper's. */
+const pressesAtOnce = 8
+
 /** The shopper's browser: our own form asks for JSON, a plain one is sent on to where the shopper belongs. */
 export const postCheckoutPayment =
   (admission: Admission): RequestFunction =>
@@ -106,7 +108,8 @@ export const postCheckoutPayment =
     const asJson = (request.headers.accept ?? '').includes('application/json')
     if (asJson && isForeign(request.headers.origin, request.headers.host, parts.publicUrl()))
       return resultAnswer(parts, request, 403, 'foreignOrigin')
-    const form = readForm(request.body, request.charset)
+    if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
+    const form = sentForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')

@@ -6,7 +6,7 @@ import type { PaymentResponse } from '../../payments/execute.ts'
 import { followUp } from '../../payments/followUps/followUp.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { chooseAuthentication } from '../../payments/initial/chooseAuthentication.ts'
-import { type PaymentRequest, pay } from '../../payments/initial/pay.ts'
+import { type Choose, type PaymentRequest, pay } from '../../payments/initial/pay.ts'
 import { currentRecord, readPayment } from '../../payments/read/status.ts'
 import { type HttpAnswer, isId, json, type Request, resultAnswer, saidAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
@@ -14,25 +14,36 @@ import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
 import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
 
-export const postPayment =
+/** A request that begins something by itself: a payment, or an authentication of a cardholder alone. */
+const begin =
+  (kind: 'payment' | 'threeDSecure', choose?: Choose) =>
   (admission: Admission): RequestFunction =>
   async request => {
-    const identified = identify(admission, request)
-    if (!('caller' in identified)) return identified
-    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.payment)
+    const admitted = await admitRuled(admission, request, kind)
     if (!('channel' in admitted)) return admitted
-    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted))
+    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted, choose))
   }
+
+/** On the channel that is named, or ruled. What a form holds beside its parameters ends here. */
+function admitRuled(
+  admission: Admission,
+  request: Request,
+  kind: 'payment' | 'threeDSecure',
+): PaymentRequest | HttpAnswer | Promise<HttpAnswer> {
+  const identified = identify(admission, request)
+  if (!('caller' in identified)) return identified
+  return admit(admission, request, identified, ruledChannel(admission, identified), admission.checks[kind])
+}
+
+export const postPayment = begin('payment')
+export const postThreeDSecure = begin('threeDSecure', chooseAuthentication)
 
 export const postFollowUp =
   (admission: Admission): RequestFunction =>
   async (request, { id: referenceId = '' }) => {
-    const identified = identify(admission, request)
-    if (!('caller' in identified)) return identified
     // An id that cannot be one of ours names no payment.
     const id = isId(referenceId) ? referenceId : '0'.repeat(32)
-    const channel = (await channelOfReference(admission.parts, identified.caller, id)) ?? ruledChannel(admission, identified)
-    const admitted = admit(admission, request, identified, channel, admission.checks.followUp)
+    const admitted = await admitFollowUp(admission, request, id)
     if (!('channel' in admitted)) return admitted
     const said = await followUp(admission.parts, { ...admitted, referenceId: id })
     if ('unknown' in said) {
@@ -44,6 +55,13 @@ export const postFollowUp =
     }
     return answerOf(admission.parts, request, admitted, said)
   }
+
+async function admitFollowUp(admission: Admission, request: Request, id: string): Promise<PaymentRequest | HttpAnswer> {
+  const identified = await identify(admission, request)
+  if (!('caller' in identified)) return identified
+  const channel = (await channelOfReference(admission.parts, identified.caller, id)) ?? ruledChannel(admission, identified)
+  return admit(admission, request, identified, channel, admission.checks.followUp)
+}
 
 export const getPayment =
   (admission: Admission): RequestFunction =>
@@ -64,16 +82,6 @@ export const getPayment =
     return payment
       ? json(200, currentRecord(admission.parts, payment))
       : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
-  }
-
-export const postThreeDSecure =
-  (admission: Admission): RequestFunction =>
-  async request => {
-    const identified = identify(admission, request)
-    if (!('caller' in identified)) return identified
-    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.threeDSecure)
-    if (!('channel' in admitted)) return admitted
-    return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted, chooseAuthentication))
   }
 
 export const getThreeDSecure =

@@ -56,22 +56,16 @@ export async function closeRow(
 /** Closes what was about something that has been settled otherwise. */
 export async function closeSettled(
   db: Connection,
-  { kind, subject }: Pick<OperatorCase, 'kind' | 'subject'>,
+  { merchantId, kind, subject }: Pick<OperatorCase, 'merchantId' | 'kind' | 'subject'>,
   now: number,
   by: string,
   reason: string,
 ): Promise<void> {
   await db.query(
-    `update operator_cases set closed_at = $3, closed_by = $4, reason = $5 where kind = $1 and subject = $2 and closed_at is null`,
-    [kind, subject, timeParameter(now), by, reason],
+    `update operator_cases set closed_at = $4, closed_by = $5, reason = $6
+     where merchant_id = $1 and kind = $2 and subject = $3 and closed_at is null`,
+    [merchantId, kind, subject, timeParameter(now), by, reason],
   )
-}
-
-export async function countOpen(db: Connection): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await db.query<{ kind: string; count: number }>(
-    'select kind, count(*) from operator_cases where closed_at is null group by kind',
-  )
-  return new Map(rows.map(({ kind, count }) => [kind, count]))
 }
 
 export async function hasOpenCase(db: Connection, merchantId: string, kind: string, subject: string): Promise<boolean> {

@@ -145,7 +145,8 @@ function tellNotifications({ account, clock, log }: DemoShopParts) {
       outgoing.write(':\n\n')
       pages.add(outgoing)
       outgoing.once('close', () => pages.delete(outgoing))
-      if (!reading) void readOn()
+      if (!reading)
+        readOn().catch((error: Error) => log.warn({ why: error.message }, 'the demo shop hears of no payments any more'))
     },
     stop() {
       for (const page of pages) page.end()

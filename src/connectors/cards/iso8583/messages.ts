@@ -259,6 +259,9 @@ const isGood = (code: string, { amount }: Operation): boolean => code === '85' &
 
 const authorizing = ({ type }: Operation): boolean => type === 'PA' || type === 'DB'
 
+/** As an answer is read for which nobody waits any more: a message that is repeated may have been so since, and it says no more than what a repeat hears. */
+export const asLate = (operation: Operation): Operation => (authorizing(operation) ? operation : { ...operation, attempt: 2 })
+
 /** What the operation is answered as. */
 export const situationOf = (operation: Operation): Situation =>
   operation.type === 'RV' || taskOf(operation) !== 'request' ? 'reversal' : operation.attempt > 1 ? 'repeat' : 'first'
