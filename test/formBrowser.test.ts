@@ -151,6 +151,7 @@ describe('other brands', () => {
   it('a transfer is made at the bank, from a form of its own', async () => {
     const { page, form, id, close } = await begin({ brands: 'SOFORTUEBERWEISUNG' })
     assert.equal(await form.locator('input[type=radio]').count(), 0, 'one way to pay is no choice')
+    await page.locator('.wpwl-container-onlineTransfer-SOFORTUEBERWEISUNG .wpwl-form-onlineTransfer').waitFor()
     await form.locator('#pay').click()
     await page.click('button[value=pay]')
     assert.equal((await atShop(gateway, { page }, id)).result.code, '000.100.110')
@@ -414,7 +415,10 @@ describe('the merchant’s page', () => {
   it('alone speaks with the form: a page that opened it is not heard, and nothing that it is given becomes markup', async () => {
     const { id } = await makeCheckout(gateway, { shopperResultUrl: `${shop.origin}/thanks?a=</script><h1>x</h1>` })
     const address = `${gateway.baseUrl}/v1/form/${id}`
-    const { page, close } = await visitShop(browser, shop.page(`<button onclick="other = window.open('${address}')">Open</button>`))
+    const { page, close } = await visitShop(
+      browser,
+      shop.page(`<button onclick="other = window.open('${address}')">Open</button>`),
+    )
     const [opened] = await Promise.all([page.waitForEvent('popup'), page.click('button')])
     await opened.locator('#pay').waitFor()
     assert.equal(await opened.locator('h1').count(), 0)

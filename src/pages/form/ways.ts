@@ -25,6 +25,8 @@ export function openForm(view: FormView, look: FormLook): Html {
   const { texts } = look.language
   const saved = view.registrations.map(details => savedWay(view, look, details))
   const others = otherWays(view, look)
+  // None of the brands that the shop's form names is taken here: the shop has to know, and its shopper has to hear something.
+  if (saved.length + others.length === 0) return html`<p role="alert">${texts.askShop}</p>`
   const alone = saved.length + others.length === 1
   const list = (ways: readonly PaymentWay[], from: number) => ways.map((way, at) => wayHtml(way, alone, from + at === 0))
   return html`<form id="form" novalidate aria-label="${texts.formTitle}">

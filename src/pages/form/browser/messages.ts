@@ -5,7 +5,7 @@ type MessageShape = Readonly<Record<string, 'string' | 'number' | 'boolean' | 't
 
 /** From the frame to the shop's page. `container`: card, registration, or a brand that is no card. */
 const fromFrame: Readonly<Record<string, MessageShape>> = {
-  ready: { container: 'string', methods: 'list' },
+  ready: { container: 'string', method: 'string', cards: 'list' },
   height: { pixels: 'number' },
   focus: { field: 'string' },
   blur: { field: 'string', valid: 'boolean' },

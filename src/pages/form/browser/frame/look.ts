@@ -39,7 +39,7 @@ export function takeOptions(message: FormMessage): void {
   }
   paint(message.variables as Record<string, string>)
   const { classList } = document.documentElement
-  classList.add('ready')
+  classList.add('ready') // for whoever waits: tests and pictures
   classList.toggle('noLabels', flags.showLabels === 'false')
   classList.toggle('noHints', flags.showCVVHint === 'false')
   classList.toggle('plain', flags.style === 'plain' || flags.style === 'none')

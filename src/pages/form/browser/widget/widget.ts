@@ -6,7 +6,14 @@ import { makePlace, nameContainer, ownFields, type WidgetPlace } from './markup.
 import { callShop, frameFlags, frameTexts, frameVariables, leaveTarget, wpwlOptions } from './options.ts'
 import { type Talk, talkTo } from './talk.ts'
 
-type Widget = { readonly place: WidgetPlace; readonly talk: Talk; key: string; ready: boolean; methods: readonly string[] }
+type Widget = {
+  readonly place: WidgetPlace
+  readonly talk: Talk
+  key: string
+  method: string
+  ready: boolean
+  cards: readonly string[]
+}
 
 /** The address of this script says where the gateway is and which checkout is paid. */
 const own = new URL((document.currentScript as HTMLScriptElement | null)?.src ?? '')
@@ -51,8 +58,9 @@ function mount(original: HTMLFormElement): void {
   const widget: Widget = {
     place,
     key: 'card',
+    method: 'card',
     ready: false,
-    methods: [],
+    cards: [],
     talk: talkTo(
       place.frame,
       own.origin,
@@ -74,15 +82,15 @@ const pay = (widget: Widget, container = widget.key): void => widget.talk.tell({
 
 /** What a frame says, and what the shop's page does. */
 const hear: Readonly<Record<string, (message: FormMessage, widget: Widget) => void>> = {
-  ready({ container, methods }, widget) {
+  ready({ container, method, cards }, widget) {
     const isFirst = !widget.ready
-    Object.assign(widget, { key: container, methods, ready: true })
+    Object.assign(widget, { key: container, method, cards, ready: true })
     callShop('onReadyIframeCommunication')
     if (!isFirst || widgets.some(({ ready }) => !ready)) return
-    for (const { place, key } of widgets) nameContainer(place, key, 'virtualAccount')
+    for (const { place, key, method } of widgets) nameContainer(place, key, method)
     callShop(
       'onReady',
-      widgets.map(one => ({ containerKey: one.key, ccMethods: [...one.methods] })),
+      widgets.map(one => ({ containerKey: one.key, ccMethods: [...one.cards] })),
     )
   },
   height({ pixels }, { place }) {
