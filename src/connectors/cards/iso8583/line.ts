@@ -32,6 +32,8 @@ export type LineOptions = {
   say(text: string): void
   /** An answer that nobody here asked for: another process may have, or this one long ago. */
   stranger?(answer: Message): void
+  /** The host tells of its day, and was answered that it was heard. */
+  reconciles?(message: Message): void
   /** Shows each message, masked. */
   show?(text: string): void
 }
@@ -217,7 +219,7 @@ export function makeLine(options: LineOptions): Line {
   const takeKey = ({ fields }: Message): boolean =>
     dialect.mac?.exchange === true && mac?.take(Buffer.from(fields.get(version.network.keyField) ?? '', 'hex')) === true
 
-  /** The host asks for a sign of life, tells of its keys or its day, or signs off: it is heard. Reconciliation is not done here. */
+  /** The host asks for a sign of life, tells of its keys or its day, or signs off: it is heard. What its day was is compared by others. */
   function answerHost(message: Message): void {
     const { accepted, refused, keyChange, keyField } = version.network
     const [asked, change] = keyChange[0]!
@@ -225,6 +227,7 @@ export function makeLine(options: LineOptions): Line {
     const answer = new Map([...message.fields, [39, went ? accepted : refused] as const])
     if (message.fields.get(asked) === change) answer.delete(keyField)
     put({ type: answerType(message.type), fields: answer })
+    if (message.type[1] === '5') options.reconciles?.(message)
     const [field, signOff] = version.network.signOff[0]!
     if (message.fields.get(field) === signOff && message.type[1] === '8') rest('the host signed off')
   }

@@ -20,7 +20,7 @@ import { meanings } from './privateData.ts'
 import { actionCodes } from './responseCodes.ts'
 
 /** Names of messages, by what they are for: the operations, what recovery sends, and network messages. */
-export const profiledMessages = ['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'timeOut', 'release', 'network'] as const
+export const profiledMessages = ['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'timeOut', 'release', 'network', 'reconciliation'] as const
 export type ProfiledMessage = (typeof profiledMessages)[number]
 
 /** How the card came to the merchant; an account check is of no amount. */
@@ -93,6 +93,17 @@ const isTimeZone = (name: string): boolean => {
   }
 }
 
+/** How its day ends, and who says what was in it. */
+const reconciliation = object({
+  by: optional(oneOf(['none', 'message', 'file']), 'none'),
+  /** A day ends then; from then on it is the next one. 24:00 is midnight. */
+  cutOver: optional(text(/^(24:00|(?!00:00)([01]\d|2[0-3]):[0-5]\d)$/, 'must be a time from 00:01 to 24:00'), '24:00'),
+  /** Absent: that of the profile. */
+  timeZone: optional(where(filled, isTimeZone, 'is no time zone, for example America/Sao_Paulo')),
+  /** So long after the end the totals are sent, or its file is missed. */
+  afterMinutes: optional(whole(0, 10_080), 10),
+})
+
 const entries = {
   edition: optional(oneOf(['1987', '1993'])),
   framing: optional(framing),
@@ -121,6 +132,7 @@ const entries = {
   timeZone: optional(where(filled, isTimeZone, 'is no time zone, for example America/Sao_Paulo')),
   /** The host's own codes of DE39 as those of 1987, by what they answer; repeats and reversals without an own word have that of the first. */
   codes: optional(mapOf(oneOf(situations), mapOf(code, response))),
+  reconciliation: optional(reconciliation),
   /** Who gives DE37. */
   retrievalReference: optional(oneOf(['gateway', 'host'])),
   mac: optional(
@@ -176,6 +188,7 @@ const ascii1987: Input<typeof parts> = {
   privateData: [{ field: 48, layout: 'tagLengthValue', parts: tagged(tagsOf1987) as [] }],
   timeZone: 'UTC',
   codes: {},
+  reconciliation: {},
   retrievalReference: 'gateway',
   mac: { algorithm: 'none' },
 }
@@ -253,6 +266,7 @@ const examples = {
     privateData: [{ field: 48, layout: 'tagLengthValue', lengthDigits: 3, parts: tagged(tagsOf1987) as [] }],
     timeZone: 'America/Bogota',
     codes: { first: actionCodes },
+    reconciliation: { by: 'message' },
     mac: { algorithm: 'cmac' },
   },
 } satisfies Record<string, Input<typeof parts>>
@@ -273,7 +287,9 @@ export function wholeProfile({ like, ...given }: GivenProfile): Profile {
 function mistakeOf(given: GivenProfile): string | undefined {
   const { matching, messages, retrievalReference } = wholeProfile(given)
   const cut = Object.entries(messages).find(([kind, list]) =>
-    (kind === 'network' ? [11] : [3, 11, ...matching]).some(number => !list.includes(number)),
+    (kind === 'network' ? [11] : [...(kind === 'reconciliation' ? [] : [3]), 11, ...matching]).some(
+      number => !list.includes(number),
+    ),
   )
   if (cut) return `has a list messages.${cut[0]} without DE3, DE11 or a field of the matching key`
   return retrievalReference === 'host' && matching.includes(37) ? 'cannot match by DE37, which the host gives' : undefined
