@@ -40,12 +40,14 @@ const platformTables = [
   'audit_head',
   'clearing_files',
   'clearing_lines',
+  'day_totals',
   'due_work',
   'entities',
   'installation',
   'key_checks',
   'log_in_failures',
   'migrations',
+  'settled_days',
   'terminals',
 ]
 

@@ -146,7 +146,8 @@ async function giveBack(
   )
   const reply = gone ?? (await askAgain(parts.clock, connector!, operation, 'repeat'))
   const db = parts.database.work
-  if (isTakenBack(reply)) {
+  // An answer that refuses gives nothing back.
+  if (reply.kind === 'answer' && isApproved(results[reply.result].outcome)) {
     const { acquirer, nothing } = reply.kept
     // The totals of its day hold the payment and its reversal.
     if (kind === 'reverse' && acquirer !== undefined && nothing === undefined)
@@ -163,10 +164,6 @@ async function giveBack(
     await openPaymentCase(parts, payment, 'reversalOpen', why)
   return { again: parts.clock.real() + backOff(attempts), ...(open?.progress && { details: { progress: open.progress } }) }
 }
-
-/** An answer that refuses gives nothing back. */
-const isTakenBack = (reply: Reply): reply is Extract<Reply, { kind: 'answer' }> =>
-  reply.kind === 'answer' && isApproved(results[reply.result].outcome)
 
 type Carried = {
   readonly payment: PaymentState

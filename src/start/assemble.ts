@@ -5,6 +5,9 @@ import { fileURLToPath } from 'node:url'
 import type { Registry } from 'prom-client'
 import { limitFailures } from '../audit/failures.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
+import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
+import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
+import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { countRequests } from '../http/metrics.ts'
@@ -40,7 +43,7 @@ import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
 
 /** All parts of all rooms. Each room is given it as the few that it needs. */
-export type Gateway = PaymentParts & NotificationParts & PageParts & { readonly registry: Registry }
+export type Gateway = PaymentParts & NotificationParts & PageParts & ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -50,6 +53,8 @@ export type Network = {
   readonly transport: Transport
   /** The links to acquirers, which carry cards in the modes external and live. */
   readonly acquirers: readonly Connector[]
+  /** The acquirers behind those, which tell and are told what a day was. */
+  readonly links?: readonly Acquirer[]
   /** The simulators' server: its address for us, and for browsers; absent outside a sandbox. */
   readonly simulators?: { readonly url: string; readonly publicUrl: () => string }
 }
@@ -87,6 +92,8 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['capture', capture],
   ['missedReturn', missedReturn],
   ['redirectExpiry', redirectExpiry],
+  ['cutOver', cutOver],
+  ['compareDay', compareDue],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
@@ -106,6 +113,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     methods,
     egress: config.egress,
     call: network.call,
+    acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
     log,
