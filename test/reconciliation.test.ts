@@ -2,15 +2,20 @@
 // received and what its own books say.
 
 import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
-import { dialectOf } from '../src/connectors/cards/iso8583/dialects.ts'
+import { encode, type Message } from '../src/connectors/cards/iso8583/codec.ts'
+import { dialectOf, dialects } from '../src/connectors/cards/iso8583/dialects.ts'
+import { frame } from '../src/connectors/cards/iso8583/framing.ts'
 import { profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
+import { answerType } from '../src/connectors/cards/iso8583/versions.ts'
 import { findCases } from '../src/payments/cases/store.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { read } from '../src/platform/schema.ts'
-import type { SettlementFault } from '../src/sandbox/acquirerHost/settlement.ts'
+import type { HostOptions } from '../src/sandbox/acquirerHost/host.ts'
 import { eventually, type Fields, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile, type TestHost, testHost } from './support/host.ts'
+import { startPeer } from './support/peer.ts'
 
 const hour = 3_600_000
 const minute = 60_000
@@ -28,20 +33,34 @@ type Day = {
   stop(): Promise<void>
 }
 
+const frameOf = (message: Message): Buffer => {
+  const bytes = encode(message, dialects['1987']!)
+  assert.ok(Buffer.isBuffer(bytes), JSON.stringify(bytes))
+  return frame(bytes)
+}
+
 /** A day that ends two hours from now. */
-async function beginDay(profile: object, more: { alone?: boolean; settlementFault?: SettlementFault } = {}): Promise<Day> {
+async function beginDay(profile: object, more: Partial<HostOptions> = {}): Promise<Day> {
   let moved = 0
   const ends = new Date(Math.ceil((Date.now() + 2 * hour) / minute) * minute)
   const cutOver = ends.toISOString().slice(11, 16).replace('00:00', '24:00')
-  const reconciliation = { by: 'message', cutOver, timeZone: 'UTC', afterMinutes: 10, ...(profile as { reconciliation?: object }).reconciliation }
+  const reconciliation = {
+    by: 'message',
+    cutOver,
+    timeZone: 'UTC',
+    afterMinutes: 10,
+    ...(profile as { reconciliation?: object }).reconciliation,
+  }
   const given = { ...profile, reconciliation }
   const dialect = dialectOf(read(profileSchema, given, 'test'))
-  const host = await testHost({ dialect, ...(more.settlementFault && { settlementFault: more.settlementFault }) })
-  const file = acquirersFile({ north: [host.port] }, { profile: given, answerWithinSeconds: 1, recoverAfterSeconds: 0.1 })
+  const host = await testHost({ dialect, ...more, port: 0 })
+  const file = acquirersFile(
+    { north: [more.port ?? host.port] },
+    { profile: given, answerWithinSeconds: 1, recoverAfterSeconds: 0.1 },
+  )
   const gateway = await testGateway({
     clock: clockWith(() => Date.now() + moved),
     environment: { ACQUIRERS_FILE: file.path },
-    alone: more.alone ?? true,
   })
   const ofBody = ({ body }: { body: { id: string } }) => body.id
   return {
@@ -79,7 +98,10 @@ async function fullDay({ pay, refer, host }: Day): Promise<void> {
   await pay('CD', '7.00')
   await pay('DB', '6660.51')
   await pay('DB', '7770.01')
-  await eventually(async () => [...host.ledger.entries()].some(({ line, cleared }) => line.amount === '000000777001' && cleared === 0n), 'it is taken back')
+  await eventually(
+    async () => [...host.ledger.entries()].some(({ line, cleared }) => line.amount === '000000777001' && cleared === 0n),
+    'it is taken back',
+  )
 }
 
 const totals: Record<number, string> = {
@@ -119,6 +141,141 @@ describe('totals by message', () => {
     })
 })
 
+/** One debit, and the day ends. */
+async function shortDay(day: Day): Promise<void> {
+  await day.pay('DB', '92.00')
+  await day.pay('DB', '8.00')
+  day.end()
+}
+
+describe('a day that does not agree', () => {
+  for (const [fault, theirs] of [
+    ['missing', 9200],
+    ['doubled', 10_800],
+    ['otherAmount', 10_001],
+    ['foreign', 10_800],
+  ] as const)
+    it(`${fault}: is a case with what both sides have`, async t => {
+      const day = await beginDay({}, { settlementFault: fault })
+      t.after(day.stop)
+      await shortDay(day)
+      const [found] = await eventually(async () => {
+        const cases = await day.cases()
+        return cases.length > 0 && cases
+      }, 'a case')
+      assert.deepEqual([found!.kind, found!.subject], ['totalsDiffer', `north ${day.day} TERM0001 EUR`])
+      const {
+        ours,
+        theirs: said,
+        lines,
+        balance,
+      } = found!.details as {
+        ours: { debit: object }
+        theirs: { debit: { amount: number } }
+        lines: { kind: string; amount: number }[]
+        balance: string
+      }
+      assert.deepEqual(ours.debit, { count: 2, amount: 10_000 })
+      assert.deepEqual([said.debit.amount, balance], [theirs, 'out'])
+      assert.deepEqual(
+        lines.map(({ kind, amount }) => `${kind} ${amount}`),
+        ['debit 9200', 'debit 800'],
+      )
+    })
+
+  it('agrees after all when the host corrects itself', async t => {
+    const sockets: Socket[] = []
+    const peer = await startPeer((socket, message) => {
+      sockets.push(socket)
+      if (message.type === '0510') return
+      const more = message.type.startsWith('05') ? [[66, '2'] as const] : []
+      socket.write(frameOf({ type: answerType(message.type), fields: new Map([...message.fields, [39, '00'], ...more]) }))
+    })
+    const day = await beginDay({}, { port: peer.port })
+    t.after(async () => {
+      await day.stop()
+      peer.stop()
+    })
+    await shortDay(day)
+    await eventually(async () => (await day.cases()).length === 1, 'out of balance, though it says what we say')
+    const totals = (amount: string): Message => ({
+      type: '0500',
+      fields: new Map([
+        [7, '1120020000'],
+        [11, '000077'],
+        [15, day.day.slice(5).replace('-', '')],
+        [41, 'TERM0001'],
+        [50, '978'],
+        [76, '0000000002'],
+        [88, amount.padStart(16, '0')],
+      ]),
+    })
+    sockets.at(-1)!.write(frameOf(totals('9999')))
+    await eventually(
+      async () => JSON.stringify((await day.gateway.pool.query('select theirs from day_totals')).rows).includes('9999'),
+      'heard',
+    )
+    assert.equal((await day.cases()).length, 1)
+    sockets.at(-1)!.write(frameOf(totals('10000')))
+    await eventually(async () => (await day.cases()).length === 0, 'it is closed')
+    const { rows } = await day.gateway.pool.query('select closed_by, reason from operator_cases')
+    assert.deepEqual(rows, [{ closed_by: 'gateway', reason: 'the totals agree' }])
+  })
+})
+
+describe('a day is told once', () => {
+  it('and again as 0520 and 0521, in the same words, when no answer comes', async t => {
+    const lost = new Set(['0500', '0520'])
+    const day = await beginDay({}, { faults: ({ type }) => (lost.delete(type) ? 'answerLost' : undefined) })
+    t.after(day.stop)
+    await shortDay(day)
+    await eventually(async () => (await answered(day.gateway)).length === 1, 'it is answered')
+    const told = day.host.counters.reconciled
+    assert.deepEqual(
+      told.map(({ type }) => type),
+      ['0500', '0520', '0521'],
+    )
+    for (const { fields } of told) assert.deepEqual(fields, told[0]!.fields)
+    assert.deepEqual(await day.cases(), [])
+  })
+
+  it('by two processes together', async t => {
+    const day = await beginDay({})
+    const other = await day.gateway.another()
+    t.after(async () => {
+      await other.stop()
+      await day.stop()
+    })
+    await shortDay(day)
+    await eventually(async () => (await waitingDay(day.gateway)) > day.day, 'the next day waits')
+    assert.deepEqual(
+      day.host.counters.reconciled.map(({ type }) => type),
+      ['0500'],
+    )
+  })
+
+  it('when nothing of it is open any more, with what was answered meanwhile', async t => {
+    const gate = { open: false }
+    const day = await beginDay({}, { faults: ({ type }) => (!gate.open && type.startsWith('022') ? 'requestLost' : undefined) })
+    t.after(day.stop)
+    const hold = await day.pay('PA', '50.00')
+    await day.refer(hold, 'CP', '50.00')
+    await shortDay(day)
+    const looked = () =>
+      day.gateway.pool.query(`select 1 from due_work where kind = 'cutOver' and attempts > 0 and leased_until is null`)
+    await eventually(async () => (await looked()).rowCount === 1, 'the end of the day was looked at')
+    assert.equal(day.host.counters.reconciled.length, 0)
+    gate.open = true
+    await eventually(async () => [...day.host.ledger.entries()].some(({ line }) => line.kind === 'capture'), 'it is captured', 40)
+    day.end(13)
+    await eventually(async () => (await answered(day.gateway)).length === 1, 'the day is told')
+    assert.equal(day.host.counters.reconciled[0]!.fields.get(88), '0000000000015000')
+    assert.deepEqual(await day.cases(), [])
+  })
+})
+
+const waitingDay = async ({ pool }: TestGateway) =>
+  (await pool.query(`select details ->> 'day' as day from due_work where kind = 'cutOver'`)).rows[0].day as string
 const openWork = async ({ pool }: TestGateway) => Number((await pool.query('select count(*) from due_work')).rows[0].count)
 const answered = async ({ pool }: TestGateway) =>
   (await pool.query('select day, balance, attempts from day_totals where answered_at is not null order by day, terminal')).rows

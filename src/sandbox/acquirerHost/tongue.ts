@@ -99,7 +99,8 @@ function fromPlain(
   for (const [field, text] of writePrivateData(values, dialect.privateData)) said.set(field, text)
   // What the answer repeats it repeats as it came.
   if (fields.get(4) === asked.fields.get(4) && came.fields.has(4)) said.set(4, came.fields.get(4)!)
-  if (came.fields.has(24)) said.set(24, came.fields.get(24)!)
+  for (const field of [24, 28]) if (came.fields.has(field)) said.set(field, came.fields.get(field)!)
+  if (dialect.version === '1993' && type[1] === '5') for (const field of [15, 66]) said.delete(field)
   if (dialect.retrievalReference === 'host' && !said.has(37) && type[1] !== '8') said.set(37, ownReference(said))
   if (fields.has(39)) said.set(39, codeOf(fields.get(39)!, type, dialect))
   return { type: `${versionOf(dialect).digit}${type.slice(1)}`, fields: said }
