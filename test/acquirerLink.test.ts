@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { encode, type Message } from '../src/connectors/cards/iso8583/codec.ts'
 import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
-import { frame } from '../src/connectors/cards/iso8583/framing.ts'
+import { frame, frameMax } from '../src/connectors/cards/iso8583/framing.ts'
 import { type Line, type LineOptions, makeLine } from '../src/connectors/cards/iso8583/line.ts'
 import { makeLink } from '../src/connectors/cards/iso8583/link.ts'
 import { systemClock } from '../src/platform/clock.ts'
@@ -324,6 +324,77 @@ describe('two lines', () => {
     const dead = await makePeer(answerAll)
     await new Promise(resolve => dead.server.close(resolve))
     assert.equal((await makeLink([lineTo(dead)], 200, 500).send(request(1), soon(), none)).kind, 'notSent')
+  })
+})
+
+describe('a host that does harm', () => {
+  /** The sign-on is answered, then it does what it does. */
+  const harmful = async (act: (socket: Socket) => void, more: Partial<LineOptions> = {}) => {
+    const said: string[] = []
+    let socket: Socket | undefined
+    const peer = await makePeer(none, (_, from) => {
+      socket = from
+      return true
+    })
+    const line = lineTo(peer, { say: text => said.push(text), breakerSeconds: 60, ...more })
+    assert.ok(await line.ready(2000))
+    act(socket!)
+    return { line, said }
+  }
+  const asked = (more: Iterable<[number, string]> = []): Message => ({
+    type: '0800',
+    fields: new Map([[7, '1120020000'], [11, '000001'], ...more, [70, '301']]),
+  })
+
+  it('its longest message, whose answer fits no frame, is left without one, and the line goes on', async () => {
+    let length = 0
+    const { line, said } = await harmful(socket => {
+      const filled = [46, 47, 48, 56, 57, 58, 59, 60].map(field => [field, 'x'.repeat(500)] as [number, string])
+      const bytes = encode(asked(filled), dialect)
+      assert.ok(Buffer.isBuffer(bytes), JSON.stringify(bytes))
+      const most = encode(asked([...filled, [61, 'x'.repeat(frameMax - bytes.length - 3)]]), dialect)
+      assert.ok(Buffer.isBuffer(most), JSON.stringify(most))
+      length = most.length
+      socket.write(frame(most))
+    })
+    await eventually(async () => said.length > 0, 'it is told')
+    assert.equal(length, frameMax)
+    assert.match(said[0]!, /^test: 0800 was not answered: its \d+ bytes fit no frame$/)
+    assert.equal(line.state(), 'up')
+  })
+
+  it('asks faster than anybody does: it is left alone for a while', async () => {
+    const { line, said } = await harmful(socket => {
+      const one = frame(encode(asked(), dialect) as Buffer)
+      socket.write(Buffer.concat(Array<Buffer>(2000).fill(one)))
+    })
+    await eventually(async () => said.length > 0, 'it is told')
+    assert.equal(line.state(), 'broken')
+    assert.ok(
+      said.some(text => text.includes('in a second that nobody asked for')),
+      said.join('\n'),
+    )
+    assert.ok(said.length < 5, 'and it does not fill the log')
+  })
+
+  it('answers what nobody asked, without end: likewise, and few are looked for in the database', async () => {
+    let strange = 0
+    const { line } = await harmful(socket => socket.write(Buffer.concat(Array<Buffer>(2000).fill(bytesOf(request(7))))), {
+      stranger: () => strange++,
+    })
+    await eventually(async () => line.state() === 'broken', 'it is left alone')
+    assert.ok(strange > 0 && strange <= 500, String(strange))
+  })
+
+  it('takes nothing of what is sent to it: the line ends before much lies there', async () => {
+    const { line, said } = await harmful(socket => socket.pause(), { inFlightMax: 1_000_000 })
+    let sent = 0
+    while (line.state() === 'up' && sent < 100_000) {
+      for (let burst = 0; burst < 1000; burst++) void line.send(request(++sent), soon(60_000), none)
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    assert.match(said.join(), /the host takes nothing of what is sent/)
+    assert.ok(sent < 100_000, String(sent))
   })
 })
 

@@ -24,7 +24,7 @@ export type Peer = {
 /** Answers network messages by itself; all others are the test's. */
 export async function startPeer(
   onMessage: (socket: Socket, message: Message) => void,
-  answersNetwork: (message: Message) => boolean = () => true,
+  answersNetwork: (message: Message, socket: Socket) => boolean = () => true,
   tls?: TlsOptions,
 ): Promise<Peer> {
   const sockets = new Set<Socket>()
@@ -41,7 +41,7 @@ export async function startPeer(
           onMessage(socket, message)
         } else {
           peer.network.push(message.fields.get(70)!)
-          if (answersNetwork(message)) answerAll(socket, message)
+          if (answersNetwork(message, socket)) answerAll(socket, message)
         }
       }
     })

@@ -19,10 +19,15 @@ export const frameMax = 4096
 const most = ({ bytes, written }: Framing): number =>
   written === 'binary' ? 256 ** bytes - 1 : 10 ** (written === 'bcd' ? bytes * 2 : bytes) - 1
 
+/** Is there a frame for a message of this many bytes? */
+export const fitsFrame = (length: number, framing = twoBytes): boolean =>
+  length <= frameMax && length + (framing.countsItself ? framing.bytes : 0) <= most(framing)
+
+/** Throws where the message fits no frame. */
 export function frame(message: Buffer, framing = twoBytes): Buffer {
   const { bytes, written, countsItself } = framing
+  if (!fitsFrame(message.length, framing)) throw new Error(`a message of ${message.length} bytes fits no frame`)
   const count = message.length + (countsItself ? bytes : 0)
-  if (count > most(framing) || message.length > frameMax) throw new Error(`a message of ${message.length} bytes fits no frame`)
   const length =
     written === 'ascii'
       ? Buffer.from(String(count).padStart(bytes, '0'), 'latin1')

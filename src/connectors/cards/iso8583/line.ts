@@ -6,7 +6,7 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { Clock, Timer } from '../../../platform/clock.ts'
 import { decode, encode, isMalformed, type Message } from './codec.ts'
 import { type Dialect, type FieldValues, responseOf } from './dialects.ts'
-import { frame, splitter } from './framing.ts'
+import { fitsFrame, frame, splitter } from './framing.ts'
 import type { Mac } from './mac.ts'
 import { masked } from './masking.ts'
 import { answerType, isAsked, versionOf } from './versions.ts'
@@ -72,6 +72,11 @@ export type Line = {
   stop(drainMilliseconds: number): Promise<void>
 }
 
+/** Messages in a second that nobody here asked for; a host that sends more is left alone for a while. */
+const unaskedMost = 500
+/** Bytes that a host has not taken; one that lets more lie reads nothing. */
+const unreadMost = 1024 * 1024
+
 /** Answers that come within this time after the waiting ended still find their payment. */
 const rememberSeconds = 120
 
@@ -103,6 +108,7 @@ export function makeLine(options: LineOptions): Line {
   let lastAnswer = 0
   let echoesMissed = 0
   let networkNumber = 0
+  let unasked = { second: 0, messages: 0 }
   let reconnectTimer: Timer | undefined
   let wakeUps: (() => void)[] = []
 
@@ -123,7 +129,8 @@ export function makeLine(options: LineOptions): Line {
     const opened: Socket = options.tls ? connectTls({ host, port, ...options.tls }) : connectTcp({ host, port })
     socket = opened
     opened.setNoDelay(true)
-    opened.setTimeout(options.reconnectMilliseconds.max, () => {
+    // From its beginning, whatever comes meanwhile.
+    const tooLate = options.clock.after(options.reconnectMilliseconds.max, () => {
       if (state === 'connecting') opened.destroy(new Error('the connection was not made in time'))
     })
     const split = splitter(dialect.framing)
@@ -135,13 +142,21 @@ export function makeLine(options: LineOptions): Line {
       if (messages === 'badLength') {
         counters.malformed++
         opened.destroy(new Error('a frame has an impossible length'))
-      } else for (const message of messages) receive(message)
+        return
+      }
+      try {
+        for (const message of messages) if (!opened.destroyed) receive(message)
+      } catch (error) {
+        // Whatever a host may send: it costs its line, and not the gateway.
+        opened.destroy(error as Error)
+      }
     })
     let why = 'the host closed it'
     opened.on('error', error => {
       why = error.message
     })
     opened.on('close', () => {
+      tooLate.cancel()
       if (socket === opened) lost(why)
     })
   }
@@ -183,12 +198,13 @@ export function makeLine(options: LineOptions): Line {
     const message = decode(bytes, dialect, mac)
     if (isMalformed(message)) {
       counters.malformed++
+      if (isFlood()) return
       options.say(`${options.name}: an unreadable message: ${message.path} ${message.why}`)
       return
     }
     options.show?.(`${options.name} < ${masked(message, dialect)}`)
     if (isAsked(message)) {
-      answerHost(message)
+      if (!isFlood()) answerHost(message)
       return
     }
     lastAnswer = options.clock.real()
@@ -205,6 +221,7 @@ export function makeLine(options: LineOptions): Line {
     const before = remembered.get(key)
     if (!before) {
       counters.unmatched++
+      if (isFlood()) return
       options.say(`${options.name}: an answer ${keyOf(message.type, message)} belongs to nothing that is remembered here`)
       options.stranger?.(message)
       return
@@ -213,6 +230,15 @@ export function makeLine(options: LineOptions): Line {
     else counters.late++
     before.answered = true
     before.again(message)
+  }
+
+  /** Counts a message that was not asked for. */
+  function isFlood(): boolean {
+    const second = Math.floor(options.clock.elapsed() / 1000)
+    if (unasked.second !== second) unasked = { second, messages: 0 }
+    if (++unasked.messages > unaskedMost)
+      rest(`the host sent more than ${unaskedMost} messages in a second that nobody asked for`)
+    return unasked.messages > unaskedMost
   }
 
   /** A key that came in a network message, in a request of the host or in the answer to ours. */
@@ -226,7 +252,8 @@ export function makeLine(options: LineOptions): Line {
     const went = message.type !== version.network.type || message.fields.get(asked) !== change || takeKey(message)
     const answer = new Map([...message.fields, [39, went ? accepted : refused] as const])
     if (message.fields.get(asked) === change) answer.delete(keyField)
-    put({ type: answerType(message.type), fields: answer })
+    const why = put({ type: answerType(message.type), fields: answer })
+    if (why !== undefined) options.say(`${options.name}: ${message.type} was not answered: ${why}`)
     if (message.type[1] === '5') options.reconciles?.(message)
     const [field, signOff] = version.network.signOff[0]!
     if (message.fields.get(field) === signOff && message.type[1] === '8') rest('the host signed off')
@@ -244,9 +271,11 @@ export function makeLine(options: LineOptions): Line {
   function put(message: Message): string | undefined {
     const bytes = encode(message, dialect, mac)
     if (!Buffer.isBuffer(bytes)) return `${bytes.path} ${bytes.why}`
+    if (!fitsFrame(bytes.length, dialect.framing)) return `its ${bytes.length} bytes fit no frame`
     if (!socket || socket.destroyed) return 'the line is down'
     options.show?.(`${options.name} > ${masked(message, dialect)}`)
     socket.write(frame(bytes, dialect.framing))
+    if (socket.writableLength > unreadMost) socket.destroy(new Error('the host takes nothing of what is sent'))
     return undefined
   }
 
