@@ -1,7 +1,7 @@
 // What an acquirer must have in its books of a day, out of what was sent to it and how that was answered: the same whenever it is asked again.
 // The acquirer's own day counts where its answer names it (DE15), else the day in which the message was made (DE7).
 
-import { type BookingKind, bookingKinds, type DayTotals } from '../../connectors/cards/iso8583/totals.ts'
+import type { BookingKind, DayTotals } from '../../connectors/cards/iso8583/totals.ts'
 import { retrievalReference } from '../../connectors/cards/iso8583/versions.ts'
 import type { ConnectorState, OperationType, PreparedStates } from '../../connectors/connector.ts'
 import { minorUnits } from '../../connectors/minorUnits.ts'
@@ -108,5 +108,3 @@ export function totalsOf(bookings: readonly Booking[]): TerminalTotals[] {
 /** Totals of a terminal of which we have nothing are zeros. */
 export const totalsAt = (groups: readonly TerminalTotals[], terminal: string, currency: string): DayTotals =>
   groups.find(one => one.terminal === terminal && one.currency === currency)?.totals ?? nothing
-
-export { bookingKinds }

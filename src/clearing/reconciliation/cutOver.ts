@@ -10,7 +10,7 @@ import { backOff, type DueHandler } from '../../platform/due/worker.ts'
 import { bookingsOfDay, totalsAt, totalsOf } from './bookings.ts'
 import { compareDay, type ReconciliationParts, unsettledOf } from './compare.ts'
 import { dayAfter, dayOf, endOfDay } from './day.ts'
-import { countAttempt, type DayRow, findDay, insertDay, insertWaitingDay, storeTheirs, subjectOf } from './store.ts'
+import { countTelling, type DayRow, findDay, insertDay, insertWaitingDay, storeTheirs, subjectOf } from './store.ts'
 
 const minute = 60_000
 /** So long the end of a day waits for payments that have none; then it is said as it is. */
@@ -77,7 +77,7 @@ const traceOfRow = (at: number): string => String(999_001 + (at % 999))
 async function sayTotal(parts: ReconciliationParts, acquirer: Acquirer, row: DayRow): Promise<boolean> {
   const { name } = acquirer.options
   const db = parts.database.work
-  if (!(await countAttempt(db, name, row))) return false
+  if (!(await countTelling(db, name, row))) return false
   const attempt = row.attempts + 1
   const said = await acquirer.closeDay(row, row.ours, { stan: row.trace, at: row.madeAt, attempt })
   const subject = `${name} ${row.day} ${row.terminal} ${row.currency}`

@@ -106,7 +106,7 @@ export async function insertDay(
 }
 
 /** Counts an attempt before it is made; false when another process has counted one since. */
-export async function countAttempt(
+export async function countTelling(
   db: Connection,
   acquirer: string,
   { day, terminal, currency, attempts }: DayRow,
