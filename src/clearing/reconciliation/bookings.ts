@@ -1,7 +1,8 @@
 // What an acquirer must have in its books of a day, out of what was sent to it and how that was answered: the same whenever it is asked again.
 // The acquirer's own day counts where its answer names it (DE15), else the day in which the message was made (DE7).
 
-import type { BookingKind, DayTotals } from '../../connectors/cards/iso8583/totals.ts'
+import type { BookingKind } from '../../connectors/cards/iso8583/bookingKinds.ts'
+import type { DayTotals } from '../../connectors/cards/iso8583/totals.ts'
 import { retrievalReference } from '../../connectors/cards/iso8583/versions.ts'
 import type { ConnectorState, OperationType, PreparedStates } from '../../connectors/connector.ts'
 import { minorUnits } from '../../connectors/minorUnits.ts'

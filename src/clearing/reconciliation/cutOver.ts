@@ -9,7 +9,8 @@ import { addDue } from '../../platform/due/store.ts'
 import { backOff, type DueHandler } from '../../platform/due/worker.ts'
 import { bookingsOfDay, totalsAt, totalsOf } from './bookings.ts'
 import { compareDay, type ReconciliationParts, unsettledOf } from './compare.ts'
-import { dayAfter, dayOf, endOfDay } from './day.ts'
+import { type DayRules, dayAfter, dayOf, endOfDay } from './day.ts'
+import { missLines } from './settlement.ts'
 import { countTelling, type DayRow, findDay, insertDay, insertWaitingDay, storeTheirs, subjectOf } from './store.ts'
 
 const minute = 60_000
@@ -44,11 +45,20 @@ export const cutOver: DueHandler<ReconciliationParts> = async (parts, { details 
   if (rules.by === 'none') return 'done'
   const due = endOfDay(day, rules) + rules.afterMinutes * minute
   if (now < due) return { again: due }
-  const pause = rules.by === 'message' ? await sayTotals(parts, acquirer, day, now - due) : 0
+  const pause =
+    rules.by === 'message' ? await sayTotals(parts, acquirer, day, now - due) : await missFile(parts, name, rules, day)
   const next = dayAfter(day)
   const nextDue = endOfDay(next, rules) + rules.afterMinutes * minute
   // A host that does not listen for a whole day keeps its case, and the next day is told.
   return pause > 0 && now + pause < nextDue ? { again: now + pause } : { again: nextDue, details: { day: next } }
+}
+
+/** The file of a day should be here, and should have all that we have. */
+async function missFile(parts: ReconciliationParts, name: string, rules: DayRules, day: string): Promise<0> {
+  const found = await missLines(parts, { name, rules }, day)
+  const about = { merchantId: nobody, kind: 'settlementMissing', subject: `${name} ${day}` } as const
+  if (found === undefined) await openCase(parts.database.work, parts, { ...about, details: { acquirer: name, day } })
+  return 0
 }
 
 /** Says what we have of a day. How long to wait before more is said, milliseconds; 0 when all was heard. */

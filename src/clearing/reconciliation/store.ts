@@ -150,3 +150,67 @@ export async function insertWaitingDay(db: Connection, acquirer: string, day: st
 
 /** Names of due work that belongs to no payment. */
 export const subjectOf = (...names: string[]): string => createHash('sha256').update(names.join(' ')).digest('hex').slice(0, 32)
+
+/** Names a booking and the line of a file that it is in. */
+export type SettledBooking = {
+  readonly merchantId: string
+  readonly paymentId: string
+  readonly kind: string
+  readonly acquirer: string
+  readonly day: string
+  readonly outcome: 'matched' | 'otherAmount'
+  readonly hash: Buffer
+  readonly line: number
+}
+
+/** False when the booking is in the books of its acquirer already; another amount gives way to what comes later. */
+export async function insertSettled(db: Connection, one: SettledBooking, now: number): Promise<boolean> {
+  const { merchantId, paymentId, kind, acquirer, day, outcome, hash, line } = one
+  const { rowCount } = await db.query(
+    `insert into settled_bookings as s (merchant_id, payment_id, kind, acquirer, day, outcome, hash, line, settled_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     on conflict (merchant_id, payment_id, kind) do update
+       set day = excluded.day, outcome = excluded.outcome, hash = excluded.hash, line = excluded.line, settled_at = excluded.settled_at
+     where s.outcome = 'otherAmount'`,
+    [merchantId, paymentId, kind, acquirer, day, outcome, hash, line, timeParameter(now)],
+  )
+  return rowCount === 1
+}
+
+export async function findSettled(
+  db: Connection,
+  { merchantId, paymentId, kind }: Pick<SettledBooking, 'merchantId' | 'paymentId' | 'kind'>,
+): Promise<Pick<SettledBooking, 'day' | 'hash' | 'line'> | undefined> {
+  const { rows } = await db.query<Pick<SettledBooking, 'day' | 'hash' | 'line'>>(
+    'select day, hash, line from settled_bookings where merchant_id = $1 and payment_id = $2 and kind = $3',
+    [merchantId, paymentId, kind],
+  )
+  return rows[0]
+}
+
+/** `payment kind` of those of some payments that are in a file, whichever. */
+export async function findSettledOf(
+  db: Connection,
+  merchantIds: readonly string[],
+  paymentIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ paymentId: string; kind: string }>(
+    'select payment_id as "paymentId", kind from settled_bookings where merchant_id = any ($1) and payment_id = any ($2)',
+    [merchantIds, paymentIds],
+  )
+  return new Set(rows.map(({ paymentId, kind }) => `${paymentId} ${kind}`))
+}
+
+export async function insertSettledDay(db: Connection, acquirer: string, day: string, hash: Buffer, now: number): Promise<void> {
+  await db.query('insert into settled_days (acquirer, day, hash, read_at) values ($1, $2, $3, $4) on conflict do nothing', [
+    acquirer,
+    day,
+    hash,
+    timeParameter(now),
+  ])
+}
+
+export async function isSettledDay(db: Connection, acquirer: string, day: string): Promise<boolean> {
+  const { rowCount } = await db.query('select 1 from settled_days where acquirer = $1 and day = $2 limit 1', [acquirer, day])
+  return rowCount === 1
+}

@@ -29,6 +29,7 @@ export type FieldValues = readonly (readonly [field: number, value: string])[]
 
 export type Dialect = Pick<Profile, 'characters' | 'bitmap' | 'matching' | 'privateData' | 'timeZone' | 'retrievalReference'> & {
   readonly reconciliation: Required<Profile['reconciliation']>
+  readonly settlementFile?: NonNullable<Profile['settlementFile']>
   readonly name: string
   /** Decides where times and original data stand, see versions.ts. */
   readonly version: Profile['edition']
@@ -60,6 +61,7 @@ export function dialectOf(given: GivenProfile): Dialect {
     },
     typeIndicator: profile.typeIndicator === 'bcd' ? 'bcd' : characters,
     reconciliation: { timeZone, ...profile.reconciliation },
+    ...(profile.settlementFile && { settlementFile: profile.settlementFile }),
     messages: mapped(profile.messages, numbers => new Set(numbers)),
     constants: valuesOf(profile.constants),
     entry: mapped(profile.entry, valuesOf) as Dialect['entry'],

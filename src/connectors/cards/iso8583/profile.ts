@@ -16,6 +16,7 @@ import {
   where,
   whole,
 } from '../../../platform/schema.ts'
+import { bookingKinds } from './bookingKinds.ts'
 import { meanings } from './privateData.ts'
 import { actionCodes } from './responseCodes.ts'
 
@@ -104,6 +105,71 @@ const reconciliation = object({
   afterMinutes: optional(whole(0, 10_080), 10),
 })
 
+/** What a settlement file tells, and where: `column` of its heading (csv), or so many characters in order (fixed). */
+export const settledParts = [
+  'day',
+  'acquirerId',
+  'terminal',
+  'trace',
+  'reference',
+  'kind',
+  'amount',
+  'currency',
+  'count',
+  'sum',
+  'filling',
+] as const
+const settledRecord = object({
+  /** The first characters or the first cell of such a record. */
+  mark: optional(constant),
+  parts: filledListOf(object({ what: oneOf(settledParts), column: optional(filled), length: optional(whole(1, 999)) })),
+})
+
+const settlementFile = where(
+  object({
+    layout: oneOf(['csv', 'fixed']),
+    separator: optional(oneOf([',', ';', '|', '\t']), ','),
+    days: optional(oneOf(['yyyy-MM-dd', 'yyyyMMdd', 'yyMMdd', 'ddMMyyyy', 'dd/MM/yyyy']), 'yyyy-MM-dd'),
+    /** Decimals are those of the currency. */
+    amounts: optional(oneOf(['minorUnits', 'decimals']), 'minorUnits'),
+    /** Their words for what a line is. */
+    kinds: optional(mapOf(text(/^[0-9A-Za-z+-]{1,10}$/, 'must be 1 to 10 letters and digits'), oneOf(bookingKinds)), {
+      D: 'debit',
+      DR: 'debitReversal',
+      C: 'credit',
+      CR: 'creditReversal',
+    }),
+    header: optional(settledRecord),
+    line: settledRecord,
+    trailer: optional(settledRecord),
+  }),
+  given => mistakeInSettlement(given) === undefined,
+  ({ input }) => mistakeInSettlement(input)!,
+)
+
+type SettlementInput = {
+  readonly layout: string
+  readonly header?: Output<typeof settledRecord>
+  readonly line: Output<typeof settledRecord>
+  readonly trailer?: Output<typeof settledRecord>
+}
+
+function mistakeInSettlement({ layout, header, line, trailer }: SettlementInput): string | undefined {
+  const whats = new Set([...(header?.parts ?? []), ...line.parts].map(({ what }) => what))
+  const missing = (['reference', 'kind', 'amount', 'currency', 'day', 'acquirerId'] as const).find(what => !whats.has(what))
+  if (missing) return `tells no ${missing}`
+  if (layout === 'csv') {
+    if (header) return 'has a header, which csv takes from the first row'
+    if (line.parts.some(({ column }) => column === undefined)) return 'needs a column for each part of its lines'
+    return trailer && trailer.mark === undefined ? 'needs a mark for its trailer' : undefined
+  }
+  const records = [header, line, trailer].filter(one => one !== undefined)
+  if (records.some(({ mark }) => mark === undefined)) return 'needs a mark for each kind of record'
+  return records.some(({ parts }) => parts.some(({ length }) => length === undefined))
+    ? 'needs a length for each part'
+    : undefined
+}
+
 const entries = {
   edition: optional(oneOf(['1987', '1993'])),
   framing: optional(framing),
@@ -133,6 +199,7 @@ const entries = {
   /** The host's own codes of DE39 as those of 1987, by what they answer; repeats and reversals without an own word have that of the first. */
   codes: optional(mapOf(oneOf(situations), mapOf(code, response))),
   reconciliation: optional(reconciliation),
+  settlementFile: optional(settlementFile),
   /** Who gives DE37. */
   retrievalReference: optional(oneOf(['gateway', 'host'])),
   mac: optional(
@@ -146,7 +213,7 @@ const entries = {
 
 const parts = object(entries)
 type Given = Output<typeof parts>
-export type Profile = Required<Omit<Given, 'header'>> & Pick<Given, 'header'>
+export type Profile = Required<Omit<Given, 'header' | 'settlementFile'>> & Pick<Given, 'header' | 'settlementFile'>
 
 const tagged = (tags: Readonly<Record<string, string>>) => Object.entries(tags).map(([what, tag]) => ({ what, tag }))
 
@@ -189,6 +256,22 @@ const ascii1987: Input<typeof parts> = {
   timeZone: 'UTC',
   codes: {},
   reconciliation: {},
+  settlementFile: {
+    layout: 'csv',
+    line: {
+      parts: [
+        { what: 'day', column: 'DATE' },
+        { what: 'acquirerId', column: 'ACQUIRER' },
+        { what: 'terminal', column: 'TERMINAL' },
+        { what: 'trace', column: 'STAN' },
+        { what: 'reference', column: 'RRN' },
+        { what: 'kind', column: 'TYPE' },
+        { what: 'amount', column: 'AMOUNT' },
+        { what: 'currency', column: 'CURRENCY' },
+      ],
+    },
+    trailer: { mark: 'TOTAL', parts: [{ what: 'count' }, { what: 'sum' }] },
+  },
   retrievalReference: 'gateway',
   mac: { algorithm: 'none' },
 }
@@ -249,6 +332,38 @@ const examples = {
     ],
     timeZone: 'Asia/Tokyo',
     codes: { first: { A0: '00' } },
+    settlementFile: {
+      layout: 'fixed',
+      days: 'yyyyMMdd',
+      header: {
+        mark: 'H',
+        parts: [
+          { what: 'day', length: 8 },
+          { what: 'acquirerId', length: 11 },
+          { what: 'filling', length: 40 },
+        ],
+      },
+      line: {
+        mark: 'D',
+        parts: [
+          { what: 'terminal', length: 8 },
+          { what: 'trace', length: 6 },
+          { what: 'reference', length: 12 },
+          { what: 'kind', length: 2 },
+          { what: 'amount', length: 12 },
+          { what: 'currency', length: 3 },
+          { what: 'filling', length: 16 },
+        ],
+      },
+      trailer: {
+        mark: 'T',
+        parts: [
+          { what: 'count', length: 9 },
+          { what: 'sum', length: 18 },
+          { what: 'filling', length: 32 },
+        ],
+      },
+    },
     mac: { algorithm: 'cmac', exchange: true },
   },
   '1993': {

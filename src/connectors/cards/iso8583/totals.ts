@@ -2,15 +2,12 @@
 
 import { currencies } from '../../../contract/currencies.ts'
 import { currencyOfNumber } from '../../minorUnits.ts'
+import { type BookingKind, bookingKinds } from './bookingKinds.ts'
 import type { Message } from './codec.ts'
 import type { Dialect } from './dialects.ts'
 import type { AcquirerAccountData } from './forwarding.ts'
 import { asProfiled } from './messages.ts'
 import { namedDay, transmitted, versionOf } from './versions.ts'
-
-/** What moves cleared money. Purchases and captures are debits, refunds and payouts credits. */
-export const bookingKinds = ['debit', 'debitReversal', 'credit', 'creditReversal'] as const
-export type BookingKind = (typeof bookingKinds)[number]
 
 /** Where the number and the amount of each stand, in both editions. The net amount is that of debits less credits; `D` says that it is above zero. */
 const places: Readonly<Record<BookingKind, readonly [number: number, amount: number]>> = {
