@@ -2,15 +2,25 @@
 // received and what its own books say.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import type { Pool } from 'pg'
+import { dayOf } from '../src/clearing/reconciliation/day.ts'
 import { encode, type Message } from '../src/connectors/cards/iso8583/codec.ts'
 import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
 import { frame } from '../src/connectors/cards/iso8583/framing.ts'
-import { answerType } from '../src/connectors/cards/iso8583/versions.ts'
+import { answerType, namedDay } from '../src/connectors/cards/iso8583/versions.ts'
+import { runningEmbedded } from '../src/platform/database/find.ts'
+import { withPool } from './support/database.ts'
 import { beginDay, fullDay, shortDay } from './support/day.ts'
-import { eventually, type TestGateway } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, visa } from './support/gateway.ts'
+import { acquirersFile } from './support/host.ts'
 import { startPeer } from './support/peer.ts'
+import { commandLine, startProcess } from './support/process.ts'
+import { toldHost } from './support/toldHost.ts'
 
 const frameOf = (message: Message): Buffer => {
   const bytes = encode(message, dialects['1987']!)
@@ -186,3 +196,116 @@ const waitingDay = async ({ pool }: TestGateway) =>
 const openWork = async ({ pool }: TestGateway) => Number((await pool.query('select count(*) from due_work')).rows[0].count)
 const answered = async ({ pool }: TestGateway) =>
   (await pool.query('select day, balance, attempts from day_totals where answered_at is not null order by day, terminal')).rows
+
+describe('days', () => {
+  const rows: [cutOver: string, timeZone: string, at: string, day: string][] = [
+    ['24:00', 'UTC', '2026-11-20T23:59:59.999Z', '2026-11-20'],
+    ['24:00', 'UTC', '2026-11-21T00:00Z', '2026-11-21'],
+    ['23:00', 'UTC', '2026-11-20T22:59:59.999Z', '2026-11-20'],
+    ['23:00', 'UTC', '2026-11-20T23:00Z', '2026-11-21'],
+    ['23:00', 'UTC', '2026-12-31T23:30Z', '2027-01-01'],
+    ['24:00', 'America/Sao_Paulo', '2026-11-21T02:59:59Z', '2026-11-20'],
+    ['24:00', 'America/Sao_Paulo', '2026-11-21T03:00Z', '2026-11-21'],
+    ['24:00', 'Asia/Tokyo', '2026-11-20T15:00Z', '2026-11-21'],
+    // Clocks show 02:30 twice on 2026-10-25 in Berlin: the day ends at the first, and does not begin anew.
+    ['02:30', 'Europe/Berlin', '2026-10-25T00:29:59Z', '2026-10-25'],
+    ['02:30', 'Europe/Berlin', '2026-10-25T00:30Z', '2026-10-26'],
+    ['02:30', 'Europe/Berlin', '2026-10-25T01:15Z', '2026-10-26'],
+    // And never on 2026-03-29.
+    ['02:30', 'Europe/Berlin', '2026-03-29T00:59:59Z', '2026-03-29'],
+    ['02:30', 'Europe/Berlin', '2026-03-29T01:30Z', '2026-03-30'],
+  ]
+  for (const [cutOver, timeZone, at, day] of rows)
+    it(`${at} is of ${day} where days end at ${cutOver} in ${timeZone}`, () =>
+      assert.equal(dayOf(Date.parse(at), { cutOver, timeZone }), day))
+
+  it('a day that an answer names without a year is the nearest', () => {
+    const at = Date.UTC(2026, 11, 31, 23, 50)
+    assert.deepEqual(
+      ['0101', '1231', '270101', '0229', '1332', ''].map(digits => namedDay(digits, at)),
+      ['2027-01-01', '2026-12-31', '2027-01-01', undefined, undefined, undefined],
+    )
+  })
+})
+
+it('a process that is killed while it tells a day leaves one that says the same again', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-days-'))
+  const host = await toldHost()
+  const yesterday = new Date(Date.now() - 24 * 3_600_000).toISOString().slice(0, 10)
+  const file = acquirersFile(
+    { north: [host.port] },
+    { answerWithinSeconds: 2, profile: { reconciliation: { by: 'message', afterMinutes: 0 } } },
+  )
+  const environment = { DATA_DIR: join(folder, 'data'), ACQUIRERS_FILE: file.path }
+  let gateway = await startProcess(environment)
+  t.after(async () => {
+    await gateway.stop()
+    host.stop()
+    file.remove()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const pay = (amount: string) =>
+    fetch(`${gateway.sandbox.baseUrl}/v1/payments`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${sandbox.accessToken}` },
+      body: new URLSearchParams({
+        entityId: sandbox.entityId,
+        paymentType: 'DB',
+        testMode: 'EXTERNAL',
+        amount,
+        currency: 'EUR',
+        ...visa,
+      }),
+    })
+  const inDatabase = <Value>(work: (pool: Pool) => Promise<Value>) => withPool(runningEmbedded(join(folder, 'data'))!, work)
+  // The host says that the first is of yesterday: its own day counts, not ours.
+  host.tell = ({ fields }) =>
+    fields.get(4) === '000000009200' ? { code: '00', more: [[15, yesterday.slice(5).replace('-', '')]] } : '00'
+  await pay('92.00')
+  await pay('8.00')
+  host.tell = () => 'silence'
+  await inDatabase(pool =>
+    pool.query(`update due_work set due_at = '2000-01-01', details = details || $1 where kind = 'cutOver'`, [
+      JSON.stringify({ day: yesterday }),
+    ]),
+  )
+  const told = () => host.received.filter(({ type }) => type.startsWith('05')).map(({ message }) => message)
+  await eventually(async () => told().length === 1, 'the day is told')
+  await gateway.stop('SIGKILL')
+  host.tell = ({ type }) => (type.startsWith('05') ? { code: '00', more: [[66, '1']] } : '00')
+  gateway = await startProcess(environment)
+  await eventually(async () => told().length > 1, 'it is told again', 40)
+  await eventually(
+    () => inDatabase(async pool => (await pool.query('select 1 from day_totals where answered_at is not null')).rowCount === 1),
+    'it is answered',
+  )
+  assert.deepEqual(
+    told().map(({ type }) => type),
+    ['0500', '0520'],
+  )
+  assert.deepEqual(told()[0]!.fields, told()[1]!.fields)
+  assert.deepEqual([told()[0]!.fields.get(76), told()[0]!.fields.get(88)], ['0000000001', '0000000000009200'])
+
+  // What the operator reads, and what a file does.
+  const words = ['acquirers', 'reconcile', '--json', '--acquirer', 'north']
+  const shown = await commandLine(environment, ...words, '--day', yesterday)
+  assert.equal(shown.code, 0, shown.out)
+  const { days, differences } = JSON.parse(shown.stdout)
+  assert.deepEqual([differences, days.length, days[0].ours.debit, days[0].differs], [0, 1, { count: 1, amount: 9200 }, []])
+  const path = join(folder, 'settlement.csv')
+  const heading = 'DATE,ACQUIRER,TERMINAL,STAN,RRN,TYPE,AMOUNT,CURRENCY'
+  writeFileSync(path, `${heading}\n${yesterday},423930,TERM0001,000001,632700000001,D,9200,978\nTOTAL,1,9200\n`)
+  const read = await commandLine(environment, ...words, '--file', path)
+  assert.equal(read.code, 1, read.out)
+  assert.deepEqual(
+    [JSON.parse(read.stdout).differences, JSON.parse(read.stdout).days[0].missing, JSON.parse(read.stdout).lines[0].outcome],
+    [2, 1, 'refused'],
+  )
+  const status = await commandLine(environment, 'acquirers', 'status')
+  assert.deepEqual([status.code, /2 differences with acquirers are open/.test(status.out)], [1, true])
+  writeFileSync(path, `${heading}\n${yesterday},423931,TERM0001,000001,632700000001,D,9200,978\nTOTAL,1,9200\n`)
+  const wrong = await commandLine(environment, 'acquirers', 'reconcile', '--file', path)
+  assert.deepEqual([wrong.code, /Nothing of .* was read: line 2 is of the acquirer 423931/.test(wrong.out)], [1, true])
+  assert.equal((await commandLine(environment, 'acquirers', 'reconcile', '--day', '2026-02-30')).code, 2)
+  assert.equal((await commandLine(environment, 'acquirers', 'reconcile', '--acquirer', 'south')).code, 1)
+})

@@ -8,9 +8,9 @@ import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
 import {
+  type HostFileLayout,
   hostBookings,
   type SettlementFault,
-  type SettlementLayout,
   settlementText,
 } from '../src/sandbox/acquirerHost/settlement.ts'
 import { beginDay, type Day, fullDay } from './support/day.ts'
@@ -19,12 +19,12 @@ import { eventually, testKeys } from './support/gateway.ts'
 const byFile = { reconciliation: { by: 'file', afterMinutes: 60 } }
 
 /** The file of a day as the host writes it. */
-function fileOf({ host, clock, rules, day }: Day, fault?: SettlementFault, layout: SettlementLayout = 'csv', of = day): string {
+function fileOf({ host, clock, rules, day }: Day, fault?: SettlementFault, layout: HostFileLayout = 'csv', of = day): string {
   return settlementText(hostBookings(host.ledger, rules, clock.real(), fault), of, '423930', layout, fault)
 }
 
 /** Reads a file; `dieAt`: the process dies when it has told of so many lines. */
-async function readFile(day: Day, text: string, { dieAt, layout = 'csv' }: { dieAt?: number; layout?: SettlementLayout } = {}) {
+async function readFile(day: Day, text: string, { dieAt, layout = 'csv' }: { dieAt?: number; layout?: HostFileLayout } = {}) {
   const database = connect(day.gateway.connection, day.clock, () => {})
   const told: string[] = []
   try {

@@ -18,7 +18,7 @@ import { type ReadOptions, reads, show } from './reads.ts'
 
 type ReconcileOptions = ReadOptions & { readonly acquirer?: string; readonly day?: string; readonly file?: string }
 type ShownDay = ComparedDay & { readonly acquirer: string; readonly missing: number | null }
-type ShownLine = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
+type FileLineText = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
 
 export function addReconcile(acquirers: Command): void {
   const reconcile = acquirers
@@ -66,7 +66,7 @@ async function readFile(
   opened: CommandParts,
   { name, account, dialect }: AcquirerOptions,
   file: string,
-): Promise<{ day: string; lines: readonly ShownLine[] }> {
+): Promise<{ day: string; lines: readonly FileLineText[] }> {
   if (!dialect.settlementFile) return refuseCommand(`The profile of ${name} has no settlementFile.`)
   const acquirer: SettlingAcquirer = {
     name,
@@ -74,7 +74,7 @@ async function readFile(
     rules: dialect.reconciliation,
     layout: dialect.settlementFile,
   }
-  const lines: ShownLine[] = []
+  const lines: FileLineText[] = []
   const tell = (line: number, result: LineResult) =>
     void lines.push({ line, outcome: result.kind, text: result.kind === 'refused' ? result.why : result.text })
   const report = await importSettlement(opened, acquirer, basename(file), readText(file), tell)
@@ -93,7 +93,7 @@ async function shownDays(
   return (await compareDay(opened, name, rules, day)).map(one => ({ acquirer: name, ...one, missing }))
 }
 
-const linesText = (lines: readonly ShownLine[]): string =>
+const linesText = (lines: readonly FileLineText[]): string =>
   lines.map(({ line, outcome, text }) => `line ${line}  ${outcome}  ${text}\n`).join('')
 
 /** Amounts in minor units of the currency. */

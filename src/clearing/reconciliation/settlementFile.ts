@@ -28,7 +28,7 @@ export type SettlementLine = {
 export type SettlementFile = { readonly day: string; readonly lines: readonly SettlementLine[] }
 
 type What = SettlementLayout['line']['parts'][number]['what']
-type Values = ReadonlyMap<What, string>
+type RecordValues = ReadonlyMap<What, string>
 
 const forms: Readonly<Partial<Record<What, RegExp>>> = {
   acquirerId: /^\d{1,11}$/,
@@ -90,7 +90,7 @@ function recordOf(
   { mark, parts }: SettlementLayout['line'],
   layout: SettlementLayout,
   heading?: readonly string[],
-): Values {
+): RecordValues {
   const begins = mark === undefined || (layout.layout === 'csv' ? cellsOf(row, layout)[0] === mark : row.startsWith(mark))
   if (!begins) throw new Broken(`line ${at} does not begin with ${mark}: the file is cut off, or is another`)
   const values = layout.layout === 'csv' ? cellValues(row, at, parts, mark, layout, heading) : placeValues(row, at, parts, mark!)
@@ -110,7 +110,7 @@ function cellValues(
   mark: string | undefined,
   layout: SettlementLayout,
   heading: readonly string[] | undefined,
-): Values {
+): RecordValues {
   const cells = cellsOf(row, layout)
   if (heading && cells.length !== heading.length)
     throw new Broken(`line ${at} has ${cells.length} columns, the heading has ${heading.length}`)
@@ -124,7 +124,7 @@ function cellValues(
 }
 
 /** Blanks at the end of a line may have been cut on the way. */
-function placeValues(row: string, at: number, parts: SettlementLayout['line']['parts'], mark: string): Values {
+function placeValues(row: string, at: number, parts: SettlementLayout['line']['parts'], mark: string): RecordValues {
   const length = parts.reduce((total, part) => total + part.length!, mark.length)
   if (row.length > length) throw new Broken(`line ${at} is ${row.length} long, not ${length}`)
   const padded = row.padEnd(length)
@@ -138,7 +138,12 @@ function placeValues(row: string, at: number, parts: SettlementLayout['line']['p
   )
 }
 
-function lineOf(values: Values, at: number, layout: SettlementLayout, acquirerId: string): Omit<SettlementLine, 'occurrence'> {
+function lineOf(
+  values: RecordValues,
+  at: number,
+  layout: SettlementLayout,
+  acquirerId: string,
+): Omit<SettlementLine, 'occurrence'> {
   checkAcquirer(values, at, acquirerId)
   const kind = layout.kinds[values.get('kind')!]
   if (!kind) throw new Broken(`line ${at} is of a kind that its layout does not name`)
@@ -158,7 +163,7 @@ function lineOf(values: Values, at: number, layout: SettlementLayout, acquirerId
   }
 }
 
-function checkAcquirer(values: Values, at: number, acquirerId: string): void {
+function checkAcquirer(values: RecordValues, at: number, acquirerId: string): void {
   if (BigInt(values.get('acquirerId')!) !== BigInt(acquirerId))
     throw new Broken(`line ${at} is of the acquirer ${values.get('acquirerId')}, not of ${acquirerId}`)
 }
@@ -170,7 +175,7 @@ function amountIn(text: string, at: number, { amounts }: SettlementLayout, expon
 }
 
 /** Two digits of a year are those of this century. */
-function dayIn(values: Values, at: number, { days }: SettlementLayout): string {
+function dayIn(values: RecordValues, at: number, { days }: SettlementLayout): string {
   const text = values.get('day') ?? ''
   const digit = (letter: string) => [...days].map((one, index) => (one === letter ? text[index] : '')).join('')
   const year = digit('y')

@@ -1,7 +1,7 @@
 // What reconciliation reads of payments, and keeps of days.
 
 import { createHash } from 'node:crypto'
-import type { Balance, DayOfTerminal, DayTotals, HostTotals } from '../../connectors/cards/iso8583/totals.ts'
+import type { DayOfTerminal, DayTotals, HostBalance, HostTotals } from '../../connectors/cards/iso8583/totals.ts'
 import { nobody } from '../../payments/cases/cases.ts'
 import { idAt, slackMilliseconds } from '../../payments/store/sweep.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
@@ -71,7 +71,7 @@ export type DayRow = DayOfTerminal & {
   readonly madeAt: number
   readonly attempts: number
   readonly theirs: HostTotals | null
-  readonly balance: Balance | null
+  readonly balance: HostBalance | null
   readonly answeredAt: number | null
 }
 
@@ -126,7 +126,7 @@ export async function storeTheirs(
   acquirer: string,
   { day, terminal, currency }: DayOfTerminal,
   theirs: HostTotals,
-  balance: Balance,
+  balance: HostBalance,
   now: number,
 ): Promise<void> {
   await db.query(`update day_totals set theirs = $5, balance = $6, answered_at = $7 where ${dayKey}`, [

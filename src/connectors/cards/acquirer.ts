@@ -12,10 +12,10 @@ import { makeMac } from './iso8583/mac.ts'
 import { asLate, messageOf, replyOf, type Trace } from './iso8583/messages.ts'
 import { kindOfMessage } from './iso8583/proofs.ts'
 import {
-  type Balance,
   type DayOfTerminal,
   type DayTotals,
   endsDay,
+  type HostBalance,
   type HostTotals,
   readDay,
   readTotals,
@@ -64,7 +64,7 @@ export type AcquirerParts = {
 }
 
 /** What a host says of a day. */
-export type SaidOfDay = { readonly theirs: HostTotals; readonly balance: Balance }
+export type SaidOfDay = { readonly theirs: HostTotals; readonly balance: HostBalance }
 
 export type Acquirer = {
   readonly options: AcquirerOptions

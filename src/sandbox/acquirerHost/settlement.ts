@@ -101,15 +101,15 @@ export function answerTotals(
   return { code: agrees ? '00' : '95', more: [[66, agrees ? '1' : '2'], ...totals] }
 }
 
-export const settlementLayouts = ['csv', 'fixed'] as const
-export type SettlementLayout = (typeof settlementLayouts)[number]
+export const hostFileLayouts = ['csv', 'fixed'] as const
+export type HostFileLayout = (typeof hostFileLayouts)[number]
 
 /** The settlement file of a day: as columns with a heading and a last line, or in fixed places with records H, D and T. */
 export function settlementText(
   all: readonly HostBooking[],
   day: string,
   acquirerId: string,
-  layout: SettlementLayout,
+  layout: HostFileLayout,
   fault?: SettlementFault,
 ): string {
   const bookings = all.filter(one => one.day === day)

@@ -33,7 +33,7 @@ export type DayOfTerminal = {
 }
 
 /** What a host concludes; `unknown` when it does not say. */
-export type Balance = 'in' | 'out' | 'unknown'
+export type HostBalance = 'in' | 'out' | 'unknown'
 
 export const netOf = ({ debit, debitReversal, credit, creditReversal }: DayTotals): number =>
   debit.amount - debitReversal.amount - credit.amount + creditReversal.amount
@@ -68,7 +68,7 @@ export function totalsMessage(
 }
 
 /** What a host says of a day. */
-export function readTotals({ fields }: Message, dialect: Dialect): { theirs: HostTotals; balance: Balance } {
+export function readTotals({ fields }: Message, dialect: Dialect): { theirs: HostTotals; balance: HostBalance } {
   const { balance } = versionOf(dialect).reconciliation
   const number = (field: number) => (fields.has(field) ? Number(fields.get(field)) : undefined)
   const kinds = bookingKinds.flatMap(kind => {
