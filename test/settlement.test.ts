@@ -1,6 +1,9 @@
 // Settlement files: written by the host out of its own books, right and wrong, and what an operator reads of them.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { dayAfter } from '../src/clearing/reconciliation/day.ts'
 import { importSettlement } from '../src/clearing/reconciliation/settlement.ts'
@@ -15,6 +18,7 @@ import {
 } from '../src/sandbox/acquirerHost/settlement.ts'
 import { beginDay, type Day, fullDay } from './support/day.ts'
 import { eventually, testKeys } from './support/gateway.ts'
+import { commandLine } from './support/process.ts'
 
 const byFile = { reconciliation: { by: 'file', afterMinutes: 60 } }
 
@@ -172,4 +176,34 @@ describe('what does not fit', () => {
     assert.equal((await readFile(day, fileOf(day, 'missing'))).missing, undefined)
     assert.deepEqual(await day.cases(), [])
   })
+})
+
+it('the acquirer host writes the file of a day from its ledger, right or wrong', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-settlement-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const ledger = join(folder, 'ledger.jsonl')
+  const day = new Date(Date.now() - 3_600_000).toISOString().slice(0, 10)
+  const time = `${day.slice(5).replace('-', '')}120000`
+  const line = {
+    kind: 'purchase',
+    key: `00 000001 ${time} TERM0001`,
+    name: `200 000001 ${time} 423935`,
+    card: '420000******0000',
+    amount: '000000009200',
+    currency: '978',
+    rrn: '632612000001',
+    answer: [[39, '00']],
+  }
+  writeFileSync(ledger, `${JSON.stringify(line)}\n`)
+  const write = (...more: string[]) => commandLine({}, 'acquirer-host', '--ledger', ledger, '--settlement', day, ...more)
+  const lines = [`${day},423935,TERM0001,000001,632612000001,D,9200,978`, 'TOTAL,1,9200']
+  const heading = 'DATE,ACQUIRER,TERMINAL,STAN,RRN,TYPE,AMOUNT,CURRENCY'
+  assert.equal((await write()).stdout, `${[heading, ...lines].join('\r\n')}\r\n`)
+  assert.match((await write('--settlement-fault', 'wrongTrailer')).stdout, /TOTAL,1,9201/)
+  const fixed = (await write('--profile', '1987 ebcdic')).stdout.split('\r\n')
+  assert.deepEqual(
+    fixed.slice(0, 3).map(one => one.length),
+    [60, 60, 60],
+  )
+  assert.equal((await write('--settlement-fault', 'none')).code, 2)
 })
