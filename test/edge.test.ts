@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { readForm } from '../src/contract/form.ts'
-import { addressMost, unfinishedMost, watchConnections } from '../src/http/connections.ts'
+import { networkConnectionsMost, unfinishedMost, watchConnections } from '../src/http/connections.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
@@ -139,7 +139,7 @@ describe('what one connection can cost', () => {
   it('whoever opens too many connections closes the oldest idle one of its own', { timeout: 20_000 }, async () => {
     const many: Socket[] = []
     const closed: number[] = []
-    for (let at = 0; at < addressMost; at++) {
+    for (let at = 0; at < networkConnectionsMost; at++) {
       const socket = await open()
       socket.once('close', () => closed.push(at))
       many.push(socket)
@@ -181,6 +181,13 @@ describe('what one connection can cost', () => {
   it('as many requests as may wait are answered in their order', async () => {
     const got = await exchange(codes.repeat(unfinishedMost - 1) + codes.replace(host, `${host}\r\nConnection: close`))
     assert.equal(got.split('HTTP/1.1 200 OK').length - 1, unfinishedMost)
+  })
+
+  it('a request for another protocol is answered, and is the last of its connection', async () => {
+    const asks = codes.replace(host, `${host}\r\nConnection: Upgrade\r\nUpgrade: websocket`)
+    const got = await exchange(asks + codes)
+    assert.match(got, /^HTTP\/1\.1 200 OK[\s\S]*\r\nConnection: close\r\n/)
+    assert.equal(got.split('HTTP/1.1 200 OK').length - 1, 1)
   })
 
   it('all answers to what is public share their bytes', async () => {

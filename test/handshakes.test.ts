@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { Registry } from 'prom-client'
-import { addressMost } from '../src/http/connections.ts'
+import { networkConnectionsMost } from '../src/http/connections.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { serveMetrics } from '../src/platform/metrics.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
@@ -66,7 +66,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
   })
 
   it('silent sockets of one address take no more than its share, and newcomers come in', { timeout: 20_000 }, async () => {
-    for (let at = 0; at < addressMost; at += 128) await Promise.all(Array.from({ length: 128 }, () => silent(port)))
+    for (let at = 0; at < networkConnectionsMost; at += 128) await Promise.all(Array.from({ length: 128 }, () => silent(port)))
     assert.equal(await ask(), 'HTTP/1.1 200 OK')
     await eventually(async () => sockets.filter(({ closed }) => closed).length > 0, 'the oldest silent one is closed')
   })

@@ -172,6 +172,15 @@ test('a cursor is read in order, acknowledged by the next reading, and goes on w
   assert.equal((await gateway.post('/sandbox/notifications', { entityId: sandbox.entityId, name: 'random-0' })).status, 400)
 })
 
+test('a merchant has so many cursors, and one more is refused by name', async () => {
+  const post = (name: string) => gateway.post('/sandbox/notifications', { entityId: sandbox.lenientEntityId, name })
+  let made = 0
+  while (made <= 100 && (await post(`many-${made}`)).status === 200) made++
+  assert.ok(made > 90 && made <= 100, `${made} were made`)
+  assert.equal((await post('many-0')).status, 200, 'those that there are go on')
+  assert.deepEqual((await post('one-more')).body.result.parameterErrors[0].name, 'name')
+})
+
 test('kill -9 in the middle of delivery loses nothing', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
   const receiver = await startReceiver()

@@ -1,10 +1,10 @@
 // Failed attempts to authenticate, limited by the minute of the clock. All processes count together: a failure is answered after it was counted
 // in the database, which a success never waits for. When their minute is over, the failures become rows of the audit.
 
-import { isIPv6 } from 'node:net'
 import type pg from 'pg'
 import { inTransaction } from '../platform/database/connect.ts'
 import { groupCommit } from '../platform/database/groupCommit.ts'
+import { networkOf } from '../platform/network.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Recorder, record, tamperingFound } from './chain.ts'
 import type { Actor, AuditEntry } from './entry.ts'
@@ -117,20 +117,6 @@ function remember(counted: Map<string, number>, key: string, failures: number): 
   counted.delete(key)
   counted.set(key, Math.max(failures, known))
   if (counted.size > remembered) counted.delete(counted.keys().next().value!)
-}
-
-/** One line or household has a whole /64 of IPv6: it counts as one address. */
-export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address
-  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail === undefined || tail === '' ? [] : tail.split(':')
-  const groups =
-    tail === undefined ? left : [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
-  return `${groups
-    .slice(0, 4)
-    .map(group => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
 }
 
 const toldEach = 20

@@ -21,8 +21,8 @@ export function readForm(bytes: string, charset: Charset = 'utf-8'): Form | 'too
     if (end > start) {
       const equals = bytes.indexOf('=', start)
       const split = equals < 0 || equals > end ? end : equals
-      const name = decode(bytes.slice(start, split), charset, plain)
-      const value = decode(split < end ? bytes.slice(split + 1, end) : '', charset, plain)
+      const name = decode(piece(bytes, start, split), charset, plain)
+      const value = decode(split < end ? piece(bytes, split + 1, end) : '', charset, plain)
       if (pairs.length === parametersMax) return 'tooManyParameters'
       pairs.push([name.text, value.text])
       if (name.broken || value.broken) broken.add(name.text)
@@ -31,6 +31,12 @@ export function readForm(bytes: string, charset: Charset = 'utf-8'): Form | 'too
   }
   return { pairs, broken }
 }
+
+const shortForm = 8192
+
+/** A part of a long form is a copy: a slice would keep the whole of it for as long as one value is kept. */
+const piece = (bytes: string, start: number, end: number): string =>
+  bytes.length < shortForm ? bytes.slice(start, end) : Buffer.from(bytes.slice(start, end), 'latin1').toString('latin1')
 
 /** The last value sent under a name, blank counting as absent. For what must be known before the form can be judged. */
 export function peek(form: Form, name: string): string | undefined {

@@ -14,13 +14,22 @@ export type Request = {
   /** What stands behind the question mark, undecoded, one character a byte. */
   readonly query: string
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** One character a byte; `charset` is what they are written in. */
-  readonly body: string
+  /** One character a byte; `charset` is what they are written in. Taken once. */
+  body: string
   readonly charset: Charset
   /** Address of the caller, as far as trusted proxies tell. */
   readonly address: string
   /** 32 hex characters of this request. */
   readonly number: string
+  /** What is done when its answer is gone. */
+  readonly whenAnswered: (() => void)[]
+}
+
+/** The body, once: a request is kept until its answer is gone, and what stood in it need not be. */
+export function takeBody(request: Request): string {
+  const { body } = request
+  request.body = ''
+  return body
 }
 
 /** JSON, unless the headers name another Content-Type. */

@@ -11,7 +11,7 @@ import type { Action } from '../merchants/access/may.ts'
 import type { Channel, Merchant, Token } from '../merchants/directory.ts'
 import { keyedHash } from '../vault/keys.ts'
 import type { HttpAnswer, Request } from './answer.ts'
-import { resultAnswer } from './answer.ts'
+import { resultAnswer, takeBody } from './answer.ts'
 import type { HttpParts } from './parts.ts'
 
 /** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
@@ -85,7 +85,7 @@ export function readCaller(
   request: Request,
   action: Action,
 ): CalledForm | HttpAnswer | Promise<HttpAnswer> {
-  const form = request.method === 'GET' ? readForm(request.query) : readForm(request.body, request.charset)
+  const form = request.method === 'GET' ? readForm(request.query) : readForm(takeBody(request), request.charset)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
   const caller = authenticate(request, form, action)
   return isCaller(caller) ? { form, caller } : caller

@@ -4,13 +4,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
+import { networkOf } from '../platform/network.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
-/** Connections to one process, and of these from one address that is no trusted proxy. One more takes the place of that which has been idle for longest. */
+/** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed. */
 export const connectionsMost = 4096
-export const addressMost = 1024
-/** Where nobody is idle; and requests of one connection one after the other. */
+export const networkConnectionsMost = 1024
+/** Requests of one such network that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
+export const networkUnfinishedMost = 1024
+/** Bytes of bodies that have not come whole. More closes the connection that sent most of them. */
+export const unfinishedBytesMost = 64 * 1024 * 1024
+/** Where answers are owed to all; and requests of one connection one after the other. */
 export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
 
 /** Seconds. Node ends a connection on which nothing comes; these end one that is kept busy with nothing. */
@@ -31,6 +36,8 @@ export type Connections = {
   secured(socket: Socket): void
   /** Counts a request until its answer is gone. False = one too many: the connection is closed. */
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
+  /** So many bytes of its body have come, and wait for the rest. */
+  keeps(incoming: IncomingMessage, bytes: number): void
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
   /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
@@ -41,7 +48,9 @@ export type Connections = {
 }
 
 type OpenConnection = {
-  readonly address: string
+  readonly network: string
+  /** Bytes of bodies that have not come whole. */
+  bytes: number
   readonly unfinished: Set<IncomingMessage>
   idleSince: number
   stuckSince: number | undefined
@@ -61,7 +70,9 @@ export function watchConnections(
   isShared: (address: string) => boolean = () => false,
 ): Connections {
   const connections = new Map<Socket, OpenConnection>()
-  const fromAddress = new Map<string, number>()
+  const fromNetwork = new Map<string, number>()
+  const unfinishedOf = new Map<string, number>()
+  let bytesKept = 0
   /** Raw sockets on which TLS does not stand yet, by their two ends: Node tells what stands by another object. */
   const unsecured = new Map<string, Socket>()
 
@@ -78,18 +89,20 @@ export function watchConnections(
 
   function opened(socket: Socket): OpenConnection {
     const address = socket.remoteAddress ?? ''
-    const isOneTooMany = !isShared(address) && (fromAddress.get(address) ?? 0) >= addressMost
-    if (isOneTooMany) makeRoom(socket, one => one.address === address)
-    else if (connections.size >= connectionsMost) makeRoom(socket, () => true)
+    // All callers of a proxy come from its network: what they have together says nothing of one of them.
+    const network = isShared(address) ? '' : networkOf(address)
+    if (network !== '' && (fromNetwork.get(network) ?? 0) >= networkConnectionsMost) makeRoom(socket, [network])
+    else if (connections.size >= connectionsMost) makeRoom(socket, largestFirst())
     const one: OpenConnection = {
-      address,
+      network,
+      bytes: 0,
       unfinished: new Set(),
       idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
     }
     connections.set(socket, one)
-    fromAddress.set(address, (fromAddress.get(address) ?? 0) + 1)
+    fromNetwork.set(network, (fromNetwork.get(network) ?? 0) + 1)
     socket.once('close', () => forget(socket))
     return one
   }
@@ -98,20 +111,37 @@ export function watchConnections(
     const one = connections.get(socket)
     if (!one) return
     connections.delete(socket)
-    const left = fromAddress.get(one.address)! - 1
-    if (left > 0) fromAddress.set(one.address, left)
-    else fromAddress.delete(one.address)
+    bytesKept -= one.bytes
+    one.bytes = 0
+    const left = fromNetwork.get(one.network)! - 1
+    if (left > 0) fromNetwork.set(one.network, left)
+    else fromNetwork.delete(one.network)
   }
 
-  /** Closes the connection that has been idle for longest, or the new one where all are busy. */
-  function makeRoom(socket: Socket, isMeant: (one: OpenConnection) => boolean): void {
-    let longest: [Socket, OpenConnection] | undefined
-    for (const [other, one] of connections)
-      if (isMeant(one) && one.unfinished.size === 0 && one.idleSince < (longest?.[1].idleSince ?? Number.POSITIVE_INFINITY))
-        longest = [other, one]
-    const closed = longest?.[0] ?? socket
-    forget(closed)
-    closed.destroy()
+  /** Those with the most connections first, proxies last. */
+  const largestFirst = (): string[] =>
+    [...fromNetwork]
+      .sort(([a, most], [b, least]) => Number(a === '') - Number(b === '') || least - most)
+      .map(([network]) => network)
+
+  /** Closes, of the first network that has one, the connection that has waited for longest without an answer being owed on it; else the new one. */
+  function makeRoom(socket: Socket, networks: readonly string[]): void {
+    for (const network of networks) {
+      let longest: [Socket, OpenConnection] | undefined
+      for (const [other, one] of connections)
+        if (one.network === network && one.idleSince < (longest?.[1].idleSince ?? Number.POSITIVE_INFINITY) && !isOwed(one))
+          longest = [other, one]
+      if (longest) {
+        drop(longest[0])
+        return
+      }
+    }
+    drop(socket)
+  }
+
+  function drop(socket: Socket): void {
+    forget(socket)
+    socket.destroy()
   }
 
   return {
@@ -137,17 +167,33 @@ export function watchConnections(
       const { socket } = incoming
       const one = connections.get(socket) ?? opened(socket)
       if (one.endsBefore !== undefined) return false
-      if (one.unfinished.size >= unfinishedMost) {
+      const { network } = one
+      const ofNetwork = unfinishedOf.get(network) ?? 0
+      if (one.unfinished.size >= unfinishedMost || (network !== '' && ofNetwork >= networkUnfinishedMost)) {
         socket.destroy()
         return false
       }
       one.unfinished.add(incoming)
+      unfinishedOf.set(network, ofNetwork + 1)
       outgoing.once('close', () => {
         one.unfinished.delete(incoming)
+        const left = unfinishedOf.get(network)! - 1
+        if (left > 0) unfinishedOf.set(network, left)
+        else unfinishedOf.delete(network)
         one.idleSince = clock.elapsed()
         if (one.endsBefore !== undefined && !isOwed(one)) socket.end()
       })
       return true
+    },
+    keeps({ socket }, bytes) {
+      const one = connections.get(socket)
+      if (!one) return
+      one.bytes += bytes
+      bytesKept += bytes
+      if (bytesKept <= unfinishedBytesMost) return
+      let most: [Socket, OpenConnection] = [socket, one]
+      for (const [other, candidate] of connections) if (candidate.bytes > most[1].bytes) most = [other, candidate]
+      drop(most[0])
     },
     isOwed(socket) {
       const one = connections.get(socket)

@@ -6,17 +6,33 @@ import type { HttpParts } from './parts.ts'
 import type { Route } from './router.ts'
 
 const patienceMilliseconds = 2000
+/** So long what was seen holds for all who ask: however many they are, the database is asked once. */
+const holdsMilliseconds = 1000
 
-export const healthRoutes = (parts: HttpParts): Route[] => [
-  {
-    method: 'GET',
-    path: '/health',
-    callers: 'anyone',
-    async answer(request) {
-      const names = await unreachable(parts.database, parts.clock, patienceMilliseconds)
-      if (names.length === 0) return resultAnswer(parts, request, 200, 'requestSucceeded')
-      parts.log.warn({ names }, 'the database does not answer')
-      return resultAnswer(parts, request, 503, 'databaseUnavailable')
+export function healthRoutes(parts: HttpParts): Route[] {
+  let seen: Promise<readonly string[]> | undefined
+  let told = ''
+  const look = (): Promise<readonly string[]> => {
+    seen ??= unreachable(parts.database, parts.clock, patienceMilliseconds).then(names => {
+      parts.clock.after(holdsMilliseconds, () => {
+        seen = undefined
+      })
+      if (names.join() !== told && names.length > 0) parts.log.warn({ names }, 'the database does not answer')
+      told = names.join()
+      return names
+    })
+    return seen
+  }
+  return [
+    {
+      method: 'GET',
+      path: '/health',
+      callers: 'anyone',
+      async answer(request) {
+        return (await look()).length === 0
+          ? resultAnswer(parts, request, 200, 'requestSucceeded')
+          : resultAnswer(parts, request, 503, 'databaseUnavailable')
+      },
     },
-  },
-]
+  ]
+}

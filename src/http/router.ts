@@ -2,9 +2,11 @@
 // path takes.
 
 import { notBuilt } from '../contract/notBuilt.ts'
+import { networkOf } from '../platform/network.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { isForeign } from './host.ts'
 import type { HttpParts } from './parts.ts'
+import { countUnderWay, networkRequestsMost, type UnderWay } from './underWay.ts'
 
 /** Segments of the path by their names, decoded. */
 export type PathValues = Readonly<Record<string, string>>
@@ -38,6 +40,7 @@ type Segment = { readonly word: string } | { readonly name: string; readonly res
 type RoutePath = { readonly path: string; readonly segments: readonly Segment[]; readonly methods: Map<string, Route> }
 
 export function router(parts: HttpParts, routes: readonly Route[]): Router {
+  const underWay = countUnderWay()
   const places = new Map<string, RoutePath>()
   for (const route of routes) {
     const { path, method } = route
@@ -65,7 +68,7 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
     const { methods, path: name } = found.place
     // Without its body, which the server leaves out, the answer to a HEAD is that to a GET.
     const route = methods.get(method === 'HEAD' ? 'GET' : method)
-    if (route) return { name, route, answer: request => answerOf(parts, route, request, found.named) }
+    if (route) return { name, route, answer: request => answerOf(parts, underWay, route, request, found.named) }
     const forBrowsers = [...methods.values()].some(({ callers, cors }) => callers === 'browser' || cors)
     const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), ...(forBrowsers ? ['OPTIONS'] : [])].join(', ')
     return {
@@ -78,7 +81,15 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
   }
 }
 
-function answerOf(parts: HttpParts, route: Route, request: Request, named: PathValues): HttpAnswer | Promise<HttpAnswer> {
+function answerOf(
+  parts: HttpParts,
+  underWay: UnderWay,
+  route: Route,
+  request: Request,
+  named: PathValues,
+): HttpAnswer | Promise<HttpAnswer> {
+  if (route.callers !== 'token' && !underWay(request, networkOf(request.address), networkRequestsMost))
+    return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
   if (parts.sandbox && route.callers === 'token' && isForeign(request.headers.origin, request.headers.host, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')

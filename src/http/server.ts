@@ -8,14 +8,16 @@ import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { randomHex } from '../platform/clock.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
+import { networkOf } from '../platform/network.ts'
 import { spokenTls } from '../platform/tls.ts'
 import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
-import { maxima, type Patience, watchConnections } from './connections.ts'
+import { type Connections, maxima, type Patience, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal } from './host.ts'
 import type { HttpParts } from './parts.ts'
 import type { Destination, Router } from './router.ts'
+import { fairTurns } from './turns.ts'
 
 export const bodyMax = 256 * 1024
 
@@ -66,18 +68,22 @@ const headers = [
 
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
+  const turn = fairTurns(setImmediate)
   const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (!connections.asked(incoming, outgoing)) return
     const started = parts.clock.elapsed()
+    // What stands behind such a request may be lost in Node's change of protocols, which is none here.
+    if (incoming.headers.upgrade !== undefined) outgoing.shouldKeepAlive = false
     const number = randomHex(parts.random)
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
-    readBody(incoming, destination.route?.bodyMax ?? bodyMax, body => {
+    readBody(incoming, destination.route?.bodyMax ?? bodyMax, connections.keeps, body => {
       const request = requestOf(incoming, target, body ?? '', number)
-      Promise.resolve()
-        .then(() => answer(destination, request, incoming, body))
+      const isTooLarge = body === undefined
+      Promise.resolve(turn(networkOf(request.address), request.body.length))
+        .then(() => answer(destination, request, incoming, isTooLarge))
         .catch(error => failed(destination, request, error))
         .then(made => send(outgoing, made, destination.route?.cors))
         // What cannot be written, for a character that no header may have, is a failure like any other.
@@ -100,6 +106,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
           failed(destination, request, error)
           outgoing.destroy()
         })
+        .finally(() => {
+          for (const done of request.whenAnswered) done()
+        })
     })
   }
 
@@ -107,14 +116,14 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     destination: Destination,
     request: Request,
     incoming: IncomingMessage,
-    body: string | undefined,
+    isTooLarge: boolean,
   ): HttpAnswer | Promise<HttpAnswer> {
     const refusal = closing ? 'shuttingDown' : options.refusal()
     if (refusal) return resultAnswer(parts, request, 503, refusal)
     // What may not have been read to its end, or was meant for another, is the last of its connection.
     const last = (status: number, name: ResultName) =>
       resultAnswer(parts, request, status, name, { headers: { Connection: 'close' } })
-    if (body === undefined) return last(413, 'bodyTooLarge')
+    if (isTooLarge) return last(413, 'bodyTooLarge')
     if (!/^1\.[01]$/.test(incoming.httpVersion)) return last(400, 'malformedRequest')
     const misdirected = hostRefusal(incoming, options.hosts)
     if (misdirected) return last(400, misdirected)
@@ -185,6 +194,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         options.trustedProxies,
       ),
       number,
+      whenAnswered: [],
     }
   }
 
@@ -218,6 +228,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         charset: 'utf-8',
         address: '',
         number: randomHex(parts.random),
+        whenAnswered: [],
       },
       status,
       name,
@@ -264,16 +275,23 @@ function targetOf({ url = '/' }: IncomingMessage): RequestTarget {
 
 /** Reads the body, one character a byte; undefined when it is too large. What comes in many small pieces is copied: each would keep the whole
  * buffer that it came in. */
-function readBody(incoming: IncomingMessage, bodyMax: number, done: (body: string | undefined) => void): void {
+function readBody(
+  incoming: IncomingMessage,
+  bodyMax: number,
+  keeps: Connections['keeps'],
+  done: (body: string | undefined) => void,
+): void {
   let body: Buffer = Buffer.alloc(0)
   let length = 0
   let over = false
   incoming.on('data', (chunk: Buffer) => {
     const at = length
     length += chunk.length
+    if (!over) keeps(incoming, chunk.length)
     if (length > bodyMax) {
       if (over) return
       over = true
+      keeps(incoming, -length)
       done(undefined) // the rest is not read: the answer closes the connection
       incoming.pause()
     } else if (at === 0) body = chunk.length > 1024 ? chunk : Buffer.from(chunk)
@@ -286,6 +304,7 @@ function readBody(incoming: IncomingMessage, bodyMax: number, done: (body: strin
     if (over) return
     const text = body.toString('latin1', 0, length)
     body = Buffer.alloc(0) // the request is kept until its answer is gone, its bytes need not be
+    keeps(incoming, -length)
     done(text)
   })
   incoming.on('error', () => {}) // a caller that went away

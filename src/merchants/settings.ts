@@ -143,6 +143,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     legacyCredentials: optional(flag, false),
     /** Requests that one token may send in a minute; 0 = no limit. */
     requestsPerMinute: optional(perMinute, 0),
+    /** Requests of one token that may be under way at a time, in each process; 0 = no limit. */
+    requestsAtOnce: optional(perMinute, 1024),
     /** With rules here a request may name the merchant: the first rule that fits chooses the channel. */
     channelDispatching: optional(
       listOf(object({ channel: id, brands: optional(listOf(brand)), currencies: optional(listOf(currency)) })),

@@ -53,20 +53,28 @@ export async function awaitTwin(
       parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
     }
   }
-  for (let pause = 10; ; pause = Math.min(pause * 2, 250)) {
-    const first = await findPayment(db, merchantId, owner.paymentId)
-    const late = first !== undefined && parts.clock.real() >= first.recordedAt + waitSeconds(parts, first) * 1000
-    if (first?.answer) {
-      const told = await saidOf(parts, first)
-      if (told !== 'capturing') return told
-      if (late) return said(first)
-    } else {
-      const given = first && (await pendingAnswers(parts, [first])).get(first.id)
-      if (given !== undefined) return { outcome: 'pending', body: given }
-      if (first && (late || (await isWaiting(parts, first)))) return pendingRecord(parts, first)
-    }
-    await parts.clock.sleep(pause)
+  const told = await parts.lookTogether(
+    `twin ${merchantId} ${owner.paymentId}`,
+    () => toldOf(parts, merchantId, owner.paymentId),
+    told => told !== undefined,
+    Number.POSITIVE_INFINITY,
+  )
+  return told!
+}
+
+/** What the first request was told, or is told now that it takes too long; undefined while it goes on. */
+async function toldOf(parts: PaymentParts, merchantId: string, paymentId: string): Promise<PaymentResponse | undefined> {
+  const first = await findPayment(parts.database.work, merchantId, paymentId)
+  if (!first) return undefined
+  const late = parts.clock.real() >= first.recordedAt + waitSeconds(parts, first) * 1000
+  if (first.answer) {
+    const told = await saidOf(parts, first)
+    if (told !== 'capturing') return told
+    return late ? said(first) : undefined
   }
+  const given = (await pendingAnswers(parts, [first])).get(first.id)
+  if (given !== undefined) return { outcome: 'pending', body: given }
+  return late || (await isWaiting(parts, first)) ? pendingRecord(parts, first) : undefined
 }
 
 /** So long after its beginning the first request has ended, or its process has died. A PA.CP asks twice. */

@@ -6,6 +6,7 @@ import type { Directory } from '../merchants/directory.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import type { Log } from '../platform/log.ts'
+import type { LookTogether } from '../platform/look.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { PaymentCount } from './metrics.ts'
 import type { RiskRules } from './risk/rules.ts'
@@ -26,6 +27,7 @@ export type PaymentParts = {
   readonly cardBrands: CardBrands
   /** By name; channels that screen their payments name one. */
   readonly riskRules?: RiskRules
+  readonly lookTogether: LookTogether
   readonly log: Log
   readonly count: PaymentCount
   readonly build: string

@@ -12,11 +12,13 @@ import type { RequestFunction } from '../http/router.ts'
 import { readCursor } from '../notifications/deliveries/cursor.ts'
 import { fanOut } from '../notifications/deliveries/fanOut.ts'
 import { createEndpoint, type Endpoint, secretsOf } from '../notifications/endpoints/endpoint.ts'
-import { findEndpointByName } from '../notifications/endpoints/store.ts'
+import { findEndpointByName, listEndpoints } from '../notifications/endpoints/store.ts'
 import type { SandboxParts } from './parts.ts'
 
 const atOnce = 100
 const waitMost = 5
+/** Cursors of a merchant: each is owed all that happens. */
+const cursorsMost = 100
 
 export function readNotifications(parts: SandboxParts): RequestFunction {
   const authenticate = authenticator(parts)
@@ -36,6 +38,8 @@ export function readNotifications(parts: SandboxParts): RequestFunction {
     if (!/^[0-5]$/.test(wait)) return wrong('wait', `must be 0 to ${waitMost} seconds`)
     const channelId = entity.kind === 'channel' ? entity.id : null
     const endpoint = await cursorCalled({ ...parts, by: actorOf(request, caller) }, merchantId, channelId, name)
+    if (endpoint === 'tooMany')
+      return wrong('name', `is not one of the ${cursorsMost} that the merchant has, and there can be no more`)
     if (!endpoint) return wrong('name', 'is the name of an endpoint that is called, not read, or of another channel')
     const until = parts.clock.real() + Number(wait) * 1000
     await fanOut(parts, true) // what was answered before this reading can be read
@@ -67,10 +71,12 @@ async function cursorCalled(
   merchantId: string,
   channelId: string | null,
   name: string,
-): Promise<Endpoint | undefined> {
+): Promise<Endpoint | 'tooMany' | undefined> {
   const find = () => findEndpointByName(parts.database.work, merchantId, name)
   let found = await find()
   if (!found) {
+    const cursors = (await listEndpoints(parts.database.work, merchantId)).filter(one => one.kind === 'cursor')
+    if (cursors.length >= cursorsMost) return 'tooMany'
     await createEndpoint(parts, { merchantId, kind: 'cursor', channelId, name })
     found = await find() // ours, or that of a twin which was faster
   }

@@ -36,6 +36,7 @@ import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
+import { lookTogether } from '../platform/look.ts'
 import { makeRegistry } from '../platform/metrics.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import type { Keys } from '../vault/keys.ts'
@@ -108,6 +109,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     keys,
     directory,
     database,
+    lookTogether: lookTogether(clock),
     failures: limitFailures(database.work, { keys, clock }, onError),
     connectors,
     methods,

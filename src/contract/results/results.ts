@@ -34,6 +34,7 @@ const refusals = {
   databaseUnavailable:       ['800.800.801', 'The gateway cannot store requests at the moment: send the request again with its Idempotency-Key, or read the payment first'],
   clockWrong:                ['800.800.801', 'The clock of the gateway is too far from that of its database; it takes no requests until that is mended'],
   tooManyRequests:           ['800.120.100', 'Too many requests. Please try again later. This token has used up its requests of a minute'],
+  tooManyAtOnce:             ['800.120.100', 'Too many requests. Please try again later. So many of this caller are under way already'],
   tooManySearches:           ['800.120.100', 'Too many requests. Please try again later. Other searches of this token have not ended'],
   pageTooLarge:              ['200.300.404', 'invalid or missing parameter: the records of this page are too large together, ask for fewer at a time'],
   shuttingDown:              ['800.800.801', 'The gateway is shutting down; send the request again'],

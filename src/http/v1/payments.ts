@@ -19,12 +19,21 @@ const begin =
   (kind: 'payment' | 'threeDSecure', choose?: Choose) =>
   (admission: Admission): RequestFunction =>
   async request => {
-    const identified = identify(admission, request)
-    if (!('caller' in identified)) return identified
-    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks[kind])
+    const admitted = await admitRuled(admission, request, kind)
     if (!('channel' in admitted)) return admitted
     return answerOf(admission.parts, request, admitted, await pay(admission.parts, admitted, choose))
   }
+
+/** On the channel that is named, or ruled. What a form holds beside its parameters ends here. */
+function admitRuled(
+  admission: Admission,
+  request: Request,
+  kind: 'payment' | 'threeDSecure',
+): PaymentRequest | HttpAnswer | Promise<HttpAnswer> {
+  const identified = identify(admission, request)
+  if (!('caller' in identified)) return identified
+  return admit(admission, request, identified, ruledChannel(admission, identified), admission.checks[kind])
+}
 
 export const postPayment = begin('payment')
 export const postThreeDSecure = begin('threeDSecure', chooseAuthentication)
@@ -32,12 +41,9 @@ export const postThreeDSecure = begin('threeDSecure', chooseAuthentication)
 export const postFollowUp =
   (admission: Admission): RequestFunction =>
   async (request, { id: referenceId = '' }) => {
-    const identified = identify(admission, request)
-    if (!('caller' in identified)) return identified
     // An id that cannot be one of ours names no payment.
     const id = isId(referenceId) ? referenceId : '0'.repeat(32)
-    const channel = (await channelOfReference(admission.parts, identified.caller, id)) ?? ruledChannel(admission, identified)
-    const admitted = admit(admission, request, identified, channel, admission.checks.followUp)
+    const admitted = await admitFollowUp(admission, request, id)
     if (!('channel' in admitted)) return admitted
     const said = await followUp(admission.parts, { ...admitted, referenceId: id })
     if ('unknown' in said) {
@@ -49,6 +55,13 @@ export const postFollowUp =
     }
     return answerOf(admission.parts, request, admitted, said)
   }
+
+async function admitFollowUp(admission: Admission, request: Request, id: string): Promise<PaymentRequest | HttpAnswer> {
+  const identified = await identify(admission, request)
+  if (!('caller' in identified)) return identified
+  const channel = (await channelOfReference(admission.parts, identified.caller, id)) ?? ruledChannel(admission, identified)
+  return admit(admission, request, identified, channel, admission.checks.followUp)
+}
 
 export const getPayment =
   (admission: Admission): RequestFunction =>

@@ -1,8 +1,11 @@
-// Limits how many requests a token may send in a minute, where its merchant's settings say so: evenly, with a minute's worth at once after a rest.
+// Limits how many requests a token may send in a minute, where its merchant's settings say so: evenly, with a minute's worth at once after a rest. And how
+// many of it may be under way at a time.
 
+import type { ResultName } from '../../contract/results/results.ts'
 import { resultAnswer } from '../answer.ts'
 import { type Authenticate, isCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
+import { countUnderWay } from '../underWay.ts'
 
 /** Counts one more request of a key. Seconds until the next is allowed when there were too many, else 0. */
 export type Rates = (key: string, perMinute: number, now: number) => number
@@ -22,17 +25,18 @@ export function limitRates(): Rates {
 /** Callers within the rate of their token; others are told when to come again. */
 export function withinRate(parts: HttpParts, authenticate: Authenticate): Authenticate {
   const rates = limitRates()
+  const underWay = countUnderWay()
   return (request, form, action) => {
     const caller = authenticate(request, form, action)
     if (!isCaller(caller)) return caller
     const { token, merchantId, entityId } = caller
-    const perMinute = parts.directory.merchant(merchantId)?.settings.requestsPerMinute ?? 0
-    const wait = rates(`${token.id} ${merchantId}`, perMinute, parts.clock.real())
-    if (wait === 0) return caller
-    return resultAnswer(parts, request, 429, 'tooManyRequests', {
-      entityId,
-      tokenId: token.id,
-      headers: { 'Retry-After': String(wait) },
-    })
+    const { requestsPerMinute, requestsAtOnce } = parts.directory.merchant(merchantId)!.settings
+    const key = `${token.id} ${merchantId}`
+    const refuse = (name: ResultName, seconds: number) =>
+      resultAnswer(parts, request, 429, name, { entityId, tokenId: token.id, headers: { 'Retry-After': String(seconds) } })
+    const wait = rates(key, requestsPerMinute, parts.clock.real())
+    if (wait > 0) return refuse('tooManyRequests', wait)
+    if (!underWay(request, key, requestsAtOnce || Number.POSITIVE_INFINITY)) return refuse('tooManyAtOnce', 1)
+    return caller
   }
 }

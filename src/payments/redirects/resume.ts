@@ -110,18 +110,17 @@ export async function redirectState(parts: PaymentParts, merchantId: string, pay
 }
 
 /** Waits until a payment is answered or has reached another step, or the time is up. */
-export async function settledState(
+export function settledState(
   parts: PaymentParts,
   merchantId: string,
   paymentId: string,
   notAt: string | undefined,
   seconds: number,
 ): Promise<RedirectState> {
-  const deadline = parts.clock.real() + seconds * 1000
-  for (let pause = 20; ; pause = Math.min(pause * 2, 250)) {
-    const found = await redirectState(parts, merchantId, paymentId)
-    const moved = found.kind === 'answered' || (found.kind === 'step' && found.step !== notAt)
-    if (moved || parts.clock.real() >= deadline) return found
-    await parts.clock.sleep(pause)
-  }
+  return parts.lookTogether(
+    `redirect ${merchantId} ${paymentId}`,
+    () => redirectState(parts, merchantId, paymentId),
+    found => found.kind === 'answered' || (found.kind === 'step' && found.step !== notAt),
+    parts.clock.real() + seconds * 1000,
+  )
 }

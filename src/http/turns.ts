@@ -1,0 +1,49 @@
+// Requests of one network are begun a few in each turn of the event loop, and those of others between them: a crowd that asks at once, whatever it asks,
+// costs everybody else a moment and not the time for all of it.
+
+/** Begun in one turn for one network, and for each of these bytes of a body one less: a large one may take as long to read as a crowd of small ones. */
+const atOnce = 64
+const bytesForOne = 4096
+
+/** Undefined when the turn has come already. */
+export type FairTurn = (network: string, bytes: number) => Promise<void> | undefined
+
+export function fairTurns(nextTurn: (go: () => void) => void): FairTurn {
+  type Waiting = { readonly weight: number; go(): void }
+  const begun = new Map<string, number>()
+  const waiting = new Map<string, Waiting[]>()
+  let isScheduled = false
+
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    nextTurn(() => {
+      isScheduled = false
+      begun.clear()
+      for (const [network, line] of waiting) {
+        let weights = 0
+        let come = 0
+        while (come < line.length && weights < atOnce) weights += line[come++]!.weight
+        begun.set(network, weights)
+        for (const { go } of line.splice(0, come)) go()
+        if (line.length === 0) waiting.delete(network)
+      }
+      if (waiting.size > 0) schedule()
+    })
+  }
+
+  return (network, bytes) => {
+    const before = begun.get(network) ?? 0
+    const weight = 1 + bytes / bytesForOne
+    const line = waiting.get(network)
+    schedule()
+    if (before < atOnce && !line) {
+      begun.set(network, before + weight)
+      return undefined
+    }
+    return new Promise(go => {
+      if (line) line.push({ weight, go })
+      else waiting.set(network, [{ weight, go }])
+    })
+  }
+}

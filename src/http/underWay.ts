@@ -1,0 +1,25 @@
+// How many requests of one caller may be under way at a time. What waits for the database or an acquirer waits in the order in which it came: without a
+// limit one caller's thousands would stand before everybody else's next.
+
+import type { Request } from './answer.ts'
+
+/** Of one network, where no token says whose they are. */
+export const networkRequestsMost = 256
+
+/** Counts a request under a key until it is answered; false when so many are under way already. */
+export type UnderWay = (request: Request, key: string, most: number) => boolean
+
+export function countUnderWay(): UnderWay {
+  const counts = new Map<string, number>()
+  return ({ whenAnswered }, key, most) => {
+    const count = counts.get(key) ?? 0
+    if (count >= most) return false
+    counts.set(key, count + 1)
+    whenAnswered.push(() => {
+      const left = counts.get(key)! - 1
+      if (left > 0) counts.set(key, left)
+      else counts.delete(key)
+    })
+    return true
+  }
+}

@@ -1,0 +1,324 @@
+// Many at once: what a crowd of one caller may take from all others. Connections, bodies, requests under way, and looking at the same thing.
+
+import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Request } from '../src/http/answer.ts'
+import {
+  connectionsMost,
+  networkConnectionsMost,
+  networkUnfinishedMost,
+  unfinishedBytesMost,
+  unfinishedMost,
+  watchConnections,
+} from '../src/http/connections.ts'
+import { healthRoutes } from '../src/http/health.ts'
+import type { HttpParts } from '../src/http/parts.ts'
+import { router } from '../src/http/router.ts'
+import { fairTurns } from '../src/http/turns.ts'
+import { networkRequestsMost } from '../src/http/underWay.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import { lookTogether } from '../src/platform/look.ts'
+import { eventually, type TestGateway, testGateway, visa } from './support/gateway.ts'
+
+type FakeSocket = Socket & { closed: boolean }
+
+function makeWatch(isShared?: (address: string) => boolean) {
+  const connections = watchConnections(systemClock, undefined, isShared)
+  const socketFrom = (remoteAddress: string): FakeSocket => {
+    const socket = Object.assign(new EventEmitter(), {
+      remoteAddress,
+      writableLength: 0,
+      closed: false,
+      destroy() {
+        socket.closed = true
+        socket.emit('close')
+      },
+    })
+    connections.opened(socket as unknown as Socket)
+    return socket as unknown as FakeSocket
+  }
+  /** Asks for something whose body has not come. */
+  const begin = (socket: Socket): IncomingMessage => {
+    const incoming = { socket, complete: false } as IncomingMessage
+    connections.asked(incoming, new EventEmitter() as ServerResponse)
+    return incoming
+  }
+  return { connections, socketFrom, begin }
+}
+
+describe('connections', () => {
+  it('whose requests do not come whole make room for everybody else, those of the largest crowd first', () => {
+    const { connections, socketFrom, begin } = makeWatch()
+    const neighbours = Array.from({ length: 20 }, () => socketFrom('192.0.2.7'))
+    const crowd: FakeSocket[] = []
+    for (const address of ['198.51.100.1', '198.51.100.2', '198.51.100.3', '198.51.100.4'])
+      for (let at = 0; at < networkConnectionsMost; at++) {
+        const socket = socketFrom(address)
+        begin(socket)
+        crowd.push(socket)
+      }
+    const late = Array.from({ length: 50 }, () => socketFrom('192.0.2.8'))
+    assert.deepEqual([...neighbours, ...late].filter(({ closed }) => closed).length, 0)
+    assert.equal(crowd.filter(({ closed }) => closed).length, crowd.length + 70 - connectionsMost)
+    connections.stop()
+  })
+
+  it('of one network of IPv6 count together', () => {
+    const { connections, socketFrom } = makeWatch()
+    const crowd = Array.from({ length: networkConnectionsMost + 10 }, (_, at) => socketFrom(`2001:db8:1:2::${at.toString(16)}`))
+    assert.equal(crowd.filter(({ closed }) => closed).length, 10)
+    connections.stop()
+  })
+
+  it('that are owed answers stay, and so do those of a proxy while others can go', () => {
+    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1')
+    const proxied = Array.from({ length: connectionsMost - 2 }, () => socketFrom('10.0.0.1'))
+    const owed = socketFrom('192.0.2.1')
+    Object.assign(begin(owed), { complete: true })
+    const half = socketFrom('192.0.2.2')
+    begin(half)
+    socketFrom('192.0.2.3')
+    assert.deepEqual([owed.closed, half.closed, proxied.some(({ closed }) => closed)], [false, true, false])
+    connections.stop()
+  })
+
+  it('hold so many bytes of unfinished bodies together, and that with the most of them goes', () => {
+    const { connections, socketFrom, begin } = makeWatch()
+    const small = socketFrom('192.0.2.7')
+    connections.keeps(begin(small), 500)
+    const size = 250 * 1024
+    const crowd = Array.from({ length: Math.ceil(unfinishedBytesMost / size) + 100 }, () => {
+      const socket = socketFrom('198.51.100.1')
+      connections.keeps(begin(socket), size)
+      return socket
+    })
+    const open = crowd.filter(({ closed }) => !closed).length
+    assert.ok(open * size <= unfinishedBytesMost && open > 200, `${open} are open`)
+    assert.equal(small.closed, false)
+    connections.stop()
+  })
+})
+
+it('requests of one network that wait for their answers are bounded, however many connections they share', () => {
+  const { connections, socketFrom } = makeWatch()
+  const crowd = Array.from({ length: 100 }, (_, at) => socketFrom(`198.51.100.${at % 4}`))
+  const ends: EventEmitter[] = []
+  const ask = (socket: Socket): boolean => {
+    const outgoing = new EventEmitter()
+    ends.push(outgoing)
+    return connections.asked({ socket, complete: true } as IncomingMessage, outgoing as ServerResponse)
+  }
+  const one = crowd.filter((_, at) => at % 4 === 0)
+  let taken = 0
+  const more = Array.from({ length: 20 }, () => socketFrom('198.51.100.0'))
+  for (const socket of [...one, ...more]) for (let at = 0; at < unfinishedMost && ask(socket); at++) taken++
+  assert.equal(taken, networkUnfinishedMost)
+  assert.ok(ask(crowd[1]!), 'another network')
+  assert.ok([...one, ...more].some(({ closed }) => closed))
+  ends[0]!.emit('close')
+  assert.ok(ask(socketFrom('198.51.100.0')), 'one is answered')
+  connections.stop()
+})
+
+describe('requests under way without a token', () => {
+  it('are limited for a network, and for no other; one that is answered makes room', async () => {
+    const waiting: (() => void)[] = []
+    const parts = { build: '', clock: systemClock } as HttpParts
+    const limited = router(parts, [
+      {
+        method: 'GET',
+        path: '/slow',
+        callers: 'anyone',
+        answer: () => new Promise(resolve => waiting.push(() => resolve({ status: 200, body: '' }))),
+      },
+    ])
+    const ask = (address: string) => {
+      const request: Request = {
+        method: 'GET',
+        path: '/slow',
+        query: '',
+        headers: {},
+        body: '',
+        charset: 'utf-8',
+        address,
+        number: '0'.repeat(32),
+        whenAnswered: [],
+      }
+      return { request, answer: Promise.resolve(limited('GET', '/slow').answer(request)) }
+    }
+    const crowd = Array.from({ length: networkRequestsMost }, (_, at) => ask(`2001:db8::${at.toString(16)}`))
+    const { status, headers } = await ask('2001:db8::ffff').answer
+    assert.deepEqual([status, headers?.['Retry-After']], [429, '1'])
+    const other = ask('2001:db8:0:1::1')
+    for (const done of crowd[0]!.request.whenAnswered) done()
+    const next = ask('2001:db8::1')
+    for (const go of waiting) go()
+    assert.deepEqual(await Promise.all([other, next].map(async ({ answer }) => (await answer).status)), [200, 200])
+  })
+})
+
+it('a crowd is begun a few in each turn, and who comes meanwhile waits for no more than that turn', async () => {
+  const turns: (() => void)[] = []
+  const turn = fairTurns(go => turns.push(go))
+  const begun: string[] = []
+  const begin = (network: string, bytes = 0) => void Promise.resolve(turn(network, bytes)).then(() => begun.push(network))
+  const settled = () => new Promise(resolve => setImmediate(resolve))
+  const next = async () => {
+    const before = begun.length
+    turns.shift()?.()
+    await settled()
+    return begun.length - before
+  }
+  for (let at = 0; at < 200; at++) begin('crowd')
+  begin('other')
+  await settled()
+  assert.deepEqual([begun.length, begun.includes('other')], [65, true])
+  assert.equal(await next(), 64)
+  begin('other')
+  await settled()
+  assert.equal(begun.at(-1), 'other')
+  begin('crowd')
+  assert.deepEqual([await next(), await next(), await next()], [64, 9, 0])
+  for (let at = 0; at < 5; at++) begin('large', 256 * 1024)
+  await settled()
+  assert.equal(begun.length, 204, 'one large one is as much as a crowd')
+  assert.deepEqual([await next(), await next(), await next(), await next(), await next()], [1, 1, 1, 1, 0])
+  assert.equal(turns.length, 0, 'nothing is done while nobody asks')
+})
+
+it('however many ask for the health of a process, its database is asked once', async () => {
+  let statements = 0
+  const pool = {
+    async query() {
+      statements++
+      await systemClock.sleep(20)
+    },
+  }
+  const database = Object.fromEntries(
+    ['work', 'chains', 'paymentLane', 'answerLane', 'reports', 'searches'].map(name => [name, pool]),
+  )
+  const [route] = healthRoutes({ database, clock: systemClock, build: '', log: {} } as unknown as HttpParts)
+  const request = { query: '', headers: {}, number: '0'.repeat(32) } as Request
+  const answers = await Promise.all(Array.from({ length: 1000 }, () => route!.answer(request, {})))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1000)
+  assert.equal(statements, 4)
+})
+
+describe('who waits for the same', () => {
+  it('looks once for all, and each gets what is enough for it', async () => {
+    let looks = 0
+    const look = lookTogether(systemClock)
+    const until = systemClock.real() + 60_000
+    const seen = async () => ++looks
+    const waiters = Array.from({ length: 1000 }, (_, at) => look('a', seen, value => value >= 1 + (at % 4), until))
+    assert.deepEqual(new Set(await Promise.all(waiters)), new Set([1, 2, 3, 4]))
+    assert.equal(looks, 4)
+    assert.equal(await look('a', seen, () => true, until), 5)
+  })
+
+  it('is told at the end of its own time what was seen then', async () => {
+    const look = lookTogether(systemClock)
+    const now = systemClock.real()
+    const never = () => false
+    const [short] = await Promise.all([
+      look('a', async () => systemClock.real(), never, now + 30),
+      look('a', async () => systemClock.real(), never, now + 400),
+    ])
+    assert.ok(short < now + 400)
+  })
+
+  it('fails together, and the next looks anew', async () => {
+    const look = lookTogether(systemClock)
+    const broken = async () => {
+      throw new Error('the database is away')
+    }
+    const waiters = Array.from({ length: 3 }, () => look('a', broken, () => true, Number.POSITIVE_INFINITY))
+    assert.deepEqual(new Set((await Promise.allSettled(waiters)).map(({ status }) => status)), new Set(['rejected']))
+    assert.equal(
+      await look(
+        'a',
+        async () => 7,
+        () => true,
+        0,
+      ),
+      7,
+    )
+  })
+})
+
+describe('requests of a token', () => {
+  const [entityId, accessToken] = ['c0ffee000000000000000000000000c1', 'c0ffee-token-of-the-limited-merchant']
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway({
+      seed: {
+        psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+        divisions: [
+          {
+            id: 'c0ffee000000000000000000000000d1',
+            name: 'Limited',
+            merchants: [
+              {
+                id: 'c0ffee000000000000000000000000e1',
+                name: 'Limited',
+                settings: { requestsAtOnce: 40 },
+                channels: [{ id: entityId, name: 'Limited' }],
+              },
+            ],
+          },
+        ],
+        tokens: [{ label: 'limited', token: accessToken, entities: ['c0ffee000000000000000000000000e1'] }],
+      },
+    })
+  })
+  after(() => gateway.stop())
+
+  it('hold nothing but what is known of them, however long their answers take; and no more than so many are under way', async () => {
+    setFlagsFromString('--expose-gc')
+    const held = () => {
+      runInNewContext('gc')()
+      const { heapUsed, arrayBuffers } = process.memoryUsage()
+      return (heapUsed + arrayBuffers) / 2 ** 20
+    }
+    const payment = { entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR', ...visa }
+    const slow = { ...payment, 'customParameters[simulateDelay]': '3000', unknown: 'x'.repeat(240_000) }
+    const body = Buffer.from(new URLSearchParams(slow).toString())
+    const head = [
+      'POST /v1/payments HTTP/1.1',
+      'Host: localhost',
+      `Authorization: Bearer ${accessToken}`,
+      'Content-Type: application/x-www-form-urlencoded',
+      `Content-Length: ${body.length}`,
+      'Connection: close',
+    ]
+    const request = Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
+    const earlier = held()
+    const answers = Array.from({ length: 40 }, async () => {
+      const socket = connect(Number(new URL(gateway.baseUrl).port), '127.0.0.1').setEncoding('latin1')
+      let got = ''
+      socket.on('data', (chunk: string) => {
+        got += chunk
+      })
+      socket.write(request)
+      await once(socket, 'close')
+      return got
+    })
+    await eventually(async () => {
+      const { rows } = await gateway.pool.query('select count(*)::int as count from unanswered')
+      return rows[0].count === 40
+    }, 'all are under way')
+    const more = held() - earlier
+    assert.ok(more < 6, `${more.toFixed(1)} MiB are held for 40 payments`)
+    const authorization = { Authorization: `Bearer ${accessToken}` }
+    const refused = await gateway.post('/v1/payments', payment, authorization)
+    assert.deepEqual([refused.status, refused.headers.get('retry-after'), refused.body.result.code], [429, '1', '800.120.100'])
+    assert.equal((await gateway.pay()).status, 200, 'of another merchant')
+    for (const got of await Promise.all(answers)) assert.match(got, /^HTTP\/1\.1 200 OK/)
+    assert.equal((await gateway.post('/v1/payments', payment, authorization)).status, 200)
+  })
+})
