@@ -24,6 +24,8 @@ export async function reconcileDays(parts: ReconciliationParts): Promise<void> {
   const { database, clock, acquirers, log } = parts
   for (const [name, acquirer] of acquirers) {
     acquirer.hearDays((day, said) => {
+      // Nothing is kept of terminals that a host makes up.
+      if (!acquirer.options.terminals.includes(day.terminal)) return
       hearDay(parts, acquirer, day, said).catch((error: Error) =>
         log.warn({ why: `${name}: its totals of ${day.day} could not be kept: ${error.message}` }, 'acquirer'),
       )

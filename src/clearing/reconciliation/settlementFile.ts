@@ -58,8 +58,7 @@ function readWhole(text: string, layout: SettlementLayout, acquirerId: string): 
   const rows = text.replace(/^\uFEFF/, '').split(/\r?\n/)
   if (rows.at(-1) === '') rows.pop()
   const heading = layout.layout === 'csv' ? cellsOf(rows[0] ?? '', layout) : undefined
-  const doubled = heading?.find((name, at) => heading.indexOf(name) !== at)
-  if (doubled !== undefined) throw new Broken(`the column ${doubled} stands there twice`)
+  if (heading && new Set(heading).size < heading.length) throw new Broken('a column stands there twice')
   const [first, last] = [heading ? 1 : 0, layout.trailer ? rows.length - 1 : rows.length]
   const header = layout.header ? recordOf(rows[0] ?? '', 1, layout.header, layout) : undefined
   const trailer = layout.trailer ? recordOf(rows[last] ?? '', last + 1, layout.trailer, layout) : undefined

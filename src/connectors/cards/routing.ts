@@ -25,7 +25,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     count.tried++
     const reply = await way.acquirer.exchange(operation, way.trace, signal)
     if (reply.kind !== 'redirect') count[reply.kind === 'answer' ? 'answered' : reply.kind]++ // an acquirer never redirects
-    return reply
+    return reply.kind === 'unknown' ? { ...reply, afterSeconds: way.acquirer.options.recoverAfterSeconds } : reply
   }
 
   /** First payments: the next acquirer is tried only when nothing was sent to the one before. */
@@ -98,7 +98,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
       RF: { how: 'repeat', afterSeconds },
       RV: { how: 'repeat', afterSeconds },
     },
-    partialReversal: acquirers.every(({ options }) => options.partialReversal),
+    partialReversal: ({ acquirer = '' }) => byName.get(acquirer)?.options.partialReversal !== false,
     prepare(asked) {
       const names = asked.reference
         ? [asked.reference.kept.acquirer ?? '']
