@@ -151,6 +151,7 @@ describe('other brands', () => {
   it('a transfer is made at the bank, from a form of its own', async () => {
     const { page, form, id, close } = await begin({ brands: 'SOFORTUEBERWEISUNG' })
     assert.equal(await form.locator('input[type=radio]').count(), 0, 'one way to pay is no choice')
+    await page.locator('.wpwl-container-onlineTransfer-SOFORTUEBERWEISUNG .wpwl-form-onlineTransfer').waitFor()
     await form.locator('#pay').click()
     await page.click('button[value=pay]')
     assert.equal((await atShop(gateway, { page }, id)).result.code, '000.100.110')
@@ -408,6 +409,30 @@ describe('the merchant’s page', () => {
     })()`)) as string[]
     assert.deepEqual(tried, ['null', 'SecurityError', 'SecurityError', 'SecurityError', 'TypeError'])
     assert.equal(await payments(id), 0, 'the shop held the payment back')
+    await close()
+  })
+
+  it('alone speaks with the form: a page that opened it is not heard, and nothing that it is given becomes markup', async () => {
+    const { id } = await makeCheckout(gateway, { shopperResultUrl: `${shop.origin}/thanks?a=</script><h1>x</h1>` })
+    const address = `${gateway.baseUrl}/v1/form/${id}`
+    const { page, close } = await visitShop(
+      browser,
+      shop.page(`<button onclick="other = window.open('${address}')">Open</button>`),
+    )
+    const [opened] = await Promise.all([page.waitForEvent('popup'), page.click('button')])
+    await opened.locator('#pay').waitFor()
+    assert.equal(await opened.locator('h1').count(), 0)
+    await page.evaluate(`(() => {
+      window.heard = []
+      const { port1, port2 } = new MessageChannel()
+      port1.onmessage = event => heard.push(event.data)
+      other.postMessage('tollgate form 1', '*', [port2])
+      port1.postMessage({ kind: 'options', flags: { maskCvv: 'true' }, texts: { submit: 'Taken over' }, variables: {}, shopperResultUrl: '' })
+    })()`)
+    await opened.locator('#cardNumber').fill('4200000000000000')
+    await opened.locator('#cvv').focus()
+    assert.deepEqual(await page.evaluate('heard'), [])
+    assert.equal(await opened.locator('#pay').textContent(), 'Pay €92.00')
     await close()
   })
 

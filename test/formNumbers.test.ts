@@ -181,7 +181,7 @@ it('only messages of the agreed shape are heard', () => {
     { kind: 'toString' },
     { kind: '__proto__' },
     { kind: 'leave', url: 'x'.repeat(4097) },
-    { kind: 'ready', container: 'card', methods: [1] },
+    { kind: 'ready', container: 'card', method: 'card', cards: [1] },
   ])
     assert.ok(!isFrameMessage(message), JSON.stringify(message))
   assert.ok(!isShopMessage({ kind: 'options', flags: { a: 1 }, texts: {}, variables: {}, shopperResultUrl: '' }))

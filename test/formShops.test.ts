@@ -301,20 +301,19 @@ describe('scripts of a shop', () => {
 
   it('hear why a form cannot be had, or that it does not answer', async () => {
     const names: string[] = []
-    for (const [id, host] of [
-      ['nothing', gateway.baseUrl],
-      ['', gateway.baseUrl],
+    const open = await makeCheckout(gateway)
+    for (const [id, brands] of [
+      ['nothing', 'VISA'],
+      ['', 'VISA'],
+      [open.id, 'NOSUCHBRAND'],
     ] as const) {
-      const html = shopPage(gateway, { id, options: '{ onError: error => document.title = error.name }' }).replaceAll(
-        gateway.baseUrl,
-        host,
-      )
+      const html = shopPage(gateway, { id, brands, options: '{ onError: error => document.title = error.name }' })
       const { page, close } = await visitShop(browser, shop.page(html))
       await eventually(async () => (await page.title()) !== 'Shop', 'the shop hears of it')
       names.push(await page.title())
       await close()
     }
-    assert.deepEqual(names, ['InvalidCheckoutIdError', 'InvalidCheckoutIdError'])
+    assert.deepEqual(names, ['InvalidCheckoutIdError', 'InvalidCheckoutIdError', 'WidgetError'])
     // A frame that never comes: a proxy or a policy in between.
     const { id } = await makeCheckout(gateway)
     const page = await browser.newPage()

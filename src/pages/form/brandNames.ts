@@ -54,7 +54,7 @@ const byName = new Map(rows.map(row => [row[0], row]))
 const spelled = (name: string): string => `${name[0]}${name.slice(1).toLowerCase().replaceAll('_', ' ')}`
 
 /** What nobody knows comes last. */
-export const placeOf = (name: string): number => {
+export const brandPlace = (name: string): number => {
   const at = rows.findIndex(([known]) => known === name)
   return at < 0 ? rows.length : at
 }

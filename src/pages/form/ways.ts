@@ -5,11 +5,11 @@ import { hundredths } from '../../contract/amounts.ts'
 import { type Html, html, trusted } from '../html.ts'
 import { moneyText } from '../languages/languages.ts'
 import { fill, type Texts } from '../languages/texts.ts'
-import { besideName, brandMark, brandTitle, placeOf } from './brandNames.ts'
+import { besideName, brandMark, brandPlace, brandTitle } from './brandNames.ts'
 import type { FormLook } from './page.ts'
 
 /** A way to pay, as a row of the list or, where it is the only one, without a choice. */
-type Way = {
+type PaymentWay = {
   readonly value: string
   readonly kind: FormMethod | 'registration'
   readonly brand: string
@@ -25,8 +25,10 @@ export function openForm(view: FormView, look: FormLook): Html {
   const { texts } = look.language
   const saved = view.registrations.map(details => savedWay(view, look, details))
   const others = otherWays(view, look)
+  // None of the brands that the shop's form names is taken here: the shop has to know, and its shopper has to hear something.
+  if (saved.length + others.length === 0) return html`<p role="alert">${texts.askShop}</p>`
   const alone = saved.length + others.length === 1
-  const list = (ways: readonly Way[], from: number) => ways.map((way, at) => wayHtml(way, alone, from + at === 0))
+  const list = (ways: readonly PaymentWay[], from: number) => ways.map((way, at) => wayHtml(way, alone, from + at === 0))
   return html`<form id="form" novalidate aria-label="${texts.formTitle}">
 <div id="left" role="timer" hidden></div>
 <div id="choices">
@@ -45,7 +47,7 @@ const lock = trusted(
   '<svg viewBox="0 0 16 16" aria-hidden="true"><path fill="currentColor" d="M4 7V5a4 4 0 0 1 8 0v2h.5A1.5 1.5 0 0 1 14 8.5v5a1.5 1.5 0 0 1-1.5 1.5h-9A1.5 1.5 0 0 1 2 13.500v-5A1.5 1.5 0 0 1 3.500 7zm1.600 0h4.800V5a2.400 2.400 0 0 0-4.800 0z"/></svg>',
 )
 
-function wayHtml({ value, kind, brand, name, marks, panel, button, saved }: Way, isAlone: boolean, first: boolean): Html {
+function wayHtml({ value, kind, brand, name, marks, panel, button, saved }: PaymentWay, isAlone: boolean, first: boolean): Html {
   const id = `way-${value}`
   const head = html`<label class="head"><input type="radio" name="method" id="${id}" value="${value}"${first && html` checked`}><span class="name">${name}</span>${marks}</label>`
   return html`<div class="method${first && ' chosen'}" data-value="${value}" data-kind="${kind}" data-brand="${brand}" data-button="${button}"${saved !== undefined && html` data-saved="${saved}"`}>
@@ -54,7 +56,7 @@ ${!isAlone && head}
 </div>`
 }
 
-function savedWay(view: FormView, { language: { texts, locale }, rows }: FormLook, details: SavedDetails): Way {
+function savedWay(view: FormView, { language: { texts, locale }, rows }: FormLook, details: SavedDetails): PaymentWay {
   const { id, brand, last4, expiryMonth, expiryYear, accountId } = details
   const row = rows.find(({ name }) => name === brand)
   const title = brandTitle(brand)
@@ -78,7 +80,7 @@ const cvvHint = (texts: Texts, digits: number): string =>
   fill(digits === 4 ? texts.cvvHintFront : texts.cvvHint, { digits: String(digits) })
 
 /** The card first where one is taken, then what else there is, in the order of the shop's form. */
-function otherWays(view: FormView, look: FormLook): Way[] {
+function otherWays(view: FormView, look: FormLook): PaymentWay[] {
   const { texts, locale } = look.language
   const cards = cardBrands(view, look)
   const named = offered(view, look).filter(({ method }) => method !== 'card')
@@ -96,7 +98,7 @@ function otherWays(view: FormView, look: FormLook): Way[] {
             button: payText(view, texts, locale),
           },
         ]),
-    ...named.map(({ name, method }): Way => {
+    ...named.map(({ name, method }): PaymentWay => {
       const title = brandTitle(name)
       return {
         value: name,
@@ -127,7 +129,7 @@ function offered({ brands }: FormView, { brands: named, rows }: FormLook): FormV
   return all
     ? [...brands]
         .filter(({ name, method }) => method !== 'card' || own.has(name))
-        .sort((a, b) => placeOf(a.name) - placeOf(b.name))
+        .sort((a, b) => brandPlace(a.name) - brandPlace(b.name))
     : brands
 }
 

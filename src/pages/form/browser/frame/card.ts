@@ -4,12 +4,12 @@ import { type BrandRow, brandOfNumber, brandsToPayAs } from '../brands.ts'
 import { cvvProblem, expiryProblem, holderProblem, numberProblem, numberProblemSoon } from '../checks.ts'
 import { expiryOf, expiryText } from '../expiry.ts'
 import { digitsOf, groupedNumber, placeBehind } from '../number.ts'
-import { type Field, showProblem, watchField } from './fields.ts'
+import { type FormField, showProblem, watchField } from './fields.ts'
 import { element, flags, formData, textOf } from './page.ts'
 import { tellShop } from './port.ts'
 
 export type CardFields = {
-  readonly fields: readonly Field[]
+  readonly fields: readonly FormField[]
   /** As parameters of the interface. */
   values(): Record<string, string>
   /** Absent = as the number says. */
@@ -48,7 +48,7 @@ export function cardFields(): CardFields | undefined {
   }
   const cvvOptional = () => flags.allowEmptyCvv === 'true' || !formData.cvvAsked || brand()?.cvvRequired === false
 
-  const fields: readonly Field[] = [
+  const fields: readonly FormField[] = [
     {
       name: 'CardNumber',
       input: number,
@@ -70,7 +70,7 @@ export function cardFields(): CardFields | undefined {
     },
     { name: 'CardHolder', input: holder, problem: () => holderProblem(holder.value, flags.allowEmptyCardHolderName === 'true') },
   ]
-  const [numberField] = fields as [Field]
+  const [numberField] = fields as [FormField]
 
   number.addEventListener('input', event => {
     writeNumber(number, (event as InputEvent).inputType, brandOfNumber(rows, digits())?.name)

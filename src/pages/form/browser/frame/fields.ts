@@ -4,7 +4,7 @@ import type { Problem } from '../checks.ts'
 import { element, textOf } from './page.ts'
 import { tellShop } from './port.ts'
 
-export type Field = {
+export type FormField = {
   /** As callbacks of shops know it. */
   readonly name: string
   readonly input: HTMLInputElement
@@ -12,7 +12,7 @@ export type Field = {
 }
 
 /** Shows what is wrong with a field, or that nothing is. */
-export function showProblem({ input }: Field, problem: Problem | undefined): void {
+export function showProblem({ input }: FormField, problem: Problem | undefined): void {
   const beside = element(`${input.id}-error`)!
   const text = problem ? textOf(problem) : ''
   if (beside.textContent !== text) beside.textContent = text
@@ -23,7 +23,7 @@ export function showProblem({ input }: Field, problem: Problem | undefined): voi
 }
 
 /** A field that was found wrong is right as soon as it is; one that was left empty is not complained of before paying. */
-export function watchField(field: Field): void {
+export function watchField(field: FormField): void {
   const { name, input } = field
   input.addEventListener('focus', () => tellShop({ kind: 'focus', field: name }))
   input.addEventListener('blur', () => {
@@ -54,7 +54,7 @@ addEventListener('pointercancel', release, true)
 const whenReleased = (act: () => unknown): unknown => (isPressed ? waiting.push(act) : act())
 
 /** Shows all that is wrong and goes to the first of it. */
-export function allRight(fields: readonly Field[]): boolean {
+export function allRight(fields: readonly FormField[]): boolean {
   const wrong = fields.filter(field => {
     const problem = field.problem()
     showProblem(field, problem)

@@ -123,7 +123,6 @@ async function told({ code, parameterErrors = [] }: PayAnswer['result']): Promis
     ?.fields.find(({ name }) => named.includes(name))
     ?.input.focus()
   say(found?.text ?? textOf({ text: 'lookInShop' }))
-  tellShop({ kind: 'failed', name: 'PciIframeSubmitError', brand: '', text: code })
 }
 
 function tellHeight(): void {
@@ -155,15 +154,14 @@ listenToShop(message => {
   if (message.kind === 'options') {
     shopperResultUrl = formData.shopperResultUrl ?? ((message.shopperResultUrl as string) || undefined)
     if (formData.state === 'over') return expired()
+    tellHeight()
+    if (!form) return tellShop({ kind: 'failed', name: 'WidgetError', brand: '', text: 'no brand of the form is taken here' })
     takeOptions(message)
     card?.choose()
     chooseMethod(chosenValue())
     tellHeight()
-    tellShop({
-      kind: 'ready',
-      container: methods.has('card') ? 'card' : (methods.get(chosenValue())?.container ?? ''),
-      methods: [...formData.taken],
-    })
+    const { container, kind } = methods.get(methods.has('card') ? 'card' : chosenValue())!
+    tellShop({ kind: 'ready', container, method: kind, cards: [...formData.taken] })
     return
   }
   if (message.kind === 'brand') card?.choose(message.brand as string)

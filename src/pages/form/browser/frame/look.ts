@@ -1,7 +1,7 @@
 // What the shop chose of the form's look and words. Its page is not trusted: words become text, values must look like what they are for.
 
 import { textOn, variables } from '../colours.ts'
-import type { Message } from '../messages.ts'
+import type { FormMessage } from '../messages.ts'
 import { element, flags, shopTexts } from './page.ts'
 
 /** The names that shops use for labels, and ours for the elements that show them. */
@@ -28,7 +28,7 @@ const placeholders: Readonly<Record<string, string>> = {
   cardHolderPlaceholder: 'cardHolder',
 }
 
-export function takeOptions(message: Message): void {
+export function takeOptions(message: FormMessage): void {
   Object.assign(flags, message.flags)
   for (const [name, text] of Object.entries(message.texts as Record<string, string>)) {
     const label = labels[name] === undefined ? null : element(labels[name])
@@ -39,7 +39,7 @@ export function takeOptions(message: Message): void {
   }
   paint(message.variables as Record<string, string>)
   const { classList } = document.documentElement
-  classList.add('ready')
+  classList.add('ready') // for whoever waits: tests and pictures
   classList.toggle('noLabels', flags.showLabels === 'false')
   classList.toggle('noHints', flags.showCVVHint === 'false')
   classList.toggle('plain', flags.style === 'plain' || flags.style === 'none')

@@ -3,7 +3,7 @@
 import { cvvProblem } from '../checks.ts'
 import { digitsOf } from '../number.ts'
 import type { CardFields } from './card.ts'
-import { type Field, watchField } from './fields.ts'
+import { type FormField, watchField } from './fields.ts'
 import { element, flags, formData } from './page.ts'
 
 export type PayMethod = {
@@ -11,7 +11,7 @@ export type PayMethod = {
   readonly container: string
   readonly kind: string
   readonly brand: string
-  readonly fields: readonly Field[]
+  readonly fields: readonly FormField[]
   values(): Record<string, string>
 }
 
@@ -37,7 +37,7 @@ function savedDetails(panel: HTMLElement, id: string): Pick<PayMethod, 'fields' 
   const input = panel.querySelector<HTMLInputElement>('input[name="card.cvv"]')
   if (!input) return { fields: [], values: () => ({ registrationId: id }) }
   const length = Number(input.dataset.length)
-  const field: Field = {
+  const field: FormField = {
     name: 'SecurityCode',
     input,
     problem: () => cvvProblem(digitsOf(input.value), length, !isSavedCvvAsked()),

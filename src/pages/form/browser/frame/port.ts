@@ -1,16 +1,16 @@
 // The frame's end of the talk with the shop's page. The page that answers the greeting must be the one that holds the frame, of an origin that may
 // hold it; then everything goes over its port.
 
-import { greeting, isShopMessage, type Message } from '../messages.ts'
+import { type FormMessage, greeting, isShopMessage } from '../messages.ts'
 import { formData } from './page.ts'
 
 let shopPort: MessagePort | undefined
-const asked = new Map<number, (answer: Message) => void>()
+const asked = new Map<number, (answer: FormMessage) => void>()
 
-export const tellShop = (message: Message): void => shopPort?.postMessage(message)
+export const tellShop = (message: FormMessage): void => shopPort?.postMessage(message)
 
 /** Asks the shop's page whether to go on. Without a shop's page around the form nobody has anything against it. */
-export function askShop(message: Message): Promise<Message> {
+export function askShop(message: FormMessage): Promise<FormMessage> {
   const { door } = formData
   if (door === 'page' || !shopPort) return Promise.resolve({ kind: 'answer', go: door === 'page', fields: {} })
   return new Promise(resolve => {
@@ -20,7 +20,7 @@ export function askShop(message: Message): Promise<Message> {
   })
 }
 
-export function listenToShop(hear: (message: Message) => void): void {
+export function listenToShop(hear: (message: FormMessage) => void): void {
   if (formData.door === 'page') return
   addEventListener('message', ({ source, origin, data, ports }) => {
     const { origins } = formData

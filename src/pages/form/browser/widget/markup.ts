@@ -1,7 +1,7 @@
 // What stands in the shop's page around the frame: the containers, forms and groups that shops' styles and scripts have always found, with the frame
 // where the fields were. Fields that a shop's script puts into the form travel with the payment.
 
-export type Place = {
+export type WidgetPlace = {
   /** The shop's own form, which comes back at the end. */
   readonly original: HTMLFormElement
   readonly container: HTMLElement
@@ -31,7 +31,7 @@ export function makePlace(
   payAddress: string,
   theme: string,
   title: string,
-): Place {
+): WidgetPlace {
   const frame = made('iframe', 'wpwl-control wpwl-control-iframe', {
     title,
     allow: 'payment; autofill',
@@ -80,7 +80,7 @@ export function makePlace(
 }
 
 /** The classes say what the form turned out to have: `card`, or a brand's method and name. */
-export function nameContainer({ container, form }: Place, key: string, method: string): void {
+export function nameContainer({ container, form }: WidgetPlace, key: string, method: string): void {
   if (key === 'card') return
   container.className = `wpwl-container wpwl-container-${method} wpwl-container-${method}-${key}`
   form.className = `wpwl-form wpwl-form-${method} wpwl-form-${method}-${key} wpwl-clearfix`
@@ -90,7 +90,7 @@ export function nameContainer({ container, form }: Place, key: string, method: s
 const taken =
   /^(createRegistration|customParameters\[SHOPPER_[A-Za-z0-9._-]+\]|recurring\.numberOfInstallments|billing\.[A-Za-z0-9]+|customer\.(?!browser)[A-Za-z.]+|shipping\.[A-Za-z0-9.]+)$/
 
-export function ownFields({ form }: Place): Record<string, string> {
+export function ownFields({ form }: WidgetPlace): Record<string, string> {
   const named = [...new FormData(form)].flatMap(([name, value]) =>
     taken.test(name) && typeof value === 'string' && value !== '' ? [[name, value]] : [],
   )

@@ -1,14 +1,14 @@
 // The shop page's end of the talk with one frame. The frame greets; the answer carries a port, and goes to our own host alone.
 
-import { greeting, isFrameMessage, type Message } from '../messages.ts'
+import { type FormMessage, greeting, isFrameMessage } from '../messages.ts'
 
-export type Talk = { tell(message: Message): void; end(): void }
+export type Talk = { tell(message: FormMessage): void; end(): void }
 
 /** `hear` is called with what the frame says. A frame that loads anew greets anew. `silent`: it never greeted. */
 export function talkTo(
   frame: HTMLIFrameElement,
   host: string,
-  hear: (message: Message) => void,
+  hear: (message: FormMessage) => void,
   opened: () => void,
   silent: () => void,
 ): Talk {

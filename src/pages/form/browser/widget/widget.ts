@@ -1,12 +1,19 @@
 // The script of a shop's page. It finds every form.paymentWidgets, puts our frame in its place, and speaks for it with the shop's own scripts.
 // It never sees card data: those are typed into the frame, and no message has them.
 
-import type { Message } from '../messages.ts'
-import { makePlace, nameContainer, ownFields, type Place } from './markup.ts'
+import type { FormMessage } from '../messages.ts'
+import { makePlace, nameContainer, ownFields, type WidgetPlace } from './markup.ts'
 import { callShop, frameFlags, frameTexts, frameVariables, leaveTarget, wpwlOptions } from './options.ts'
 import { type Talk, talkTo } from './talk.ts'
 
-type Widget = { readonly place: Place; readonly talk: Talk; key: string; ready: boolean; methods: readonly string[] }
+type Widget = {
+  readonly place: WidgetPlace
+  readonly talk: Talk
+  key: string
+  method: string
+  ready: boolean
+  cards: readonly string[]
+}
 
 /** The address of this script says where the gateway is and which checkout is paid. */
 const own = new URL((document.currentScript as HTMLScriptElement | null)?.src ?? '')
@@ -51,8 +58,9 @@ function mount(original: HTMLFormElement): void {
   const widget: Widget = {
     place,
     key: 'card',
+    method: 'card',
     ready: false,
-    methods: [],
+    cards: [],
     talk: talkTo(
       place.frame,
       own.origin,
@@ -73,16 +81,16 @@ function mount(original: HTMLFormElement): void {
 const pay = (widget: Widget, container = widget.key): void => widget.talk.tell({ kind: 'pay', container })
 
 /** What a frame says, and what the shop's page does. */
-const hear: Readonly<Record<string, (message: Message, widget: Widget) => void>> = {
-  ready({ container, methods }, widget) {
+const hear: Readonly<Record<string, (message: FormMessage, widget: Widget) => void>> = {
+  ready({ container, method, cards }, widget) {
     const isFirst = !widget.ready
-    Object.assign(widget, { key: container, methods, ready: true })
+    Object.assign(widget, { key: container, method, cards, ready: true })
     callShop('onReadyIframeCommunication')
     if (!isFirst || widgets.some(({ ready }) => !ready)) return
-    for (const { place, key } of widgets) nameContainer(place, key, 'virtualAccount')
+    for (const { place, key, method } of widgets) nameContainer(place, key, method)
     callShop(
       'onReady',
-      widgets.map(one => ({ containerKey: one.key, ccMethods: [...one.methods] })),
+      widgets.map(one => ({ containerKey: one.key, ccMethods: [...one.cards] })),
     )
   },
   height({ pixels }, { place }) {
@@ -108,7 +116,7 @@ const hear: Readonly<Record<string, (message: Message, widget: Widget) => void>>
 }
 
 /** The shop may hold a payment back, at once or after a while, and have its fields go along. */
-async function answerBefore({ number, method, container }: Message, widget: Widget): Promise<void> {
+async function answerBefore({ number, method, container }: FormMessage, widget: Widget): Promise<void> {
   const event = { target: widget.place.form, containerKey: container }
   const name = before[String(method)] ?? 'onBeforeSubmitVirtualAccount'
   let go = callShop(name, event) !== false
@@ -128,9 +136,8 @@ async function answerBefore({ number, method, container }: Message, widget: Widg
   widget.talk.tell({ kind: 'answer', number, go, fields: go ? fields : {} })
 }
 
-/** The whole window goes on. An address that is none of the web is an app's own. */
+/** The whole window goes on. */
 function leave(url: string): void {
-  if (/^(javascript|data|vbscript|blob|file|about):/i.test(url)) return
   const target = leaveTarget()
   if (target === '_top' && window.top !== window) open(url, '_top')
   else if (target === '_parent') open(url, '_parent')
