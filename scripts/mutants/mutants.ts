@@ -400,8 +400,6 @@ export const mutants: readonly Mutant[] = [
   // Checkouts and registrations.
   { name: 'a second attempt begins beside one that is under way', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
     find: "if (last && !(payment?.answer && !payment.answer.approved)) return last", instead: 'if (last && payment?.answer?.approved) return last' },
-  { name: 'a second attempt begins after a success', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
-    find: 'if (payment.answer) return standing(parts, payment)', instead: 'if (payment.answer) return undefined' },
   { name: 'what waits for its shopper stays beside a new attempt', file: 'src/checkouts/pay.ts', tests: ['checkouts'],
     find: 'if (!last.form.equals(hash)) await abandon(parts, payment)', instead: '' },
   { name: 'the amount is the browser’s', file: 'src/contract/requests.ts', tests: ['scenarios'],
