@@ -88,6 +88,31 @@ create table chargeback_lines (
   constraint chargeback_lines_line_check CHECK ((line > 0))
 );
 
+create table checkout_attempts (
+  merchant_id uuid not null,
+  checkout_id uuid not null,
+  attempt smallint not null,
+  subject_id uuid not null,
+  form bytea not null,
+  made_at timestamp with time zone not null,
+  constraint checkout_attempts_pkey PRIMARY KEY (merchant_id, checkout_id, attempt),
+  constraint checkout_attempts_count CHECK ((attempt > 0))
+);
+
+create table checkouts (
+  merchant_id uuid not null,
+  id uuid not null,
+  channel_id uuid not null,
+  token_id uuid not null,
+  sealed bytea not null,
+  fingerprint bytea,
+  script_build text,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint checkouts_pkey PRIMARY KEY (merchant_id, id)
+);
+
 create table clearing_files (
   hash bytea not null,
   kind text not null,
@@ -247,6 +272,14 @@ create table events (
 );
 CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
 
+create table form_scripts (
+  hash text not null,
+  name text not null,
+  content text not null,
+  made_at timestamp with time zone not null,
+  constraint form_scripts_pkey PRIMARY KEY (hash)
+);
+
 create table idempotency_keys (
   merchant_id uuid not null,
   key_hash bytea not null,
@@ -377,6 +410,27 @@ create table redirects (
 CREATE UNIQUE INDEX redirects_by_notice ON redirects USING btree (merchant_id, notice_hash);
 CREATE UNIQUE INDEX redirects_by_page ON redirects USING btree (merchant_id, page_hash);
 CREATE INDEX redirects_by_time ON redirects USING brin (made_at);
+
+create table registrations (
+  owner_id uuid not null,
+  id uuid not null,
+  channel_id uuid not null,
+  payment_id uuid,
+  usable boolean not null,
+  mode text not null,
+  brand text not null,
+  record text not null,
+  fingerprint bytea,
+  erase_after date,
+  network_transaction_id text,
+  token_id uuid,
+  key_fingerprint bytea,
+  made_at timestamp with time zone not null,
+  deleted_at timestamp with time zone,
+  constraint registrations_pkey PRIMARY KEY (owner_id, id),
+  constraint registrations_mode CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text])))
+);
+CREATE INDEX registrations_by_card ON registrations USING btree (owner_id, fingerprint) WHERE (deleted_at IS NULL);
 
 create table risk_attempts (
   merchant_id uuid not null,

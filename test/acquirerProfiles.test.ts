@@ -761,6 +761,38 @@ describe('payments through a host of each example', () => {
     }
   })
 
+  it('the network’s id is kept with a registration: the merchant repeats without it, without a CVV, and the host is told', async () => {
+    const common = { testMode: 'EXTERNAL', amount: '5.00', currency: 'USD' }
+    const first = await gateway.pay({
+      ...common,
+      createRegistration: 'true',
+      'standingInstruction.mode': 'INITIAL',
+      'standingInstruction.type': 'RECURRING',
+    })
+    const id = first.body.standingInstruction.initialTransactionId
+    const charged = await gateway.post(`/v1/registrations/${first.body.registrationId}/payments`, {
+      entityId: sandbox.entityId,
+      ...common,
+      paymentType: 'DB',
+      'standingInstruction.mode': 'REPEATED',
+      'standingInstruction.source': 'MIT',
+      'standingInstruction.type': 'RECURRING',
+    })
+    assert.equal(charged.body.result.code, '000.100.112', charged.text)
+    const { fields } = sides.get('1987')!.tap.last()
+    const told = readPrivateData(fields, dialects['1987']!.privateData)
+    assert.deepEqual([told.get('networkTransaction'), told.get('cardOnFile'), told.get('cvv')], [id, 'M103', undefined])
+    // Another mode is another network.
+    const internal = await gateway.post(`/v1/registrations/${first.body.registrationId}/payments`, {
+      entityId: sandbox.entityId,
+      amount: '5.00',
+      currency: 'USD',
+      paymentType: 'DB',
+      'standingInstruction.mode': 'REPEATED',
+    })
+    assert.equal(internal.body.standingInstruction.initialTransactionId, undefined)
+  })
+
   it('a number that the host gives is returned, goes with what follows, and a report names the payment by it', async () => {
     const from = sides.get('1987 bcd')!.tap.sent().length
     const gbp = (amount: string) => ({ amount, currency: 'GBP' })

@@ -121,6 +121,44 @@ it('what is secret is nowhere but sealed', async () => {
   )
   await send('POST', '/v1/payments', card(numbers.good), { 'Content-Type': 'text/plain' })
   await send('POST', '/v1/payments', card(numbers.good), { Authorization: `Bearer ${numbers.good}` })
+  // Registrations and checkouts: made, changed, paid, failed, ended.
+  const { registrationId } = (await send('POST', '/v1/payments', card(numbers.good, { createRegistration: 'true' }))) as {
+    registrationId: string
+  }
+  await send('POST', `/v1/registrations/${registrationId}/payments`, {
+    amount: '92.00',
+    currency: 'EUR',
+    paymentType: 'PA',
+    'card.cvv': '123',
+  })
+  await send('POST', `/v1/registrations/${registrationId}/payments`, card(numbers.good))
+  await send('GET', `/v1/registrations/${registrationId}`, {})
+  const alone = card(numbers.master, { amount: '', currency: '', paymentType: '' })
+  await send('POST', '/v1/registrations', alone, { 'Idempotency-Key': 'canary-2' })
+  await send('POST', '/v1/registrations', { ...alone, 'card.number': numbers.badDigit })
+  await send('DELETE', `/v1/registrations/${registrationId}`, { 'card.number': numbers.good })
+  await send('POST', '/v1/checkouts', card(numbers.good, { 'virtualAccount.password': 'canaryAccountPassword' }))
+  const order = { amount: '92.00', currency: 'EUR', paymentType: 'PA', merchantMemo: 'canary-memo-IBAN-DE02' }
+  const { id: checkout } = await send('POST', '/v1/checkouts', order)
+  await send('POST', `/v1/checkouts/${checkout}`, card(numbers.good))
+  const form = { Accept: 'application/json' }
+  await send('POST', `/v1/checkouts/${checkout}/payment`, card(numbers.badDigit), form, false)
+  await send(
+    'POST',
+    `/v1/checkouts/${checkout}/payment`,
+    card(numbers.amex, { paymentBrand: 'VISA', 'customParameters[x]': numbers.good }),
+    form,
+    false,
+  )
+  await send(
+    'POST',
+    `/v1/checkouts/${checkout}/payment`,
+    card(numbers.good, { 'customParameters[SHOPPER_card]': numbers.good }),
+    form,
+    false,
+  )
+  await send('POST', `/v1/checkouts/${checkout}/payment`, card(numbers.good), form, false)
+  await send('GET', `/v1/checkouts/${checkout}/payment`, {})
   await send('POST', '/sandbox/clock', { advance: '2m', 'card.number': numbers.good })
 
   const connection = runningEmbedded(dataDir)!

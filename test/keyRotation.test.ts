@@ -86,10 +86,11 @@ const keyOf = (column: string) => `encode(substring(${column} from 2 for 4), 'he
 // Columns of bytes that are hashes, or proofs of keys. All others hold sealed records.
 const hashes = [
   'access_tokens.token_hash', 'audit.hash', 'audit_head.proof',
+      'checkout_attempts.form', 'checkouts.fingerprint',
       'clearing_files.hash', // of a file's bytes
       'clearing_lines.hash', 'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof',
       'log_in_failures.proof', 'redirects.notice_hash',
-  'redirects.page_hash', 'redirects.session_hash', 'risk_attempts.subject',
+  'redirects.page_hash', 'redirects.session_hash', 'registrations.fingerprint', 'registrations.key_fingerprint', 'risk_attempts.subject',
 ] // biome-ignore format: one list
 
 it('every column of sealed records is counted and sealed anew', async () => {
@@ -104,7 +105,13 @@ it('every column of sealed records is counted and sealed anew', async () => {
 })
 
 describe('a change of both keys', () => {
-  const made: { early: string; late: string; away?: { id: string; redirect: { url: string } } } = { early: '', late: '' }
+  const made: {
+    early: string
+    late: string
+    registration?: string
+    checkout?: string
+    away?: { id: string; redirect: { url: string } }
+  } = { early: '', late: '' }
   const order = { paymentType: 'DB', merchantTransactionId: 'order-0001' }
 
   it('begins with what the old keys sealed and hashed', async () => {
@@ -114,6 +121,10 @@ describe('a change of both keys', () => {
     const gateway = await start({ ...before_(), SEED_FILE: seed })
     made.early = (await pay(gateway)).body.id
     made.late = (await pay(gateway)).body.id
+    made.registration = (await pay(gateway, { createRegistration: 'true' })).body.registrationId
+    made.checkout = (
+      await post(gateway, '/v1/checkouts', { paymentType: 'DB', 'customer.givenName': 'J', 'customer.surname': 'J' })
+    ).body.id
     const first = await pay(gateway, { ...order, notificationUrl: 'https://shop.example/told' }, { key: 'twin-1' })
     assert.equal(first.status, 200)
     const away = {
@@ -177,11 +188,13 @@ describe('a change of both keys', () => {
     assert.equal(code, 0, out)
     assert.match(out, /card numbers: [1-9]\d* sealed anew/)
     assert.match(out, /secrets of endpoints: 1 sealed anew/)
+    assert.match(out, /checkouts: 1 sealed anew/)
     for (const [table, column] of [
       ['sealed_cards', 'sealed'],
       ['continuations', 'sealed'],
       ['challenge_secrets', 'sealed'],
       ['endpoints', 'sealed_secrets'],
+      ['checkouts', 'sealed'],
     ] as const)
       assert.equal(await count(`select 1 from ${table} where ${keyOf(column)} <> $1`, [idOf('seal', newSeal)]), 0, table)
     assert.match((await commandLine(during(), 'keys', 'rewrap')).out, /card numbers: 0 sealed anew/)
@@ -228,6 +241,18 @@ describe('a change of both keys', () => {
     await stopAll()
     const gateway = await start(afterwards())
     assert.equal((await capture(gateway, made.late)).status, 200)
+    const again = await post(gateway, `/v1/registrations/${made.registration}/payments`, { paymentType: 'PA' })
+    assert.deepEqual(
+      [again.status, again.body.card?.last4Digits],
+      [200, '0000'],
+      'a card that was registered under the old keys pays',
+    )
+    const pressed = await fetch(`${gateway.sandbox.baseUrl}/v1/checkouts/${made.checkout}/payment`, {
+      method: 'POST',
+      headers: { Accept: 'application/json' },
+      body: new URLSearchParams(visa),
+    })
+    assert.equal(pressed.status, 200, 'a checkout of before is paid')
     assert.equal((await pay(gateway, {}, { token: used })).status, 200)
     assert.equal((await pay(gateway, {}, { token: unused })).status, 403)
     const told = await commandLine(afterwards(), 'audit', '--json')

@@ -41,7 +41,7 @@ async function pressPay(minutesAfter = 0): Promise<string> {
     id: `${subjectId.toUpperCase()}.tail`,
     resourcePath: `/v1/checkouts/${subjectId.toUpperCase()}.tail/payment`,
     shopperResultUrl: `${shop.url}/result?order=7`,
-    createdAt: now - minutesAfter * 60_000,
+    expiresAt: now + (30 - minutesAfter) * 60_000,
   })
   return subjectId
 }

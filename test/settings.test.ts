@@ -75,6 +75,27 @@ describe('a seed file that cannot be', () => {
     [{ paymentTypes: ['RF'] }, 'paymentTypes[0] must be PA, DB, CD or 3D.'],
     [{ statusReadsPerMinute: 1.5 }, 'statusReadsPerMinute must be a whole number, 0 for no limit.'],
     [{ bankAccount: { holder: 'Shop Ltd' } }, 'bankAccount.number is missing.'],
+    [
+      {
+        shopName: ' ',
+        shopLogo: 'http://shop.example/logo.png',
+        shopColour: 'red',
+        formOrigins: ['https://shop.example/pay', 'shop'],
+      },
+      'shopName must be a text of 1 to 64 characters.',
+      'shopLogo must be an https address or a data: address of an image.',
+      'shopColour must be a colour such as #1d5fd1.',
+      'formOrigins[0] must be an origin such as https://shop.example, without a path.',
+      'formOrigins[1] must be an origin such as https://shop.example.',
+    ],
+    [
+      { shopName: 'a\u202eb', shopLogo: 'data:text/html;base64,AAAA', shopColour: '#12345', formOrigins: 'https://shop.example' },
+      'shopName must be a text of 1 to 64 characters.',
+      'shopLogo must be an https address or a data: address of an image.',
+      'shopColour must be a colour such as #1d5fd1.',
+      'formOrigins must be a list.',
+    ],
+    [{ shopName: 'x'.repeat(65) }, 'shopName must be a text of 1 to 64 characters.'],
     [JSON.parse('{"__proto__": true}'), '__proto__ is not known.'],
   ]
   for (const [settings, ...wanted] of cases) {
@@ -97,6 +118,16 @@ describe('a seed file that cannot be', () => {
       ].sort(),
     )
     assert.ok(!found.join().includes(secret))
+  })
+
+  it('takes the look of a shop', () => {
+    for (const shopLogo of ['https://shop.example/logo.svg', 'data:image/svg+xml;base64,PHN2Zy8+'])
+      assert.deepEqual(
+        mistakes(
+          fileWith({ shopName: 'É. & Söhne 店', shopLogo, shopColour: '#A0b1C2', formOrigins: ['http://localhost:3000'] }),
+        ),
+        [],
+      )
   })
 
   it('takes the brands of the installation, and its own schema for editors', () => {

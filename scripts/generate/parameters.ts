@@ -26,6 +26,7 @@ const titles: Readonly<Record<Group, string>> = {
   risk: 'Risk',
   browser: 'Browser of the shopper',
   threeDSecure: '3-D Secure',
+  checkout: 'Checkouts',
   reporting: 'Reports (not built yet)',
   query: 'Searches',
 }
@@ -34,6 +35,11 @@ const requestTitles: Readonly<Record<keyof typeof requests, string>> = {
   payment: 'POST /v1/payments',
   threeDSecure: 'POST /v1/threeDSecure',
   followUp: 'POST /v1/payments/{id}',
+  checkout: 'POST /v1/checkouts',
+  checkoutUpdate: 'POST /v1/checkouts/{id}',
+  checkoutPayment: 'POST /v1/checkouts/{id}/payment, together with what the merchant said',
+  registration: 'POST /v1/registrations',
+  registrationPayment: 'POST /v1/registrations/{id}/payments',
   read: 'GET /v1/payments/{id}',
   query: 'GET /v1/payments, /v1/query and /v3/query',
 }

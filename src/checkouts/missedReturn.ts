@@ -10,7 +10,8 @@ import type { DueHandler } from '../platform/due/worker.ts'
 
 export const missedReturnMinutes = 29
 
-export type Checkout = {
+/** A shopper who pressed pay, and where the shop is. */
+export type PressedPay = {
   readonly merchantId: string
   /** The checkout as 32 hex characters. */
   readonly subjectId: string
@@ -18,8 +19,8 @@ export type Checkout = {
   readonly id: string
   readonly resourcePath: string
   readonly shopperResultUrl: string
-  /** Business time of its creation. */
-  readonly createdAt: number
+  /** Business time of its end. */
+  readonly expiresAt: number
 }
 
 const kind = 'missedReturn'
@@ -28,10 +29,11 @@ const kind = 'missedReturn'
 export async function scheduleMissedReturn(
   { clock, directory }: Pick<NotificationParts, 'clock' | 'directory'>,
   db: Connection,
-  checkout: Checkout,
+  pressed: PressedPay,
 ): Promise<void> {
-  const { merchantId, subjectId, id, resourcePath, shopperResultUrl, createdAt } = checkout
-  const left = createdAt + missedReturnMinutes * 60_000 - directory.businessTime(merchantId)
+  const { merchantId, subjectId, id, resourcePath, shopperResultUrl, expiresAt } = pressed
+  // A minute before the end; a link lives for longer than anybody would wait.
+  const left = Math.min(expiresAt - 60_000 - directory.businessTime(merchantId), missedReturnMinutes * 60_000)
   await addDue(db, kind, merchantId, subjectId, clock.real() + left, { id, resourcePath, shopperResultUrl })
 }
 
@@ -40,7 +42,7 @@ export const cancelMissedReturn = (db: Connection, merchantId: string, subjectId
 
 /** Called once, whatever the answer. A process killed in the middle may leave a second call: better than none. */
 export const missedReturn: DueHandler<NotificationParts> = async (parts, { merchantId, details }) => {
-  const { id, resourcePath, shopperResultUrl } = details as Pick<Checkout, 'id' | 'resourcePath' | 'shopperResultUrl'>
+  const { id, resourcePath, shopperResultUrl } = details as Pick<PressedPay, 'id' | 'resourcePath' | 'shopperResultUrl'>
   const called = await parts.call({ method: 'GET', url: withStatusPath(shopperResultUrl, id, resourcePath), headers: {} })
   if (called.brokenOff) return { again: parts.clock.real() }
   parts.log.info(

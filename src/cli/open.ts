@@ -152,4 +152,4 @@ export function table(rows: readonly (readonly (string | number | null)[])[]): s
 }
 
 export const timeText = (milliseconds: number | null): string =>
-  milliseconds === null ? '-' : new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')
+  milliseconds === null || Number.isNaN(milliseconds) ? '-' : new Date(milliseconds).toISOString().slice(0, 19).replace('T', ' ')

@@ -16,7 +16,9 @@ export type Operation = {
   readonly type: OperationType
   readonly merchantId: string
   readonly paymentId: string
-  readonly channel: { readonly id: string; readonly name: string; readonly settings: ChannelSettings }
+  readonly channel: { readonly id: string; readonly settings: ChannelSettings }
+  /** The shop as shoppers know it. */
+  readonly shopName: string
   readonly mode: Mode
   readonly brand: string
   /** Hundredths. */

@@ -12,6 +12,8 @@ export const limits = {
   errorsMost: 100,
   /** Highest index of a list, as in `cart.items[999].name`. */
   indexMax: 999,
+  /** A checkout lives so long where its merchant asks for no longer life. */
+  checkoutMinutes: 30,
   /** After so many hours a reversal sends no message to the issuer any more. */
   releaseHours: 72,
   /** An Idempotency-Key is remembered so long. */

@@ -3,9 +3,7 @@
 import type { ResultName } from './results/results.ts'
 
 const parts: readonly (readonly [paths: RegExp, name: ResultName])[] = [
-  [/^(\/v\d)?\/checkouts(\/|$)/, 'checkoutsNotBuilt'],
-  [/^\/v\d\/(paymentWidgets\.js|static)(\/|$)/, 'checkoutsNotBuilt'],
-  [/^(\/v\d)?\/(registrations|secureRegistrations)(\/|$)/, 'registrationNotBuilt'],
+  [/^\/v\d\/secureRegistrations(\/|$)/, 'secureReadNotBuilt'],
   [/^\/v\d\/exemption(\/|$)/, 'exemptionNotBuilt'],
   [/^\/reports(\/|$)/, 'reportsNotBuilt'],
   [/^\/scheduling(\/|$)/, 'schedulesNotBuilt'],

@@ -52,20 +52,22 @@ function paths(): JsonSchema {
   return made
 }
 
-function operationSchema({ method, id, says, more, form, fields, query, pathId, answers, open }: ApiOperation): JsonSchema {
+function operationSchema(operation: ApiOperation): JsonSchema {
+  const { method, id, says, more, form, fields, query, pathId, answers } = operation
+  const open = operation.open ?? operation.byBrowser
   const all = { ...always, ...(open ? {} : authenticated), ...(method === 'post' ? posted : {}), ...answers }
   const parameters = [
     ...(pathId === undefined
       ? []
       : [{ name: 'id', in: 'path', required: true, description: pathId, schema: { type: 'string' } }]),
-    ...(form ? [idempotencyKey] : []),
+    ...(form && !open ? [idempotencyKey] : []),
     ...(query ?? []).map(queryParameter),
   ]
   return {
     operationId: id,
     summary: says,
     ...(more !== undefined && { description: more }),
-    security: open ? [] : [{ bearer: [] }, ...(method === 'get' ? [{ userId: [], password: [] }] : [])],
+    security: open ? [] : [{ bearer: [] }, ...(method === 'post' ? [] : [{ userId: [], password: [] }])],
     ...(parameters.length > 0 && { parameters }),
     ...(method === 'post' && {
       requestBody: {
@@ -189,6 +191,9 @@ function answerSchemas(): Record<string, JsonSchema> {
       'resultCodes',
     ),
     ResultOnly: answerOf({}),
+    Checkout: answerOf({ id: text, integrity: text, link: text }, 'id'),
+    Registration: registrationSchema(),
+    FormAnswer: answerOf({ shopperResultUrl: text, redirect: { type: 'object', properties: texts('url') } }),
     ClockMoved: answerOf(texts('merchantId', 'now'), 'merchantId', 'now'),
     NotificationsRead: answerOf(
       {
@@ -246,6 +251,12 @@ const added: Readonly<Record<string, JsonSchema>> = {
   'redirect.preconditions[n].url': text,
   'redirect.preconditions[n].parameters[n].name': text,
   'redirect.preconditions[n].parameters[n].value': text,
+  registrationId: {
+    type: 'string',
+    pattern: '^[0-9a-f]{32}$',
+    description: 'The registration that was made with the payment, or that pays.',
+  },
+  'registration.id': { type: 'string', pattern: '^[0-9a-f]{32}$', description: 'The same.' },
   'threeDSecure.authenticationType': text,
   'threeDSecure.cardHolderInfo': text,
   'threeDSecure.errorCode': text,
@@ -269,6 +280,22 @@ function paymentSchema(...promised: string[]): JsonSchema {
     }
   }
   return schema
+}
+
+/** What of a payment a registration shows. */
+function registrationSchema(): JsonSchema {
+  const { properties } = paymentSchema() as { properties: Record<string, JsonSchema> }
+  const shown = [
+    'paymentType',
+    'paymentBrand',
+    'card',
+    'virtualAccount',
+    'customer',
+    'billing',
+    'customParameters',
+    'standingInstruction',
+  ]
+  return answerOf({ id: text, ...Object.fromEntries(shown.map(name => [name, properties[name]!])) }, 'id')
 }
 
 /** Puts the schema of a wire name where the name unfolds to. */

@@ -3,10 +3,10 @@
 
 import { limits } from './limits.ts'
 import { hex32 } from './parameters/common.ts'
-import { type RequestKind, requests } from './requests.ts'
+import { type RequestKind, requests, shoppersNames } from './requests.ts'
 
 export type ApiOperation = {
-  readonly method: 'get' | 'post'
+  readonly method: 'get' | 'post' | 'delete'
   readonly path: string
   readonly id: string
   readonly says: string
@@ -15,13 +15,18 @@ export type ApiOperation = {
   readonly form?: RequestKind
   /** The fields of a POST that is no request of the interface, as patterns. */
   readonly fields?: Readonly<Record<string, string>>
-  /** Rows of the table that a GET reads from its query, required ones with an exclamation mark. */
+  /** Rows of the table that a GET or DELETE reads from its query, required ones with an exclamation mark. */
   readonly query?: readonly string[]
   readonly pathId?: string
   readonly answers: Readonly<Record<number, AnswerSchema>>
   /** Answered without credentials. */
   readonly open?: true
+  /** A shopper's browser asks, with an id that it was given and no credentials. */
+  readonly byBrowser?: true
 }
+const checkoutId = 'The id of the checkout, as its creation answered it.'
+const registrationId = 'The id of the registration.'
+
 export type AnswerSchema = readonly [says: string, schema: string]
 
 const who = ['entityId', 'authentication.entityId', 'authentication.userId', 'authentication.password']
@@ -135,6 +140,125 @@ export const operations: readonly ApiOperation[] = [
       200: ['The authentication as it stands now, whatever its outcome.', 'Payment'],
       400: [wrong, 'Error'],
       404: ['This merchant has no authentication with this id.', 'Error'],
+    },
+  },
+  {
+    method: 'post',
+    path: '/v1/checkouts',
+    id: 'createCheckout',
+    says: 'Begins a checkout, which its shopper pays in the hosted form',
+    more:
+      'Takes the parameters of a payment but those that the shopper gives in the form. Without paymentType, and with createRegistration=true, payment ' +
+      `details are stored and nothing is paid. A checkout lives for ${limits.checkoutMinutes} minutes; validMinutes asks for more where the channel allows it, ` +
+      'and then the answer has a link to send. overridePaymentType[brand] is accepted here only.',
+    form: requests.checkout,
+    answers: {
+      200: ['The checkout stands; ndc is its id.', 'Checkout'],
+      400: [wrong, 'Error'],
+    },
+  },
+  {
+    method: 'post',
+    path: '/v1/checkouts/{id}',
+    id: 'updateCheckout',
+    says: 'Changes a checkout',
+    more: 'What is sent replaces what was; the rest stays. Not while a payment of it is under way or has succeeded.',
+    form: requests.checkoutUpdate,
+    pathId: checkoutId,
+    answers: { 200: ['It is changed.', 'Checkout'], 400: [`It is over, or being paid. Or: ${wrong}`, 'Error'] },
+  },
+  {
+    method: 'delete',
+    path: '/v1/checkouts/{id}',
+    id: 'deleteCheckout',
+    says: 'Deletes a checkout that nobody has paid',
+    query: who,
+    pathId: checkoutId,
+    answers: { 200: ['It is deleted.', 'Checkout'], 400: [`It is over, or being paid. Or: ${wrong}`, 'Error'] },
+  },
+  ...(['payment', 'registration'] as const).flatMap((kind): ApiOperation[] => [
+    {
+      method: 'get',
+      path: `/v1/checkouts/{id}/${kind}`,
+      id: kind === 'payment' ? 'readCheckoutPayment' : 'readCheckoutRegistration',
+      says: `Reads what became of a checkout that ${kind === 'payment' ? 'is paid' : 'stores payment details'}`,
+      more:
+        'Pending before the shopper has done anything. Afterwards the record of the last attempt. A success is told once; then the checkout is over, and ' +
+        'the payment is found by its own id or merchantTransactionId.',
+      query: who,
+      pathId: checkoutId,
+      answers: {
+        200: ['As it stands now, whatever its outcome.', kind === 'payment' ? 'PaymentOrError' : 'Registration'],
+        400: ['Its success was read, its time is over, or this merchant has no such checkout.', 'Error'],
+      },
+    },
+    {
+      method: 'post',
+      path: `/v1/checkouts/{id}/${kind}`,
+      id: kind === 'payment' ? 'payCheckout' : 'storeCheckout',
+      says: 'The shopper presses pay in the form; called by a browser, without credentials',
+      more:
+        `Takes the names of a shopper alone: ${shoppersNames}. All else is the merchant's. With Accept: application/json the result comes with a redirect or, ` +
+        'when the shopper is to go back, with shopperResultUrl; otherwise the browser is sent on. One attempt at a time: the same form again gets the ' +
+        'answer of the first.',
+      form: requests.checkoutPayment,
+      byBrowser: true,
+      pathId: checkoutId,
+      answers: {
+        200: ['Paid or stored, or the shopper has to go on elsewhere.', 'FormAnswer'],
+        303: ['To a browser that asked for no JSON: the page that comes next.', 'FormAnswer'],
+        400: [`Declined, or the checkout is over. Or: ${wrong}`, 'FormAnswer'],
+        403: ['A page of another site asked for JSON.', 'Error'],
+        429: ['The checkout was tried too often.', 'Error'],
+      },
+    },
+  ]),
+  {
+    method: 'post',
+    path: '/v1/registrations',
+    id: 'register',
+    says: 'Stores payment details without a payment',
+    form: requests.registration,
+    answers: { 200: ['They are stored.', 'Registration'], 400: [`They cannot be stored. Or: ${wrong}`, 'Error'] },
+  },
+  {
+    method: 'get',
+    path: '/v1/registrations/{id}',
+    id: 'readRegistration',
+    says: 'Reads a registration',
+    query: who,
+    pathId: registrationId,
+    answers: {
+      200: ['The registration.', 'Registration'],
+      400: [`It was deleted, or the payment that it was made with failed. Or: ${wrong}`, 'Error'],
+      404: ['This merchant has no registration with this id.', 'Error'],
+    },
+  },
+  {
+    method: 'delete',
+    path: '/v1/registrations/{id}',
+    id: 'deleteRegistration',
+    says: 'Deletes a registration: its card is erased, its payments stay',
+    query: who,
+    pathId: registrationId,
+    answers: {
+      200: ['It is deleted.', 'Registration'],
+      400: [`It was deleted before. Or: ${wrong}`, 'Error'],
+      404: ['This merchant has no registration with this id.', 'Error'],
+    },
+  },
+  {
+    method: 'post',
+    path: '/v1/registrations/{id}/payments',
+    id: 'payByRegistration',
+    says: 'Begins a payment with stored payment details',
+    more: 'On any channel of the merchant. The network is told of the agreement that the registration began.',
+    form: requests.registrationPayment,
+    pathId: registrationId,
+    answers: {
+      200: ['The payment succeeded, or it is pending.', 'Payment'],
+      400: [`The payment failed, or nothing can be paid with the registration. Or: ${wrong}`, 'PaymentOrError'],
+      404: ['This merchant has no registration with this id.', 'Error'],
     },
   },
   {

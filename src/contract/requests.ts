@@ -56,9 +56,53 @@ const cardNeeds: RequestKind['needed'] = (values, brands) =>
     ? ['card.number', 'card.expiryMonth', 'card.expiryYear']
     : []
 
+/** Payment details alone: of a card, or of an account. */
+const registrationNeeds: RequestKind['needed'] = (values, brands) =>
+  values.has('virtualAccount.accountId') && !values.has('card.number') && !brands.named(values.get('paymentBrand') ?? '')
+    ? ['paymentBrand']
+    : ['card.number', 'card.expiryMonth', 'card.expiryYear']
+
+/** Where details are only stored nothing has to be paid. */
+const checkoutNeeds: RequestKind['needed'] = values => (storesOnly(values) ? [] : ['paymentType', 'amount', 'currency'])
+
+/** A checkout without a payment: its shopper's payment details are stored. */
+export const storesOnly = (values: Values): boolean => values.get('createRegistration') === 'true' && !values.has('paymentType')
+
 /** A capture and a refund say how much; a reversal may be a full one. */
 const followUpNeeds: RequestKind['needed'] = values =>
   ['CP', 'RF'].includes(values.get('paymentType') ?? '') ? ['amount', 'currency'] : []
+
+const checkout: readonly Group[] = [...payment, 'checkout']
+/** A merchant that uses the form never has them. */
+const onlyInTheForm = {
+  'card.number': 'is given by the shopper, in the form',
+  'card.cvv': 'is given by the shopper, in the form',
+  'virtualAccount.password': 'is given by the shopper, in the form',
+}
+
+/** The names of a shopper's own custom parameters begin so. */
+export const shoppersPrefix = 'SHOPPER_'
+
+// A name that ends in a dot or a bracket stands for all that begin with it.
+const shoppers = [
+  'paymentBrand',
+  'card.',
+  'virtualAccount.',
+  'customer.browser.',
+  'createRegistration',
+  'recurring.numberOfInstallments',
+  'customParameters[',
+  'shopperResultUrl',
+]
+
+/** What a shopper's browser may say; all else is the merchant's to say. */
+export const isShoppers = (name: string): boolean =>
+  shoppers.some(one => (/[.[]$/.test(one) ? name.startsWith(one) : name === one))
+
+/** The same in words. */
+export const shoppersNames = [...shoppers, 'registrationId']
+  .map(name => name.replace(/\.$/, '.*').replace(/\[$/, `[${shoppersPrefix}…]`))
+  .join(', ')
 
 const onlyInCheckouts = { 'overridePaymentType[brand]': 'is accepted only when a checkout is created' }
 
@@ -91,6 +135,30 @@ export const requests = {
     needed: followUpNeeds,
     refused: onlyInCheckouts,
     types: followUpTypes,
+  },
+  /** POST /v1/checkouts */
+  checkout: { groups: checkout, required: [], needed: checkoutNeeds, refused: onlyInTheForm, types: initialTypes },
+  /** POST /v1/checkouts/{id}: what is sent replaces what was. */
+  checkoutUpdate: { groups: checkout, required: [], refused: onlyInTheForm, types: initialTypes },
+  /** What a checkout and its shopper say together. */
+  checkoutPayment: {
+    groups: payment,
+    required: ['paymentType', 'amount', 'currency'],
+    needed: cardNeeds,
+    types: initialTypes,
+  },
+  /** POST /v1/registrations */
+  registration: { groups: payment, required: [], needed: registrationNeeds, refused: onlyInCheckouts },
+  /** POST /v1/registrations/{id}/payments */
+  registrationPayment: {
+    groups: payment,
+    required: ['paymentType', 'amount', 'currency'],
+    refused: {
+      ...onlyInCheckouts,
+      'card.number': 'comes from the registration',
+      createRegistration: 'is not taken with a registration',
+    },
+    types: initialTypes,
   },
   /** GET of one record by its id. */
   read: { groups: ['common', 'authentication'], required: [] },

@@ -61,6 +61,8 @@ export const ndcOf = (request: Request, entityId: string | undefined): string =>
 
 export type ResultDetails = {
   readonly entityId?: string | undefined
+  /** The name of a checkout, whose answers carry it. */
+  readonly ndc?: string | undefined
   readonly more?: Nested
   readonly parameterErrors?: readonly ParameterError[]
   readonly headers?: HttpAnswer['headers']
@@ -74,9 +76,9 @@ export function resultAnswer(
   request: Request,
   status: number,
   name: ResultName,
-  { entityId, more, parameterErrors, headers, tokenId }: ResultDetails = {},
+  { entityId, ndc = ndcOf(request, entityId), more, parameterErrors, headers, tokenId }: ResultDetails = {},
 ): TextAnswer {
-  const record = plainRecord(results[name], parts.build, timeOf(parts, entityId), ndcOf(request, entityId), more, parameterErrors)
+  const record = plainRecord(results[name], parts.build, timeOf(parts, entityId), ndc, more, parameterErrors)
   const asked = headers ?? headersOf[status]
   return { ...json(status, record), result: name, ...(asked && { headers: asked }), ...(tokenId && { tokenId }) }
 }

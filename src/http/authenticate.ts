@@ -14,7 +14,8 @@ import type { HttpAnswer, Request } from './answer.ts'
 import { resultAnswer, takeBody } from './answer.ts'
 import type { HttpParts } from './parts.ts'
 
-/** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. */
+/** A caller and the entity that its request names: a channel, or a merchant whose rules choose the channel. Registrations can be a division's: then it
+ * stands in the place of both. */
 export type Caller = {
   readonly token: Token
   readonly entityId: string
@@ -22,13 +23,18 @@ export type Caller = {
   readonly merchantId: string
 }
 
-/** `action`: what is asked for. */
-export type Authenticate = (request: Request, form: Form, action: Action) => Caller | HttpAnswer | Promise<HttpAnswer>
+/** `action`: what is asked for. `otherwise`: the entity that is meant where none is named. */
+export type Authenticate = (
+  request: Request,
+  form: Form,
+  action: Action,
+  otherwise?: string,
+) => Caller | HttpAnswer | Promise<HttpAnswer>
 
 export function authenticator(parts: HttpParts): Authenticate {
   const { directory, failures, clock } = parts
-  return (request, form, action) => {
-    const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId')
+  return (request, form, action, otherwise) => {
+    const named = peek(form, 'entityId') ?? peek(form, 'authentication.entityId') ?? otherwise
     const credentials = credentialsOf(request, form)
     const refuse = (status: number, name: ResultName, parameter?: { name: string; message: string }) =>
       resultAnswer(parts, request, status, name, {
@@ -62,6 +68,11 @@ export function authenticator(parts: HttpParts): Authenticate {
       return refuse(400, 'invalidParameter', { name: 'authentication.entityId', message: 'differs from entityId' })
     const entity = directory.entity(named)
     if (!entity || !directory.may(token, action, named)) return failed('entityNotTheTokens')
+    // A division stands for a channel that has what it gives to those below it.
+    if (action === 'register' && entity.kind === 'division' && !credentials.legacy) {
+      const { id, name, channelDefaults: settings } = entity
+      return { token, entityId: id, entity: { kind: 'channel', id, merchantId: id, name, settings }, merchantId: id }
+    }
     if (
       entity.kind === 'psp' ||
       entity.kind === 'division' ||
@@ -76,18 +87,29 @@ export function authenticator(parts: HttpParts): Authenticate {
   }
 }
 
-/** A caller and the form that was read: the body of a POST, the query of a GET. */
+/** A caller and the form that was read. */
 export type CalledForm = { readonly form: Form; readonly caller: Caller }
+
+/** The body of a POST, the query of a GET, and both of a DELETE. The body is taken. */
+export function sentForm(request: Request): Form | 'tooManyParameters' {
+  const { method, query, charset } = request
+  if (method === 'POST') return readForm(takeBody(request), charset)
+  const form = readForm(query)
+  const more = method === 'DELETE' ? readForm(takeBody(request), charset) : undefined
+  if (form === 'tooManyParameters' || more === 'tooManyParameters' || !more) return form
+  return { pairs: [...form.pairs, ...more.pairs], broken: new Set([...form.broken, ...more.broken]) }
+}
 
 export function readCaller(
   parts: HttpParts,
   authenticate: Authenticate,
   request: Request,
   action: Action,
+  otherwise?: string,
 ): CalledForm | HttpAnswer | Promise<HttpAnswer> {
-  const form = request.method === 'GET' ? readForm(request.query) : readForm(takeBody(request), request.charset)
+  const form = sentForm(request)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  const caller = authenticate(request, form, action)
+  const caller = authenticate(request, form, action, otherwise)
   return isCaller(caller) ? { form, caller } : caller
 }
 
@@ -119,6 +141,10 @@ function callerFor(parts: HttpParts, token: Token, entityId: string, legacy: boo
   if (legacy && !merchant?.settings.legacyCredentials) return undefined
   return { token, entityId, entity, merchantId: entity.merchantId }
 }
+
+/** Whether the caller says who he is, rightly or not. */
+export const hasCredentials = (request: Request, form: Form): boolean =>
+  request.headers.authorization !== undefined || credentialsOf(request, form) !== undefined
 
 type Credentials = { readonly sent: string; readonly userId?: string; readonly legacy: boolean }
 

@@ -13,7 +13,7 @@ export type PathValues = Readonly<Record<string, string>>
 export type RequestFunction = (request: Request, named: PathValues) => HttpAnswer | Promise<HttpAnswer>
 
 export type Route = {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** `{id}` names a segment, wherever it stands; `{rest…}` at the end names all that follow. */
   readonly path: string
   /** A merchant's server with its credentials; a browser that comes by itself; whoever likes. */

@@ -8,6 +8,7 @@ import { read as readBy } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyParts } from './access/legacy.ts'
 import { type Action, may } from './access/may.ts'
+import { shortTail } from './merchantTail.ts'
 import {
   type ChannelSettings,
   channelSettings,
@@ -32,7 +33,13 @@ export type Merchant = {
   readonly name: string
   readonly settings: MerchantSettings
 }
-export type EntityGroup = { readonly kind: 'psp' | 'division'; readonly id: string; readonly name: string }
+export type EntityGroup = {
+  readonly kind: 'psp' | 'division'
+  readonly id: string
+  readonly name: string
+  /** What the channels below have where they set nothing themselves. */
+  readonly channelDefaults: ChannelSettings
+}
 export type Entity = Channel | Merchant | EntityGroup
 
 export type Token = {
@@ -52,6 +59,8 @@ type Contents = {
   /** Valid tokens that were sent since this was read, by a plain hash. A keyed one for each request costs five times as much. */
   readonly seen: Map<string, Token>
   readonly offsets: ReadonlyMap<string, number>
+  /** Merchants by what names them in the ids of checkouts. */
+  readonly tails: ReadonlyMap<string, string>
 }
 
 export type Directory = {
@@ -65,6 +74,9 @@ export type Directory = {
   /** The channels that a token reaches. */
   channelsOf(token: Token): readonly Channel[]
   merchant(id: string): Merchant | undefined
+  merchantOfTail(shortTail: string): string | undefined
+  /** An entity and those above it, nearest first. */
+  lineage(id: string): readonly string[]
   /** Business time: real time plus the merchant's offset. */
   businessTime(merchantId: string): number
   reload(): Promise<void>
@@ -125,6 +137,8 @@ export async function openDirectory(
       const entity = contents.entities.get(id)
       return entity?.kind === 'merchant' ? entity : undefined
     },
+    merchantOfTail: tail => contents.tails.get(tail),
+    lineage: id => [id, ...(contents.parents.get(id) ?? [])],
     businessTime: merchantId => clock.real() + (contents.offsets.get(merchantId) ?? 0),
     reload,
     async close() {
@@ -157,6 +171,7 @@ async function read(database: Database, onError: (error: Error) => void): Promis
     tokens: new Map(
       tokens.map(({ hash, id, entities, legacy, revokedAt }) => [hash.toString('hex'), { id, entities, legacy, revokedAt }]),
     ),
+    tails: new Map(rows.filter(row => row.kind === 'merchant').map(row => [shortTail(row.id), row.id])),
     offsets: new Map(rows.filter(row => row.kind === 'merchant').map(row => [row.id, row.clockOffset])),
   }
 }
@@ -173,7 +188,8 @@ function entityOf({ id, kind, merchantId, name, settings }: EntityRow, above: re
     return { kind, id, merchantId: id, name, settings: readBy(merchantSettings, effective, owner) }
   }
   readBy(groupSettings, settings, owner)
-  return { kind, id, name }
+  const effective = withInherited(channelSettings, [...groups.reverse(), settings], {})
+  return { kind, id, name, channelDefaults: readBy(channelSettings, effective, owner) }
 }
 
 function parentsOf(row: EntityRow, byId: ReadonlyMap<string, EntityRow>): string[] {

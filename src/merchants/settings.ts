@@ -38,6 +38,22 @@ const appScheme = where(
   isAppScheme,
   'is no app: browsers run or read it themselves',
 )
+/** What shoppers may read as a name: nothing in it moves a cursor, hides or turns around what is beside it. */
+const shopName = text(/^(?=.*\S)[^\p{Cc}\p{Cf}\u2028\u2029]{1,64}$/u, 'must be a text of 1 to 64 characters')
+const shopLogo = where(
+  text(
+    /^(https:\/\/|data:image\/(png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/]+=*$)/,
+    'must be an https address or a data: address of an image',
+  ),
+  address => URL.canParse(address) && address.length <= 65_536,
+  'must be an https address or a data: address of an image, of at most 65536 characters',
+)
+const shopColour = text(/^#[0-9a-f]{6}$/i, 'must be a colour such as #1d5fd1')
+const origin = where(
+  text(/^https?:\/\//, 'must be an origin such as https://shop.example'),
+  address => URL.canParse(address) && new URL(address).origin === address,
+  'must be an origin such as https://shop.example, without a path',
+)
 const acquirer = text(/^[a-z0-9-]{1,32}$/, 'must be the name of an acquirer')
 const perMinute = whole(0, 1_000_000, 'must be a whole number, 0 for no limit')
 const hundredths = whole(0, 10 ** 12 - 1, 'must be a whole number of hundredths')
@@ -109,8 +125,14 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     cardNumbersInTexts: optional(oneOf(treatments)),
     /** The same for identifiers, which pass for card numbers by chance. */
     cardNumbersInIdentifiers: optional(oneOf(treatments), 'keep'),
-    /** Status reads of one payment in a minute; 0 = no limit. */
+    /** Status reads of one payment, or of one checkout, in a minute; 0 = no limit. */
     statusReadsPerMinute: optional(perMinute, 0),
+    /** Whoever knows the id of a checkout may read what became of it, without credentials. */
+    statusReadsWithoutCredentials: optional(flag, false),
+    /** The longest life that a checkout may be given, for links that are sent; it is never below 30. */
+    checkoutMinutesMost: optional(whole(30, 999_999, 'must be a whole number of minutes, 30 to 999999'), 30),
+    /** Paying with a registration asks the shopper for the CVV. */
+    requireCvvForRegistrations: optional(flag, false),
     simulatorRules: optional(listOf(outcomeRule), []),
     /** How a request's notificationUrl is called: with the envelope, or in the old way with id and resourcePath in the query. */
     notificationUrlForm: optional(oneOf(['post', 'get']), 'post'),
@@ -118,6 +140,12 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     threeDSecure: optional(oneOf(['off', 'asked', 'always']), 'asked'),
     /** Every card takes part in 3-D Secure at the simulator, as with customParameters[3DS2_enrolled]=true. */
     simulatorEnrols: optional(flag, false),
+    /** The shop as shoppers know it: its name (that of the merchant where absent), its logo, and the colour of its buttons, #rrggbb. */
+    shopName: optional(shopName),
+    shopLogo: optional(shopLogo),
+    shopColour: optional(shopColour),
+    /** The sites that may hold the payment form; empty = any. */
+    formOrigins: optional(listOf(origin), []),
     /** Schemes of apps that shopperResultUrl may have beside https. */
     appSchemes: optional(listOf(appScheme), []),
     /** When authentication cannot be had: authorize without a liability shift, or refuse. */

@@ -18,8 +18,9 @@ export type NotificationParts = {
   /** Calls to merchants' servers, guarded; and the rule that guards them. */
   readonly call: PlaceCall
   readonly egress: Egress
-  /** What is told of a payment that has no answer yet, as JSON. */
-  pendingPayload(payment: {
+  /** What is told of a payment that has no answer yet, and of a registration, as JSON. */
+  pendingPayload(event: {
+    readonly type: string
     readonly merchantId: string
     readonly paymentId: string
     readonly occurredAt: number

@@ -9,6 +9,7 @@ import type { ParameterError } from '../contract/formCheck.ts'
 import type { Values } from '../contract/parameters/table.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { shopOf } from '../merchants/shop.ts'
 import type { Timer } from '../platform/clock.ts'
 import { type CaseKind, openCase } from './cases/cases.ts'
 import { books } from './ledger/journal.ts'
@@ -164,6 +165,7 @@ export function answerRow(
   said: { kept: Answer['kept']; outcome: Omit<Parameters<typeof paymentRecord>[1], 'result'> },
 ): NewAnswer {
   const now = parts.directory.businessTime(payment.merchantId)
+  const networkTransactionId = said.outcome.structures?.standingInstruction?.initialTransactionId
   // An authentication moves nothing, a chargeback always moves money, though its result is no success.
   const approved = payment.type === 'CB' || (payment.type !== '3D' && isApproved(results[result].outcome))
   const body = JSON.stringify(paymentRecord(payment, { ...said.outcome, result: results[result] }, parts.build, now))
@@ -172,6 +174,7 @@ export function answerRow(
     answer: { result, approved, kept: said.kept, body, answeredAt: now },
     transfers: books(payment, rootType, approved),
     announced: true,
+    ...(networkTransactionId !== undefined && { networkTransactionId }),
     recordedAt: parts.clock.real(),
   }
 }
@@ -277,7 +280,8 @@ export function operationOf(
     type: payment.type,
     merchantId: payment.merchantId,
     paymentId: payment.id,
-    channel: { id: channel.id, name: channel.name, settings: channel.settings },
+    channel: { id: channel.id, settings: channel.settings },
+    shopName: shopOf(parts.directory, channel.id, payment.record.fields.find(([name]) => name === 'merchant.name')?.[1]).name,
     mode: payment.mode,
     brand: payment.brand ?? '',
     amount: payment.amount,

@@ -30,6 +30,10 @@ export type Payment = {
 /** What is kept as JSON beside the columns. */
 export type PaymentRecord = {
   readonly ndc: string
+  /** The checkout that it was made in, as the wire names it: its shopper and its merchant know that one. */
+  readonly checkout?: string
+  /** The registration that it pays with, or that was made with it. */
+  readonly registration?: { readonly ownerId: string; readonly id: string; readonly made?: true }
   /** Parameters that are echoed or kept for connectors, by wire name; never a secret one. */
   readonly fields: readonly (readonly [name: string, value: string])[]
   readonly card?: { readonly bin?: string; readonly last4Digits: string }

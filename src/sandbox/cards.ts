@@ -1,6 +1,7 @@
 // The INTERNAL simulator for cards: a pure function of the operation and the channel's rules. It decides by the data, so that a
 // test says in its request what shall happen. docs/reference/simulator.md is the table below in words.
 
+import { agreementMode } from '../connectors/cards/iso8583/forwarding.ts'
 import type { Connector, LateReply, Operation, Reply } from '../connectors/connector.ts'
 import { amountText } from '../contract/amounts.ts'
 import { type ResultName, resultOfCode } from '../contract/results/results.ts'
@@ -106,6 +107,8 @@ function answerOf(operation: Operation): Reply {
   const avsResponse = letter('simulateAvs', 'AZNUF')
   const cvvResponse = letter('simulateCvv', 'MNPSU')
   const score = fields.get('customParameters[simulateRiskScore]')
+  const begins =
+    approved && authorizes && agreementMode(fields) === 'INITIAL' && !fields.has('standingInstruction.initialTransactionId')
   return {
     kind: 'answer',
     result,
@@ -120,6 +123,8 @@ function answerOf(operation: Operation): Reply {
     ...(avsResponse !== undefined && authorizes && { avsResponse }),
     ...(cvvResponse !== undefined && authorizes && { cvvResponse }),
     ...(authorizes && { riskScore: score !== undefined && /^[+-]?\d{1,5}$/.test(score) ? score : '0' }),
+    // As a network names the payment that begins an agreement.
+    ...(begins && { structures: { standingInstruction: { initialTransactionId: paymentId.slice(-15).toUpperCase() } } }),
     kept: { ConnectorTxID1: paymentId.slice(-12).toUpperCase() },
   }
 }

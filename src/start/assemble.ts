@@ -4,7 +4,9 @@
 import { fileURLToPath } from 'node:url'
 import type { Registry } from 'prom-client'
 import { limitFailures } from '../audit/failures.ts'
+import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
+import type { CheckoutParts } from '../checkouts/parts.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
@@ -17,6 +19,8 @@ import { dueDeliveries } from '../notifications/deliveries/due.ts'
 import { attemptLane } from '../notifications/deliveries/store.ts'
 import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
+import { buildForm, pinnedBuild } from '../pages/form/build.ts'
+import { keepScripts } from '../pages/form/store.ts'
 import type { PageParts } from '../pages/parts.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
@@ -38,13 +42,18 @@ import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { lookTogether } from '../platform/look.ts'
 import { makeRegistry } from '../platform/metrics.ts'
+import { announcedRegistration } from '../registrations/announced.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
 
 /** All parts of all rooms. Each room is given it as the few that it needs. */
-export type Gateway = PaymentParts & NotificationParts & PageParts & ReconciliationParts & { readonly registry: Registry }
+export type Gateway = PaymentParts &
+  CheckoutParts &
+  NotificationParts &
+  PageParts &
+  ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -95,6 +104,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['redirectExpiry', redirectExpiry],
   ['cutOver', cutOver],
   ['compareDay', compareDue],
+  [checkoutErasure, eraseOldCheckout],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
@@ -103,6 +113,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   if (config.mode === 'live') refuseUnauthenticated(directory, config)
   const { connectors, methods } = makeConnectors(config, network, clock, random)
   const registry = makeRegistry()
+  const builtForm = buildForm()
+  await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
     clock,
     random,
@@ -120,13 +132,16 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     cardBrands: config.cardBrands,
     log,
     registry,
-    pendingPayload: payment => announcedPending(gateway, payment),
+    pendingPayload: event =>
+      event.type === 'REGISTRATION' ? announcedRegistration(gateway, event) : announcedPending(gateway, event),
     count: { ...countPayments(registry), ...countRequests(registry), ...countAttempts(registry) },
     ...(surroundings.lanes ?? {
       insertPayment: paymentLane(database.paymentLane, clock),
       insertAnswer: answerLane(database.answerLane, clock),
     }),
     build: buildNumber(),
+    builtForm,
+    formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
     ...(config.mode === 'sandbox' && { passOn: passAuto }),

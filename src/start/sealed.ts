@@ -1,8 +1,14 @@
 // Where sealed records stand, in all rooms.
 
+import { sealedOfCheckouts } from '../checkouts/sealed.ts'
 import { sealedOfNotifications } from '../notifications/sealed.ts'
 import { sealedOfPayments } from '../payments/sealed.ts'
 import { sealedCards } from '../vault/cards.ts'
 import type { SealedPlace } from '../vault/store.ts'
 
-export const sealedPlaces: readonly SealedPlace[] = [sealedCards, ...sealedOfPayments, ...sealedOfNotifications]
+export const sealedPlaces: readonly SealedPlace[] = [
+  sealedCards,
+  ...sealedOfPayments,
+  ...sealedOfCheckouts,
+  ...sealedOfNotifications,
+]

@@ -2,6 +2,7 @@
 
 import type pg from 'pg'
 import { startTelling } from '../audit/failures.ts'
+import { startWatching } from '../audit/watch.ts'
 import { reconcileDays } from '../clearing/reconciliation/cutOver.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { showAcquirers } from '../connectors/cards/metrics.ts'
@@ -135,6 +136,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       sweeping,
       startErasing(gateway),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
+      startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),
       ...(config.metricsPort === undefined ? [] : [await metrics(config.metricsPort)]),
     ]

@@ -1,10 +1,10 @@
-// Cards of first payments: put sealed, opened for what follows, erased when their time is over. Nobody else touches them.
+// Cards of first payments and of registrations: put sealed, opened for what follows, erased when their time is over. Nobody else touches them.
 
 import type { Card } from '../contract/card.ts'
 import type { Random } from '../platform/clock.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { findSealedCard } from './cardStore.ts'
-import type { Keys } from './keys.ts'
+import { type Keys, keyedHash } from './keys.ts'
 import { seal, unseal } from './seal.ts'
 import { type SealedPlace, sealedColumn } from './store.ts'
 
@@ -25,10 +25,24 @@ export const sealCard = (
   paymentId: string,
   { cvv: _never, ...card }: Card,
   now: number,
+  days = cardRetentionDays,
 ): SealedCard => ({
   sealed: seal(keys, random, placeOf(merchantId, paymentId), JSON.stringify(card)),
-  eraseAfter: new Date(now + cardRetentionDays * 86_400_000).toISOString().slice(0, 10),
+  eraseAfter: dayAt(now + days * 86_400_000),
 })
+
+/** A registered card is kept for so many months after it expired. */
+const monthsAfterExpiry = 14
+
+/** The last day on which a registration's card is kept; never sooner than that of a payment's, whatever is printed on it. */
+export const registeredUntil = ({ expiryMonth, expiryYear }: Card, now: number): string =>
+  dayAt(Math.max(Date.UTC(Number(expiryYear), Number(expiryMonth) + monthsAfterExpiry, 0), now + cardRetentionDays * 86_400_000))
+
+const dayAt = (milliseconds: number): string => new Date(milliseconds).toISOString().slice(0, 10)
+
+/** By it the same card is known again, by one owner alone. */
+export const cardFingerprint = (keys: Keys, ownerId: string, number: string): Buffer =>
+  keyedHash(keys, `card of ${ownerId}`, number)
 
 /** Undefined when it is erased or there never was one. Throws SealError when it does not open. */
 export async function openCard(db: Connection, keys: Keys, merchantId: string, paymentId: string): Promise<Card | undefined> {

@@ -6,6 +6,7 @@ import { airline } from './airline.ts'
 import { browser } from './browser.ts'
 import { card } from './card.ts'
 import { cart } from './cart.ts'
+import { checkout } from './checkout.ts'
 import { asynchronous, authentication, common, giftCard, registration, risk, standingInstruction, virtualAccount } from './common.ts'
 import { customer, shippingCustomer } from './customer.ts'
 import { merchant } from './merchant.ts'
@@ -15,7 +16,7 @@ import { threeDSecure } from './threeDSecure.ts'
 
 export const groups = {
   common, authentication, card, standingInstruction, virtualAccount, customer, 'shipping.customer': shippingCustomer, billing, shipping, merchant, cart,
-  airline, registration, giftCard, asynchronous, risk, browser, threeDSecure, reporting, query,
+  airline, registration, giftCard, asynchronous, risk, browser, threeDSecure, checkout, reporting, query,
 } as const satisfies Record<string, Parameters>
 
 export type Group = keyof typeof groups

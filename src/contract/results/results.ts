@@ -14,7 +14,6 @@ const refusals = {
 
   // The request as a whole.
   pathNotFound:              ['200.100.199', 'There is nothing at this path; the interface begins with /v1 or /v3'],
-  checkoutsNotBuilt:         ['600.200.201', 'Checkouts and the hosted payment form are part of the interface, but not built yet'],
   reportsNotBuilt:           ['600.200.201', 'Settlement reports are part of the interface, but not built yet'],
   schedulesNotBuilt:         ['600.200.201', 'Scheduled payments are part of the interface, but not built yet'],
   linksNotBuilt:             ['600.200.201', 'Payment links are part of the interface, but not built yet'],
@@ -39,6 +38,11 @@ const refusals = {
   pageTooLarge:              ['200.300.404', 'invalid or missing parameter: the records of this page are too large together, ask for fewer at a time'],
   shuttingDown:              ['800.800.801', 'The gateway is shutting down; send the request again'],
 
+  // Checkouts.
+  checkoutGone:              ['200.300.404', 'invalid or missing parameter - (opp) No payment session found for the requested id - are you mixing test/live servers or have you paid more than 30min ago?'],
+  checkoutUnderWay:          ['200.300.404', 'invalid or missing parameter: a payment of this checkout is under way or has succeeded, so it stays as it is'],
+  tooManyAttempts:           ['800.120.100', 'Too many requests. Please try again later. This checkout was tried too often'],
+
   // Payment type and method.
   typeUnknown:               ['600.200.300', 'The payment type is not one of the interface'],
   typeIsFollowUp:            ['200.300.404', 'invalid or missing parameter: this payment type refers to an earlier payment, send it to /v1/payments/{id}'],
@@ -48,7 +52,8 @@ const refusals = {
   brandNotOnChannel:         ['600.200.500', 'Invalid payment data. The channel is not set up for this brand'],
   currencyNotOnChannel:      ['600.200.500', 'Invalid payment data. The channel is not set up for this currency'],
   methodNotBuilt:            ['600.200.201', 'This payment method is part of the interface, but not built yet'],
-  registrationNotBuilt:      ['600.200.201', 'Stored registrations are part of the interface, but not built yet'],
+  registrationNotHere:       ['600.200.201', 'Payment details are stored with a first payment by card, in a checkout, or by /v1/registrations'],
+  secureReadNotBuilt:        ['600.200.201', 'The secure reading of a registration is part of the interface, but not built yet'],
   brandDetectionOff:         ['100.100.500', 'The payment brand is required: this channel does not detect it'],
   brandNotDetected:          ['100.100.500', 'No card brand has numbers like this one: send paymentBrand'],
   cardNumberChecksum:        ['100.100.101', 'invalid creditcard, bank account number or bank name'],

@@ -1,12 +1,12 @@
 // Who comes in, and with what: the caller of a request and its form, judged by the channel. Every request of the interface passes here first.
 
 import { mayBeRepeated } from '../../contract/cardNumbers.ts'
-import { type Form, peek, readForm } from '../../contract/form.ts'
+import { peek, readForm } from '../../contract/form.ts'
 import { type FormCheck, formChecker, type ParameterError } from '../../contract/formCheck.ts'
 import { namesNear } from '../../contract/nearest.ts'
 import { emptyNested, type Nested } from '../../contract/nested.ts'
 import type { Values } from '../../contract/parameters/table.ts'
-import { type RequestKind, requests } from '../../contract/requests.ts'
+import { type RequestKind, type RequestName, requests } from '../../contract/requests.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Action } from '../../merchants/access/may.ts'
 import type { Channel } from '../../merchants/directory.ts'
@@ -17,6 +17,7 @@ import { makeSearches, type Searches } from '../../payments/read/search.ts'
 import { type HttpAnswer, ndcOf, type Request, resultAnswer } from '../answer.ts'
 import { type Authenticate, authenticator, type CalledForm, type Caller, channelOf, readCaller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
+import { countUnderWay, type UnderWay } from '../underWay.ts'
 import { withinRate } from './requestRate.ts'
 import { limitReads, type Reads } from './statusReads.ts'
 
@@ -26,9 +27,13 @@ export type Admission = {
   readonly authenticate: Authenticate
   readonly reads: Reads
   readonly searches: Searches
-  readonly checks: Readonly<Record<'payment' | 'threeDSecure' | 'followUp' | 'read' | 'query', FormCheck>>
+  /** Requests of browsers, of which no token says whose they are. */
+  readonly underWay: UnderWay
+  readonly checks: Readonly<Record<Exclude<RequestName, 'checkoutPayment'>, FormCheck>>
 }
 
+/** Whose answers name a checkout: this is their ndc. */
+export type IdentifiedForm = CalledForm & { readonly ndc?: string }
 /** A GET whose caller and query are known. */
 export type AdmittedRead = { readonly caller: Caller; readonly values: Values }
 
@@ -37,12 +42,17 @@ export const makeAdmission = (parts: HttpParts): Admission => ({
   authenticate: withinRate(parts, authenticator(parts)),
   reads: limitReads(),
   searches: makeSearches(parts),
+  underWay: countUnderWay(),
   checks: {
     payment: checker(parts, requests.payment),
     threeDSecure: checker(parts, requests.threeDSecure),
     followUp: checker(parts, requests.followUp),
     read: checker(parts, requests.read),
     query: checker(parts, requests.query),
+    checkout: checker(parts, requests.checkout),
+    checkoutUpdate: checker(parts, requests.checkoutUpdate),
+    registration: checker(parts, requests.registration),
+    registrationPayment: checker(parts, requests.registrationPayment),
   },
 })
 
@@ -60,8 +70,12 @@ function checker(parts: HttpParts, kind: RequestKind): FormCheck {
 }
 
 /** Reads the body of a POST and finds the caller. */
-export function identify({ parts, authenticate }: Admission, request: Request): CalledForm | HttpAnswer | Promise<HttpAnswer> {
-  const called = readCaller(parts, authenticate, request, 'pay')
+export function identify(
+  { parts, authenticate }: Admission,
+  request: Request,
+  { action = 'pay', otherwise }: { readonly action?: Action; readonly otherwise?: string | undefined } = {},
+): CalledForm | HttpAnswer | Promise<HttpAnswer> {
+  const called = readCaller(parts, authenticate, request, action, otherwise)
   if (!('caller' in called)) return called
   const { form, caller } = called
   const inQuery = namesInQuery(request)
@@ -69,8 +83,7 @@ export function identify({ parts, authenticate }: Admission, request: Request): 
     return wrongForm(
       parts,
       request,
-      form,
-      caller,
+      { form, caller },
       'parametersInQuery',
       inQuery.map(name => ({ name, message: 'must be in the body of a POST, not in its URL' })),
     )
@@ -81,23 +94,24 @@ export function identify({ parts, authenticate }: Admission, request: Request): 
 export function admit(
   { parts }: Admission,
   request: Request,
-  { form, caller }: CalledForm,
+  identified: IdentifiedForm,
   channel: Channel | undefined,
   judge: FormCheck,
 ): PaymentRequest | HttpAnswer {
+  const { form, caller } = identified
   if (!channel)
-    return wrongForm(parts, request, form, caller, 'entityTooBroad', [
+    return wrongForm(parts, request, identified, 'entityTooBroad', [
       { name: 'entityId', message: 'no rule of the merchant chooses a channel for this request' },
     ])
   const checked = judge(form, channel.settings.lenient, cardNumberRules(channel.settings))
-  if (checked.errors.length > 0) return wrongForm(parts, request, form, caller, 'invalidParameter', checked.errors)
+  if (checked.errors.length > 0) return wrongForm(parts, request, identified, 'invalidParameter', checked.errors)
   if (checked.dropped.length > 0)
     parts.log.info({ entityId: channel.id, names: checked.dropped }, 'malformed descriptive parameters were dropped')
   if (checked.numbered.length > 0)
     parts.log.warn({ entityId: channel.id, names: checked.numbered }, 'card numbers, or what passes for them, stood in texts')
   const key = request.headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
-    return wrongForm(parts, request, form, caller, 'invalidParameter', [
+    return wrongForm(parts, request, identified, 'invalidParameter', [
       { name: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' },
     ])
   }
@@ -106,7 +120,7 @@ export function admit(
     channel,
     values,
     known,
-    ndc: ndcOf(request, caller.entityId),
+    ndc: identified.ndc ?? ndcOf(request, caller.entityId),
     tokenId: caller.token.id,
     ...(key !== undefined && { key: requestKey(parts, channel, request.path, key, form) }),
   }
@@ -122,8 +136,9 @@ export function admitRead(
   request: Request,
   judge: FormCheck,
   action: Action = 'read',
+  otherwise?: string,
 ): AdmittedRead | HttpAnswer | Promise<HttpAnswer> {
-  const called = readCaller(parts, authenticate, request, action)
+  const called = readCaller(parts, authenticate, request, action, otherwise)
   if (!('caller' in called)) return called
   const { form, caller } = called
   const { values, errors } = judge(form, caller.entity.kind === 'channel' && caller.entity.settings.lenient)
@@ -136,13 +151,13 @@ export function admitRead(
 function wrongForm(
   parts: HttpParts,
   request: Request,
-  form: Form,
-  { entityId }: Pick<Caller, 'entityId'>,
+  { form, caller, ndc }: IdentifiedForm,
   name: ResultName,
   parameterErrors: readonly ParameterError[],
 ): HttpAnswer {
   return resultAnswer(parts, request, 400, name, {
-    entityId,
+    entityId: caller.entityId,
+    ndc,
     parameterErrors,
     more: askedFor(peek(form, 'paymentType'), peek(form, 'paymentBrand')),
   })

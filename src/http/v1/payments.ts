@@ -128,7 +128,7 @@ async function channelOfReference(parts: HttpParts, { entity, merchantId }: Call
   return channel?.kind === 'channel' ? channel : undefined
 }
 
-function answerOf(
+export function answerOf(
   parts: HttpParts,
   request: Request,
   { channel, values }: PaymentRequest,

@@ -26,11 +26,12 @@ export function limitRates(): Rates {
 export function withinRate(parts: HttpParts, authenticate: Authenticate): Authenticate {
   const rates = limitRates()
   const underWay = countUnderWay()
-  return (request, form, action) => {
-    const caller = authenticate(request, form, action)
+  return (request, form, action, otherwise) => {
+    const caller = authenticate(request, form, action, otherwise)
     if (!isCaller(caller)) return caller
     const { token, merchantId, entityId } = caller
-    const { requestsPerMinute, requestsAtOnce } = parts.directory.merchant(merchantId)!.settings
+    // A division has no limits of its own.
+    const { requestsPerMinute = 0, requestsAtOnce = 0 } = parts.directory.merchant(merchantId)?.settings ?? {}
     const key = `${token.id} ${merchantId}`
     const refuse = (name: ResultName, seconds: number) =>
       resultAnswer(parts, request, 429, name, { entityId, tokenId: token.id, headers: { 'Retry-After': String(seconds) } })

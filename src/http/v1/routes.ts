@@ -3,7 +3,9 @@
 import type { HttpParts } from '../parts.ts'
 import type { Route } from '../router.ts'
 import { makeAdmission } from './admission.ts'
+import { getCheckout, postCheckout, postCheckoutPayment, postCheckoutUpdate, removeCheckout } from './checkouts.ts'
 import { getPayment, getThreeDSecure, postFollowUp, postPayment, postThreeDSecure, queryOne, resultCodes } from './payments.ts'
+import { getRegistration, postRegistration, postRegistrationPayment, removeRegistration } from './registrations.ts'
 import { queryList, v3List, v3One } from './searches.ts'
 
 export function v1Routes(parts: HttpParts): Route[] {
@@ -13,6 +15,17 @@ export function v1Routes(parts: HttpParts): Route[] {
     { method: 'GET', path: '/v1/payments', callers: 'token', answer: queryList(admission) },
     { method: 'POST', path: '/v1/payments/{id}', callers: 'token', answer: postFollowUp(admission) },
     { method: 'GET', path: '/v1/payments/{id}', callers: 'token', answer: getPayment(admission) },
+    { method: 'POST', path: '/v1/checkouts', callers: 'token', answer: postCheckout(admission) },
+    { method: 'POST', path: '/v1/checkouts/{id}', callers: 'token', answer: postCheckoutUpdate(admission) },
+    { method: 'DELETE', path: '/v1/checkouts/{id}', callers: 'token', answer: removeCheckout(admission) },
+    { method: 'GET', path: '/v1/checkouts/{id}/payment', callers: 'token', answer: getCheckout(admission, 'payment') },
+    { method: 'POST', path: '/v1/checkouts/{id}/payment', callers: 'browser', answer: postCheckoutPayment(admission) },
+    { method: 'GET', path: '/v1/checkouts/{id}/registration', callers: 'token', answer: getCheckout(admission, 'registration') },
+    { method: 'POST', path: '/v1/checkouts/{id}/registration', callers: 'browser', answer: postCheckoutPayment(admission) },
+    { method: 'POST', path: '/v1/registrations', callers: 'token', answer: postRegistration(admission) },
+    { method: 'GET', path: '/v1/registrations/{id}', callers: 'token', answer: getRegistration(admission) },
+    { method: 'DELETE', path: '/v1/registrations/{id}', callers: 'token', answer: removeRegistration(admission) },
+    { method: 'POST', path: '/v1/registrations/{id}/payments', callers: 'token', answer: postRegistrationPayment(admission) },
     { method: 'GET', path: '/v1/query', callers: 'token', answer: queryList(admission) },
     { method: 'GET', path: '/v1/query/{id}', callers: 'token', answer: queryOne(admission) },
     { method: 'GET', path: '/v3/query', callers: 'token', answer: v3List(admission) },

@@ -6,9 +6,10 @@ import type { Connector, Mode, OperationType } from '../../connectors/connector.
 import { minorUnits } from '../../connectors/minorUnits.ts'
 import { type Connectors, cardConnector, type Method, type Methods, methodConnector, modeOf } from '../../connectors/registry.ts'
 import { hundredths } from '../../contract/amounts.ts'
-import { type CardBrand, type CardBrands, currentName, hasLuhnDigit, otherBrands } from '../../contract/brands.ts'
+import { type CardBrand, type CardBrands, currentName, otherBrands } from '../../contract/brands.ts'
 import type { Card } from '../../contract/card.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
+import { hasLuhnDigit } from '../../contract/luhn.ts'
 import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Channel } from '../../merchants/directory.ts'
@@ -68,7 +69,6 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
     return chooseMethod(values, channel, offer, method, { type, capture: asked === 'PA.CP', amount, currency, mode }, now)
   const brand = brandOf(values, channel, offer.cardBrands)
   if ('refused' in brand) return brand
-  if (registers(values)) return keep(...noRegistration)
   const connector = cardConnector(connectors, mode)
   const refused = typeof connector === 'string' ? undefined : connector.refusesParameter?.(values)
   if (refused) return keep(refused.result, refused.name, refused.message)
@@ -88,7 +88,7 @@ export function choose(values: Values, channel: Channel, offer: Offer, now: numb
 
 /** The request asks for payment details to be stored. */
 export const registers = (values: Values): boolean => values.get('createRegistration') === 'true'
-export const noRegistration = ['registrationNotBuilt', 'createRegistration', 'cannot be done yet'] as const
+export const noRegistration = ['registrationNotHere', 'createRegistration', 'is taken by first payments with a card'] as const
 
 type TypeChoice = Pick<Choice, 'type' | 'capture' | 'amount' | 'currency' | 'mode'>
 

@@ -15,9 +15,11 @@ import { maskedCard } from '../read/record.ts'
 import { makeAddresses } from '../redirects/tokens.ts'
 import { type Screen, screen } from '../risk/screen.ts'
 import type { NewPayment, RequestKey } from '../store/payments.ts'
+import { insertRegistration } from '../store/registrations.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
-import { type Choice, choose, type Refusal } from './choose.ts'
+import { type Choice, choose, type Refusal, registers } from './choose.ts'
 import { descriptorFor } from './descriptor.ts'
+import { asInitial, registrationWith } from './register.ts'
 
 export type PaymentRequest = {
   readonly channel: Channel
@@ -26,16 +28,26 @@ export type PaymentRequest = {
   readonly ndc: string
   readonly key?: RequestKey
   readonly tokenId?: string
+  /** The registration that pays; its card stands among the values. */
+  readonly registration?: { readonly ownerId: string; readonly id: string }
+  /** The checkout that it is made in. */
+  readonly checkout?: string
+  /** Stores the payment in a way of its own. */
+  readonly claim?: PaymentClaim
 }
+
+/** Stores a payment, in whichever way: it is ours to carry out, or somebody else's is the answer. */
+export type PaymentClaim = (row: NewPayment) => Promise<'ours' | PaymentResponse | Refusal>
 
 /** Decides what a request is to be: a payment, or an authentication alone. */
 export type Choose = typeof choose
 
 export async function pay(
   parts: PaymentParts,
-  request: PaymentRequest,
+  asked: PaymentRequest,
   decide: Choose = choose,
 ): Promise<PaymentResponse | Refusal> {
+  const request = registers(asked.values) ? asInitial(asked) : asked
   const { channel, key } = request
   const began = parts.clock.elapsed()
   const now = parts.directory.businessTime(channel.merchantId)
@@ -43,26 +55,26 @@ export async function pay(
   if ('refused' in choice && !choice.stored) return choice
   const id = timeOrderedId(parts.clock.real(), parts.random)
   const screened = 'refused' in choice ? undefined : await screenChosen(parts, request, choice, id, now)
-  const payment = paymentOf(parts, request, choice, id, now, screened)
+  const carried = 'refused' in choice || (screened && 'refused' in screened) ? undefined : choice
+  const registrationId = carried && registers(request.values) ? timeOrderedId(parts.clock.real(), parts.random) : undefined
+  const payment = paymentOf(parts, request, choice, id, now, screened, registrationId)
   const refused = 'refused' in choice ? choice : screened && 'refused' in screened ? screened : undefined
   const row: NewPayment = {
     payment,
     ...(key && { key }),
-    ...(!('refused' in choice) &&
-      !refused &&
-      choice.card && {
-        sealedCard: sealCard(parts, payment.merchantId, payment.id, choice.card, payment.receivedAt),
-      }),
+    ...(carried?.card && {
+      sealedCard: sealCard(parts, payment.merchantId, payment.id, carried.card, payment.receivedAt),
+    }),
+    ...(registrationId !== undefined && {
+      registration: registrationWith(parts, payment, registrationId, carried!.card!),
+    }),
   }
   const unsent = { payment, rootType: payment.type }
-  const stored = await parts.insertPayment(row).catch((error: Error) => {
+  const stored = await (request.claim ?? claim(parts))(row).catch((error: Error) => {
     endUnsent(parts, unsent)
     throw error
   })
-  if (!stored) {
-    const twin = await awaitTwin(parts, payment, key!)
-    if (twin !== 'ours') return twin
-  }
+  if (stored !== 'ours') return stored
   if (refused) return storeRefusal(parts, payment, refused.refused, true, refused.parameterErrors)
   if (isTooLate(parts, began)) return settleUnsent(parts, unsent)
   const { connector, card, capture, redirects } = choice as Choice
@@ -71,6 +83,14 @@ export async function pay(
   const said = await execute(parts, { payment, rootType: payment.type, connector, operation })
   return capture && said.outcome !== 'pending' ? captureAtOnce(parts, channel, payment, said) : said
 }
+
+/** A registration that is left without its payment is never confirmed, and loses its card. */
+const claim =
+  (parts: PaymentParts): PaymentClaim =>
+  async row => {
+    if (row.registration) await insertRegistration(parts.database.work, row.registration, parts.clock.real())
+    return (await parts.insertPayment(row)) ? 'ours' : awaitTwin(parts, row.payment, row.key!)
+  }
 
 /** Cards are screened when money is to come; money that leaves, other methods and authentications alone are not. */
 async function screenChosen(
@@ -91,6 +111,7 @@ function paymentOf(
   id: string,
   now: number,
   screened: Screen | undefined,
+  registrationId: string | undefined,
 ): Payment {
   const { channel, values, known, ndc } = request
   const chosen = 'refused' in choice ? undefined : choice
@@ -117,6 +138,11 @@ function paymentOf(
     recordedAt: parts.clock.real(),
     record: {
       ndc,
+      ...(request.checkout !== undefined && { checkout: request.checkout }),
+      ...(request.registration && { registration: request.registration }),
+      ...(registrationId !== undefined && {
+        registration: { ownerId: channel.merchantId, id: registrationId, made: true as const },
+      }),
       fields: [...keptFields(values, known), ['descriptor', descriptorFor(channel, id, values.get('descriptor'))]],
       ...(number !== undefined && number.length > 8 && { card: maskedCard(number) }),
       ...(chosen?.capture && { captureAtOnce: true as const }),

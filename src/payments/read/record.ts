@@ -7,7 +7,7 @@ import type { ParameterError } from '../../contract/formCheck.ts'
 import { emptyNested, type Nested, type NestedValue, put } from '../../contract/nested.ts'
 import { lookup } from '../../contract/parameters/table.ts'
 import { requests } from '../../contract/requests.ts'
-import type { Result } from '../../contract/results/results.ts'
+import { isGood, type Result } from '../../contract/results/results.ts'
 import { wireTime } from '../../platform/clock.ts'
 import type { Payment } from '../payment.ts'
 
@@ -38,9 +38,11 @@ export function paymentRecord(payment: Payment, outcome: RecordOutcome, build: B
     const known = find(name)
     if (known?.parameter.echo && !isAmount(known.row)) put(echo, known.path, value)
   }
+  const registration = toldRegistration(payment, outcome)
   const { paymentBrand, descriptor, merchantTransactionId, merchantInvoiceId, transactionCategory, card, ...structures } = echo
   const body: { [name: string]: NestedValue | undefined } = {
     id: payment.id,
+    registrationId: registration,
     referencedId: payment.referenceId,
     paymentType: payment.type,
     paymentBrand: payment.brand ?? paymentBrand,
@@ -59,6 +61,7 @@ export function paymentRecord(payment: Payment, outcome: RecordOutcome, build: B
   delete structures.currency
   for (const [structure, filled] of Object.entries(outcome.structures ?? {}))
     for (const [name, value] of Object.entries(filled)) put(structures, [...structure.split('.'), name], value)
+  if (registration !== undefined) structures.registration = { id: registration }
   return withFooter(
     { ...body, ...structures, ...(outcome.redirect && { redirect: outcome.redirect }) } as Nested,
     build,
@@ -106,6 +109,10 @@ function riskOf({ record }: Payment, { riskScore }: RecordOutcome): Nested | und
   const score = record.risk?.score ?? riskScore
   return score === undefined ? undefined : { score }
 }
+
+/** Clients read it at the top, the interface names it in a structure. One that was made in vain is not told. */
+const toldRegistration = ({ record }: Payment, { result }: RecordOutcome): string | undefined =>
+  record.registration?.made && !isGood(result.outcome) ? undefined : record.registration?.id
 
 function cardOf({ record }: Payment, echoed: Nested | undefined): Nested | undefined {
   return record.card || echoed ? { ...record.card, ...echoed } : undefined

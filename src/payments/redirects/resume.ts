@@ -21,6 +21,7 @@ export async function resume(
   step: string,
   event: ConnectorState,
   ended = false,
+  now = parts.directory.businessTime(payment.merchantId),
 ): Promise<boolean> {
   const { merchantId, id } = payment
   const taken = await takeContinuation(
@@ -28,7 +29,7 @@ export async function resume(
     merchantId,
     id,
     step,
-    parts.directory.businessTime(merchantId),
+    now,
     parts.clock.real() + recoverAfterSeconds * 1000,
     ended,
   )
@@ -83,6 +84,12 @@ export const redirectExpiry: DueHandler<PaymentParts> = async (parts, { merchant
   if (await resume(parts, payment, row.step, { ended: 'true' }, true))
     parts.log.info({ paymentId: subjectId, kind: row.step }, 'the shopper did not come back in time')
   return { again: parts.clock.real() + recoverAfterSeconds * 1000 }
+}
+
+/** The shopper chose another way to pay: what waited for a return ends as if its time were over. What is in the hands of another stays there. */
+export async function abandon(parts: PaymentParts, payment: PaymentState): Promise<boolean> {
+  const row = await findContinuation(parts.database.work, payment.merchantId, payment.id)
+  return row !== undefined && (await resume(parts, payment, row.step, { ended: 'true' }, true, row.deadline))
 }
 
 /** Where a payment stands for somebody who looks at it: answered, waiting for a step, or in the hands of another. */

@@ -10,6 +10,7 @@ import type { Transfer } from '../ledger/journal.ts'
 import type { Answer, Payment } from '../payment.ts'
 
 import { insertFollowUp, writePatienceSeconds } from './payments.ts'
+import { confirmRegistrations } from './registrations.ts'
 
 /** A kind of due work, and the real time from which it is due. */
 export type LeftToDo = { readonly kind: 'reverse' | 'release' | 'capture'; readonly dueAt: number }
@@ -22,6 +23,8 @@ export type NewAnswer = {
   readonly announced: boolean
   /** Set when the merchant was told before that the payment is pending. */
   readonly updates?: boolean
+  /** The network's name of the payment that begins an agreement, for its registration. */
+  readonly networkTransactionId?: string
   /** Work that the answer leaves behind, for example a reversal. */
   readonly leftToDo?: LeftToDo
   readonly recordedAt: number
@@ -49,9 +52,13 @@ const answerColumns = [
   'text',
   'timestamptz',
   'timestamptz',
+  'uuid',
+  'uuid',
+  'text',
 ]
 
-function answerValues({ payment, answer, transfers, announced, updates, leftToDo, recordedAt }: NewAnswer): unknown[] {
+function answerValues(row: NewAnswer): unknown[] {
+  const { payment, answer, transfers, announced, updates, leftToDo, recordedAt } = row
   const givesBack = payment.type === 'CP' && !answer.approved ? payment.rootId! : null
   return [
     payment.merchantId,
@@ -72,13 +79,16 @@ function answerValues({ payment, answer, transfers, announced, updates, leftToDo
     leftToDo?.kind ?? null,
     leftToDo === undefined ? null : timeParameter(leftToDo.dueAt),
     timeParameter(recordedAt),
+    payment.record.registration?.ownerId ?? null,
+    payment.record.registration?.id ?? null,
+    row.networkTransactionId ?? null,
   ]
 }
 
 const insertAnswers = perSize(
   size => `
   with given (merchant_id, payment_id, result, approved, reply, body, answered_at, mode, currency, channel_id, root_id, transfers,
-              announced, action, gives_back, follow_up, follow_up_at, recorded_at) as (values ${valuesList(answerColumns, size)}),
+              announced, action, gives_back, follow_up, follow_up_at, recorded_at, registration_owner, registration_id, network_transaction) as (values ${valuesList(answerColumns, size)}),
   answered as (
     insert into answers (merchant_id, payment_id, result, approved, reply, body, answered_at)
     select merchant_id, payment_id, result, approved, reply, body, answered_at from given where payment_id is not null
@@ -94,6 +104,7 @@ const insertAnswers = perSize(
     insert into events (merchant_id, payment_id, sequence, type, action, channel_id, root_id, occurred_at, recorded_at)
     select merchant_id, payment_id, 2, 'PAYMENT', action, channel_id, root_id, answered_at, recorded_at from ours where announced
     on conflict do nothing),
+${confirmRegistrations}
   returned as (
     delete from captures using ours
      where captures.merchant_id = ours.merchant_id and captures.payment_id = ours.gives_back and captures.capture_id = ours.payment_id),

@@ -9,6 +9,7 @@ import { putCards } from '../../vault/cardStore.ts'
 import type { SealedCard } from '../../vault/cards.ts'
 import type { Transfer } from '../ledger/journal.ts'
 import type { Payment } from '../payment.ts'
+import type { NewRegistration } from './registrations.ts'
 
 /** The idempotency row of a request. While the lookup key is changed it has a second one under the older key: a twin whose process knows only one
  * of the two keys meets it all the same. */
@@ -19,6 +20,8 @@ export type NewPayment = {
   readonly payment: Payment
   readonly sealedCard?: SealedCard
   readonly key?: RequestKey
+  /** Made with it; it has a statement of its own. */
+  readonly registration?: NewRegistration
 }
 
 /** Stores a first payment; false when its idempotency key is taken by another request. */
@@ -142,6 +145,11 @@ export function paymentLane(pool: pg.Pool, clock: Clock): PaymentLane {
 async function isStored(db: Connection, { merchantId, id }: Payment): Promise<boolean> {
   const { rowCount } = await db.query('select 1 from payments where merchant_id = $1 and id = $2', [merchantId, id])
   return rowCount === 1
+}
+
+/** Writes a first payment inside a transaction that holds a lock of its own. */
+export async function insertClaimed(db: Connection, row: NewPayment): Promise<void> {
+  await db.query({ name: 'payments 1', text: insertPayments(1), values: paymentValues(row) })
 }
 
 /** Writes a capture, refund or reversal inside the transaction that holds the lock; false when its idempotency key is taken.

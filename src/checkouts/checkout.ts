@@ -1,0 +1,59 @@
+// A checkout: what a merchant wants to be paid, until its shopper has paid it in the form, or its time is over.
+
+import type { NamedParameter, ParameterName, Values } from '../contract/parameters/table.ts'
+import { storesOnly } from '../contract/requests.ts'
+import { shortTail } from '../merchants/merchantTail.ts'
+import { seal, unseal } from '../vault/seal.ts'
+import type { CheckoutParts } from './parts.ts'
+import { type CheckoutRow, findCheckout } from './store.ts'
+
+export type Checkout = CheckoutRow & {
+  /** As the wire names it: 32 upper-case hex characters, a dot, and what names its merchant; at most 48 characters. */
+  readonly wireId: string
+  /** What the merchant said. */
+  readonly values: Values
+}
+
+export const wireIdOf = (merchantId: string, id: string): string => `${id.toUpperCase()}.${shortTail(merchantId)}`
+
+/** Where the merchant reads what became of it. */
+export const resourcePathOf = (checkout: Pick<Checkout, 'wireId' | 'values'>): string =>
+  `/v1/checkouts/${checkout.wireId}/${storesOnly(checkout.values) ? 'registration' : 'payment'}`
+
+/** A checkout that was not deleted; its time may be over. */
+export async function openCheckout(parts: CheckoutParts, wireId: string): Promise<Checkout | undefined> {
+  const [, hex, tail] = /^([0-9A-F]{32})\.([0-9a-z]{1,14})$/.exec(wireId) ?? []
+  const merchantId = tail === undefined ? undefined : parts.directory.merchantOfTail(tail)
+  if (merchantId === undefined) return undefined
+  const row = await findCheckout(parts.database.work, merchantId, hex!.toLowerCase())
+  return row && { ...row, wireId, values: openValues(parts, row) }
+}
+
+/** Until then the shopper may pay. */
+export const isOpen = (
+  { directory }: Pick<CheckoutParts, 'directory'>,
+  { merchantId, expiresAt, endedAt }: CheckoutRow,
+): boolean => endedAt === null && directory.businessTime(merchantId) < expiresAt
+
+/** What of a request stays with its checkout: nothing secret, nothing of the caller, and not what its shopper says better. */
+export const keptValues = (values: Values, known: ReadonlyMap<string, NamedParameter>): Values =>
+  new Map([...values].filter(([name]) => !known.get(name)!.parameter.secret && !passing.test(name))) as Values
+const passing = /^((card|virtualAccount|customer\.browser|authentication)\.|(entityId|integrity|validMinutes)$)/
+
+export const sealValues = (
+  { keys, random }: Pick<CheckoutParts, 'keys' | 'random'>,
+  { merchantId, id }: Pick<CheckoutRow, 'merchantId' | 'id'>,
+  values: Values,
+): Buffer => seal(keys, random, checkoutPlace(merchantId, id), JSON.stringify([...values]))
+
+export const openValues = (
+  { keys }: Pick<CheckoutParts, 'keys'>,
+  { merchantId, id, sealed }: Pick<CheckoutRow, 'merchantId' | 'id' | 'sealed'>,
+): Values => new Map(JSON.parse(unseal(keys, checkoutPlace(merchantId, id), sealed)) as [ParameterName, string][])
+
+/** What binds the parameters of a checkout to it. */
+export const checkoutPlace = (merchantId: string, id: string): string => `checkout ${merchantId} ${id}`
+
+/** The registrations that the form offers, as the merchant listed them. */
+export const offeredRegistrations = (values: Values): readonly string[] =>
+  [...values].filter(([name]) => /^registrations\[\d+\]\.id$/.test(name)).map(([, id]) => id)

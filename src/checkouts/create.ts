@@ -1,0 +1,145 @@
+// A merchant makes a checkout, changes it, and takes it away.
+
+import { timingSafeEqual } from 'node:crypto'
+import type { ParameterError } from '../contract/formCheck.ts'
+import { limits } from '../contract/limits.ts'
+import type { Values } from '../contract/parameters/table.ts'
+import { requests } from '../contract/requests.ts'
+import type { ResultName } from '../contract/results/results.ts'
+import type { Channel } from '../merchants/directory.ts'
+import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
+import type { PaymentRequest } from '../payments/initial/pay.ts'
+import { findPayment } from '../payments/store/read.ts'
+import { addDue } from '../platform/due/store.ts'
+import type { DueHandler } from '../platform/due/worker.ts'
+import { type Checkout, isOpen, keptValues, openValues, sealValues, wireIdOf } from './checkout.ts'
+import type { CheckoutParts } from './parts.ts'
+import {
+  type CheckoutRow,
+  changeCheckout,
+  endCheckout,
+  eraseCheckout,
+  findCheckout,
+  findLastAttempt,
+  insertCheckout,
+  lockCheckout,
+} from './store.ts'
+
+/** Soon its records are not needed any more: a shopper who pays at the last moment, and whoever reads then, are done by now. */
+const erasedAfterHours = 24
+
+/** The hash of the form's script, where the checkout keeps to it. */
+export type NewCheckout = Pick<CheckoutRow, 'merchantId' | 'id' | 'createdAt'> & {
+  readonly wireId: string
+  readonly integrity?: string
+  readonly link?: string
+}
+
+/** `id`: 32 hex characters by chance. A request with an Idempotency-Key has an id that follows from it, so that its twin makes none. */
+export async function createCheckout(
+  parts: CheckoutParts,
+  { channel, values, known, key, tokenId }: PaymentRequest,
+  id: string,
+): Promise<NewCheckout | Refusal> {
+  const refused = refusalOf(parts, channel, values) ?? lifeRefused(channel, values)
+  if (refused) return refused
+  const { merchantId } = channel
+  const now = parts.directory.businessTime(merchantId)
+  const minutes = Number(values.get('validMinutes') ?? limits.checkoutMinutes)
+  const build = values.get('integrity') === 'true' ? parts.formBuild() : undefined
+  const name = { merchantId, id: key ? key.hash.toString('hex', 0, 16) : id }
+  const row: CheckoutRow = {
+    ...name,
+    channelId: channel.id,
+    tokenId: tokenId!,
+    sealed: sealValues(parts, name, keptValues(values, known)),
+    fingerprint: key?.fingerprint ?? null,
+    scriptBuild: build?.build ?? null,
+    createdAt: now,
+    expiresAt: now + minutes * 60_000,
+    endedAt: null,
+  }
+  // First what takes it away again: a process that dies in between leaves nothing that stays.
+  const erasedAt = parts.clock.real() + minutes * 60_000 + erasedAfterHours * 3_600_000
+  await addDue(parts.database.work, checkoutErasure, merchantId, row.id, erasedAt)
+  const made = await insertCheckout(parts.database.work, row)
+  const first = made ? row : (await findCheckout(parts.database.work, merchantId, row.id))!
+  if (!made && !(key && first.fingerprint && timingSafeEqual(first.fingerprint, key.fingerprint))) return keyReused
+  const wireId = wireIdOf(merchantId, row.id)
+  return {
+    ...name,
+    wireId,
+    createdAt: first.createdAt,
+    ...(build && { integrity: build.integrity }),
+    ...(values.has('validMinutes') && { link: `${parts.publicUrl()}/pay/${wireId}` }),
+  }
+}
+
+const keyReused: Refusal = {
+  refused: 'idempotencyKeyReused',
+  stored: false,
+  parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
+}
+
+/** What a checkout says anew replaces what it said; the rest stays. Not while somebody pays it. */
+export const changeCheckoutValues = (
+  parts: CheckoutParts,
+  { checkout, channel, values, known }: Pick<PaymentRequest, 'channel' | 'values' | 'known'> & { readonly checkout: Checkout },
+): Promise<Refusal | undefined> =>
+  whileNobodyPays(parts, checkout, async (db, row) => {
+    const merged = new Map([...openValues(parts, row), ...keptValues(values, known)]) as Values
+    const refused = refusalOf(parts, channel, merged)
+    if (!refused) await changeCheckout(db, row, sealValues(parts, row, merged))
+    return refused
+  })
+
+export const deleteCheckout = (parts: CheckoutParts, checkout: Checkout): Promise<Refusal | undefined> =>
+  whileNobodyPays(parts, checkout, async (db, row) => {
+    await endCheckout(db, row, parts.directory.businessTime(row.merchantId))
+    return undefined
+  })
+
+type Work = (db: Parameters<typeof lockCheckout>[0], row: CheckoutRow) => Promise<Refusal | undefined>
+
+async function whileNobodyPays(parts: CheckoutParts, { merchantId, id }: Checkout, work: Work): Promise<Refusal | undefined> {
+  return parts.database.inChain(merchantId, id, async db => {
+    const row = await lockCheckout(db, merchantId, id)
+    if (!row || !isOpen(parts, row)) return { refused: 'checkoutGone', stored: false }
+    const last = await findLastAttempt(db, row)
+    const payment = last && (await findPayment(db, merchantId, last.subjectId))
+    const settled = !last || (payment?.answer && !payment.answer.approved)
+    return settled ? work(db, row) : { refused: 'checkoutUnderWay', stored: false }
+  })
+}
+
+/** What would be refused of every payment. What depends on the brand is judged when the shopper has chosen one. */
+function refusalOf({ sandbox }: CheckoutParts, channel: Channel, values: Values): Refusal | undefined {
+  const types = Object.keys(initialTypes).join(', ')
+  const wrong: ParameterError[] = [...values]
+    .filter(([name, type]) => /^(p|overrideP)aymentType/.test(name) && initialTypes[type] !== 'here')
+    .map(([name, type]) => ({ name, value: type, message: `must be one of ${types} here` }))
+  if (wrong.length > 0) return form('invalidParameter', ...wrong)
+  if (values.has('amount') && Number(values.get('amount')) === 0 && !channel.settings.accountChecks)
+    return form('zeroAmount', { name: 'amount', message: 'must be above zero' })
+  return values.has('shopperResultUrl') ? resultUrlWrong(values, channel, sandbox) : undefined
+}
+
+const initialTypes: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(requests.payment.types).filter(([, place]) => place === 'here'),
+)
+
+function lifeRefused({ settings }: Channel, values: Values): Refusal | undefined {
+  const most = Math.max(settings.checkoutMinutesMost)
+  const asked = values.get('validMinutes')
+  if (asked === undefined || Number(asked) <= most) return undefined
+  return form('invalidParameter', { name: 'validMinutes', value: asked, message: `is at most ${most} on this channel` })
+}
+
+const form = (refused: ResultName, ...parameterErrors: ParameterError[]): Refusal => ({ refused, stored: false, parameterErrors })
+
+/** Due work: the checkout ended long ago. Its payments stay, and know its id. */
+export const checkoutErasure = 'checkoutErasure'
+export const eraseOldCheckout: DueHandler<CheckoutParts> = async ({ database }, { merchantId, subjectId }) => {
+  await eraseCheckout(database.work, merchantId, subjectId)
+  return 'done'
+}

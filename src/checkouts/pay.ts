@@ -1,0 +1,222 @@
+// The shopper presses pay. One attempt at a time: the same form again gets the answer of the first, another form ends what still waits for its shopper.
+// Nothing is paid twice: whoever begins an attempt holds the lock on the checkout, and begins none beside one that is under way or has succeeded.
+
+import { isDeepStrictEqual } from 'node:util'
+import { currentName } from '../contract/brands.ts'
+import type { Form } from '../contract/form.ts'
+import { type FormCheck, formChecker, type ParameterError } from '../contract/formCheck.ts'
+import { isShoppers, requests, shoppersPrefix, storesOnly } from '../contract/requests.ts'
+import { results } from '../contract/results/results.ts'
+import type { Channel } from '../merchants/directory.ts'
+import { cardNumberRules } from '../merchants/settings.ts'
+import type { PaymentResponse } from '../payments/execute.ts'
+import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
+import { type PaymentClaim, type PaymentRequest, pay } from '../payments/initial/pay.ts'
+import type { Payment } from '../payments/payment.ts'
+import { givenText, readPayment } from '../payments/read/status.ts'
+import { abandon, settledState } from '../payments/redirects/resume.ts'
+import { insertClaimed } from '../payments/store/payments.ts'
+import { findPayment } from '../payments/store/read.ts'
+import { insertRegistration } from '../payments/store/registrations.ts'
+import type { Connection } from '../platform/database/connect.ts'
+import { chooseRegistration } from '../registrations/create.ts'
+import { registrationRecord } from '../registrations/record.ts'
+import { findRegistrations } from '../registrations/store.ts'
+import { usableRegistration, withRegistration } from '../registrations/use.ts'
+import { keyedHash } from '../vault/keys.ts'
+import { type Checkout, isOpen, offeredRegistrations, openValues, resourcePathOf } from './checkout.ts'
+import { scheduleMissedReturn } from './missedReturn.ts'
+import type { CheckoutParts } from './parts.ts'
+import { type CheckoutAttempt, findLastAttempt, insertAttempt, lockCheckout } from './store.ts'
+
+/** Longer than a connector usually takes; then the shopper is told that it is pending. */
+const patienceSeconds = 20
+/** Of one checkout: enough for a forgetful shopper, too few to try out cards. */
+export const attemptsMost = 20
+
+/** What came of pressing pay, and where the shopper's shop is. */
+export type PressResult = { readonly said: PaymentResponse | Refusal; readonly shopperResultUrl?: string }
+
+/** `id`: 32 hex characters, for a registration. */
+export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: Form, id: string): Promise<PressResult> {
+  const request = await requestOf(parts, checkout, form)
+  if ('refused' in request) return { said: request }
+  const shopperResultUrl = request.values.get('shopperResultUrl')
+  const hash = formHash(parts, checkout, form)
+  const said = storesOnly(checkout.values)
+    ? await store(parts, checkout, request, hash, id)
+    : ((await unlessBegun(parts, checkout, hash)) ??
+      (await pay(parts, { ...request, claim: claimFor(parts, checkout, hash, shopperResultUrl) })))
+  return { said, ...(shopperResultUrl !== undefined && { shopperResultUrl }) }
+}
+
+/** What merchant and shopper say together: the shopper may say what the interface gives to shoppers, and nothing else. */
+async function requestOf(parts: CheckoutParts, checkout: Checkout, form: Form): Promise<PaymentRequest | Refusal> {
+  const channel = parts.directory.entity(checkout.channelId)
+  if (channel?.kind !== 'channel' || !isOpen(parts, checkout)) return { refused: 'checkoutGone', stored: false }
+  const sent = form.pairs.filter(([name, value]) => isShoppers(name) && value !== '')
+  const wrong = sent.filter(
+    ([name]) => /^customParameters\[/.test(name) && !name.startsWith(`customParameters[${shoppersPrefix}`),
+  )
+  const { values } = checkout
+  const otherShop = sent.some(([name, value]) => name === 'shopperResultUrl' && values.has(name) && values.get(name) !== value)
+  const errors: ParameterError[] = [
+    ...wrong.map(([name]) => ({ name, message: `must begin with ${shoppersPrefix} where a shopper sends it` })),
+    ...(otherShop ? [{ name: 'shopperResultUrl', message: 'is not the one that the checkout was made with' }] : []),
+  ]
+  if (errors.length > 0) return { refused: 'invalidParameter', stored: false, parameterErrors: errors }
+
+  const registrationId = form.pairs.findLast(([name, value]) => name === 'registrationId' && value !== '')?.[1]
+  const brand = sent.findLast(([name]) => name === 'paymentBrand')?.[1] ?? values.get('paymentBrand')
+  const merged = new Map<string, string>([...sent, ...values])
+  // These two are the shopper's to choose; how a brand pays is the merchant's.
+  for (const name of ['paymentBrand', 'createRegistration']) {
+    const chosen = sent.findLast(([one]) => one === name)?.[1]
+    if (chosen !== undefined) merged.set(name, chosen)
+  }
+  const type = brand === undefined ? undefined : values.get(`overridePaymentType[${brand}]`)
+  if (type !== undefined) merged.set('paymentType', type)
+  if (registrationId !== undefined)
+    for (const name of ['card.number', 'card.expiryMonth', 'card.expiryYear', 'paymentBrand', 'createRegistration'])
+      merged.delete(name)
+  // What cannot be stored is paid all the same.
+  if (parts.methods.has(currentName(merged.get('paymentBrand') ?? ''))) merged.delete('createRegistration')
+  const pairs = [...merged].filter(([name]) => !/^(overridePaymentType|registrations)\[/.test(name))
+  const { settings } = channel
+  const judge = judges(parts)[storesOnly(values) ? 'registration' : registrationId === undefined ? 'payment' : 'saved']
+  const checked = judge({ pairs, broken: form.broken }, settings.lenient, cardNumberRules(settings))
+  if (checked.errors.length > 0) return { refused: 'invalidParameter', stored: false, parameterErrors: checked.errors }
+  const url = checked.values.has('shopperResultUrl') ? resultUrlWrong(checked.values, channel, parts.sandbox) : undefined
+  if (url) return url
+  const { wireId, tokenId } = checkout
+  const request: PaymentRequest = {
+    channel,
+    values: checked.values,
+    known: checked.known,
+    ndc: wireId,
+    tokenId,
+    checkout: wireId,
+  }
+  return registrationId === undefined ? request : savedRequest(parts, checkout, request, channel, registrationId)
+}
+
+/** With payment details that the merchant offered to this shopper. */
+async function savedRequest(
+  parts: CheckoutParts,
+  { values }: Checkout,
+  request: PaymentRequest,
+  { merchantId }: Channel,
+  registrationId: string,
+): Promise<PaymentRequest | Refusal> {
+  const refuse = (refused: Refusal['refused']): Refusal => ({
+    refused,
+    stored: false,
+    parameterErrors: [{ name: 'registrationId', message: 'cannot be paid with here' }],
+  })
+  if (!offeredRegistrations(values).includes(registrationId)) return refuse('registrationDoesNotExist')
+  const registration = await usableRegistration(parts, merchantId, registrationId)
+  if (typeof registration === 'string') return refuse(registration)
+  const paying = await withRegistration(parts, request, registration)
+  return typeof paying === 'string' ? refuse(paying) : paying
+}
+
+type Judges = Readonly<Record<'payment' | 'saved' | 'registration', FormCheck>>
+const made = new WeakMap<object, Judges>()
+function judges({ cardBrands }: CheckoutParts): Judges {
+  const known = made.get(cardBrands) ?? {
+    payment: formChecker(requests.checkoutPayment, cardBrands),
+    saved: formChecker(requests.registrationPayment, cardBrands),
+    registration: formChecker(requests.registration, cardBrands),
+  }
+  made.set(cardBrands, known)
+  return known
+}
+
+/** What the shopper sent, without the CVV: a keyed hash of it says whether the same comes again. */
+function formHash({ keys }: CheckoutParts, { wireId }: Checkout, form: Form): Buffer {
+  const sent = form.pairs.filter(([name]) => (isShoppers(name) && name !== 'card.cvv') || name === 'registrationId')
+  return keyedHash(keys, 'checkout form', JSON.stringify([wireId, ...sent.map(pair => JSON.stringify(pair)).sort()]))
+}
+
+/** What the last attempt came to, where that forbids another one. What waits for its shopper is ended for a form that is another one. */
+async function unlessBegun(parts: CheckoutParts, checkout: Checkout, hash: Buffer): Promise<PaymentResponse | undefined> {
+  const db = parts.database.work
+  const last = await findLastAttempt(db, checkout)
+  const payment = last && (await findPayment(db, checkout.merchantId, last.subjectId))
+  if (!payment || (payment.answer && !payment.answer.approved)) return undefined
+  if (payment.answer) return standing(parts, payment)
+  if (!last.form.equals(hash)) await abandon(parts, payment)
+  const state = await settledState(parts, payment.merchantId, payment.id, undefined, patienceSeconds)
+  const failed = state.payment.answer && !state.payment.answer.approved
+  return failed && !last.form.equals(hash) ? undefined : standing(parts, payment)
+}
+
+/** How a payment stands now, in the words in which it was answered. */
+async function standing(parts: CheckoutParts, { merchantId, id }: Pick<Payment, 'merchantId' | 'id'>): Promise<PaymentResponse> {
+  const payment = (await readPayment(parts, merchantId, id))!
+  return { outcome: payment.answer ? results[payment.answer.result].outcome : 'pending', body: givenText(parts, payment) }
+}
+
+/** The attempt, its payment and the call that a missed return will be are one transaction. */
+function claimFor(parts: CheckoutParts, checkout: Checkout, form: Buffer, shopperResultUrl: string | undefined): PaymentClaim {
+  return async row => {
+    const begun = await begin(parts, checkout, form, row.payment.id, shopperResultUrl, async db => {
+      if (row.registration) await insertRegistration(db, row.registration, parts.clock.real())
+      await insertClaimed(db, row)
+    })
+    if (begun === 'ours' || 'refused' in begun) return begun
+    await settledState(parts, checkout.merchantId, begun.subjectId, undefined, patienceSeconds)
+    return standing(parts, { merchantId: checkout.merchantId, id: begun.subjectId })
+  }
+}
+
+/** Where nothing is paid the registration is the attempt, and there is one only. */
+async function store(
+  parts: CheckoutParts,
+  checkout: Checkout,
+  request: PaymentRequest,
+  form: Buffer,
+  id: string,
+): Promise<PaymentResponse | Refusal> {
+  const row = chooseRegistration(parts, request, checkout.merchantId, id)
+  if ('refused' in row) return row
+  const begun = await begin(parts, checkout, form, id, request.values.get('shopperResultUrl'), db =>
+    insertRegistration(db, row, parts.clock.real()),
+  )
+  if (begun !== 'ours' && 'refused' in begun) return begun
+  const subjectId = begun === 'ours' ? row.id : begun.subjectId
+  const [stored] = await findRegistrations(parts.database.work, [checkout.merchantId], [subjectId])
+  const body = registrationRecord(stored!, parts.build, parts.directory.businessTime(checkout.merchantId))
+  return { outcome: 'success', body: JSON.stringify(body) }
+}
+
+/** Begins an attempt, or tells of the one that is in its way. */
+async function begin(
+  parts: CheckoutParts,
+  checkout: Checkout,
+  form: Buffer,
+  subjectId: string,
+  shopperResultUrl: string | undefined,
+  write: (db: Connection) => Promise<unknown>,
+): Promise<'ours' | CheckoutAttempt | Refusal> {
+  const { merchantId, id, wireId } = checkout
+  return parts.database.inChain(merchantId, id, async db => {
+    const row = await lockCheckout(db, merchantId, id)
+    if (!row || !isOpen(parts, row)) return { refused: 'checkoutGone', stored: false }
+    const last = await findLastAttempt(db, row)
+    const payment = last && (await findPayment(db, merchantId, last.subjectId))
+    if (last && !(payment?.answer && !payment.answer.approved)) return last
+    if (last?.attempt === attemptsMost) return { refused: 'tooManyAttempts', stored: false }
+    // What was changed meanwhile is not what the shopper saw.
+    if (!isDeepStrictEqual(openValues(parts, row), checkout.values)) return { refused: 'checkoutUnderWay', stored: false }
+    const madeAt = parts.directory.businessTime(merchantId)
+    await insertAttempt(db, row, { attempt: (last?.attempt ?? 0) + 1, subjectId, form, madeAt })
+    await write(db)
+    if (shopperResultUrl !== undefined) {
+      const resourcePath = resourcePathOf(checkout)
+      const pressed = { merchantId, subjectId: id, id: wireId, resourcePath, shopperResultUrl, expiresAt: row.expiresAt }
+      await scheduleMissedReturn(parts, db, pressed)
+    }
+    return 'ours'
+  })
+}

@@ -1,0 +1,167 @@
+// What the form of a checkout shows: made for the shopper's page, nothing secret.
+
+import { methodConnector, modeOf } from '../connectors/registry.ts'
+import { amountText, hundredths } from '../contract/amounts.ts'
+import type { ParameterName, Values } from '../contract/parameters/table.ts'
+import { storesOnly } from '../contract/requests.ts'
+import type { Channel } from '../merchants/directory.ts'
+import { type Shop, shopOf } from '../merchants/shop.ts'
+import { isMode } from '../payments/initial/choose.ts'
+import type { RegistrationRecord } from '../payments/initial/register.ts'
+import { findPayment } from '../payments/store/read.ts'
+import { detailsOf } from '../registrations/record.ts'
+import { findRegistrations, type Registration } from '../registrations/store.ts'
+import { ownersFor } from '../registrations/use.ts'
+import { type Checkout, isOpen, offeredRegistrations, openCheckout } from './checkout.ts'
+import type { CheckoutParts } from './parts.ts'
+import { findLastAttempt } from './store.ts'
+
+/** How the form asks for a brand's data. */
+export type FormMethod = 'card' | 'virtualAccount' | 'onlineTransfer' | 'prepayment'
+
+/** Payment details that the shopper may pay with again. Nothing in it pays elsewhere. */
+export type SavedDetails = {
+  readonly id: string
+  readonly brand: string
+  readonly holder?: string
+  readonly last4?: string
+  readonly expiryMonth?: string
+  readonly expiryYear?: string
+  readonly accountId?: string
+}
+
+export type FormView = {
+  readonly id: string
+  /** Over: paid, expired or unknown; a shopper is never told which. */
+  readonly state: 'open' | 'over'
+  /** Payment details are stored and nothing is paid. */
+  readonly standalone: boolean
+  readonly paymentType?: string
+  /** As on the wire: `92.00`. */
+  readonly amount?: string
+  readonly currency?: string
+  /** Real time, milliseconds. */
+  readonly expiresAt: number
+  readonly shop: Shop
+  /** What the channel takes, in its order. */
+  readonly brands: readonly { readonly name: string; readonly method: FormMethod }[]
+  /** The merchant has set createRegistration. */
+  readonly offersRegistration: boolean
+  readonly registrations: readonly SavedDetails[]
+  readonly requireCvv: boolean
+  /** The same for saved details. */
+  readonly requireCvvForRegistrations: boolean
+  readonly billingName?: string
+  readonly shopperResultUrl?: string
+  /** The channel's setting `formOrigins`: the pages that may show the form; empty = any over https, in a sandbox any. */
+  readonly frameAncestors: readonly string[]
+  /** The build of the widget's script that a checkout with integrity=true is pinned to. */
+  readonly scriptBuild?: string
+}
+
+/** `checkoutId`: as the wire names it. */
+export async function formView(parts: CheckoutParts, checkoutId: string): Promise<FormView> {
+  const checkout = await openCheckout(parts, checkoutId)
+  const channel = checkout && parts.directory.entity(checkout.channelId)
+  if (!checkout || channel?.kind !== 'channel') return nothing(checkoutId)
+  const { merchantId, values } = checkout
+  const { settings } = channel
+  const said = (name: ParameterName) => values.get(name)
+  const names = [said('customer.givenName'), said('customer.surname')].filter(name => name !== undefined)
+  return {
+    id: checkoutId,
+    state: (await isPayable(parts, checkout)) ? 'open' : 'over',
+    standalone: storesOnly(values),
+    ...defined({
+      paymentType: said('paymentType'),
+      amount: said('amount') === undefined ? undefined : amountText(hundredths(said('amount')!)),
+      currency: said('currency'),
+      billingName: names.length === 2 ? names.join(' ') : undefined,
+      shopperResultUrl: said('shopperResultUrl'),
+      scriptBuild: checkout.scriptBuild ?? undefined,
+    }),
+    expiresAt: parts.clock.real() + checkout.expiresAt - parts.directory.businessTime(merchantId),
+    shop: shopOf(parts.directory, channel.id, said('merchant.name')),
+    brands: brandsOn(parts, channel, values),
+    offersRegistration: said('createRegistration') === 'true',
+    registrations: await savedDetails(parts, merchantId, offeredRegistrations(values)),
+    requireCvv: settings.requireCvv,
+    requireCvvForRegistrations: settings.requireCvvForRegistrations,
+    frameAncestors: settings.formOrigins,
+  }
+}
+
+/** What a shopper sees of a checkout that is none. */
+const nothing = (id: string): FormView => ({
+  id,
+  state: 'over',
+  standalone: false,
+  expiresAt: 0,
+  shop: { name: '' },
+  brands: [],
+  offersRegistration: false,
+  registrations: [],
+  requireCvv: true,
+  requireCvvForRegistrations: false,
+  frameAncestors: [],
+})
+
+/** Not when it has been paid: whoever pays again pays nothing, and should not be asked. */
+async function isPayable(parts: CheckoutParts, checkout: Checkout): Promise<boolean> {
+  if (!isOpen(parts, checkout)) return false
+  const last = await findLastAttempt(parts.database.work, checkout)
+  if (!last) return true
+  if (storesOnly(checkout.values)) return false
+  const payment = await findPayment(parts.database.work, checkout.merchantId, last.subjectId)
+  return !payment?.answer?.approved
+}
+
+/** The channel's own list in its order; else all cards, then what this process carries in the mode. */
+function brandsOn(parts: CheckoutParts, { settings }: Channel, values: Values): FormView['brands'] {
+  const mode = modeOf(settings, values.get('testMode'))
+  const cards = parts.cardBrands.rows.map(({ name }) => name)
+  const others = [...parts.methods.values()].filter(
+    method => isMode(mode) && typeof methodConnector(parts.connectors, method, mode) !== 'string',
+  )
+  const stored = storesOnly(values)
+  const methods = new Map<string, FormMethod>([
+    ...cards.map(name => [name, 'card'] as const),
+    ...(stored ? [] : others.map(({ brand, code }) => [brand, code === 'VA' ? 'virtualAccount' : 'onlineTransfer'] as const)),
+  ])
+  const { brands } = settings
+  return (brands.length > 0 ? brands : [...methods.keys()])
+    .filter(name => methods.has(name))
+    .map(name => ({ name, method: methods.get(name)! }))
+}
+
+/** In the merchant's order; of one card that was stored twice the later one alone. */
+async function savedDetails(parts: CheckoutParts, merchantId: string, ids: readonly string[]): Promise<SavedDetails[]> {
+  if (ids.length === 0) return []
+  const found = await findRegistrations(parts.database.work, ownersFor(parts, merchantId), ids)
+  const usable = found.filter(({ usable, deletedAt }) => usable && deletedAt === null)
+  const newest = new Map(
+    usable.toSorted((one, other) => one.madeAt - other.madeAt).map(one => [one.fingerprint?.toString('hex') ?? one.id, one.id]),
+  )
+  const shown = new Set(newest.values())
+  return ids.flatMap(id => usable.filter(one => one.id === id && shown.has(id))).map(savedOf)
+}
+
+function savedOf(registration: Registration): SavedDetails {
+  const details = detailsOf(registration)
+  const { card } = JSON.parse(registration.record) as RegistrationRecord
+  return {
+    id: registration.id,
+    brand: registration.brand,
+    ...defined({
+      holder: details.get('card.holder'),
+      last4: card?.last4Digits,
+      expiryMonth: details.get('card.expiryMonth'),
+      expiryYear: details.get('card.expiryYear'),
+      accountId: details.get('virtualAccount.accountId'),
+    }),
+  }
+}
+
+/** Without the names that have no value. */
+const defined = <Value extends object>(value: Value): { [Name in keyof Value]?: Exclude<Value[Name], undefined> } =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as never

@@ -1,0 +1,171 @@
+// Checkouts by the interface: a merchant makes, changes, reads and deletes them; a shopper's browser pays.
+
+import { type Checkout, openCheckout, resourcePathOf, wireIdOf } from '../../checkouts/checkout.ts'
+import { changeCheckoutValues, createCheckout, deleteCheckout, type NewCheckout } from '../../checkouts/create.ts'
+import { type PressResult, pressPay } from '../../checkouts/pay.ts'
+import { readCheckout } from '../../checkouts/status.ts'
+import type { Nested } from '../../contract/nested.ts'
+import { isGood, results } from '../../contract/results/results.ts'
+import { withStatusPath } from '../../contract/statusPath.ts'
+import type { Channel } from '../../merchants/directory.ts'
+import type { Refusal } from '../../payments/initial/choose.ts'
+import { plainRecord } from '../../payments/read/record.ts'
+import { type HttpAnswer, json, type Request, resultAnswer } from '../answer.ts'
+import { hasCredentials, sentForm } from '../authenticate.ts'
+import { isForeign } from '../host.ts'
+import type { HttpParts } from '../parts.ts'
+import type { RequestFunction } from '../router.ts'
+import { type Admission, admit, admitRead, identify, ruledChannel } from './admission.ts'
+
+export const postCheckout =
+  (admission: Admission): RequestFunction =>
+  async request => {
+    const { parts } = admission
+    const identified = identify(admission, request)
+    if (!('caller' in identified)) return identified
+    // The id of a checkout is made of the request's number, so that a refusal names what would have been one.
+    const named = { ...identified, ndc: wireIdOf(identified.caller.merchantId, request.number) }
+    const admitted = admit(admission, request, named, ruledChannel(admission, identified), admission.checks.checkout)
+    if (!('channel' in admitted)) return admitted
+    const made = await createCheckout(parts, admitted, request.number)
+    return 'refused' in made ? refusalAnswer(parts, request, admitted.channel, named.ndc, made) : json(200, created(parts, made))
+  }
+
+const created = ({ build }: HttpParts, { wireId, createdAt, integrity, link }: NewCheckout): Nested => ({
+  ...plainRecord(results.checkoutCreated, build, createdAt, wireId),
+  id: wireId,
+  ...(integrity !== undefined && { integrity }),
+  ...(link !== undefined && { link }),
+})
+
+export const postCheckoutUpdate =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const { parts } = admission
+    const checkout = await openCheckout(parts, id)
+    const identified = identify(admission, request, { otherwise: checkout?.channelId })
+    if (!('caller' in identified)) return identified
+    const channel = ownChannel(parts, checkout, identified.caller.merchantId)
+    if (!checkout || !channel) return gone(parts, request, identified.caller.entityId)
+    const admitted = admit(admission, request, { ...identified, ndc: id }, channel, admission.checks.checkoutUpdate)
+    if (!('channel' in admitted)) return admitted
+    const refused = await changeCheckoutValues(parts, { ...admitted, checkout })
+    if (refused) return refusalAnswer(parts, request, channel, id, refused)
+    return resultAnswer(parts, request, 200, 'checkoutUpdated', { entityId: channel.id, ndc: id, more: { id } })
+  }
+
+export const removeCheckout =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const { parts } = admission
+    const checkout = await openCheckout(parts, id)
+    const admitted = admitRead(admission, request, admission.checks.read, 'pay', checkout?.channelId)
+    if (!('caller' in admitted)) return admitted
+    const channel = ownChannel(parts, checkout, admitted.caller.merchantId)
+    if (!checkout || !channel) return gone(parts, request, admitted.caller.entityId)
+    const refused = await deleteCheckout(parts, checkout)
+    if (refused) return refusalAnswer(parts, request, channel, id, refused)
+    return resultAnswer(parts, request, 200, 'checkoutDeleted', { entityId: channel.id, ndc: id, more: { id } })
+  }
+
+/** The status of a checkout. Where the channel allows it the id alone opens it, because some clients send nothing else. */
+export const getCheckout =
+  (admission: Admission, kind: 'payment' | 'registration'): RequestFunction =>
+  async (request, { id = '' }) => {
+    const { parts } = admission
+    const checkout = await openCheckout(parts, id)
+    const channel = ownChannel(parts, checkout, checkout?.merchantId)
+    const form = sentForm(request)
+    const open = channel?.settings.statusReadsWithoutCredentials && form !== 'tooManyParameters' && !hasCredentials(request, form)
+    const admitted = open ? undefined : admitRead(admission, request, admission.checks.read, 'read', checkout?.channelId)
+    if (admitted && !('caller' in admitted)) return admitted
+    const entityId = admitted?.caller.entityId ?? channel?.id
+    if (!checkout || !channel || (admitted && admitted.caller.merchantId !== checkout.merchantId))
+      return gone(parts, request, entityId)
+    const wait = admission.reads(id, channel.settings.statusReadsPerMinute, parts.clock.real())
+    if (wait > 0)
+      return resultAnswer(parts, request, 429, 'tooManyReads', {
+        entityId,
+        ndc: id,
+        more: { id },
+        headers: { 'Retry-After': String(wait) },
+      })
+    const status = await readCheckout(parts, checkout, kind)
+    if (status === 'gone') return gone(parts, request, entityId)
+    return status === 'pending'
+      ? resultAnswer(parts, request, 200, 'pending', { entityId: channel.id, ndc: id })
+      : json(200, status)
+  }
+
+/** Of one checkout: a second click waits for the first, and more than a few are no shopper's. */
+const pressesAtOnce = 8
+
+/** The shopper's browser: our own form asks for JSON, a plain one is sent on to where the shopper belongs. */
+export const postCheckoutPayment =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const { parts } = admission
+    const asJson = (request.headers.accept ?? '').includes('application/json')
+    if (asJson && isForeign(request.headers.origin, request.headers.host, parts.publicUrl()))
+      return resultAnswer(parts, request, 403, 'foreignOrigin')
+    if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
+    const form = sentForm(request)
+    if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
+    const checkout = await openCheckout(parts, id)
+    if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
+    const pressed = await pressPay(parts, checkout, form, request.number)
+    parts.count.payment('refused' in pressed.said ? 'refused' : pressed.said.outcome)
+    return asJson ? formAnswer(parts, request, checkout, pressed) : browserAnswer(parts, request, checkout, pressed)
+  }
+
+/** What the form has to know: the result, and where the shopper goes from here. */
+function formAnswer(parts: HttpParts, request: Request, checkout: Checkout, { said, shopperResultUrl }: PressResult): HttpAnswer {
+  if ('refused' in said) return refusalOf(parts, request, checkout, said)
+  const { result, redirect, buildNumber, timestamp, ndc } = JSON.parse(said.body) as Nested
+  const leaves = redirect === undefined && isGood(said.outcome)
+  return json(isGood(said.outcome) ? 200 : 400, {
+    result: result!,
+    ...(redirect !== undefined && { redirect }),
+    ...(leaves && shopperResultUrl !== undefined && { shopperResultUrl: backTo(checkout, shopperResultUrl) }),
+    buildNumber: buildNumber!,
+    timestamp: timestamp!,
+    ndc: ndc!,
+  })
+}
+
+/** A form that a browser sent by itself: it goes on to the page of the redirect, or back to the shop, whatever came of it. */
+function browserAnswer(parts: HttpParts, request: Request, checkout: Checkout, pressed: PressResult): HttpAnswer {
+  const { said, shopperResultUrl } = pressed
+  const redirect = 'refused' in said ? undefined : (JSON.parse(said.body) as { redirect?: { url: string } }).redirect
+  const url = redirect?.url ?? (shopperResultUrl === undefined ? undefined : backTo(checkout, shopperResultUrl))
+  if (url === undefined) return formAnswer(parts, request, checkout, pressed)
+  const headers = { Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' }
+  return { status: 303, body: '', headers }
+}
+
+const backTo = (checkout: Checkout, url: string): string => withStatusPath(url, checkout.wireId, resourcePathOf(checkout))
+
+const refusalOf = (parts: HttpParts, request: Request, { wireId, channelId }: Checkout, refused: Refusal): HttpAnswer =>
+  refusalAnswer(parts, request, { id: channelId }, wireId, refused)
+
+function refusalAnswer(
+  parts: HttpParts,
+  request: Request,
+  { id: entityId }: Pick<Channel, 'id'>,
+  ndc: string,
+  { refused, parameterErrors }: Refusal,
+): HttpAnswer {
+  if (refused === 'checkoutGone') return gone(parts, request, entityId)
+  const status = refused === 'tooManyAttempts' ? 429 : 400
+  return resultAnswer(parts, request, status, refused, { entityId, ndc, ...(parameterErrors && { parameterErrors }) })
+}
+
+/** Nobody is told whether it is paid, over, another merchant's, or never was. */
+const gone = (parts: HttpParts, request: Request, entityId: string | undefined): HttpAnswer =>
+  resultAnswer(parts, request, 400, 'checkoutGone', { entityId })
+
+/** The channel of a checkout, for its merchant. */
+function ownChannel(parts: HttpParts, checkout: Checkout | undefined, merchantId: string | undefined): Channel | undefined {
+  const channel = checkout && parts.directory.entity(checkout.channelId)
+  return channel?.kind === 'channel' && channel.merchantId === merchantId ? channel : undefined
+}

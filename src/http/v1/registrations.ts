@@ -1,0 +1,92 @@
+// Registrations by the interface: made, read, paid with, deleted.
+
+import type { Nested } from '../../contract/nested.ts'
+import type { ResultName } from '../../contract/results/results.ts'
+import { pay } from '../../payments/initial/pay.ts'
+import { chooseRegistration, storeRegistration } from '../../registrations/create.ts'
+import { deleteRegistration } from '../../registrations/erase.ts'
+import { registrationRecord } from '../../registrations/record.ts'
+import type { Registration } from '../../registrations/store.ts'
+import { usableRegistration, withRegistration } from '../../registrations/use.ts'
+import { type HttpAnswer, json, ndcOf, type Request, resultAnswer } from '../answer.ts'
+import type { Caller } from '../authenticate.ts'
+import type { HttpParts } from '../parts.ts'
+import type { RequestFunction } from '../router.ts'
+import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
+import { answerOf } from './payments.ts'
+
+export const postRegistration =
+  (admission: Admission): RequestFunction =>
+  async request => {
+    const { parts } = admission
+    const identified = identify(admission, request, { action: 'register' })
+    if (!('caller' in identified)) return identified
+    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), admission.checks.registration)
+    if (!('channel' in admitted)) return admitted
+    const { caller } = identified
+    const row = chooseRegistration(parts, admitted, caller.merchantId, request.number)
+    const stored = 'refused' in row ? row : await storeRegistration(parts, row)
+    if (!('refused' in stored)) return json(200, recordOf(parts, caller, stored))
+    return resultAnswer(parts, request, 400, stored.refused, {
+      entityId: caller.entityId,
+      // What was refused has an id, as everything that is refused for its card has one.
+      more: { ...(stored.stored && { id: request.number }), ...askedFor(undefined, admitted.values.get('paymentBrand')) },
+      ...(stored.parameterErrors && { parameterErrors: stored.parameterErrors }),
+    })
+  }
+
+export const getRegistration =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const { parts } = admission
+    const admitted = admitRead(admission, request, admission.checks.read, 'register')
+    if (!('caller' in admitted)) return admitted
+    const { caller } = admitted
+    const found = await usableRegistration(parts, caller.entityId, id)
+    return typeof found === 'string'
+      ? unusable(parts, request, caller, found)
+      : json(200, recordOf(parts, caller, found, ndcOf(request, caller.entityId)))
+  }
+
+export const removeRegistration =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const { parts } = admission
+    const admitted = admitRead(admission, request, admission.checks.read, 'register')
+    if (!('caller' in admitted)) return admitted
+    const { caller } = admitted
+    const found = await usableRegistration(parts, caller.entityId, id)
+    if (typeof found === 'string')
+      return unusable(parts, request, caller, found === 'registrationInvalid' ? 'cannotDeregister' : found)
+    const refused = await deleteRegistration(parts, found)
+    return refused === undefined
+      ? json(200, { ...recordOf(parts, caller, found, ndcOf(request, caller.entityId)), paymentType: 'DR' })
+      : unusable(parts, request, caller, refused)
+  }
+
+export const postRegistrationPayment =
+  (admission: Admission): RequestFunction =>
+  async (request, { id = '' }) => {
+    const { parts } = admission
+    const identified = identify(admission, request)
+    if (!('caller' in identified)) return identified
+    const { caller } = identified
+    const judge = admission.checks.registrationPayment
+    const admitted = admit(admission, request, identified, ruledChannel(admission, identified), judge)
+    if (!('channel' in admitted)) return admitted
+    const found = await usableRegistration(parts, caller.entityId, id)
+    if (typeof found === 'string') return unusable(parts, request, caller, found)
+    const paying = await withRegistration(parts, admitted, found)
+    if (typeof paying === 'string') return unusable(parts, request, caller, paying)
+    return answerOf(parts, request, admitted, await pay(parts, paying))
+  }
+
+/** As it reads now, at the time of its merchant. */
+const recordOf = ({ directory, build }: HttpParts, { merchantId }: Caller, found: Registration, ndc?: string): Nested =>
+  registrationRecord(found, build, directory.businessTime(merchantId), ndc)
+
+/** Nobody has such an id: 404. It is there, and cannot be used: 400. */
+function unusable(parts: HttpParts, request: Request, { entityId }: Caller, name: ResultName): HttpAnswer {
+  const status = name === 'registrationDoesNotExist' ? 404 : 400
+  return resultAnswer(parts, request, status, name, { entityId })
+}

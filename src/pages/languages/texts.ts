@@ -1,0 +1,15 @@
+// The texts of a language: all that English has. A word that is missing does not compile, nor does a text without one of its slots.
+
+import type { en } from './en.ts'
+
+export type Texts = { readonly [Name in keyof typeof en]: WithSlots<(typeof en)[Name]> }
+export type TextName = keyof Texts
+
+/** 'Pay {amount}' → any text with {amount} in it. */
+type WithSlots<Text extends string> = Text extends `${string}{${infer Slot}}${infer Rest}`
+  ? `${string}{${Slot}}${string}` & WithSlots<Rest>
+  : string
+
+/** Puts values into the slots of a text: `fill(texts.payNow, { amount })`. */
+export const fill = (text: string, values: Readonly<Record<string, string>>): string =>
+  text.replace(/\{(\w+)\}/g, (slot, name: string) => values[name] ?? slot)

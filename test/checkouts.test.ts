@@ -1,0 +1,401 @@
+// Checkouts: abandoned at each step, resumed in a second tab, paid twice at once, paid after their end; by two processes, by others, and with
+// answers that nobody heard. What counts is how many payments there are, and what the merchant reads.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { attemptsMost } from '../src/checkouts/pay.ts'
+import { type ResultName, results } from '../src/contract/results/results.ts'
+import { legacyToken } from '../src/merchants/access/legacy.ts'
+import type { Seed } from '../src/merchants/seed.ts'
+import {
+  type Body,
+  type Client,
+  eventually,
+  type Fields,
+  type Reply,
+  sandbox,
+  type TestGateway,
+  testGateway,
+  visa,
+} from './support/gateway.ts'
+import { type Receiver, startReceiver } from './support/receiver.ts'
+import { formsOf, makeShopper } from './support/shopper.ts'
+
+const other = {
+  merchantId: '8a829400000000000000000000000001',
+  entityId: '8a829400000000000000000000000002',
+  narrowId: '8a829400000000000000000000000004',
+  userId: '8a829400000000000000000000000003',
+  password: 'another-merchants-password',
+}
+const theirs = { Authorization: `Bearer ${legacyToken(other.userId, other.password)}` }
+const seed: Seed = {
+  psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+  divisions: [
+    {
+      id: '8a829400000000000000000000000009',
+      name: 'Another division',
+      merchants: [
+        {
+          id: other.merchantId,
+          name: 'Another merchant',
+          channels: [
+            { id: other.entityId, name: 'Another', settings: { brands: ['MASTER', 'PAYPAL', 'VISA'], shopName: 'Corner shop' } },
+            { id: other.narrowId, name: 'Narrow', settings: { statusReadsPerMinute: 2, requireCvvForRegistrations: true } },
+          ],
+        },
+      ],
+    },
+  ],
+  tokens: [{ label: 'another', userId: other.userId, password: other.password, entities: [other.merchantId] }],
+}
+
+let gateway: TestGateway
+let shop: Receiver
+before(async () => {
+  gateway = await testGateway({ seed })
+  shop = await startReceiver()
+})
+after(async () => {
+  await shop.close()
+  await gateway.stop()
+})
+
+const backUrl = 'https://shop.example/back?order=7'
+const browser = { Authorization: '', Accept: 'application/json' }
+
+async function create(fields: Fields = {}, client: Client = gateway): Promise<string> {
+  const sent = {
+    entityId: sandbox.entityId,
+    paymentType: 'DB',
+    amount: '92.00',
+    currency: 'EUR',
+    shopperResultUrl: backUrl,
+    ...fields,
+  }
+  const { status, body } = await client.post('/v1/checkouts', sent)
+  assert.equal(status, 200, JSON.stringify(body))
+  return body.id
+}
+
+const press = (id: string, fields: Fields = {}, client: Client = gateway): Promise<Reply> =>
+  client.post(`/v1/checkouts/${id}/payment`, { ...visa, ...fields }, browser)
+const status = (id: string, client: Client = gateway): Promise<Reply> =>
+  client.get(`/v1/checkouts/${id}/payment`, { entityId: sandbox.entityId })
+
+function is({ body }: { body: Body }, name: ResultName): void {
+  assert.equal(body.result.code, results[name].code, JSON.stringify(body))
+}
+
+/** The payments of a checkout, as everybody finds them, oldest first. */
+async function payments(id: string): Promise<{ brand: string; result: string | null; moved: number }[]> {
+  const { rows } = await gateway.pool.query(
+    `select p.brand, a.result, (select count(*)::int from journal j where j.merchant_id = p.merchant_id and j.payment_id = p.id) as moved
+       from payments p left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
+      where p.record::jsonb ->> 'checkout' = $1 order by p.id`,
+    [id],
+  )
+  return rows
+}
+const paid = async (id: string) => (await payments(id)).filter(({ moved }) => moved > 0).length
+
+const another: Fields = { paymentBrand: 'MASTER', 'card.number': '5454545454545454' }
+const asked = { 'customParameters[3DS2_enrolled]': 'true' }
+const challenged: Fields = { 'card.number': '4200000000000018' }
+
+describe('paid twice at once', () => {
+  it('by a second click: one payment, and both hear of it', async () => {
+    const id = await create({ 'customParameters[simulateDelay]': '400' })
+    const both = await Promise.all([press(id), press(id)])
+    for (const one of both) is(one, 'succeededInTestMode')
+    assert.equal((await payments(id)).length, 1)
+  })
+  it('in two tabs with two cards: one payment, and the second tab hears of the first', async () => {
+    const id = await create({ 'customParameters[simulateDelay]': '400' })
+    const both = await Promise.all([press(id), press(id, another)])
+    for (const one of both) is(one, 'succeededInTestMode')
+    assert.equal((await payments(id)).length, 1)
+  })
+  it('by two processes on one database: one payment', async () => {
+    const second = await gateway.another()
+    try {
+      const id = await create({ 'customParameters[simulateDelay]': '300' })
+      const all = await Promise.all(
+        Array.from({ length: 8 }, (_, at) => press(id, at % 2 ? another : {}, at % 2 ? second : gateway)),
+      )
+      for (const one of all) is(one, 'succeededInTestMode')
+      assert.equal((await payments(id)).length, 1)
+      is(await status(id, second), 'succeededInTestMode')
+      assert.equal((await status(id)).status, 400)
+    } finally {
+      await second.stop()
+    }
+  })
+  it('after a success that the merchant has not read: nothing is paid, and the shopper goes back', async () => {
+    const id = await create()
+    is(await press(id), 'succeededInTestMode')
+    const again = await press(id, another)
+    is(again, 'succeededInTestMode')
+    assert.equal(again.body.shopperResultUrl, `${backUrl}&id=${id}&resourcePath=%2Fv1%2Fcheckouts%2F${id}%2Fpayment`)
+    assert.equal((await payments(id)).length, 1)
+  })
+})
+
+describe('a shopper who left', () => {
+  it('and presses again with the same form is sent to the same page', async () => {
+    const id = await create(asked)
+    const first = await press(id, challenged)
+    is(first, 'pending')
+    assert.equal(first.body.shopperResultUrl, undefined)
+    assert.deepEqual((await press(id, challenged)).body.redirect, first.body.redirect)
+    const seen = await makeShopper().walk(`${first.body.redirect.url}?auto=approve`, gateway.baseUrl)
+    assert.equal(seen.location, `${backUrl}&id=${id}&resourcePath=%2Fv1%2Fcheckouts%2F${id}%2Fpayment`)
+    is(await status(id), 'succeededInTestMode')
+    assert.equal((await payments(id)).length, 1)
+  })
+  it('and comes back in a second tab with another card: what waited is ended, and its late return takes nothing', async () => {
+    const id = await create(asked)
+    const first = await press(id, challenged)
+    const tab = makeShopper()
+    const challenge = await tab.walk(first.body.redirect.url, gateway.baseUrl)
+    const second = await press(id, another)
+    assert.notEqual(second.body.redirect.url, first.body.redirect.url)
+    await makeShopper().walk(`${second.body.redirect.url}?auto=approve`, gateway.baseUrl)
+    assert.deepEqual(
+      (await payments(id)).map(({ result }) => result),
+      ['threeDSecureAbandoned', 'succeededInTestMode'],
+    )
+    await tab.press(challenge, 'approve', gateway.baseUrl)
+    is(await status(id), 'succeededInTestMode')
+    assert.equal(await paid(id), 1)
+  })
+  it('and had agreed at the wallet when a second tab pays by card: money comes once, also when the first tab returns at last', async () => {
+    const id = await create()
+    const first = await press(id, { paymentBrand: 'PAYPAL' })
+    is(first, 'pending')
+    const wallet = makeShopper()
+    const seen = await wallet.walk(first.body.redirect.url, gateway.baseUrl)
+    const form = formsOf(seen)[0]!
+    const agreed = await wallet.open(form.action, { ...form.fields, action: 'agree' })
+    assert.match(agreed.location!, /\/r\/return\//)
+    is(await press(id, another), 'succeededInTestMode')
+    const back = await wallet.walk(agreed.location!, gateway.baseUrl)
+    assert.match(back.location!, /^https:\/\/shop\.example\//)
+    assert.deepEqual(
+      (await payments(id)).map(({ brand, moved }) => [brand, moved > 0]),
+      [
+        ['PAYPAL', false],
+        ['MASTER', true],
+      ],
+    )
+  })
+  it('and never returned: the checkout goes on when that attempt has ended', async () => {
+    const id = await create({ ...asked, validMinutes: '60' })
+    is(await press(id, challenged), 'pending')
+    await gateway.advance('11m')
+    is(await status(id), 'threeDSecureAbandoned')
+    const again = await press(id, challenged)
+    await makeShopper().walk(`${again.body.redirect.url}?auto=approve`, gateway.baseUrl)
+    is(await status(id), 'succeededInTestMode')
+    assert.equal(await paid(id), 1)
+  })
+  it('before he pressed anything: the merchant reads pending, then nothing', async () => {
+    const id = await create()
+    is(await status(id), 'pending')
+    await gateway.advance('29m')
+    is(await status(id), 'pending')
+    await gateway.advance('1m')
+    assert.equal((await status(id)).status, 400)
+    assert.equal((await press(id)).status, 400)
+    assert.equal((await payments(id)).length, 0)
+  })
+})
+
+describe('an attempt whose outcome nobody knows', () => {
+  it('lets no other begin; when it is settled as not carried out, another may', async () => {
+    const id = await create({ 'customParameters[simulateAnswer]': 'none' })
+    const first = await press(id)
+    is(first, 'pending')
+    assert.equal(first.body.redirect, undefined)
+    const { status: http, body } = await gateway.post(`/v1/checkouts/${id}`, { entityId: sandbox.entityId, amount: '1.00' })
+    assert.deepEqual([http, body.result.code], [400, results.checkoutUnderWay.code])
+    const waiting = press(id, another)
+    await gateway.advance('1m')
+    await waiting
+    await eventually(async () => (await payments(id))[0]!.result !== null, 'recovery settles the first attempt')
+    assert.equal((await payments(id))[0]!.result, 'timeoutReversed', JSON.stringify(await payments(id)))
+  })
+})
+
+describe('answers that nobody heard', () => {
+  it('of the status: the payment is found by the merchant transaction id', async () => {
+    const merchantTransactionId = 'status-was-lost'
+    const id = await create({ merchantTransactionId })
+    await press(id)
+    await status(id)
+    const lost = await status(id)
+    assert.equal(lost.status, 400)
+    assert.match(
+      lost.body.result.description,
+      /No payment session found for the requested id - are you mixing test\/live servers or have you paid more than 30min ago\?/,
+    )
+    const { body } = await gateway.get('/v1/query', { entityId: sandbox.entityId, merchantTransactionId })
+    assert.deepEqual([body.payments.length, body.payments[0].ndc], [1, id])
+  })
+  it('of the creation: the same key brings the same checkout, another body is refused', async () => {
+    const fields = { entityId: sandbox.entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR' }
+    const key = { 'Idempotency-Key': 'checkout-1' }
+    const [one, two] = await Promise.all([1, 2].map(() => gateway.post('/v1/checkouts', fields, key)))
+    assert.equal(one!.text, two!.text)
+    const changed = await gateway.post('/v1/checkouts', { ...fields, amount: '93.00' }, key)
+    assert.deepEqual([changed.status, changed.body.result.description], [400, results.idempotencyKeyReused.description])
+  })
+  it('of the form: the missed return calls the shop once at minute 29, with what the browser would have brought', async () => {
+    shop.received.length = 0
+    const read = await create({ shopperResultUrl: `${shop.url}/read` })
+    const unread = await create({ shopperResultUrl: `${shop.url}/unread?order=7` })
+    const untouched = await create({ shopperResultUrl: `${shop.url}/untouched` })
+    const stored = await create({
+      paymentType: '',
+      amount: '',
+      currency: '',
+      createRegistration: 'true',
+      shopperResultUrl: `${shop.url}/stored`,
+    })
+    for (const id of [read, unread]) await press(id)
+    await gateway.post(`/v1/checkouts/${stored}/registration`, visa, browser)
+    is(await status(read), 'succeededInTestMode')
+    await gateway.advance('28m')
+    assert.deepEqual(shop.received, [])
+    await gateway.advance('1m')
+    assert.deepEqual(
+      shop.received.map(({ method, path }) => `${method} ${path}`).sort(),
+      [
+        `GET /stored?id=${stored}&resourcePath=%2Fv1%2Fcheckouts%2F${stored}%2Fregistration`,
+        `GET /unread?order=7&id=${unread}&resourcePath=%2Fv1%2Fcheckouts%2F${unread}%2Fpayment`,
+      ],
+      `${untouched} was not pressed`,
+    )
+    is(await status(unread), 'succeededInTestMode')
+  })
+})
+
+describe('others', () => {
+  it('another merchant neither reads, changes nor deletes a checkout', async () => {
+    const id = await create()
+    const query = { entityId: other.entityId }
+    for (const reply of [
+      await gateway.get(`/v1/checkouts/${id}/payment`, query, theirs),
+      await gateway.get(`/v1/checkouts/${id}/registration`, query, theirs),
+      await gateway.post(`/v1/checkouts/${id}`, { ...query, amount: '1.00' }, theirs),
+      await remove(`/v1/checkouts/${id}`, query, theirs),
+    ])
+      assert.deepEqual(
+        [reply.status, reply.body.result.code, reply.body.id],
+        [400, results.checkoutGone.code, undefined],
+        reply.text,
+      )
+    is(await status(id), 'pending')
+  })
+  it('reads without credentials are a matter of the channel; without an entity its own counts', async () => {
+    const open = await create()
+    const bare = async (id: string) => {
+      const response = await fetch(`${gateway.baseUrl}/v1/checkouts/${id}/payment`)
+      return { status: response.status, body: await response.json() }
+    }
+    is(await bare(open), 'pending')
+    is(await gateway.get(`/v1/checkouts/${open}/payment`), 'pending')
+    assert.equal((await gateway.get(`/v1/checkouts/${open}/payment`, {}, { Authorization: 'Bearer wrong' })).status, 403)
+    const closed = (await gateway.post('/v1/checkouts', narrow({ entityId: other.entityId }), theirs)).body.id
+    assert.equal((await bare(closed)).status, 401)
+    is(await gateway.get(`/v1/checkouts/${closed}/payment`, {}, theirs), 'pending')
+  })
+  it('reads of one checkout are limited by its channel', async () => {
+    const { id } = (await gateway.post('/v1/checkouts', narrow(), theirs)).body
+    const read = () => gateway.get(`/v1/checkouts/${id}/payment`, { entityId: other.narrowId }, theirs)
+    const replies = [await read(), await read(), await read()]
+    assert.deepEqual(
+      replies.map(reply => reply.status),
+      [200, 200, 429],
+    )
+    assert.equal(replies[2]!.body.result.code, '800.120.100')
+    assert.ok(Number(replies[2]!.headers.get('retry-after')) > 0)
+  })
+  it('who tries out cards is stopped', async () => {
+    const id = await create()
+    for (let at = 0; at < attemptsMost; at++)
+      is(
+        await press(id, { 'card.number': '4000000000000002', 'card.holder': `Jane Jones ${'x'.repeat(at)}` }),
+        'declinedByAuthorization',
+      )
+    const stopped = await press(id)
+    assert.deepEqual([stopped.status, stopped.body.result.code], [429, '800.120.100'])
+    assert.equal((await payments(id)).length, attemptsMost)
+  })
+  it('a page of another site gets no JSON; a plain form of a shop is sent on', async () => {
+    const id = await create()
+    const foreign = await gateway.post(`/v1/checkouts/${id}/payment`, visa, { ...browser, Origin: 'https://evil.example' })
+    assert.equal(foreign.status, 403)
+    assert.equal((await payments(id)).length, 0)
+    const plain = (fields: Fields) =>
+      fetch(`${gateway.baseUrl}/v1/checkouts/${id}/payment`, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: { Origin: 'https://shop.example', Accept: 'text/html' },
+        body: new URLSearchParams(fields),
+      })
+    const declined = await plain({ ...visa, 'card.number': '4000000000000002' })
+    const back = `${backUrl}&id=${id}&resourcePath=%2Fv1%2Fcheckouts%2F${id}%2Fpayment`
+    assert.deepEqual([declined.status, declined.headers.get('location')], [303, back])
+    const done = await plain(visa)
+    assert.deepEqual([done.status, done.headers.get('location')], [303, back])
+    assert.equal(await paid(id), 1)
+  })
+})
+
+const narrow = (fields: Fields = {}): Fields => ({
+  entityId: other.narrowId,
+  paymentType: 'DB',
+  amount: '92.00',
+  currency: 'EUR',
+  ...fields,
+})
+
+async function remove(
+  path: string,
+  fields: Fields,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; body: Body; text: string }> {
+  const response = await fetch(`${gateway.baseUrl}${path}`, {
+    method: 'DELETE',
+    headers: { Authorization: `Bearer ${sandbox.accessToken}`, ...headers },
+    body: new URLSearchParams(fields),
+  })
+  const text = await response.text()
+  return { status: response.status, body: JSON.parse(text), text }
+}
+
+it('what the merchant said stands sealed, and is erased a day after the end; the payment stays', async () => {
+  const id = await create({ 'customer.givenName': 'Canary', 'customer.surname': 'Bird' })
+  await press(id)
+  const find = async () =>
+    (await gateway.pool.query('select * from checkouts where id = $1', [id.slice(0, 32).toLowerCase()])).rows
+  const [row] = await find()
+  assert.ok(!Buffer.concat([row.sealed, Buffer.from(JSON.stringify(row))]).includes('Canary'))
+  await gateway.advance('23h')
+  assert.equal((await find()).length, 1)
+  await gateway.advance('2h')
+  assert.equal((await find()).length, 0)
+  assert.equal((await payments(id)).length, 1)
+  assert.equal(
+    (await gateway.pool.query('select 1 from checkout_attempts where checkout_id = $1', [id.slice(0, 32).toLowerCase()]))
+      .rowCount,
+    0,
+  )
+})
+
+it('the script of a checkout that asks for its hash stays the same', async () => {
+  const { body } = await gateway.post('/v1/checkouts', narrow({ entityId: sandbox.entityId, integrity: 'true' }))
+  assert.match(body.integrity, /^sha384-[A-Za-z0-9+/]{64}$/)
+  assert.deepEqual(Object.keys(body).slice(-2), ['id', 'integrity'])
+})
