@@ -234,7 +234,11 @@ ${wrongCode && html`<p class="wrong" id="wrong" role="alert">${texts.wrongCode}<
   }
 
   /** The result, from server to server. */
-  async function report({ request, acsTransId, dsTransId, attempts }: Challenge, ending: ChallengeEnd, reason?: string): Promise<void> {
+  async function report(
+    { request, acsTransId, dsTransId, attempts }: Challenge,
+    ending: ChallengeEnd,
+    reason?: string,
+  ): Promise<void> {
     const { transStatus, reason: usual, cancel } = ending
     const passed = transStatus === 'Y' || transStatus === 'A'
     const result = {
