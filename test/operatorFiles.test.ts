@@ -36,7 +36,7 @@ describe('nobody else may replace a file', { skip: process.getuid?.() !== 0 && '
     assert.equal(whoMayReplace(file), undefined)
     assert.equal(whoMayReplace(link(file, `${file}.link`)), undefined)
     assert.equal(whoMayReplace(link('file.link', `${file}.again`)), undefined)
-    assert.equal(whoMayReplace(link('../own', join(dirname(dirname(file)), 'by-folder')) + '/file'), undefined)
+    assert.equal(whoMayReplace(`${link('../own', join(dirname(dirname(file)), 'by-folder'))}/file`), undefined)
     assert.equal(whoMayReplace('/nonexistent/file'), undefined)
   })
 
@@ -51,7 +51,7 @@ describe('nobody else may replace a file', { skip: process.getuid?.() !== 0 && '
       // One hop further, and by a folder that is a link.
       assert.match(whoMayReplace(link(path, `${file}.${owner}`))!, /others may replace/)
     }
-    assert.match(whoMayReplace(link(open, `${file}.folder`) + '/seed-0.json')!, /others may replace/)
+    assert.match(whoMayReplace(`${link(open, `${file}.folder`)}/seed-0.json`)!, /others may replace/)
   })
 
   it('is wrong where the way leads through a link of another user, in a folder where names are safe', () => {

@@ -18,17 +18,12 @@ export function lookTogether(clock: Clock): LookTogether {
   const looks = new Map<string, Set<Waiting>>()
 
   async function goOn(key: string, waiting: Set<Waiting>, look: () => Promise<unknown>): Promise<void> {
-    try {
-      for (let pause = firstPause; waiting.size > 0; pause = Math.min(pause * 2, longestPause)) {
-        const seen = await look()
-        for (const one of waiting) if (one.take(seen)) waiting.delete(one)
-        if (waiting.size > 0) await clock.sleep(pause)
-      }
-      looks.delete(key)
-    } catch (error) {
-      looks.delete(key)
-      for (const one of waiting) one.fail(error)
+    for (let pause = firstPause; waiting.size > 0; pause = Math.min(pause * 2, longestPause)) {
+      const seen = await look()
+      for (const one of waiting) if (one.take(seen)) waiting.delete(one)
+      if (waiting.size > 0) await clock.sleep(pause)
     }
+    looks.delete(key)
   }
 
   return <Seen>(key: string, look: () => Promise<Seen>, isEnough: (seen: Seen) => boolean, until: number) =>
@@ -45,6 +40,9 @@ export function lookTogether(clock: Clock): LookTogether {
       if (waiting) return void waiting.add(one)
       const first = new Set([one])
       looks.set(key, first)
-      void goOn(key, first, look)
+      goOn(key, first, look).catch(error => {
+        looks.delete(key)
+        for (const waiter of first) waiter.fail(error)
+      })
     })
 }
