@@ -17,9 +17,7 @@ import { wallet } from '../src/connectors/wallet/paypal.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import { merchantOfTail, merchantTail } from '../src/merchants/merchantTail.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
-import { chooseFormer, readLanguages } from '../src/pages/formerLanguages.ts'
 import { html } from '../src/pages/html.ts'
-import { moneyText } from '../src/pages/languages/languages.ts'
 import { shopAddress } from '../src/pages/shopper/redirect.ts'
 import { operationOf } from '../src/payments/execute.ts'
 import type { Payment } from '../src/payments/payment.ts'
@@ -41,7 +39,8 @@ const operation = (fields: Record<string, string>, more: Partial<Operation> = {}
   type: 'DB',
   merchantId: '0'.repeat(32),
   paymentId: '1'.repeat(32),
-  channel: { id: '2'.repeat(32), name: 'Shop', settings: read(channelSettings, {}, 'test') },
+  channel: { id: '2'.repeat(32), settings: read(channelSettings, {}, 'test') },
+  shopName: 'Shop',
   mode: 'external',
   brand: 'PAYPAL',
   amount: 9200,
@@ -72,6 +71,7 @@ describe('what the wallet is sent', () => {
       RETURNURL: addresses.back,
       CANCELURL: addresses.cancel,
       EMAIL: 'jane@buyer.example',
+      BRANDNAME: 'Shop',
     })
     assert.equal(setCheckout(operation({}, { type: 'PA' })).PAYMENTREQUEST_0_PAYMENTACTION, 'Authorization')
   })
@@ -103,7 +103,9 @@ describe('what the wallet is sent', () => {
 
 it('no connector is given the invoice id', () => {
   const { channel, ...known } = operation({})
-  const gateway = { directory: { entity: () => ({ ...channel, kind: 'channel' }) } } as unknown as HttpParts
+  const gateway = {
+    directory: { entity: () => ({ ...channel, kind: 'channel' }), merchant: () => undefined },
+  } as unknown as HttpParts
   const fields = [
     ['merchantInvoiceId', 'invoice-secret'],
     ['merchantTransactionId', 'order-0001'],
@@ -401,28 +403,5 @@ describe('small parts', () => {
       html`<p title="${hostile}">${html`<b>${hostile}</b>`}${false}${undefined}</p>`.html,
       '<p title="&lt;script&gt;&quot;&#39;&amp;"><b>&lt;script&gt;&quot;&#39;&amp;</b></p>',
     )
-  })
-  it('every language has every text, and the browser’s wish decides', () => {
-    for (const folder of ['../src/pages/shopper/languages/', '../src/sandbox/languages/']) {
-      const url = new URL(folder, import.meta.url)
-      const names = (language: string) => Object.keys(JSON.parse(readFileSync(new URL(`${language}.json`, url), 'utf8'))).sort()
-      const languages = readLanguages(url)
-      assert.deepEqual([...languages.keys()].sort(), ['ar', 'de', 'en', 'es', 'fr', 'pt'])
-      for (const language of languages.keys()) assert.deepEqual(names(language), names('en'), language)
-      for (const [accepted, language] of [
-        ['de-AT,de;q=0.9,en;q=0.8', 'de'],
-        ['ja,fr;q=0.5', 'fr'],
-        ['en;q=0.1,pt-BR;q=0.9', 'pt'],
-        ['xx', 'en'],
-        ['de;q=0', 'en'],
-        ['', 'en'],
-        [undefined, 'en'],
-      ] as const)
-        assert.equal(chooseFormer(languages, accepted).language, language, accepted)
-    }
-  })
-  it('amounts are written as people write them', () => {
-    assert.equal(moneyText('de', 9205, 'EUR'), '92,05\u00a0€')
-    assert.equal(moneyText('en', 999_999_999_999, 'USD'), '$9,999,999,999.99')
   })
 })

@@ -2,12 +2,12 @@
 // wallet and at the bank, forged and repeated returns, races and the ends of time.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { type ResultName, results } from '../src/contract/results/results.ts'
 import { decrypt } from '../src/notifications/cipher.ts'
+import { languages } from '../src/pages/languages/languages.ts'
 import { decode } from './support/entities.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { makeShopper, type Seen, type Shopper } from './support/shopper.ts'
@@ -241,7 +241,7 @@ describe('a challenge', () => {
     const shopper = makeShopper('de')
     const started = await begin(secure('4200000000000018'))
     let seen = await shopper.walk(started.redirect.url, gateway.baseUrl)
-    assert.match(seen.text, /Simulator\. Dies ist eine Testseite/)
+    assert.match(seen.text, /Testseite: Es fließt kein Geld/)
     seen = await shopper.press(seen, 'otp', gateway.baseUrl, { otp: '0000' })
     assert.match(seen.text, /role="alert"/)
     atShop(await shopper.press(seen, 'otp', gateway.baseUrl, { otp: '1234' }), started.id)
@@ -687,8 +687,7 @@ describe('who comes back wrongly', () => {
     const paid = await begin(paypal())
     is(await finish(paid, 'approve'), 'succeededInTestMode')
     const open = await begin(paypal())
-    for (const language of ['en', 'de', 'fr', 'es', 'pt', 'ar']) {
-      const texts = JSON.parse(readFileSync(new URL(`../src/pages/shopper/languages/${language}.json`, import.meta.url), 'utf8'))
+    for (const { code: language, texts } of languages.values()) {
       const shopper = makeShopper(language)
       const mistyped = await shopper.open(paid.redirect.url.replace(/.$/, (last: string) => (last === '0' ? '1' : '0')))
       await shopper.open(open.redirect.url)

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { encodeMessage, wrongFields } from '../src/connectors/cards/threeDSecure/messages.ts'
-import { type PageAnswer, type PageRequest, readerOf, type World } from '../src/sandbox/exchange.ts'
+import { english } from '../src/pages/languages/languages.ts'
+import type { PageAnswer, PageRequest, World } from '../src/sandbox/exchange.ts'
 import { issuer } from '../src/sandbox/threeDSecure/issuer.ts'
 import { simulatorCredentials, walletSimulator } from '../src/sandbox/wallet/paypal.ts'
 import { type TestGateway, testGateway } from './support/gateway.ts'
@@ -24,7 +25,7 @@ const asked = (method: string, path: string, body: string, query = ''): PageRequ
   body,
   query: new URLSearchParams(query),
   headers: {},
-  ...readerOf('en'),
+  language: english,
 })
 
 const wallet = walletSimulator(world)

@@ -6,6 +6,7 @@ import { openApi } from '../../src/contract/openapi.ts'
 import { architecturePage } from '../rooms.ts'
 import { commandLinePage } from './commandLine.ts'
 import { parametersPage } from './parameters.ts'
+import { paymentPageScripts } from './paymentPageScripts.ts'
 import { resultCodesPage } from './resultCodes.ts'
 import { schemaText } from './schema.ts'
 import { schemaFiles } from './schemas.ts'
@@ -22,6 +23,7 @@ export async function generated(database: pg.Pool): Promise<ReadonlyMap<string, 
     ['docs/reference/command-line.md', commandLinePage()],
     ['docs/reference/openapi.json', openApiText],
     ['docs/reference/parameters.md', parametersPage()],
+    ['docs/reference/payment-page-scripts.json', paymentPageScripts()],
     ['docs/reference/result-codes.md', resultCodesPage()],
     ['docs/reference/simulator.md', simulatorPage()],
     ...schemaFiles(),

@@ -5,6 +5,7 @@ import { amountText, hundredths } from '../contract/amounts.ts'
 import type { ParameterName, Values } from '../contract/parameters/table.ts'
 import { storesOnly } from '../contract/requests.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { type Shop, shopOf } from '../merchants/shop.ts'
 import { isMode } from '../payments/initial/choose.ts'
 import type { RegistrationRecord } from '../payments/initial/register.ts'
 import { findPayment } from '../payments/store/read.ts'
@@ -41,7 +42,7 @@ export type FormView = {
   readonly currency?: string
   /** Real time, milliseconds. */
   readonly expiresAt: number
-  readonly shop: { readonly name: string; readonly logo?: string; readonly colour?: string }
+  readonly shop: Shop
   /** What the channel takes, in its order. */
   readonly brands: readonly { readonly name: string; readonly method: FormMethod }[]
   /** The merchant has set createRegistration. */
@@ -67,7 +68,6 @@ export async function formView(parts: CheckoutParts, checkoutId: string): Promis
   const { settings } = channel
   const said = (name: ParameterName) => values.get(name)
   const names = [said('customer.givenName'), said('customer.surname')].filter(name => name !== undefined)
-  const merchant = parts.directory.merchant(merchantId)
   return {
     id: checkoutId,
     state: (await isPayable(parts, checkout)) ? 'open' : 'over',
@@ -81,10 +81,7 @@ export async function formView(parts: CheckoutParts, checkoutId: string): Promis
       scriptBuild: checkout.scriptBuild ?? undefined,
     }),
     expiresAt: parts.clock.real() + checkout.expiresAt - parts.directory.businessTime(merchantId),
-    shop: {
-      name: said('merchant.name') ?? settings.shopName ?? merchant?.name ?? '',
-      ...defined({ logo: settings.shopLogo, colour: settings.shopColour }),
-    },
+    shop: shopOf(parts.directory, channel.id, said('merchant.name')),
     brands: brandsOn(parts, channel, values),
     offersRegistration: said('createRegistration') === 'true',
     registrations: await savedDetails(parts, merchantId, offeredRegistrations(values)),

@@ -9,6 +9,7 @@ import type { ParameterError } from '../contract/formCheck.ts'
 import type { Values } from '../contract/parameters/table.ts'
 import { isApproved, type Outcome, type ResultName, results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { shopOf } from '../merchants/shop.ts'
 import type { Timer } from '../platform/clock.ts'
 import { type CaseKind, openCase } from './cases/cases.ts'
 import { books } from './ledger/journal.ts'
@@ -196,10 +197,10 @@ async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, move
 async function leavePending(
   parts: PaymentParts,
   { payment, connector, operation }: Execution,
-  { why, needsDecision }: { readonly why: string; readonly needsDecision?: true },
+  { why, needsDecision, afterSeconds }: { readonly why: string; readonly needsDecision?: true; readonly afterSeconds?: number },
 ): Promise<PaymentResponse> {
   parts.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
-  const after = connector.operations[operation.type]?.afterSeconds ?? 60
+  const after = afterSeconds ?? connector.operations[operation.type]?.afterSeconds ?? 60
   const now = parts.clock.real()
   const said = pendingRecord(parts, payment)
   const sealed = sealPending(parts, payment, said.body)
@@ -279,7 +280,8 @@ export function operationOf(
     type: payment.type,
     merchantId: payment.merchantId,
     paymentId: payment.id,
-    channel: { id: channel.id, name: channel.name, settings: channel.settings },
+    channel: { id: channel.id, settings: channel.settings },
+    shopName: shopOf(parts.directory, channel.id, payment.record.fields.find(([name]) => name === 'merchant.name')?.[1]).name,
     mode: payment.mode,
     brand: payment.brand ?? '',
     amount: payment.amount,

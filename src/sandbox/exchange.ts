@@ -1,7 +1,7 @@
 // What a simulator is given and what it answers: it is a server of its own, which knows nothing of the gateway but its protocols.
 
-import { chooseFormer, type FormerTexts, readLanguages } from '../pages/formerLanguages.ts'
-import { type Page, renderPage } from '../pages/html.ts'
+import { html, type Page, renderPage } from '../pages/html.ts'
+import type { Language } from '../pages/languages/languages.ts'
 
 export type PageRequest = {
   readonly method: string
@@ -9,8 +9,7 @@ export type PageRequest = {
   readonly query: URLSearchParams
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly body: string
-  readonly language: string
-  readonly texts: FormerTexts
+  readonly language: Language
 }
 
 export type PageAnswer = { readonly status: number; readonly body: string; readonly headers: Readonly<Record<string, string>> }
@@ -35,19 +34,24 @@ export function isHome({ publicUrl }: World, address: string | undefined): addre
   return URL.canParse(address ?? '') && new URL(address!).origin === new URL(publicUrl()).origin
 }
 
-const languages = readLanguages(new URL('./languages/', import.meta.url))
-
-export const readerOf = (accepted: string | undefined) => chooseFormer(languages, accepted)
-
 export function page(
-  { language, texts }: PageRequest,
+  { language }: PageRequest,
   world: World,
-  made: Pick<Page, 'title' | 'body' | 'script'>,
+  made: Pick<Page, 'title' | 'body' | 'script' | 'tester'>,
   status = 200,
 ): PageAnswer {
   const nonce = world.bytes(16).toString('base64')
-  const rendered = renderPage({ ...made, language, notice: texts.notice!, formsAnywhere: true, framable: true }, nonce)
+  const rendered = renderPage(
+    { ...made, language, notice: language.texts.testNotice, formsAnywhere: true, framable: true },
+    nonce,
+  )
   return { status, ...rendered }
+}
+
+/** Of what a simulator does not know, or no longer. */
+export function endedPage(asked: PageRequest, world: World): PageAnswer {
+  const { endedTitle, endedText } = asked.language.texts
+  return page(asked, world, { title: endedTitle, body: html`<h1>${endedTitle}</h1><p>${endedText}</p>` }, 404)
 }
 
 export const jsonPage = (status: number, body: object): PageAnswer => ({

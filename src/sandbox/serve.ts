@@ -4,9 +4,10 @@
 import http, { type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { chooseLanguage } from '../pages/languages/languages.ts'
 import { type Clock, type Random, randomHex } from '../platform/clock.ts'
 import { bank } from './bank/bank.ts'
-import { type PageAnswer, readerOf, type Simulator, textPage, type World } from './exchange.ts'
+import { type PageAnswer, type Simulator, textPage, type World } from './exchange.ts'
 import { issuer } from './threeDSecure/issuer.ts'
 import { walletSimulator } from './wallet/paypal.ts'
 
@@ -68,7 +69,6 @@ async function answer(simulators: readonly Simulator[], base: string, incoming: 
     chunks.push(chunk)
   }
   const headers = incoming.headers as Record<string, string | undefined>
-  const { language, texts } = readerOf(headers['accept-language'])
   const path = url.pathname.slice(base.length)
   const asked = {
     method: incoming.method ?? 'GET',
@@ -76,8 +76,7 @@ async function answer(simulators: readonly Simulator[], base: string, incoming: 
     query: url.searchParams,
     headers,
     body: Buffer.concat(chunks).toString('utf8'),
-    language,
-    texts,
+    language: chooseLanguage(headers['accept-language']),
   }
   for (const simulator of simulators) {
     const told = await simulator(asked)

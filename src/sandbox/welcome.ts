@@ -12,9 +12,11 @@ export type Start = {
   readonly seed: Seed
   readonly newDatabase: boolean
   readonly milliseconds: number
+  /** The demo shop's, where there is one. */
+  readonly shopUrl?: string
 }
 
-export function writeWelcome({ baseUrl, dataDir, seed, newDatabase, milliseconds }: Start): void {
+export function writeWelcome({ baseUrl, dataDir, seed, newDatabase, milliseconds, shopUrl }: Start): void {
   const sandbox = sandboxCredentials(baseUrl, seed)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const path = join(dataDir, 'sandbox.json')
@@ -26,7 +28,12 @@ Tollgate is ready (sandbox${newDatabase ? ', new database' : ''}, ${(millisecond
   Base address   ${baseUrl}
   entityId       ${sandbox.entityId}
   Access token   ${sandbox.accessToken}
-  All of it      ${path}
+  All of it      ${path}${
+    shopUrl === undefined
+      ? ''
+      : `
+  Demo shop      ${shopUrl}`
+  }
 
 Make a payment:
 
@@ -38,7 +45,7 @@ Ctrl-C stops it.
 
 export type SandboxCredentials = ReturnType<typeof sandboxCredentials>
 
-function sandboxCredentials(baseUrl: string, seed: Seed) {
+export function sandboxCredentials(baseUrl: string, seed: Seed) {
   const [merchant] = seed.divisions![0]!.merchants!
   const [strict, lenient] = merchant!.channels!
   const { userId, password } = seed.tokens![0] as { userId: string; password: string }

@@ -1,13 +1,15 @@
 // A gateway without sockets: its parts, put together from a clock, chance, a database and a network that are given. `serve` gives it a server and
 // workers; benches and tests use it as it is.
 
-import { hash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Registry } from 'prom-client'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
-import type { CheckoutParts, FormBuild } from '../checkouts/parts.ts'
+import type { CheckoutParts } from '../checkouts/parts.ts'
+import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
+import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
+import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { countRequests } from '../http/metrics.ts'
@@ -17,6 +19,8 @@ import { dueDeliveries } from '../notifications/deliveries/due.ts'
 import { attemptLane } from '../notifications/deliveries/store.ts'
 import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
+import { buildForm, pinnedBuild } from '../pages/form/build.ts'
+import { keepScripts } from '../pages/form/store.ts'
 import type { PageParts } from '../pages/parts.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
@@ -45,7 +49,11 @@ import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
 
 /** All parts of all rooms. Each room is given it as the few that it needs. */
-export type Gateway = PaymentParts & CheckoutParts & NotificationParts & PageParts & { readonly registry: Registry }
+export type Gateway = PaymentParts &
+  CheckoutParts &
+  NotificationParts &
+  PageParts &
+  ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -55,6 +63,8 @@ export type Network = {
   readonly transport: Transport
   /** The links to acquirers, which carry cards in the modes external and live. */
   readonly acquirers: readonly Connector[]
+  /** The acquirers behind those, which tell and are told what a day was. */
+  readonly links?: readonly Acquirer[]
   /** The simulators' server: its address for us, and for browsers; absent outside a sandbox. */
   readonly simulators?: { readonly url: string; readonly publicUrl: () => string }
 }
@@ -93,10 +103,9 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['missedReturn', missedReturn],
   ['redirectExpiry', redirectExpiry],
   [checkoutErasure, eraseOldCheckout],
+  ['cutOver', cutOver],
+  ['compareDay', compareDue],
 ])
-
-/** Until the form has a script of its own. */
-const noScript: FormBuild = { build: '', integrity: `sha384-${hash('sha384', '', 'base64')}` }
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
@@ -104,6 +113,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   if (config.mode === 'live') refuseUnauthenticated(directory, config)
   const { connectors, methods } = makeConnectors(config, network, clock, random)
   const registry = makeRegistry()
+  const builtForm = buildForm()
+  await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
     clock,
     random,
@@ -116,6 +127,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     methods,
     egress: config.egress,
     call: network.call,
+    acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
     log,
@@ -128,8 +140,9 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
       insertAnswer: answerLane(database.answerLane, clock),
     }),
     build: buildNumber(),
+    builtForm,
+    formBuild: () => pinnedBuild(builtForm),
     publicUrl,
-    formBuild: () => noScript,
     sandbox: config.mode === 'sandbox',
     ...(config.mode === 'sandbox' && { passOn: passAuto }),
   }

@@ -8,7 +8,8 @@ import { systemClock, systemRandom } from '../platform/clock.ts'
 import { markRunning } from '../platform/database/running.ts'
 import { endingSignals, errorText, onDefect, outliveReaders, refuseInspector } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
-import { writeWelcome } from '../sandbox/welcome.ts'
+import { type DemoShop, startDemoShop } from '../sandbox/demoShop/shop.ts'
+import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
 import { type Config, readConfig } from './config.ts'
 import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
 import { publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
@@ -37,7 +38,8 @@ async function main(): Promise<void> {
   try {
     const starting = start(config, opened, log)
     const running = await Promise.race([starting, ending.reason])
-    if (typeof running !== 'string') welcome(config, running.port, opened, systemClock.elapsed() - began)
+    const shop = typeof running === 'string' ? undefined : await openShop(config, running.port, log)
+    if (typeof running !== 'string') welcome(config, running.port, opened, systemClock.elapsed() - began, shop?.url)
     const why = await Promise.race([
       ending.reason,
       ...(typeof running === 'string' ? [] : [running.failed]),
@@ -46,6 +48,7 @@ async function main(): Promise<void> {
     const asked = why.startsWith('SIG')
     process.stdout.write(`\n${asked ? 'Stopping.' : why}\n`)
     if (!asked) process.exitCode = 1
+    await shop?.stop()
     if (typeof running !== 'string') await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   } finally {
     await opened.close()
@@ -53,11 +56,30 @@ async function main(): Promise<void> {
   }
 }
 
-function welcome(config: Config, port: number, { embedded }: OpenDatabase, milliseconds: number): void {
+function welcome(config: Config, port: number, { embedded }: OpenDatabase, milliseconds: number, shopUrl?: string): void {
   const baseUrl = publicUrlOf(config, port)
   const newDatabase = embedded?.created === true
   if (config.mode === 'live') say(`Tollgate is ready at ${baseUrl} (live).`)
-  else writeWelcome({ baseUrl, dataDir: config.dataDir, seed: readSeed(sandboxSeed), newDatabase, milliseconds })
+  else
+    writeWelcome({
+      baseUrl,
+      dataDir: config.dataDir,
+      seed: readSeed(sandboxSeed),
+      newDatabase,
+      milliseconds,
+      ...(shopUrl && { shopUrl }),
+    })
+}
+
+/** A shop to try a sandbox with. A gateway runs as well without. */
+async function openShop(config: Config, port: number, log: Log): Promise<DemoShop | undefined> {
+  if (config.demoShopPort === undefined) return undefined
+  const account = sandboxCredentials(publicUrlOf(config, port), readSeed(sandboxSeed))
+  const parts = { account, host: config.host, port: config.demoShopPort, clock: systemClock, random: systemRandom, log }
+  return startDemoShop(parts).catch((error: Error) => {
+    log.warn({ why: error.message }, 'the demo shop could not be opened')
+    return undefined
+  })
 }
 
 function say(text: string): void {

@@ -3,6 +3,7 @@
 import { healthRoutes } from '../http/health.ts'
 import type { Route } from '../http/router.ts'
 import { v1Routes } from '../http/v1/routes.ts'
+import { formRoutes } from '../pages/form/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
@@ -11,6 +12,7 @@ import type { Gateway } from './assemble.ts'
 export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simulatorsUrl?: string): Route[] => [
   ...v1Routes(gateway),
   ...shopperRoutes(gateway),
+  ...formRoutes(gateway),
   ...healthRoutes(gateway),
   ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
 ]

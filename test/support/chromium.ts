@@ -10,9 +10,10 @@ import { type Browser, chromium } from 'playwright-core'
 
 const cache = fileURLToPath(new URL('../../node_modules/.cache/chromium/', import.meta.url))
 
-export async function launchBrowser(): Promise<Browser> {
-  // No site isolation switches here: the simulators and the gateway share an origin, the shop is intercepted.
-  return chromium.launch({ executablePath: await unpacked(), args: ['--no-sandbox', '--disable-gpu'] })
+/** `isolated`: sites in processes of their own, as in a real browser, for pages that must not reach each other. */
+export async function launchBrowser({ isolated = false } = {}): Promise<Browser> {
+  const isolation = isolated ? ['--site-per-process'] : []
+  return chromium.launch({ executablePath: await unpacked(), args: ['--no-sandbox', '--disable-gpu', ...isolation] })
 }
 
 async function unpacked(): Promise<string> {

@@ -37,14 +37,14 @@ const actions: Readonly<Record<string, string>> = { PA: 'Authorization', DB: 'Sa
 
 /** What begins a payment: the wallet answers with the token that the buyer takes along. */
 export function setCheckout(operation: Operation): Pairs {
-  const { fields, addresses } = operation
+  const { fields, addresses, shopName } = operation
   return {
     ...order(operation),
     RETURNURL: addresses!.back,
     CANCELURL: addresses!.cancel,
     ...optional('LOCALECODE', fields.get('billing.country')),
     ...optional('EMAIL', fields.get('customer.email')),
-    ...optional('BRANDNAME', fields.get('merchant.name')),
+    ...optional('BRANDNAME', shopName),
     ...shipTo(fields),
     ...items(operation),
   }

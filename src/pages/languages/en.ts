@@ -79,11 +79,11 @@ export const en = {
   bankCountryMissing: 'Choose the country of your bank.',
 
   // The payment form: how it stands.
-  loading: 'Loading the payment form …',
-  paying: 'Processing your payment …',
-  saving: 'Saving your card …',
+  loading: 'Loading the payment form…',
+  paying: 'Processing your payment…',
+  saving: 'Saving your card…',
   offline: 'You are offline. Check your connection, then try again.',
-  connectionLost: 'The connection was lost. We are checking whether your payment went through …',
+  connectionLost: 'The connection was lost. We are checking whether your payment went through…',
   timeLeft: 'Time left to pay: {time}',
   overTitle: 'This payment page is closed',
   overText: 'Its time has run out, or the payment is already complete. The shop knows how your order stands.',
@@ -92,6 +92,7 @@ export const en = {
   pendingTitle: 'Your payment is on its way',
   savedDone: 'Your card was saved.',
   declinedTitle: 'The payment did not go through',
+  notSavedTitle: 'Your card was not saved',
   loadFailed: 'The payment form could not be loaded. Reload the page.',
   noScript: 'This payment form needs JavaScript. Turn it on in your browser and reload the page.',
   bankFrame: 'Confirmation with your bank',

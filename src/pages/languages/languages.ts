@@ -1,8 +1,32 @@
 // The languages that shoppers read, which of them a browser or a merchant wants, and amounts as people write them.
 
 import { shopperAdvice } from '../../contract/results/shopperAdvice.ts'
+import { ar } from './ar.ts'
+import { bg } from './bg.ts'
+import { cn } from './cn.ts'
+import { cz } from './cz.ts'
+import { de } from './de.ts'
+import { dk } from './dk.ts'
 import { en } from './en.ts'
+import { es } from './es.ts'
+import { fi } from './fi.ts'
+import { fr } from './fr.ts'
+import { gr } from './gr.ts'
+import { hu } from './hu.ts'
+import { it } from './it.ts'
+import { ja } from './ja.ts'
+import { ko } from './ko.ts'
+import { nl } from './nl.ts'
+import { no } from './no.ts'
+import { pl } from './pl.ts'
+import { pt } from './pt.ts'
+import { ro } from './ro.ts'
+import { ru } from './ru.ts'
+import { se } from './se.ts'
+import { sk } from './sk.ts'
+import { sl } from './sl.ts'
 import type { Texts } from './texts.ts'
+import { tr } from './tr.ts'
 
 export type Language = {
   /** The interface's code: `dk`. */
@@ -16,7 +40,33 @@ export type Language = {
 }
 
 /** By the interface's codes; the tag follows where it is another. */
-const rows: readonly (readonly [code: string, texts: Texts, tag?: string])[] = [['en', en]]
+const rows: readonly (readonly [code: string, texts: Texts, tag?: string])[] = [
+  ['en', en],
+  ['de', de],
+  ['fr', fr],
+  ['es', es],
+  ['it', it],
+  ['nl', nl],
+  ['dk', dk, 'da'],
+  ['fi', fi],
+  ['se', se, 'sv'],
+  ['tr', tr],
+  ['ja', ja],
+  ['sl', sl],
+  ['pt', pt],
+  ['pl', pl],
+  ['cz', cz, 'cs'],
+  ['hu', hu],
+  ['bg', bg],
+  ['ro', ro],
+  ['ru', ru],
+  ['cn', cn, 'zh-Hans'],
+  ['gr', gr, 'el'],
+  ['no', no, 'nb'],
+  ['sk', sk],
+  ['ar', ar],
+  ['ko', ko],
+]
 
 /** Every language by its code, English first. */
 export const languages: ReadonlyMap<string, Language> = new Map(

@@ -7,6 +7,7 @@ import type { Arrival, Hop } from '../../connectors/connector.ts'
 import { type Charset, readForm } from '../../contract/form.ts'
 import type { HttpAnswer, Request } from '../../http/answer.ts'
 import type { RequestFunction } from '../../http/router.ts'
+import { type Shop, shopOf } from '../../merchants/shop.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { takeLateNotice } from '../../payments/redirects/late.ts'
 import { type RedirectState, redirectState, resume, settledState } from '../../payments/redirects/resume.ts'
@@ -14,8 +15,8 @@ import { bindSession, findRedirect, markContinuation, type RedirectRow } from '.
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
 import { findPayment } from '../../payments/store/read.ts'
 import type { LogFields } from '../../platform/log.ts'
-import { chooseFormer, type FormerLanguages, readLanguages } from '../formerLanguages.ts'
 import { type Page, renderPage } from '../html.ts'
+import { chooseLanguage, type Language } from '../languages/languages.ts'
 import type { PageParts } from '../parts.ts'
 import * as views from './views.ts'
 
@@ -26,52 +27,47 @@ const resultWithinSeconds = 2
 
 type RedirectPayment = { readonly merchantId: string; readonly token: string; readonly redirected: RedirectRow }
 
-type Pages = { readonly parts: PageParts; readonly languages: FormerLanguages }
-
 export function redirectPages(
   parts: PageParts,
 ): Readonly<Record<'page' | 'back' | 'cancel' | 'method' | 'methodDone' | 'notice', RequestFunction>> {
-  const pages: Pages = { parts, languages: readLanguages(new URL('./languages/', import.meta.url)) }
   return {
-    page: page(pages),
-    back: comeBack(pages, false),
-    cancel: comeBack(pages, true),
+    page: page(parts),
+    back: comeBack(parts, false),
+    cancel: comeBack(parts, true),
 
-    method: guarded(pages, async (request, { merchantId, redirected }) => {
+    method: guarded(parts, async (request, { merchantId, redirected }) => {
       const state = await redirectState(parts, merchantId, redirected.paymentId)
-      const { language: name } = languageOf(pages, request)
       const method = state.kind === 'step' && state.held.hop.kind === 'browser' ? state.held.hop.method : undefined
-      return render(pages, 200, method ? views.framePage(method, name) : views.frameDonePage(name))
+      return render(parts, 200, method ? views.framePage(method, languageOf(request)) : views.frameDonePage(languageOf(request)))
     }),
 
-    methodDone: guarded(pages, async (request, { merchantId, redirected }) => {
-      const { language: name } = languageOf(pages, request)
+    methodDone: guarded(parts, async (request, { merchantId, redirected }) => {
       await markContinuation(parts.database.work, merchantId, redirected.paymentId, 'methodDone')
-      return render(pages, 200, views.frameDonePage(name))
+      return render(parts, 200, views.frameDonePage(languageOf(request)))
     }),
 
-    notice: (request, { token = '' }) => takeNotice(pages, request, token),
+    notice: (request, { token = '' }) => takeNotice(parts, request, token),
   }
 }
 
 /** The other side's server tells of a payment. */
-async function takeNotice(pages: Pages, request: Request, token: string): Promise<HttpAnswer> {
-  const found = await find(pages, 'notice', token)
+async function takeNotice(parts: PageParts, request: Request, token: string): Promise<HttpAnswer> {
+  const found = await find(parts, 'notice', token)
   const text = (status: number, answer: string, contentType: string): HttpAnswer => ({
     status,
     body: answer,
     headers: { 'Content-Type': contentType },
   })
   if (!found) {
-    audit(pages, 'unknownToken', request, {}, 'a notice came to an address that does not exist')
+    audit(parts, 'unknownToken', request, {}, 'a notice came to an address that does not exist')
     return text(404, 'not found', 'text/plain')
   }
-  const state = await redirectState(pages.parts, found.merchantId, found.redirected.paymentId)
-  const connector = connectorOf(pages, state.payment)
+  const state = await redirectState(parts, found.merchantId, found.redirected.paymentId)
+  const connector = connectorOf(parts, state.payment)
   const body = Buffer.from(request.body, 'latin1').toString('utf8')
   if (state.kind !== 'step') {
-    await takeLateNotice(pages.parts, state.payment)
-    pages.parts.log.debug(
+    await takeLateNotice(parts, state.payment)
+    parts.log.debug(
       { audit: 'returnedAgain', paymentId: state.payment.id },
       'a notice came for a payment that does not wait for one',
     )
@@ -81,7 +77,7 @@ async function takeNotice(pages: Pages, request: Request, token: string): Promis
   const noticed = connector.readNotice?.({ step: state.step, data: state.held.data, body })
   if (noticed?.kind !== 'resume') {
     audit(
-      pages,
+      parts,
       'forgedNotice',
       request,
       { paymentId: state.payment.id, ...(noticed && { why: noticed.why }) },
@@ -91,27 +87,25 @@ async function takeNotice(pages: Pages, request: Request, token: string): Promis
   }
   // The other side waits for its acknowledgement, not for the authorization. Recovery stands behind the resumption.
   const { payment, step } = state
-  void resume(pages.parts, payment, step, noticed.event).catch((error: Error) =>
-    pages.parts.log.error({ paymentId: payment.id, why: error.message }, 'a payment could not be resumed after its notice'),
+  void resume(parts, payment, step, noticed.event).catch((error: Error) =>
+    parts.log.error({ paymentId: payment.id, why: error.message }, 'a payment could not be resumed after its notice'),
   )
   return text(200, noticed.answer, noticed.contentType)
 }
 
-const isSecure = ({ parts }: Pages): boolean => parts.publicUrl().startsWith('https:')
+const isSecure = (parts: PageParts): boolean => parts.publicUrl().startsWith('https:')
 
-const render = ({ parts }: Pages, status: number, page: Page, headers: Record<string, string> = {}): HttpAnswer => {
+const render = (parts: PageParts, status: number, page: Page, headers: Record<string, string> = {}): HttpAnswer => {
   const rendered = renderPage(page, parts.random.bytes(16).toString('base64'))
   return { status, body: rendered.body, headers: { ...rendered.headers, ...headers } }
 }
-const languageOf = ({ languages }: Pages, request: Request) => chooseFormer(languages, request.headers['accept-language'])
-const plain = (pages: Pages, request: Request, status: number, kind: 'unknown' | 'error', shop?: string): HttpAnswer => {
-  const { language: name, texts } = languageOf(pages, request)
-  return render(pages, status, views.plainPage(name, texts, kind, shop))
-}
-const audit = ({ parts }: Pages, line: NonNullable<LogFields['audit']>, request: Request, more: LogFields, why: string) =>
+const languageOf = (request: Request): Language => chooseLanguage(request.headers['accept-language'])
+const plain = (parts: PageParts, request: Request, status: number, kind: 'unknown' | 'error', known?: KnownShop): HttpAnswer =>
+  render(parts, status, views.plainPage(languageOf(request), kind, known))
+const audit = (parts: PageParts, line: NonNullable<LogFields['audit']>, request: Request, more: LogFields, why: string) =>
   parts.log.warn({ audit: line, ndc: request.number, ...more }, why)
 
-async function find({ parts }: Pages, kind: TokenKind, token: string): Promise<RedirectPayment | undefined> {
+async function find(parts: PageParts, kind: TokenKind, token: string): Promise<RedirectPayment | undefined> {
   const read = readToken(parts, kind, token)
   const redirected = read && (await findRedirect(parts.database.work, kind, read.merchantId, read.hashes))
   return redirected && { merchantId: read.merchantId, token, redirected }
@@ -119,52 +113,53 @@ async function find({ parts }: Pages, kind: TokenKind, token: string): Promise<R
 
 /** Finds the payment of a token, and turns what must not happen into a page. */
 const guarded =
-  (pages: Pages, work: (request: Request, found: RedirectPayment) => Promise<HttpAnswer>): RequestFunction =>
+  (parts: PageParts, work: (request: Request, found: RedirectPayment) => Promise<HttpAnswer>): RequestFunction =>
   async (request, { token = '' }) => {
     let found: RedirectPayment | undefined
     try {
-      found = await find(pages, 'page', token)
+      found = await find(parts, 'page', token)
       if (found) return await work(request, found)
-      audit(pages, 'unknownToken', request, {}, 'a redirect address that does not exist was asked for')
-      return plain(pages, request, 404, 'unknown')
+      audit(parts, 'unknownToken', request, {}, 'a redirect address that does not exist was asked for')
+      return plain(parts, request, 404, 'unknown')
     } catch (error) {
-      pages.parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
-      return plain(pages, request, 500, 'error', found && (await shopOf(pages, found)))
+      parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
+      return plain(parts, request, 500, 'error', found && (await knownShop(parts, found)))
     }
   }
 
-/** The way back to the shop, where even that can be read. */
-const shopOf = async ({ parts }: Pages, { merchantId, redirected }: RedirectPayment): Promise<string | undefined> => {
+type KnownShop = { readonly shop: Shop; readonly shopUrl: string }
+
+/** The shop and the way back to it, where even that can be read. */
+async function knownShop(parts: PageParts, { merchantId, redirected }: RedirectPayment): Promise<KnownShop | undefined> {
   const payment = await findPayment(parts.database.work, merchantId, redirected.paymentId).catch(() => undefined)
-  return payment && shopAddressOf(payment)
+  return payment && { shop: shopOfPayment(parts, payment), shopUrl: shopAddressOf(payment) }
 }
 
-function about(pages: Pages, request: Request, { token }: RedirectPayment, payment: PaymentState): views.About {
-  const { language: name, texts } = languageOf(pages, request)
-  const channel = pages.parts.directory.entity(payment.channelId)
-  const fields = new Map(payment.record.fields)
+const shopOfPayment = ({ directory }: PageParts, { channelId, record }: PaymentState): Shop =>
+  shopOf(directory, channelId, new Map(record.fields).get('merchant.name'))
+
+function about(parts: PageParts, request: Request, { token }: RedirectPayment, payment: PaymentState): views.About {
   return {
-    language: name,
-    texts,
-    shop: fields.get('merchant.name') ?? channel?.name ?? '',
+    language: languageOf(request),
+    shop: shopOfPayment(parts, payment),
     amount: payment.amount,
     currency: payment.currency,
     shopUrl: shopAddressOf(payment),
-    page: `${pages.parts.publicUrl()}/r/${token}`,
+    page: `${parts.publicUrl()}/r/${token}`,
   }
 }
 
 /** Does the browser that returns hold the cookie of the one that began last? */
-function isSameSession(pages: Pages, request: Request, { token, redirected }: RedirectPayment): boolean {
-  const sent = cookieOf(request, cookieName(token, isSecure(pages)))
+function isSameSession(parts: PageParts, request: Request, { token, redirected }: RedirectPayment): boolean {
+  const sent = cookieOf(request, cookieName(token, isSecure(parts)))
   const { sessionHash } = redirected
   if (sent === undefined || sessionHash === null) return false
-  return hashesOf(pages.parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
+  return hashesOf(parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
 }
 
-function wrongSession(pages: Pages, request: Request, found: RedirectPayment, payment: PaymentState): HttpAnswer {
-  audit(pages, 'wrongSession', request, { paymentId: payment.id }, 'a browser that did not begin the payment came back for it')
-  return render(pages, 403, views.refusedPage(about(pages, request, found, payment), 'session'))
+function wrongSession(parts: PageParts, request: Request, found: RedirectPayment, payment: PaymentState): HttpAnswer {
+  audit(parts, 'wrongSession', request, { paymentId: payment.id }, 'a browser that did not begin the payment came back for it')
+  return render(parts, 403, views.refusedPage(about(parts, request, found, payment), 'session'))
 }
 
 /** Only to the address that the authenticated merchant stored with the payment: there is no open redirect. */
@@ -172,77 +167,71 @@ const toShop = (payment: PaymentState): HttpAnswer => seeOther(shopAddressOf(pay
 
 /** What somebody who looks at the payment gets to see. */
 async function goOn(
-  pages: Pages,
+  parts: PageParts,
   request: Request,
   found: RedirectPayment,
   state: RedirectState,
   headers: Record<string, string>,
 ): Promise<HttpAnswer> {
   if (state.kind === 'answered') return toShop(state.payment)
-  const here = about(pages, request, found, state.payment)
-  if (state.kind === 'work') return render(pages, 200, views.waitPage(here, here.page), headers)
+  const here = about(parts, request, found, state.payment)
+  if (state.kind === 'work') return render(parts, 200, views.waitPage(here, here.page), headers)
   const { hop } = state.held
   if (hop.kind === 'shop') return toShop(state.payment)
-  const switched = (url: string) => (state.payment.mode === 'internal' ? passOn(pages, url, request) : url)
+  const switched = (url: string) => (state.payment.mode === 'internal' ? passOn(parts, url, request) : url)
   if (hop.kind === 'go') return seeOther(switched(hop.url), headers)
-  if (hop.kind === 'post') return render(pages, 200, views.postPage(here, hop, switched(hop.url)), headers)
-  const frame = hop.method && state.mark !== 'methodDone' ? `${pages.parts.publicUrl()}/r/method/${found.token}` : undefined
+  if (hop.kind === 'post') return render(parts, 200, views.postPage(here, hop, switched(hop.url)), headers)
+  const frame = hop.method && state.mark !== 'methodDone' ? `${parts.publicUrl()}/r/method/${found.token}` : undefined
   return render(
-    pages,
+    parts,
     200,
     views.browserPage(here, hop as Extract<Hop, { kind: 'browser' }>, frame, switched(here.page)),
     headers,
   )
 }
 
-const page = (pages: Pages) =>
-  guarded(pages, async (request, found) => {
+const page = (parts: PageParts) =>
+  guarded(parts, async (request, found) => {
     const { merchantId, redirected, token } = found
     const values = sentValues(request)
-    let state = await redirectState(pages.parts, merchantId, redirected.paymentId)
-    if (state.kind === 'work')
-      state = await settledState(pages.parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+    let state = await redirectState(parts, merchantId, redirected.paymentId)
+    if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
     const reports =
       state.kind === 'step' && state.held.hop.kind === 'browser' && request.method === 'POST' && values.has('browser')
     if (reports && state.kind === 'step') {
-      if (!isSameSession(pages, request, found)) return wrongSession(pages, request, found, state.payment)
+      if (!isSameSession(parts, request, found)) return wrongSession(parts, request, found, state.payment)
       const seen = new Map([...values, ...seenBy(request)])
-      const returned = connectorOf(pages, state.payment).readReturn!({ step: state.step, data: state.held.data, values: seen })
-      if (returned.kind === 'resume') await resume(pages.parts, state.payment, state.step, returned.event)
-      state = await settledState(pages.parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
+      const returned = connectorOf(parts, state.payment).readReturn!({ step: state.step, data: state.held.data, values: seen })
+      if (returned.kind === 'resume') await resume(parts, state.payment, state.step, returned.event)
+      state = await settledState(parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
       return state.kind === 'answered'
         ? toShop(state.payment)
-        : seeOther(passOn(pages, `${pages.parts.publicUrl()}/r/${token}`, request))
+        : seeOther(passOn(parts, `${parts.publicUrl()}/r/${token}`, request))
     }
-    return goOn(pages, request, found, state, await session(pages, request, found))
+    return goOn(parts, request, found, state, await session(parts, request, found))
   })
 
 /** Whoever opens the page begins anew: the cookie is kept when it is the right one. */
-async function session(pages: Pages, request: Request, found: RedirectPayment): Promise<Record<string, string>> {
-  if (isSameSession(pages, request, found)) return {}
-  const value = pages.parts.random.bytes(16).toString('base64url')
-  await bindSession(
-    pages.parts.database.work,
-    found.merchantId,
-    found.redirected.paymentId,
-    hashOf(pages.parts, 'session', value),
-  )
+async function session(parts: PageParts, request: Request, found: RedirectPayment): Promise<Record<string, string>> {
+  if (isSameSession(parts, request, found)) return {}
+  const value = parts.random.bytes(16).toString('base64url')
+  await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hashOf(parts, 'session', value))
   return {
-    'Set-Cookie': `${cookieName(found.token, isSecure(pages))}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${isSecure(pages) ? '; Secure' : ''}`,
+    'Set-Cookie': `${cookieName(found.token, isSecure(parts))}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${isSecure(parts) ? '; Secure' : ''}`,
   }
 }
 
-const connectorOf = ({ parts }: Pages, payment: PaymentState) => {
+const connectorOf = (parts: PageParts, payment: PaymentState) => {
   const connector = parts.connectors.get(payment.connector)
   if (!connector?.readReturn) throw new Error(`the connector ${payment.connector} does not take returns`)
   return connector
 }
 
-const comeBack = (pages: Pages, cancelled: boolean) =>
-  guarded(pages, async (request, found) => {
+const comeBack = (parts: PageParts, cancelled: boolean) =>
+  guarded(parts, async (request, found) => {
     const { merchantId, redirected, token } = found
     const values = sentValues(request)
-    let state = await redirectState(pages.parts, merchantId, redirected.paymentId)
+    let state = await redirectState(parts, merchantId, redirected.paymentId)
     const arrival = (step: Extract<RedirectState, { kind: 'step' }>): Arrival => ({
       step: step.step,
       data: step.held.data,
@@ -250,46 +239,45 @@ const comeBack = (pages: Pages, cancelled: boolean) =>
       ...(cancelled && { cancelled: true }),
     })
     const forged = (payment: PaymentState, why: string) => {
-      audit(pages, 'forgedReturn', request, { paymentId: payment.id, why }, 'a return was refused')
-      return render(pages, 400, views.refusedPage(about(pages, request, found, payment), 'forged'))
+      audit(parts, 'forgedReturn', request, { paymentId: payment.id, why }, 'a return was refused')
+      return render(parts, 400, views.refusedPage(about(parts, request, found, payment), 'forged'))
     }
     if (request.method === 'POST') {
       // Browsers keep the cookie back when another site posts: what was posted is looked at, then the browser comes again by GET.
       if (state.kind === 'step') {
-        const returned = connectorOf(pages, state.payment).readReturn!(arrival(state))
+        const returned = connectorOf(parts, state.payment).readReturn!(arrival(state))
         if (returned.kind === 'forged') return forged(state.payment, returned.why)
       }
-      return seeOther(`${pages.parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
+      return seeOther(`${parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
     }
-    if (!isSameSession(pages, request, found)) return wrongSession(pages, request, found, state.payment)
+    if (!isSameSession(parts, request, found)) return wrongSession(parts, request, found, state.payment)
     if (state.kind === 'answered')
-      pages.parts.log.debug({ audit: 'returnedAgain', paymentId: state.payment.id }, 'the shopper came back again')
+      parts.log.debug({ audit: 'returnedAgain', paymentId: state.payment.id }, 'the shopper came back again')
     if (state.kind === 'step') {
       const { step } = state
-      const returned = connectorOf(pages, state.payment).readReturn!(arrival(state))
+      const returned = connectorOf(parts, state.payment).readReturn!(arrival(state))
       if (returned.kind === 'forged') return forged(state.payment, returned.why)
       if (returned.kind === 'resume') {
-        const ours = await resume(pages.parts, state.payment, step, returned.event)
-        state = ours ? await redirectState(pages.parts, merchantId, redirected.paymentId) : state
-        if (!ours) state = await settledState(pages.parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+        const ours = await resume(parts, state.payment, step, returned.event)
+        state = ours ? await redirectState(parts, merchantId, redirected.paymentId) : state
+        if (!ours) state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
       } else {
-        state = await settledState(pages.parts, merchantId, redirected.paymentId, step, resultWithinSeconds)
+        state = await settledState(parts, merchantId, redirected.paymentId, step, resultWithinSeconds)
         if (state.kind === 'step' && state.step === step) {
           audit(
-            pages,
+            parts,
             'forgedReturn',
             request,
             { paymentId: state.payment.id, why: 'no result had come' },
             'a browser returned without a result',
           )
-          return render(pages, 200, views.unconfirmedPage(about(pages, request, found, state.payment)))
+          return render(parts, 200, views.unconfirmedPage(about(parts, request, found, state.payment)))
         }
       }
     }
-    if (state.kind === 'work')
-      state = await settledState(pages.parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
-    if (state.kind === 'step' && state.held.hop.kind !== 'shop') return seeOther(`${pages.parts.publicUrl()}/r/${token}`)
-    return goOn(pages, request, found, state, {})
+    if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
+    if (state.kind === 'step' && state.held.hop.kind !== 'shop') return seeOther(`${parts.publicUrl()}/r/${token}`)
+    return goOn(parts, request, found, state, {})
   })
 
 function shopAddressOf({ id, type, record }: PaymentState): string {
@@ -314,7 +302,7 @@ const seeOther = (url: string, headers: Readonly<Record<string, string>> = {}): 
   headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
 })
 
-const passOn = ({ parts }: Pages, url: string, { query }: Request): string => parts.passOn?.(url, query) ?? url
+const passOn = (parts: PageParts, url: string, { query }: Request): string => parts.passOn?.(url, query) ?? url
 
 /** What the request itself tells of the browser. */
 function seenBy({ headers, address }: Request): (readonly [string, string])[] {

@@ -1,15 +1,15 @@
 // What shoppers see between the shop and the other side. Every page has a visible button, so that nothing depends on scripts.
 
 import type { Hop } from '../../connectors/connector.ts'
-import type { FormerTexts } from '../formerLanguages.ts'
+import type { Shop } from '../../merchants/shop.ts'
 import { type Html, html, originOf, type Page } from '../html.ts'
-import { moneyText } from '../languages/languages.ts'
+import { type Language, moneyText } from '../languages/languages.ts'
+import type { Texts } from '../languages/texts.ts'
 
 /** What a page says about the payment that it belongs to. */
 export type About = {
-  readonly language: string
-  readonly texts: FormerTexts
-  readonly shop: string
+  readonly language: Language
+  readonly shop: Shop
   readonly amount: number
   readonly currency: string
   /** Where the shopper goes back to, with the payment's id. */
@@ -18,20 +18,21 @@ export type About = {
   readonly page: string
 }
 
-const summary = ({ texts, language, shop, amount, currency }: About): Html => html`<dl>
-<dt>${texts.shop}</dt><dd><bdi>${shop}</bdi></dd>
-<dt>${texts.amount}</dt><dd><bdi>${moneyText(language, amount, currency)}</bdi></dd>
+const summary = ({ language: { texts, locale }, amount, currency }: About): Html => html`<dl>
+<dt>${texts.amount}</dt><dd><bdi>${moneyText(locale, amount, currency)}</bdi></dd>
 </dl>`
 
-const backToShop = (texts: FormerTexts, url: string, kind = ''): Html =>
+const backToShop = (texts: Texts, url: string, kind = ''): Html =>
   html`<a class="button ${kind}" href="${url}">${texts.shopButton}</a>`
 
 /** Posts what the other side wants, by itself where scripts run. */
 export function postPage(about: About, hop: Extract<Hop, { kind: 'post' }>, url: string): Page {
-  const { texts, language, shopUrl } = about
+  const { language, shop, shopUrl } = about
+  const { texts } = language
   return {
     language,
-    title: texts.continueTitle!,
+    shop,
+    title: texts.continueTitle,
     body: html`<h1>${texts.continueTitle}</h1>
 <p>${texts.continueText}</p>
 ${summary(about)}
@@ -51,11 +52,13 @@ export function browserPage(
   frame: string | undefined,
   action: string,
 ): Page {
-  const { texts, language, shopUrl } = about
+  const { language, shop, shopUrl } = about
+  const { texts } = language
   const names = ['language', 'screenHeight', 'screenWidth', 'screenColorDepth', 'timezone', 'javaEnabled', 'javascriptEnabled']
   return {
     language,
-    title: texts.preparingTitle!,
+    shop,
+    title: texts.preparingTitle,
     body: html`<div class="wait" aria-hidden="true"></div>
 <h1>${texts.preparingTitle}</h1>
 <p role="status">${texts.preparingText}</p>
@@ -87,7 +90,7 @@ if (document.getElementById('frame')) {
 `
 
 /** Inside the hidden frame: posts the method data to the issuer. */
-export const framePage = (hop: NonNullable<Extract<Hop, { kind: 'browser' }>['method']>, language: string): Page => ({
+export const framePage = (hop: NonNullable<Extract<Hop, { kind: 'browser' }>['method']>, language: Language): Page => ({
   language,
   title: '3-D Secure',
   body: html`<form id="go" method="post" action="${hop.url}">
@@ -99,7 +102,7 @@ ${hop.parameters.map(({ name, value }) => html`<input type="hidden" name="${name
   framable: true,
 })
 
-export const frameDonePage = (language: string): Page => ({
+export const frameDonePage = (language: Language): Page => ({
   language,
   title: '3-D Secure',
   body: html``,
@@ -108,10 +111,12 @@ export const frameDonePage = (language: string): Page => ({
 })
 
 export function waitPage(about: About, address: string): Page {
-  const { texts, language } = about
+  const { language, shop } = about
+  const { texts } = language
   return {
     language,
-    title: texts.waitTitle!,
+    shop,
+    title: texts.waitTitle,
     body: html`<div class="wait" aria-hidden="true"></div>
 <h1>${texts.waitTitle}</h1>
 <p role="status">${texts.waitText}</p>
@@ -123,10 +128,12 @@ ${summary(about)}
 
 /** The browser is back, but the result that counts has not come. */
 export function unconfirmedPage(about: About): Page {
-  const { texts, language, page, shopUrl } = about
+  const { language, shop, page, shopUrl } = about
+  const { texts } = language
   return {
     language,
-    title: texts.unconfirmedTitle!,
+    shop,
+    title: texts.unconfirmedTitle,
     body: html`<h1>${texts.unconfirmedTitle}</h1>
 <p>${texts.unconfirmedText}</p>
 ${summary(about)}
@@ -137,10 +144,12 @@ ${backToShop(texts, shopUrl, 'plain')}`,
 
 /** A return that is not what was waited for. */
 export function refusedPage(about: About, kind: 'forged' | 'session'): Page {
-  const { texts, language, page, shopUrl } = about
+  const { language, shop, page, shopUrl } = about
+  const { texts } = language
   return {
     language,
-    title: texts[`${kind}Title`]!,
+    shop,
+    title: texts[`${kind}Title`],
     body: html`<h1>${texts[`${kind}Title`]}</h1>
 <p>${texts[`${kind}Text`]}</p>
 ${kind === 'forged' && html`<a class="button" href="${page}">${texts.againButton}</a>`}
@@ -149,10 +158,15 @@ ${backToShop(texts, shopUrl, kind === 'forged' ? 'plain' : '')}`,
 }
 
 /** Nothing is known of a payment here, at most its shop: what became of money this page must not say. */
-export const plainPage = (language: string, texts: FormerTexts, kind: 'unknown' | 'error', shop?: string): Page => ({
+export const plainPage = (
+  language: Language,
+  kind: 'unknown' | 'error',
+  known?: { readonly shop: Shop; readonly shopUrl: string },
+): Page => ({
   language,
-  title: texts[`${kind}Title`]!,
-  body: html`<h1>${texts[`${kind}Title`]}</h1>
-<p>${texts[`${kind}Text`]}</p>
-${shop !== undefined && backToShop(texts, shop)}`,
+  ...(known && { shop: known.shop }),
+  title: language.texts[`${kind}Title`],
+  body: html`<h1>${language.texts[`${kind}Title`]}</h1>
+<p>${language.texts[`${kind}Text`]}</p>
+${known && backToShop(language.texts, known.shopUrl)}`,
 })

@@ -4,6 +4,7 @@
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages/languages.ts'
 import {
+  endedPage,
   expiring,
   isHome,
   jsonPage,
@@ -14,6 +15,7 @@ import {
   seeOther,
   type World,
 } from '../exchange.ts'
+import { testerPanel } from '../testerPanel.ts'
 
 const transferMilliseconds = 7 * 86_400_000
 /** `Make the transfer later`: it is pending so long, then received. */
@@ -64,23 +66,30 @@ export function bank(world: World): Simulator {
     if (transfer?.status !== 'opened') return ended(asked)
     const auto = asked.query.get('auto')
     if (auto !== null) return decide(asked, id, transfer, actions[auto] ?? auto)
-    const { texts, language } = asked
+    const { texts, locale } = asked.language
     const { fields } = transfer
+    const hidden = html`<input type="hidden" name="transaction" value="${id}">`
     return page(asked, world, {
-      title: texts.bankTitle!,
+      title: texts.bankTitle,
       body: html`<h1>${texts.bankTitle}</h1>
-<p class="soft">${texts.bankText}</p>
-<dl><dt>${texts.amount}</dt><dd><bdi>${moneyText(language, Number(fields.amount!.replace('.', '')), fields.currency!)}</bdi></dd>
-${fields.creditor_name && html`<dt>${texts.merchant}</dt><dd><bdi>${fields.creditor_name}</bdi></dd>`}
+<p>${texts.bankText}</p>
+<dl><dt>${texts.amount}</dt><dd><bdi>${moneyText(locale, Number(fields.amount!.replace('.', '')), fields.currency!)}</bdi></dd>
+${fields.creditor_name && html`<dt>${texts.shop}</dt><dd><bdi>${fields.creditor_name}</bdi></dd>`}
 ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bdi></dd>`}</dl>
 <form method="post" action="decide">
-<input type="hidden" name="transaction" value="${id}">
-<button name="action" value="pay">${texts.pay}</button>
-<button class="plain" name="action" value="later">${texts.payLater}</button>
-<button class="plain" name="action" value="refuse">${texts.refuse}</button>
-<button class="plain" name="action" value="cancel">${texts.cancel}</button>
-<button class="plain" name="action" value="leave">${texts.leave}</button>
+${hidden}
+<button name="action" value="pay">${texts.transferButton}</button>
+<button class="plain" name="action" value="cancel">${texts.cancelButton}</button>
 </form>`,
+      tester: testerPanel(texts, 'decide', hidden, [
+        ['action', 'pay', texts.transferButton, 'succeededInTestMode'],
+        ['action', 'later', texts.payLater, 'pending', 'succeededInTestMode'],
+        ['action', 'refuse', texts.refuse, 'refusedByBank'],
+        ['action', 'cancel', texts.cancelButton, 'cancelledByShopper'],
+        ['action', 'leavePaid', texts.payAndClose, 'succeededInTestMode'],
+        ['action', 'leaveSilently', texts.payAndLose, 'pending', 'succeededInTestMode'],
+        ['action', 'leave', texts.leave, 'pending', 'onlineTransferTimedOut'],
+      ]),
     })
   }
 
@@ -132,13 +141,7 @@ ${fields.purpose && html`<dt>${texts.purpose}</dt><dd><bdi>${fields.purpose}</bd
   /** Notices are lost now and then: who waits for one asks. */
   const lost = () => {}
 
-  const ended = (asked: PageRequest): PageAnswer =>
-    page(
-      asked,
-      world,
-      { title: asked.texts.endedTitle!, body: html`<h1>${asked.texts.endedTitle}</h1><p>${asked.texts.endedText}</p>` },
-      404,
-    )
+  const ended = (asked: PageRequest): PageAnswer => endedPage(asked, world)
 
   return asked => {
     const { method, path } = asked

@@ -7,9 +7,22 @@ import {
   type ThreeDSecureMessage,
   wrongFields,
 } from '../../connectors/cards/threeDSecure/messages.ts'
+import type { ResultName } from '../../contract/results/results.ts'
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages/languages.ts'
-import { expiring, isHome, jsonPage, type PageAnswer, type PageRequest, page, type Simulator, type World } from '../exchange.ts'
+import { fill, type TextName } from '../../pages/languages/texts.ts'
+import {
+  endedPage,
+  expiring,
+  isHome,
+  jsonPage,
+  type PageAnswer,
+  type PageRequest,
+  page,
+  type Simulator,
+  type World,
+} from '../exchange.ts'
+import { type TesterButton, testerPanel } from '../testerPanel.ts'
 import { authenticationCards, type Behaviour, notParticipating } from './cards.ts'
 
 const challengeMilliseconds = 660_000
@@ -20,19 +33,30 @@ type Challenge = {
   readonly acsTransId: string
   readonly dsTransId: string
   attempts: number
-  ended?: string
+  ended?: true
 }
 
-/** What a shopper can do on the page, and what the result then says. */
-const endings: Readonly<Record<string, { readonly transStatus: string; readonly reason?: string; readonly cancel?: string }>> = {
-  approve: { transStatus: 'Y' },
-  attempt: { transStatus: 'A' },
-  decline: { transStatus: 'N', reason: '01' },
-  unavailable: { transStatus: 'U', reason: '06' },
-  cancel: { transStatus: 'N', reason: '01', cancel: '01' },
-  timeout: { transStatus: 'N', reason: '14', cancel: '04' },
-  reject: { transStatus: 'R', reason: '11' },
+/** What can happen on the page: what the result then says, its button for testers, and what the merchant reads. */
+type ChallengeEnd = {
+  readonly name: string
+  readonly transStatus: string
+  readonly reason?: string
+  readonly cancel?: string
+  readonly label?: TextName
+  /** Absent where the channel decides: then the gateway says it along. */
+  readonly follows?: ResultName
 }
+const endings: readonly ChallengeEnd[] = [
+  { name: 'approve', transStatus: 'Y', label: 'approve', follows: 'succeededInTestMode' },
+  { name: 'attempt', transStatus: 'A', label: 'attempt', follows: 'succeededInTestMode' },
+  { name: 'decline', transStatus: 'N', reason: '01', label: 'decline', follows: 'userAuthenticationFailed' },
+  { name: 'unavailable', transStatus: 'U', reason: '06', label: 'unavailable' },
+  { name: 'cancel', transStatus: 'N', reason: '01', cancel: '01', label: 'cancelButton', follows: 'threeDSecureAbandoned' },
+  { name: 'timeout', transStatus: 'N', reason: '14', cancel: '04', label: 'timeout', follows: 'threeDSecureAbandoned' },
+  { name: 'reject', transStatus: 'R', reason: '11' },
+]
+const endingOf = (name: string | null): ChallengeEnd | undefined => endings.find(ending => ending.name === name)
+const rightCode = '1234'
 const attemptsMax = 3
 const decoupledMilliseconds = 700
 
@@ -107,7 +131,9 @@ export function issuer(world: World): Simulator {
       case 'decoupled':
         world
           .wait(decoupledMilliseconds)
-          .then(() => report({ request, acsTransId: ids.acsTransID, dsTransId: ids.dsTransID, attempts: 0 }, 'approve'))
+          .then(() =>
+            report({ request, acsTransId: ids.acsTransID, dsTransId: ids.dsTransID, attempts: 0 }, endingOf('approve')!),
+          )
           .catch(() => {}) // a lost result is asked for
         return { ...answer, transStatus: 'D', authenticationType: '04' }
       case 'challenge':
@@ -145,63 +171,75 @@ export function issuer(world: World): Simulator {
     const form = new URLSearchParams(asked.body)
     const request = decodeMessage('CReq', form.get('creq') ?? '')
     const found = request && challenges.get(String(request.acsTransID))
-    if (!found || found.request.threeDSServerTransID !== request.threeDSServerTransID || found.ended !== undefined)
-      return ended(asked)
+    if (!found || found.request.threeDSServerTransID !== request.threeDSServerTransID || found.ended) return ended(asked)
     const auto = asked.query.get('auto')
     if (auto === 'leave') return ended(asked)
-    if (auto !== null && Object.hasOwn(endings, auto)) return end(asked, found, auto, form.get('threeDSSessionData') ?? '')
+    const ending = endingOf(auto)
+    if (ending) return end(asked, found, ending, form.get('threeDSSessionData') ?? '')
     return question(asked, found, form.get('threeDSSessionData') ?? '', false)
   }
 
   function question(asked: PageRequest, { request, acsTransId }: Challenge, session: string, wrongCode: boolean): PageAnswer {
-    const { texts, language } = asked
+    const { texts, locale } = asked.language
     const number = String(request.acctNumber)
     const scale = 10 ** Number(request.purchaseExponent)
     const currency = currencyCodes[String(request.purchaseCurrency)]
     const amount = currency
-      ? moneyText(language, Math.round((Number(request.purchaseAmount) / scale) * 100), currency)
+      ? moneyText(locale, Math.round((Number(request.purchaseAmount) / scale) * 100), currency)
       : String(request.purchaseAmount)
-    const button = (action: string, label: string, kind = 'plain') =>
-      html`<button class="${kind}" name="action" value="${action}">${label}<span class="code">${endings[action]!.transStatus}</span></button>`
+    const hidden = html`<input type="hidden" name="acsTransID" value="${acsTransId}">
+<input type="hidden" name="threeDSSessionData" value="${session}">`
+    const unavailable = wishesOf(request).unavailable ?? 'succeededInTestMode'
     return page(asked, world, {
-      title: texts.acsTitle!,
-      body: html`<h1>${texts.acsTitle}</h1>
-<p class="soft">${texts.acsText}</p>
-<dl><dt>${texts.merchant}</dt><dd><bdi>${String(request.merchantName)}</bdi></dd>
-<dt>${texts.card}</dt><dd><bdi>•••• ${number.slice(-4)}</bdi></dd>
+      title: texts.issuerTitle,
+      body: html`<h1>${texts.issuerTitle}</h1>
+<p>${texts.issuerText}</p>
+<dl><dt>${texts.shop}</dt><dd><bdi>${String(request.merchantName)}</bdi></dd>
+<dt>${texts.card}</dt><dd><bdi dir="ltr">•••• ${number.slice(-4)}</bdi></dd>
 <dt>${texts.amount}</dt><dd><bdi>${amount}</bdi></dd></dl>
 <form method="post" action="answer">
-<input type="hidden" name="acsTransID" value="${acsTransId}">
-<input type="hidden" name="threeDSSessionData" value="${session}">
-${wrongCode && html`<p role="alert"><strong>${texts.wrongCode}</strong></p>`}
-<label for="otp">${texts.otp}</label>
-<input type="text" id="otp" name="otp" inputmode="numeric" autocomplete="one-time-code" maxlength="8" aria-describedby="hint">
-<p class="soft" id="hint">${texts.otpHint}</p>
-<button name="action" value="otp">${texts.otpButton}</button>
-</form>
-<form method="post" action="answer">
-<input type="hidden" name="acsTransID" value="${acsTransId}">
-<input type="hidden" name="threeDSSessionData" value="${session}">
-${button('approve', texts.approve!)}${button('decline', texts.decline!)}${button('attempt', texts.attempt!)}${button('unavailable', texts.unavailable!)}${button('cancel', texts.cancel!)}${button('timeout', texts.timeout!)}
+${hidden}
+<div class="field">
+<label for="otp">${texts.oneTimeCode}</label>
+<input type="text" id="otp" name="otp" dir="ltr" inputmode="numeric" autocomplete="one-time-code" autofocus${wrongCode && html` aria-invalid="true" aria-describedby="wrong"`}>
+${wrongCode && html`<p class="wrong" id="wrong" role="alert">${texts.wrongCode}</p>`}
+</div>
+<button name="action" value="otp">${texts.confirmButton}</button>
+<button class="plain" name="action" value="cancel">${texts.cancelButton}</button>
 </form>`,
+      tester: testerPanel(
+        texts,
+        'answer',
+        hidden,
+        endings
+          .filter(({ label }) => label !== undefined)
+          .map(({ name, label, follows }): TesterButton => ['action', name, texts[label!], follows ?? unavailable]),
+        fill(texts.rightCode, { code: rightCode }),
+      ),
     })
   }
 
   async function answer(asked: PageRequest): Promise<PageAnswer> {
     const form = new URLSearchParams(asked.body)
     const found = challenges.get(form.get('acsTransID') ?? '')
-    if (!found || found.ended !== undefined) return ended(asked)
+    if (!found || found.ended) return ended(asked)
     const session = form.get('threeDSSessionData') ?? ''
-    const action = form.get('action') ?? ''
-    if (Object.hasOwn(endings, action)) return end(asked, found, action, session)
-    if (form.get('otp') === '1234') return end(asked, found, 'approve', session)
+    const ending = endingOf(form.get('action'))
+    if (ending) return end(asked, found, ending, session)
+    if (digitsOf(form.get('otp') ?? '') === rightCode) return end(asked, found, endingOf('approve')!, session)
     found.attempts += 1
-    return found.attempts >= attemptsMax ? end(asked, found, 'decline', session, '19') : question(asked, found, session, true)
+    return found.attempts >= attemptsMax
+      ? end(asked, found, endingOf('decline')!, session, '19')
+      : question(asked, found, session, true)
   }
 
   /** The result, from server to server. */
-  async function report({ request, acsTransId, dsTransId, attempts }: Challenge, action: string, reason?: string): Promise<void> {
-    const { transStatus, reason: usual, cancel } = endings[action]!
+  async function report(
+    { request, acsTransId, dsTransId, attempts }: Challenge,
+    ending: ChallengeEnd,
+    reason?: string,
+  ): Promise<void> {
+    const { transStatus, reason: usual, cancel } = ending
     const passed = transStatus === 'Y' || transStatus === 'A'
     const result = {
       messageType: 'RReq',
@@ -226,38 +264,33 @@ ${button('approve', texts.approve!)}${button('decline', texts.decline!)}${button
   async function end(
     asked: PageRequest,
     found: Challenge,
-    action: string,
+    ending: ChallengeEnd,
     session: string,
     reason?: string,
   ): Promise<PageAnswer> {
     const { request, acsTransId } = found
-    found.ended = action
-    await report(found, action, reason)
+    const { texts } = asked.language
+    found.ended = true
+    await report(found, ending, reason)
     const ids = {
       messageVersion: request.messageVersion,
       threeDSServerTransID: request.threeDSServerTransID,
       acsTransID: acsTransId,
     }
-    const { transStatus } = endings[action]!
+    const { transStatus } = ending
     const cres = { messageType: 'CRes', ...ids, transStatus: transStatus === 'Y' ? 'Y' : 'N', challengeCompletionInd: 'Y' }
     return page(asked, world, {
-      title: asked.texts.returning!,
-      body: html`<h1>${asked.texts.returning}</h1><p>${asked.texts.returningText}</p>
+      title: texts.returningTitle,
+      body: html`<h1>${texts.returningTitle}</h1><p>${texts.returningText}</p>
 <form id="go" method="post" action="${String(request.notificationURL)}">
 <input type="hidden" name="cres" value="${encodeMessage(cres)}">
 <input type="hidden" name="threeDSSessionData" value="${session}">
-<button>${asked.texts.continueButton}</button></form>`,
+<button>${texts.continueButton}</button></form>`,
       script: `document.getElementById('go').submit()`,
     })
   }
 
-  const ended = (asked: PageRequest): PageAnswer =>
-    page(
-      asked,
-      world,
-      { title: asked.texts.endedTitle!, body: html`<h1>${asked.texts.endedTitle}</h1><p>${asked.texts.endedText}</p>` },
-      404,
-    )
+  const ended = (asked: PageRequest): PageAnswer => endedPage(asked, world)
 
   return asked => {
     if (asked.method !== 'POST') return undefined
@@ -278,7 +311,8 @@ const errorOf = (errorCode: string, errorDescription: string, about: ThreeDSecur
   errorDescription,
 })
 
-type Wishes = { readonly enrolled?: boolean; readonly flow?: string }
+/** What the gateway tells a simulator: of the test, and what the channel makes of an authentication that cannot be had. */
+type Wishes = { readonly enrolled?: boolean; readonly flow?: string; readonly unavailable?: ResultName }
 
 function wishesOf(request: ThreeDSecureMessage): Wishes {
   const extensions = (request.messageExtension ?? []) as { id?: string; data?: Wishes }[]
@@ -292,6 +326,10 @@ function behaviourOf(card: Behaviour | undefined, flow: string | undefined, indi
   if (card) return card.does
   return indicator === '04' || indicator === '03' ? 'challenge' : 'authenticate'
 }
+
+/** As people paste it: with spaces, and in the digits of their script. */
+const digitsOf = (text: string): string =>
+  text.replace(/[٠-٩۰-۹０-９]/g, digit => String(digit.charCodeAt(0) & 15)).replace(/\D/g, '')
 
 const currencyCodes: Readonly<Record<string, string>> = {
   '978': 'EUR',

@@ -1,9 +1,12 @@
 // The other side of the wallet: an NVP endpoint that checks credentials, sums and tokens as the real one does, and the buyer's pages.
 
 import { readPairs, writePairs } from '../../connectors/wallet/nvp.ts'
+import type { ResultName } from '../../contract/results/results.ts'
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages/languages.ts'
+import { fill, type TextName } from '../../pages/languages/texts.ts'
 import {
+  endedPage,
   expiring,
   isHome,
   type PageAnswer,
@@ -14,6 +17,7 @@ import {
   textPage,
   type World,
 } from '../exchange.ts'
+import { type TesterButton, testerPanel } from '../testerPanel.ts'
 
 export const simulatorCredentials = { user: 'tollgate_simulator', password: 'simulator-only', signature: 'SIMULATOR' }
 
@@ -27,15 +31,35 @@ type Buyer = {
   readonly country: string
   readonly state: string
   readonly tax?: string
+  /** For testers: what this buyer is like, and what the merchant reads after it, first to last. */
+  readonly label: TextName
+  readonly follows: readonly ResultName[]
 }
+
+const buyer = (
+  first: string,
+  last: string,
+  country: string,
+  state: string,
+  label: TextName,
+  ...follows: ResultName[]
+): Buyer => ({
+  email: `${first}.${last}@buyer.example`.toLowerCase(),
+  first,
+  last,
+  country,
+  state,
+  label,
+  follows,
+})
 const buyers: Readonly<Record<string, Buyer>> = {
-  verified: { email: 'jane.jones@buyer.example', first: 'Jane', last: 'Jones', country: 'US', state: 'CA' },
-  brazil: { email: 'maria.silva@buyer.example', first: 'Maria', last: 'Silva', country: 'BR', state: 'SP', tax: '11144477735' },
-  pending: { email: 'pending@buyer.example', first: 'Petra', last: 'Pending', country: 'DE', state: 'Berlin' },
-  insufficient: { email: 'insufficient@buyer.example', first: 'Ivo', last: 'Insufficient', country: 'FR', state: 'Paris' },
-  declined: { email: 'declined@buyer.example', first: 'Dora', last: 'Declined', country: 'US', state: 'NY' },
-  slow: { email: 'slow@buyer.example', first: 'Sam', last: 'Slow', country: 'US', state: 'WA' },
-  broken: { email: 'broken@buyer.example', first: 'Bo', last: 'Broken', country: 'US', state: 'WA' },
+  verified: buyer('Jane', 'Jones', 'US', 'CA', 'verifiedBuyer', 'succeededInTestMode'),
+  brazil: { ...buyer('Maria', 'Silva', 'BR', 'SP', 'brazilianBuyer', 'succeededInTestMode'), tax: '11144477735' },
+  pending: buyer('Petra', 'Pending', 'DE', 'Berlin', 'pendingBuyer', 'reviewStillPending'),
+  insufficient: buyer('Ivo', 'Insufficient', 'FR', 'Paris', 'insufficientBuyer', 'pending', 'succeededInTestMode'),
+  declined: buyer('Dora', 'Declined', 'US', 'NY', 'declinedBuyer', 'declinedByWallet'),
+  slow: buyer('Sam', 'Slow', 'US', 'WA', 'slowBuyer', 'succeededInTestMode'),
+  broken: buyer('Bo', 'Broken', 'US', 'WA', 'brokenBuyer', 'pending', 'succeededInTestMode'),
 }
 
 type WalletPairs = Readonly<Record<string, string>>
@@ -224,25 +248,32 @@ export function walletSimulator(world: World): Simulator {
     if (auto === 'leave') return ended(asked)
     const wanted = auto === 'approve' ? 'verified' : auto
     if (wanted !== null && Object.hasOwn(buyers, wanted)) return decide(asked, token, found, 'agree', wanted)
-    const { texts, language } = asked
-    const amount = moneyText(language, cents(found.pairs.PAYMENTREQUEST_0_AMT!), found.pairs.PAYMENTREQUEST_0_CURRENCYCODE!)
+    const { texts, locale } = asked.language
+    const { BRANDNAME: shop, PAYMENTREQUEST_0_AMT: sum, PAYMENTREQUEST_0_CURRENCYCODE: currency } = found.pairs
+    const hidden = html`<input type="hidden" name="token" value="${token}">`
     return page(asked, world, {
-      title: texts.walletTitle!,
+      title: texts.walletTitle,
       body: html`<h1>${texts.walletTitle}</h1>
-<p class="soft">${texts.walletText}</p>
-${found.sentBack && html`<p role="alert"><strong>${texts.insufficientText}</strong></p>`}
-<dl>${found.pairs.BRANDNAME !== undefined && html`<dt>${texts.merchant}</dt><dd>${found.pairs.BRANDNAME}</dd>`}<dt>${texts.amount}</dt><dd><bdi>${amount}</bdi></dd></dl>
+<p>${fill(texts.walletText, { account: buyers.verified!.email })}</p>
+${found.sentBack && html`<p role="alert"><strong>${texts.fundsDeclined}</strong></p>`}
+<dl>${shop !== undefined && html`<dt>${texts.shop}</dt><dd><bdi>${shop}</bdi></dd>`}
+<dt>${texts.amount}</dt><dd><bdi>${moneyText(locale, cents(sum!), currency!)}</bdi></dd></dl>
 <form method="post" action="decide">
-<input type="hidden" name="token" value="${token}">
-<fieldset><legend>${texts.buyer}</legend>
-${Object.keys(buyers).map(
-  name =>
-    html`<label class="choice"><input type="radio" name="buyer" value="${name}"${name === (found.buyer ?? 'verified') && html` checked`}> ${texts[name]}</label>`,
-)}
-</fieldset>
-<button name="action" value="agree">${texts.agree}</button>
-<button class="plain" name="action" value="cancel">${texts.cancelWallet}</button>
+${hidden}
+<button name="action" value="agree">${texts.agreeButton}</button>
+<button class="plain" name="action" value="cancel">${texts.cancelButton}</button>
 </form>`,
+      tester: testerPanel(texts, 'decide', hidden, [
+        ...Object.entries(buyers).map(
+          ([name, { label, follows }]): TesterButton => [
+            'buyer',
+            name,
+            texts[label],
+            ...(found.sentBack ? follows.slice(-1) : follows),
+          ],
+        ),
+        ['action', 'cancel', texts.cancelButton, 'cancelledByShopper'],
+      ]),
     })
   }
 
@@ -254,19 +285,13 @@ ${Object.keys(buyers).map(
     buyer: string | undefined,
   ): PageAnswer {
     if (found.transaction) return ended(asked)
-    if (action !== 'agree') return seeOther(withQuery(found.pairs.CANCELURL!, { token }))
+    if (action !== 'agree' && buyer === undefined) return seeOther(withQuery(found.pairs.CANCELURL!, { token }))
     found.buyer = buyer !== undefined && Object.hasOwn(buyers, buyer) ? buyer : 'verified'
     found.payerId ??= id(13)
     return seeOther(withQuery(found.pairs.RETURNURL!, { token, PayerID: found.payerId }))
   }
 
-  const ended = (asked: PageRequest): PageAnswer =>
-    page(
-      asked,
-      world,
-      { title: asked.texts.endedTitle!, body: html`<h1>${asked.texts.endedTitle}</h1><p>${asked.texts.endedText}</p>` },
-      404,
-    )
+  const ended = (asked: PageRequest): PageAnswer => endedPage(asked, world)
 
   return asked => {
     if (asked.path === '/wallet/nvp' && asked.method === 'POST') return endpoint(asked.body)

@@ -3,6 +3,7 @@
 import { hundredths } from '../../../contract/amounts.ts'
 import { currencies } from '../../../contract/currencies.ts'
 import { type Values, valueNamed } from '../../../contract/parameters/table.ts'
+import type { ResultName } from '../../../contract/results/results.ts'
 import type { ChannelSettings } from '../../../merchants/settings.ts'
 import type { ConnectorState, Mode, Operation } from '../../connector.ts'
 import { unitsText } from '../../minorUnits.ts'
@@ -78,7 +79,7 @@ export function buildAReq(
   completed: 'Y' | 'N' | 'U',
   browser: ConnectorState,
 ): ThreeDSecureMessage {
-  const { fields, card, addresses, channel } = operation
+  const { fields, card, addresses } = operation
   const confirmed = authenticationAmount(fields, operation.amount, operation.currency)
   const currency = currencies.get(confirmed.currency)!
   const at = new Date(operation.receivedAt).toISOString().replace(/\D/g, '').slice(0, 14)
@@ -103,7 +104,7 @@ export function buildAReq(
     messageCategory: '01',
     acquirerBIN: requestor.acquirerBin,
     acquirerMerchantID: requestor.acquirerMerchantId,
-    merchantName: [...(fields.get('merchant.name') ?? channel.name)].slice(0, 40).join(''),
+    merchantName: [...operation.shopName].slice(0, 40).join(''),
     mcc: /^\d{4}$/.test(fields.get('merchant.mcc') ?? '') ? fields.get('merchant.mcc')! : requestor.mcc,
     merchantCountryCode: requestor.merchantCountryCode,
     acctNumber: card!.number,
@@ -166,14 +167,16 @@ const authenticationInd = (fields: Values): string =>
 const twoDigits = (value: string | undefined): string | undefined => value?.padStart(2, '0')
 
 /** Wishes for the simulator travel as an extension that nobody else must understand. */
-function simulatorExtension({ mode, fields, channel }: Operation) {
+function simulatorExtension({ type, mode, fields, channel: { settings } }: Operation) {
   const flow = fields.get('customParameters[3DS2_flow]')
-  const enrolled = enrolmentAsked(mode, fields, channel.settings) === true
+  const enrolled = enrolmentAsked(mode, fields, settings) === true
+  const refused = settings.withoutAuthentication === 'refuse' ? 'threeDSecureRejectedAsUnavailable' : 'succeededInTestMode'
+  const unavailable: ResultName = type === '3D' ? 'threeDSecureUnavailable' : refused
   return {
     name: 'simulator',
     id: 'tollgate-simulator',
     criticalityIndicator: false,
-    data: { enrolled, ...(flow !== undefined && { flow }) },
+    data: { enrolled, unavailable, ...(flow !== undefined && { flow }) },
   }
 }
 

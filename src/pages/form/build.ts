@@ -1,0 +1,90 @@
+// The scripts that shops and shoppers get: browser modules with their types taken out, put one behind the other, in a file for the shop's page and one
+// for the form. A shop's page takes no modules: what its integrity covers is one file. No bundler: modules give each other names, and no name twice.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+
+export type BuiltFile = {
+  readonly name: string
+  readonly content: string
+  /** The first 32 hex characters of its SHA-256: what its address and a checkout name it by. */
+  readonly hash: string
+  /** For the integrity attribute. */
+  readonly integrity: string
+}
+
+export type BuiltForm = { readonly widget: BuiltFile; readonly form: BuiltFile }
+
+export function buildForm(): BuiltForm {
+  return { widget: built('paymentWidgets.js', 'widget/widget.ts'), form: built('form.js', 'frame/form.ts') }
+}
+
+/** What a checkout that asks for integrity is pinned to. */
+export const pinnedBuild = ({ widget }: BuiltForm): { build: string; integrity: string } => ({
+  build: widget.hash,
+  integrity: widget.integrity,
+})
+
+function built(name: string, entry: string): BuiltFile {
+  const content = `(()=>{'use strict'\n${joined(new URL(`./browser/${entry}`, import.meta.url))}})()\n`
+  const digest = (algorithm: string) => createHash(algorithm).update(content)
+  return {
+    name,
+    content,
+    hash: digest('sha256').digest('hex').slice(0, 32),
+    integrity: `sha384-${digest('sha384').digest('base64')}`,
+  }
+}
+
+/** A module behind all that it imports, each once. */
+function joined(entry: URL): string {
+  const texts = new Map<string, string>()
+  const names = new Map<string, string>()
+  const add = (file: URL): void => {
+    if (texts.has(file.href)) return
+    texts.set(file.href, '')
+    const source = readFileSync(file, 'utf8')
+    for (const [, from] of source.matchAll(importLine)) add(new URL(from!, file))
+    const text = plain(source)
+    for (const [, name] of source.matchAll(/^(?:export )?(?:async )?(?:function|const|let|class) (\w+)/gm)) {
+      if (names.has(name!))
+        throw new Error(`${name} stands in ${file.href} and in ${names.get(name!)}: in one script no name means two things`)
+      names.set(name!, file.href)
+    }
+    texts.delete(file.href) // behind what it imports
+    texts.set(file.href, text)
+  }
+  add(entry)
+  return [...texts.values()].join('')
+}
+
+const importLine = /^import (?!type\b)[^'"]*? from '(\.[^']+)'$/gm
+
+/** JavaScript without types, imports, comments and indentation. No text in a browser module goes over several lines. */
+const plain = (source: string): string =>
+  quietly(() => stripTypeScriptTypes(source))
+    .replace(/^import [^'"]*? from '[^']+';?$/gm, '')
+    .replace(/^export /gm, '')
+    .replace(/\/\*\*[\s\S]*?\*\//g, '')
+    .split('\n')
+    .map(line =>
+      line
+        .trim()
+        .replace(/^\/\/.*$| \/\/ .*$/, '')
+        .replace(/\s{2,}/g, ' '),
+    )
+    .filter(line => line !== '')
+    .map(line => `${line}\n`)
+    .join('')
+
+/** Node says of this function that it may change; whoever runs a gateway cannot do anything about it. */
+function quietly<Value>(act: () => Value): Value {
+  const { emitWarning } = process
+  process.emitWarning = () => {}
+  try {
+    return act()
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}

@@ -1,0 +1,165 @@
+// The demo shop: a merchant's server of its own, on a port and so an origin of its own. It speaks to the gateway over HTTP, as every merchant does.
+
+import http, { type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { languageOf } from '../../pages/languages/languages.ts'
+import type { Clock, Random } from '../../platform/clock.ts'
+import type { Log } from '../../platform/log.ts'
+import { type Account, beginCheckout, type GatewayRecord, isPending, openNotification, readStatus } from './merchant.ts'
+import { payingPage, product, thanksPage } from './pages.ts'
+
+export type DemoShop = { readonly url: string; stop(): Promise<void> }
+
+export type DemoShopParts = {
+  readonly account: Account
+  readonly host: string
+  /** Where it would like to be; another one when that is taken. */
+  readonly port: number
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Log
+}
+
+/** Orders that are remembered, so that a page of thanks can be loaded again: a status is read once. */
+const ordersMost = 1000
+
+export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
+  const { account, random } = parts
+  const orders = new Map<string, GatewayRecord>()
+  const told = tellNotifications(parts)
+  let url = ''
+
+  const show = (outgoing: ServerResponse, page: (nonce: string) => string) => {
+    const nonce = random.bytes(16).toString('base64')
+    outgoing.writeHead(200, {
+      'Content-Type': 'text/html;charset=UTF-8',
+      'Cache-Control': 'no-store',
+      ...policy(account.baseUrl, nonce),
+    })
+    outgoing.end(page(nonce))
+  }
+
+  async function sell(query: URLSearchParams, outgoing: ServerResponse): Promise<void> {
+    const locale = languageOf(query.get('locale') ?? '')?.code ?? 'en'
+    const secure = query.has('secure')
+    const checkout = await beginCheckout(account, {
+      amount: product.amount,
+      currency: product.currency,
+      paymentType: 'DB',
+      merchantTransactionId: `order-${random.uuid()}`,
+      'merchant.name': 'Coffee & Co',
+      ...(secure && { 'customParameters[3DS2_enrolled]': 'true' }),
+    })
+    show(outgoing, nonce => payingPage({ gateway: account.baseUrl, nonce }, checkout, { thanks: `${url}/done`, locale, secure }))
+  }
+
+  async function thank(query: URLSearchParams, outgoing: ServerResponse): Promise<void> {
+    const id = query.get('id') ?? ''
+    const status = orders.get(id) ?? (await readStatus(account, id))
+    if (!isPending(status)) {
+      if (orders.size >= ordersMost) orders.delete(orders.keys().next().value!)
+      orders.set(id, status)
+    }
+    show(outgoing, nonce => thanksPage({ gateway: account.baseUrl, nonce }, status))
+  }
+
+  const server = http.createServer((incoming, outgoing) => {
+    const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://shop')
+    const nothing = async () => void outgoing.writeHead(404, { 'Content-Type': 'text/plain' }).end('There is nothing here.')
+    const pages: Readonly<Record<string, () => Promise<void>>> = {
+      '/': () => sell(searchParams, outgoing),
+      '/done': () => thank(searchParams, outgoing),
+      '/notifications': async () => told.follow(outgoing),
+    }
+    const page = incoming.method === 'GET' && Object.hasOwn(pages, pathname) ? pages[pathname]! : nothing
+    page().catch((error: Error) => {
+      parts.log.warn({ why: error.message }, 'the demo shop could not show a page')
+      if (!outgoing.headersSent) outgoing.writeHead(502, { 'Content-Type': 'text/plain' })
+      outgoing.end('The gateway did not answer.')
+    })
+  })
+  await listen(server, parts)
+  server.unref()
+  const shownHost = new URL(account.baseUrl).hostname
+  url = `http://${shownHost}:${(server.address() as AddressInfo).port}`
+  return {
+    url,
+    async stop() {
+      told.stop()
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+async function listen(server: http.Server, { port, host }: DemoShopParts): Promise<void> {
+  const on = (wanted: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(wanted, host, () => {
+        server.off('error', reject)
+        resolve()
+      })
+    })
+  await on(port).catch(error => {
+    if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') throw error
+    return on(0)
+  })
+}
+
+/** What a shop's page needs for the form, beside itself. */
+const policy = (gateway: string, nonce: string) => ({
+  'Content-Security-Policy': `default-src 'none'; script-src 'nonce-${nonce}' ${gateway}; style-src 'nonce-${nonce}' ${gateway}; img-src data: ${gateway}; frame-src ${gateway}; connect-src 'self' ${gateway}; form-action 'self' ${gateway}; base-uri 'none'; frame-ancestors 'none'`,
+})
+
+/** While a page of the shop is open: reads notifications from where a sandbox keeps them for listeners without a public address, and tells every page. */
+function tellNotifications({ account, clock, log }: DemoShopParts) {
+  const pages = new Set<ServerResponse>()
+  let after = '0'
+  let reading = false
+  const read = async (wait: number): Promise<void> => {
+    const response = await fetch(`${account.baseUrl}/sandbox/notifications`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${account.accessToken}` },
+      body: new URLSearchParams({ entityId: account.entityId, name: 'demo-shop', after, wait: String(wait) }),
+    })
+    const { secret, notifications } = (await response.json()) as Cursor
+    for (const { position, headers, body } of notifications) {
+      after = position
+      const text = JSON.stringify(openNotification(secret, headers, body))
+      for (const page of pages) page.write(`data: ${text}\n\n`)
+    }
+  }
+  const readOn = async () => {
+    reading = true
+    while (pages.size > 0)
+      await read(2).catch(async (error: Error) => {
+        log.debug({ why: error.message }, 'the demo shop could not read its notifications')
+        await clock.sleep(1000)
+      })
+    reading = false
+  }
+  return {
+    follow(outgoing: ServerResponse) {
+      outgoing.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
+      outgoing.write(':\n\n')
+      pages.add(outgoing)
+      outgoing.once('close', () => pages.delete(outgoing))
+      if (!reading)
+        readOn().catch((error: Error) => log.warn({ why: error.message }, 'the demo shop hears of no payments any more'))
+    },
+    stop() {
+      for (const page of pages) page.end()
+      pages.clear()
+    },
+  }
+}
+
+type Cursor = {
+  readonly secret: string
+  readonly notifications: readonly {
+    readonly position: string
+    readonly headers: Readonly<Record<string, string>>
+    readonly body: string
+  }[]
+}

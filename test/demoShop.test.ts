@@ -1,0 +1,95 @@
+// The demo shop in a real browser: a merchant of another origin that sells, is paid through the form, reads the status and is notified.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { makeLog } from '../src/platform/log.ts'
+import { type DemoShop, startDemoShop } from '../src/sandbox/demoShop/shop.ts'
+import { violations } from './support/axe.ts'
+import { launchBrowser } from './support/chromium.ts'
+import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { typeCard, visitShop } from './support/shop.ts'
+
+let gateway: TestGateway
+let browser: Browser
+let shop: DemoShop
+before(async () => {
+  ;[gateway, browser] = await Promise.all([testGateway(), launchBrowser({ isolated: true })])
+  const account = { baseUrl: gateway.baseUrl, entityId: sandbox.entityId, accessToken: sandbox.accessToken }
+  const log = makeLog('silent')
+  // The gateway's own port is taken: the shop finds another.
+  const port = Number(new URL(gateway.baseUrl).port)
+  shop = await startDemoShop({ account, host: '127.0.0.1', port, clock: systemClock, random: systemRandom, log })
+})
+after(async () => {
+  await browser?.close()
+  await shop?.stop()
+  await gateway?.stop()
+})
+
+describe('the demo shop', () => {
+  it('is of another origin than the form', () => assert.notEqual(new URL(shop.url).origin, new URL(gateway.baseUrl).origin))
+
+  it('sells by card, thanks again when the page is loaded again, and shows the status and the notification', async () => {
+    const { page, form, problems, picture, close } = await visitShop(browser, shop.url, {
+      viewport: { width: 1280, height: 900 },
+    })
+    await form.locator('#cardNumber').waitFor()
+    await page.waitForTimeout(process.env.SCREENSHOTS ? 500 : 0)
+    await picture('demo-shop')
+    await typeCard(form)
+    await form.locator('#pay').click()
+    await page.waitForURL(/\/done\?/)
+    assert.equal(await page.textContent('h1'), 'Thank you for your order')
+    const status = JSON.parse((await page.textContent('main pre'))!)
+    assert.deepEqual([status.result.code, status.amount, status.paymentType], ['000.100.110', '18.50', 'DB'])
+    await page.waitForSelector('#told li')
+    assert.match((await page.textContent('#told summary'))!, /PAYMENT DB 18\.50 EUR 000\.100\.110/)
+    await picture('demo-shop-thanks')
+    await page.reload()
+    assert.equal(await page.textContent('h1'), 'Thank you for your order')
+    assert.deepEqual(problems, [])
+    await close()
+  })
+
+  it('sells by 3-D Secure in another language, and by the wallet', async () => {
+    const secure = await visitShop(browser, `${shop.url}/?locale=ar&secure=1`, { viewport: { width: 390, height: 800 } })
+    await typeCard(secure.form, { number: '4200000000000042' })
+    await secure.picture('demo-shop-ar')
+    await secure.form.locator('#pay').click()
+    await secure.page.fill('#otp', '1234')
+    await secure.page.keyboard.press('Enter')
+    await secure.page.waitForURL(/\/done\?/)
+    assert.equal(await secure.page.textContent('h1'), 'Thank you for your order')
+    await secure.close()
+    const wallet = await visitShop(browser, shop.url)
+    await wallet.form.getByText('PayPal').first().click()
+    await wallet.form.locator('#pay').click()
+    await wallet.page.click('button[value=cancel]')
+    await wallet.page.waitForURL(/\/done\?/)
+    assert.equal(await wallet.page.textContent('h1'), 'Your order is not paid')
+    await wallet.close()
+  })
+
+  it('shows its own source to copy, and never its token', async () => {
+    const { page, close } = await visitShop(browser, shop.url)
+    const source = (await page.textContent('aside'))!
+    for (const part of [
+      `${gateway.baseUrl}/v1/paymentWidgets.js?checkoutId=`,
+      'class="paymentWidgets"',
+      'export const beginCheckout',
+      '4200000000000000',
+    ])
+      assert.ok(source.includes(part), part)
+    assert.ok(!(await page.content()).includes(sandbox.accessToken))
+    assert.deepEqual(await violations(page), [])
+    await close()
+  })
+
+  it('says so when somebody comes back with what is no order of it', async () => {
+    const { page, close } = await visitShop(browser, `${shop.url}/done?id=${'A'.repeat(32)}.x&resourcePath=/v1/payments/1`)
+    assert.equal(await page.textContent('h1'), 'Your order is not paid')
+    await close()
+  })
+})
