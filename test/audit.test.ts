@@ -4,12 +4,13 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
-import { beginAudit, record, verify } from '../src/audit/chain.ts'
+import { beginAudit, listAudit, record, verify } from '../src/audit/chain.ts'
 import { type Actor, type AuditEntry, thisProcess } from '../src/audit/entry.ts'
 import { limitFailures, tellFailures } from '../src/audit/failures.ts'
-import { findRows } from '../src/audit/store.ts'
+import { auditWatch } from '../src/audit/watch.ts'
 import { clockWith, systemClock } from '../src/platform/clock.ts'
 import { inTransaction } from '../src/platform/database/connect.ts'
+import type { Log, LogFields } from '../src/platform/log.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { makeDatabase, type TestDatabase } from './support/database.ts'
 import { testKeys } from './support/gateway.ts'
@@ -39,7 +40,7 @@ const entry = (number: number): AuditEntry => ({
   details: { number },
 })
 const add = (...entries: AuditEntry[]) => inTransaction(pool, db => record(db, recorder, entries))
-const all = () => findRows(pool, {}, 1_000_000)
+const all = async () => (await listAudit(pool, testKeys, {}, 1_000_000)).rows
 const found = async (expected?: string) => (await verify(pool, testKeys, expected)).findings
 
 /** What the owner of the tables can do who gives himself the rights. */
@@ -288,7 +289,10 @@ describe('log-ins that failed', () => {
       await Promise.all(attempts.slice(at, at + 100).map(attempt => failures.count(attempt, now)))
   }
   const told = async () =>
-    (await findRows(pool, { action: 'logInFailed' }, 10_000)).map(row => ({ ...row, details: JSON.parse(row.details) }))
+    (await listAudit(pool, testKeys, { action: 'logInFailed' }, 10_000)).rows.map(row => ({
+      ...row,
+      details: JSON.parse(row.details),
+    }))
 
   it('are told once when their minute is over, with address, credential and count', async () => {
     const token = 'a'.repeat(32)
@@ -358,6 +362,191 @@ describe('log-ins that failed', () => {
     const { actor, details } = rowsTold.at(-1)!
     assert.equal(actor, 'several')
     assert.equal(details.failures + 20, 3000)
+  })
+})
+
+describe('a trigger, a rule or another table in its place', () => {
+  const strangers = (...made: string[]) => made.map(one => `In the database, ${one}.`)
+  const trigger = (name: string, when: string, body: string, table = 'audit') =>
+    `create function ${name}() returns trigger language plpgsql as $$ begin ${body} end $$;
+     create trigger ${name} ${when} on ${table} for each row execute function ${name}()`
+  const swallow = trigger(
+    'swallow',
+    'before insert',
+    `if new.action = 'tokenMade' then perform set_config('swallowed.row', 'yes', true); return null; end if; return new;`,
+  )
+  const keepHead = trigger(
+    'keep_head',
+    'before update',
+    `if current_setting('swallowed.row', true) = 'yes' then return null; end if; return new;`,
+    'audit_head',
+  )
+  const byTrigger = (name: string, table = 'audit') =>
+    `the trigger ${name} of ${table} was not made by Tollgate, or not like this`
+  const secret: AuditEntry = { ...entry(6), action: 'tokenMade' }
+  const clean = async () => {
+    await pool.query(`drop function if exists swallow, keep_head, change_row, take_out, turn_head cascade`)
+    await pool.query('drop rule if exists instead on audit; drop policy if exists hide on audit')
+  }
+  beforeEach(clean)
+  after(clean)
+
+  const cases: Record<string, [made: string, ...findings: string[]]> = {
+    'a row and its move of the head swallowed': [
+      `${swallow};${keepHead}`,
+      byTrigger('keep_head', 'audit_head'),
+      byTrigger('swallow'),
+    ],
+    'a row swallowed': [swallow, byTrigger('swallow')],
+    'a row changed': [
+      trigger('change_row', 'before insert', `new.actor := 'somebody else'; return new;`),
+      byTrigger('change_row'),
+    ],
+    'a row taken out behind the insert': [
+      `alter table audit disable trigger audit_grows; grant delete on audit to current_user;
+       ${trigger('take_out', 'after insert', 'delete from audit where sequence = new.sequence; return null;')}`,
+      byTrigger('audit_grows'),
+      byTrigger('take_out'),
+    ],
+    'another head': [
+      trigger('turn_head', 'before update', 'new.sequence := old.sequence; return new;', 'audit_head'),
+      byTrigger('turn_head', 'audit_head'),
+    ],
+    'nothing, by a rule': [
+      'create rule instead as on insert to audit do instead nothing',
+      'the rule instead of audit was not made by Tollgate',
+    ],
+  }
+  for (const [what, [made, ...findings]] of Object.entries(cases))
+    it(`${what}: nothing is done, and verify names it`, async () => {
+      await pool.query(made)
+      await assert.rejects(add(secret), /did not keep the audit as it was written/)
+      assert.deepEqual(await found(), strangers(...findings))
+      await tamper('select 1') // the triggers of ours stand again
+      await clean()
+      assert.deepEqual(await found(), [])
+      assert.equal((await all()).length, 5)
+    })
+
+  it('what it lets pass is written, and tells of it for ever', async () => {
+    await pool.query(`${swallow};${keepHead}`)
+    await add(entry(6))
+    await clean()
+    assert.deepEqual(await found(), [
+      `Row 6 tells that ${byTrigger('keep_head', 'audit_head')}.`,
+      `Row 7 tells that ${byTrigger('swallow')}.`,
+    ])
+  })
+
+  it('a policy and a trigger of ours that rests are named', async () => {
+    await pool.query('create policy hide on audit using (false); alter table audit disable trigger audit_grows')
+    assert.deepEqual(await found(), strangers('the policy hide of audit was not made by Tollgate', byTrigger('audit_grows')))
+    await pool.query('alter table audit enable trigger audit_grows') // as the trigger of a table that others may put to rest
+    assert.ok((await found()).includes(strangers(byTrigger('audit_grows'))[0]!))
+    await pool.query('drop trigger audit_grows on audit')
+    assert.ok((await found()).includes('In the database, the trigger audit_grows of audit is gone.'))
+    await pool.query(`create trigger audit_grows before update or delete or truncate on audit for each statement execute function refuse_change();
+      alter table audit enable always trigger audit_grows; drop policy hide on audit`)
+    assert.deepEqual(await found(), [])
+  })
+
+  it('a view in the place of the table shows other rows to nobody', async () => {
+    const forge = `select sequence, recorded_at, actor_kind, case when sequence = 2 then 'forged' else actor end as actor, address, action, entity_id,
+        subject, result, details, hash from true_audit where sequence <> 3`
+    await pool.query('alter table audit rename to true_audit')
+    try {
+      // What verify asks is answered with the truth, whatever else with what suits the forger.
+      await pool.query(`create view audit as
+        select * from true_audit where current_query() ilike '%where sequence > $1 order by sequence limit $2%'
+        union all select * from (${forge}) as forged where current_query() not ilike '%where sequence > $1 order by sequence limit $2%'`)
+      const { rows, doubtful, findings } = await listAudit(pool, testKeys, { actor: 'anna' }, 100)
+      assert.deepEqual([rows.map(({ sequence }) => sequence), doubtful.size], [[1, 2, 3, 4, 5], 0])
+      assert.ok(findings.includes('In the database, audit is no plain table.'), findings.join('\n'))
+      await pool.query(`create or replace view audit as ${forge}`)
+      const deceived = await listAudit(pool, testKeys, {}, 100)
+      assert.deepEqual([[...deceived.doubtful], deceived.rows.find(({ sequence }) => sequence === 2)!.actor], [[2, 4], 'forged'])
+      assert.ok(deceived.findings.includes('Row 2 is not as it was written, or not where.'))
+    } finally {
+      await pool.query('drop view if exists audit; alter table true_audit rename to audit')
+    }
+    assert.deepEqual(await found(), [])
+  })
+
+  it('a table below it is named', async () => {
+    await pool.query('create table more_audit () inherits (audit)')
+    assert.deepEqual(await found(), strangers('audit has tables below it'))
+    await pool.query('drop table more_audit')
+  })
+})
+
+describe('the list', () => {
+  it('is of the newest rows that fit, and shows a time that is none', async () => {
+    const numbers = async (filter: object, limit = 100) =>
+      (await listAudit(pool, testKeys, filter, limit)).rows.map(({ sequence }) => sequence)
+    now += 1000
+    await add({ ...entry(6), actor: { ...actor, id: 'bert' } }, { ...entry(7), action: 'tokenMade', entityId: undefined })
+    assert.deepEqual(await numbers({}, 3), [5, 6, 7])
+    assert.deepEqual(await numbers({}, 0), [])
+    assert.deepEqual(await numbers({ since: now }), [6, 7])
+    assert.deepEqual(await numbers({ actor: 'bert' }), [6])
+    assert.deepEqual(await numbers({ action: 'tokenMade' }), [7])
+    assert.deepEqual(await numbers({ entities: [entityId] }, 2), [5, 6])
+    await tamper(`update audit set recorded_at = 'infinity' where sequence = 6`)
+    const { rows, doubtful } = await listAudit(pool, testKeys, { since: now }, 100)
+    assert.deepEqual([rows.map(({ sequence }) => sequence), [...doubtful]], [[6, 7], [6]])
+  })
+})
+
+describe('the memory of a gateway', () => {
+  const told: string[] = []
+  const tell = ({ why, head }: LogFields, message: string) => void told.push(`${message}: ${why ?? head}`)
+  const log: Log = { debug: tell, info: tell, warn: tell, error: tell }
+  beforeEach(() => void told.splice(0))
+
+  it('knows better when rows and head of an earlier moment were put back', async () => {
+    const kept = (await pool.query('select sequence, proof from audit_head')).rows[0]
+    const look = auditWatch(pool, recorder, log)
+    await look()
+    await add(entry(6), entry(7))
+    const { head } = await verify(pool, testKeys)
+    await look()
+    assert.deepEqual(told.at(-1), `the head of the audit: ${head}`)
+    await look()
+    assert.equal(told.length, 2) // nothing is new
+    await tamper(
+      `delete from audit where sequence > 5; update audit_head set sequence = ${kept.sequence}, proof = '\\x${kept.proof.toString('hex')}'`,
+    )
+    assert.deepEqual(await found(), []) // as before: they fit each other
+    await look()
+    const gone = 'row 7, which the gateway had seen, is gone or another one'
+    assert.deepEqual(await found(), [`Row 6 tells that ${gone}.`])
+    assert.ok(told.includes(`somebody has tampered with the audit: ${gone}`), told.join('\n'))
+    told.splice(0)
+    await look()
+    assert.deepEqual(
+      told.filter(line => line.includes('tampered')),
+      [],
+    )
+  })
+
+  it('knows a row by what it says, also when others were written after it', async () => {
+    const kept = (await pool.query('select sequence, proof from audit_head')).rows[0]
+    const look = auditWatch(pool, recorder, log)
+    await add(entry(6))
+    await look()
+    await tamper(
+      `delete from audit where sequence > 5; update audit_head set sequence = ${kept.sequence}, proof = '\\x${kept.proof.toString('hex')}'`,
+    )
+    await add(entry(60), entry(70))
+    await look()
+    assert.match((await found()).join(), /^Row 8 tells that row 6, which the gateway had seen, is gone or another one\.$/)
+  })
+
+  it('tells the log of a trigger that stands there', async () => {
+    await pool.query(`create trigger more before update on audit_head for each statement execute function refuse_change()`)
+    await auditWatch(pool, recorder, log)()
+    await pool.query('drop trigger more on audit_head')
+    assert.match(told.join('\n'), /tampered with the audit: the trigger more of audit_head was not made by Tollgate/)
   })
 })
 

@@ -1,6 +1,7 @@
 // Which addresses are called for a merchant: every hostile form is refused, and nothing is followed, read or waited for without end.
 
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import http from 'node:http'
 import net, { type AddressInfo, BlockList } from 'node:net'
 import { after, test } from 'node:test'
@@ -151,13 +152,13 @@ test('no setting opens the way to the metadata of a cloud, however its address i
 })
 
 test('the setting names what live mode may call beside the public internet', () => {
-  const key = '0'.repeat(64)
+  const key = (name: string) => hash('sha256', `a key for tests, ${name}`)
   const environment = {
     MODE: 'live',
     PUBLIC_URL: 'https://pay.example',
     TRUSTED_PROXY: '10.0.0.1',
-    SEAL_KEY: key,
-    LOOKUP_KEY: key,
+    SEAL_KEY: key('seal'),
+    LOOKUP_KEY: key('lookup'),
   }
   assert.equal(mayCall('10.2.0.1', readConfig(environment, '/nonexistent').egress), false)
   const { egress } = readConfig({ ...environment, EGRESS_ALLOW: '10.2.0.0/16' }, '/nonexistent')

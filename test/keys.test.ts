@@ -1,6 +1,7 @@
 // The keys of an installation: whoever comes with others, or with none, is refused and changes nothing.
 
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +20,7 @@ describe('the database of a live gateway', () => {
   let live: Record<string, string>
   const key = (name: string, digit: string) => {
     const path = join(folder, name)
-    writeFileSync(path, digit.repeat(64), { mode: 0o600 })
+    writeFileSync(path, hash('sha256', `a key for tests, ${digit}`), { mode: 0o600 })
     return path
   }
   before(async () => {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
-import { createHmac, hkdfSync } from 'node:crypto'
+import { createHmac, hash, hkdfSync } from 'node:crypto'
 import { chmodSync, chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -40,12 +40,15 @@ const sandboxToken = legacyToken('5a11d0000000000000000000000000f1', 'sandbox-on
 /** The key that the lookup key gives for keyed hashes. */
 const hkdf = (hex: string) => Buffer.from(hkdfSync('sha256', Buffer.from(hex, 'hex'), Buffer.alloc(0), 'tollgate lookup', 32))
 
+/** Always the same, and nothing that people make up. */
+const keyOf = (name: string) => hash('sha256', `a key for tests, ${name}`)
+
 const good = () => ({
   MODE: 'live',
   TRUSTED_PROXY: '10.0.0.0/8,::1',
   PUBLIC_URL: 'https://pay.example',
-  SEAL_KEY_FILE: put('seal.key', 'a'.repeat(64)),
-  LOOKUP_KEY_FILE: put('lookup.key', 'b'.repeat(64)),
+  SEAL_KEY_FILE: put('seal.key', keyOf('seal')),
+  LOOKUP_KEY_FILE: put('lookup.key', keyOf('lookup')),
 })
 
 describe('live mode refuses by name', () => {
@@ -82,6 +85,66 @@ describe('live mode refuses by name', () => {
           /MODE=live: Node is started with --(inspect|report|heapsnapshot)/,
         ] as const,
     ),
+    ...(
+      [
+        ['--abort-on-uncaught-exception', 'opens the memory'],
+        ['--tls-keylog=/dev/null', 'writes out what is sent'],
+        ['--tls-"key"log=/dev/null', 'writes out what is sent'],
+        ['"--tls-key\\log=/dev/null"', 'writes out what is sent'],
+        ['--tls_keylog /dev/null', 'writes out what is sent'],
+        ['--trace-tls', 'writes out what is sent'],
+        ['--tls-min-v1.0', 'weakens TLS'],
+        ['--tls-min-v1.1', 'weakens TLS'],
+        ['--tls-cipher-list=ALL', 'weakens TLS'],
+        ['--openssl-legacy-provider', 'weakens TLS'],
+        ['--openssl-shared-config', 'weakens TLS'],
+        ['--openssl-config=/dev/null', 'weakens TLS'],
+        ['--security-revert=CVE-2023-46809', 'weakens TLS'],
+        ['--insecure-http-parser', 'lets requests be read in two ways'],
+        ['--experimental-config-file=node.json', 'takes options from a file'],
+        ['--experimental-default-config-file', 'takes options from a file'],
+      ] as const
+    ).map(
+      ([option, why]) =>
+        [
+          `the option ${option}`,
+          () => ({ NODE_OPTIONS: `--no-warnings ${option}` }),
+          new RegExp(`MODE=live: Node is started with --[a-z].*, which ${why}`),
+        ] as const,
+    ),
+    ...(
+      [
+        ['NODE_TLS_REJECT_UNAUTHORIZED', '0', 'believes every certificate'],
+        ['NODE_DEBUG', 'tls', 'writes out what is sent'],
+        ['NODE_DEBUG_NATIVE', 'tls', 'writes out what is sent'],
+      ] as const
+    ).map(
+      ([name, value, why]) =>
+        [`${name}=${value}`, () => ({ [name]: value }), new RegExp(`${name} is set, which ${why}`)] as const,
+    ),
+    [
+      'a seal key of zeros',
+      () => ({ SEAL_KEY_FILE: put('zeros', '0'.repeat(64)) }),
+      /first key of SEAL_KEY_FILE .*not made by chance/,
+    ],
+    [
+      'a lookup key that counts',
+      () => ({ LOOKUP_KEY_FILE: '', LOOKUP_KEY: '0123456789abcdef'.repeat(4) }),
+      /first key of LOOKUP_KEY was not made by chance/,
+    ],
+    ['one key for both', () => ({ LOOKUP_KEY_FILE: put('same', keyOf('seal')) }), /LOOKUP_KEY_FILE .* begin with the same key/],
+    ['a key file that is a pipe', () => ({ SEAL_KEY_FILE: pipe() }), /SEAL_KEY_FILE names .*, which is no file/],
+    ['a certificate that is a pipe', () => ({ TLS_CERT: pipe(), TLS_KEY: pipe() }), /TLS_CERT names .*, which is no file/],
+    [
+      'a token of metrics that is a pipe',
+      () => ({ METRICS_TOKEN_FILE: pipe() }),
+      /METRICS_TOKEN_FILE names .*, which is no file/,
+    ],
+    [
+      'a token of metrics that somebody made up',
+      () => ({ METRICS_TOKEN_FILE: put('made-up', 'a'.repeat(16)) }),
+      /METRICS_TOKEN_FILE holds a token that is too weak/,
+    ],
     [
       'a certificate that is none',
       () => ({ TLS_CERT: put('empty.crt', 'none'), TLS_KEY: put('empty.key', 'none') }),
@@ -124,7 +187,10 @@ describe('live mode refuses by name', () => {
       ['stands in a folder that others may write to', (path: string) => chmodSync(dirname(path), 0o777)],
       ['stands in a folder of another user', (path: string) => chownSync(dirname(path), 1000, 0)],
     ] as const)
-      for (const name of ['SEAL_KEY_FILE', 'LOOKUP_KEY_FILE', 'TLS_KEY', 'SEED_FILE', 'ACQUIRERS_FILE'] as const)
+      for (const name of [
+        ...(['SEAL_KEY_FILE', 'LOOKUP_KEY_FILE', 'TLS_KEY', 'SEED_FILE', 'ACQUIRERS_FILE'] as const),
+        ...(['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'OPENSSL_CONF'] as const),
+      ])
         it(`a ${name} that ${what}`, () => {
           const place = mkdtempSync(join(folder, 'place-'))
           const path = join(place, 'file')
@@ -132,6 +198,48 @@ describe('live mode refuses by name', () => {
           spoil(path)
           assert.match(refusal({ [name]: path }), new RegExp(`${name} names .*/file, which (others|another user) may`))
         })
+  if (process.getuid?.() === 0 && hasOpenssl) {
+    const place = mkdtempSync(join(folder, 'open-'))
+    const { cert, key } = makeCertificate(place, 'us')
+    const macKey = join(place, 'mac.key')
+    writeFileSync(macKey, '0'.repeat(32), { mode: 0o600 })
+    chmodSync(place, 0o777)
+    const files = { ca: cert, cert, key }
+    const seen = (name: string) => new RegExp(`${name} names ${place}/[^ ]+, which others may replace`)
+    const nested: readonly (readonly [string, (tls: object) => Record<string, string>])[] = [
+      ['WALLET_FILE', tls => ({ WALLET_FILE: put('open-wallet', { live: { ...wallet, tls } }) })],
+      [
+        'THREE_D_SECURE_FILE',
+        tls => ({ THREE_D_SECURE_FILE: put('open-ds', { live: { url: 'https://d.example', requestor, tls } }) }),
+      ],
+      [
+        'REDIRECT_METHODS_FILE',
+        tls => {
+          const { live, ...rest } = method('https://b.example/')
+          return { REDIRECT_METHODS_FILE: put('open-methods', { MYBANK: { ...rest, live: { ...live, tls } } }) }
+        },
+      ],
+    ]
+    for (const [name, change] of nested)
+      it(`files of a ${name} that others may replace, which a sandbox takes`, () => {
+        for (const file of ['ca', 'cert', 'key']) assert.match(refusal(change(files)), seen(`tls\\.${file}`))
+        readConfig(change(files), folder)
+      })
+    it('files of an ACQUIRERS_FILE that others may replace, which a sandbox takes', () => {
+      const given = acquirersFile(
+        { north: [5001] },
+        { tls: files, macKey, profile: { like: '1987', mac: { algorithm: 'cmac' } } },
+      )
+      for (const file of ['tls.ca', 'tls.cert', 'tls.key', 'macKey'])
+        assert.throws(() => readAcquirers(given.path, 'live'), seen(file))
+      assert.equal(readAcquirers(given.path).length, 1)
+      given.remove()
+    })
+    it('files of DATABASE_URL that others may replace', () => {
+      const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslrootcert=${cert}`
+      assert.match(refusal({ DATABASE_URL: url }), seen('sslrootcert of DATABASE_URL'))
+    })
+  }
   const pipe = () => {
     const path = join(mkdtempSync(join(folder, 'pipe-')), 'pipe')
     execFileSync('mkfifo', ['-m', '600', path])
@@ -167,7 +275,10 @@ describe('live mode refuses by name', () => {
     assert.equal(refusal({}), '')
     assert.equal(refusal({ TRUSTED_PROXY: '10.0.0.0/8, 2001:db8::/32' }), '')
     assert.equal(refusal({ METRICS_PORT: '9000', HOST: '10.1.2.3' }), '')
-    assert.equal(refusal({ METRICS_PORT: '9000', HOST: '0.0.0.0', METRICS_TOKEN_FILE: put('token', 'x'.repeat(16)) }), '')
+    assert.equal(
+      refusal({ METRICS_PORT: '9000', HOST: '0.0.0.0', METRICS_TOKEN_FILE: put('token', keyOf('metrics').slice(32)) }),
+      '',
+    )
     assert.equal(refusal({ REDIRECT_METHODS_FILE: put('methods', { MYBANK: method('https://b.example/') }) }), '')
     assert.equal(refusal({ WALLET_FILE: put('wallet', { live: wallet }) }), '')
   })
@@ -305,7 +416,7 @@ describe('a live gateway and its database', () => {
 
   it("what the score does not see is refused all the same if it is the sandbox's, and nothing is left of that seed", async () => {
     const before = await contents()
-    const keys = makeKeys([Buffer.from('a'.repeat(64), 'hex')], Buffer.from('b'.repeat(64), 'hex'))
+    const keys = makeKeys([Buffer.from(keyOf('seal'), 'hex')], Buffer.from(keyOf('lookup'), 'hex'))
     // As a sandbox reads the file, without a look at how strong its tokens are.
     const path = seedFile({ mode: 'live' }, { token: sandboxToken }, 'public.json')
     await assert.rejects(
@@ -317,7 +428,7 @@ describe('a live gateway and its database', () => {
 
   it('a database that holds the public token all the same is started, and the token revoked', async () => {
     const id = '7e57c0de00000000000000000000007b'
-    const hash = createHmac('sha256', hkdf('b'.repeat(64)))
+    const hash = createHmac('sha256', hkdf(keyOf('lookup')))
       .update(`token\u0000${sandboxToken}`)
       .digest()
     await withPool(database.connection, pool =>

@@ -2,7 +2,7 @@
 // there, and no test may come near them.
 
 const settings =
-  /^(MODE|PORT|HOST|PUBLIC_URL|DATA_DIR|EMBEDDED_USER|DATABASE_URL|TLS_CERT|TLS_KEY|TRUSTED_PROXY|SANDBOX_HOSTS|SEAL_KEY|LOOKUP_KEY|EGRESS_ALLOW|METRICS_PORT|WORKERS|LOG_LEVEL|[A-Z_]+_FILE|PG[A-Z]+)$/
+  /^(MODE|PORT|HOST|PUBLIC_URL|DATA_DIR|DEMO_SHOP_PORT|EMBEDDED_USER|DATABASE_URL|TLS_CERT|TLS_KEY|TRUSTED_PROXY|SANDBOX_HOSTS|SANDBOX_OPEN|SEAL_KEY|LOOKUP_KEY|EGRESS_ALLOW|METRICS_PORT|WORKERS|LOG_LEVEL|[A-Z_]+_FILE|PG[A-Z]+)$/
 
 export const withoutSettings = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => !settings.test(name)))

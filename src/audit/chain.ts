@@ -1,11 +1,23 @@
 // The chain of the audit: what each hash covers, how entries are added, and where a chain was tampered with.
 
+import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import type { Clock } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Actor, type AuditEntry, type AuditRow, thisProcess } from './entry.ts'
-import { findEnd, type Head, insertRow, lockHead, moveHead, readHead, readOneMoment, readRowsAfter } from './store.ts'
+import {
+  findEnd,
+  findStrangers,
+  type Head,
+  insertRow,
+  lockHead,
+  moveHead,
+  notKept,
+  readHead,
+  readOneMoment,
+  readRowsAfter,
+} from './store.ts'
 
 /** `by`: on whose word things are done; absent = the process by itself. */
 export type Recorder = { readonly keys: Keys; readonly clock: Clock; readonly by?: Actor }
@@ -16,17 +28,23 @@ const detailsMax = 4000
 /**
  * Adds entries inside a transaction, best as its last statements: the chain has one writer at a time, until that one commits.
  * What is told of and its trace are then there together or not at all. A chain that was tampered with is written on, since what happens must be told of,
- * and says first that it was and where: nothing that is written later makes it whole again.
+ * and says first that it was and where: nothing that is written later makes it whole again. Throws an OperatorError when what was written is not what
+ * stands there afterwards.
  */
 export async function record(db: Connection, { keys, clock, by }: Recorder, entries: readonly AuditEntry[]): Promise<void> {
   if (entries.length === 0) return
   const head = await lockHead(db)
   const last = await findEnd(db)
   const isPassed = last !== undefined && last.sequence > head.sequence
-  const isWhole = !isPassed && isProven(keys, head, head.hash)
+  const isWhole = !isPassed && isSealed(keys, head, head.hash)
   let { sequence, hash } = isPassed ? last : head
-  const found = { what: `the end after row ${head.sequence} was not the one that this installation had left` }
-  const all = isWhole ? entries : [tamperingFound(found), ...entries]
+  const before = sequence
+  const found = [
+    ...(isWhole ? [] : [`the end after row ${head.sequence} was not the one that this installation had left`]),
+    ...(await findStrangers(db)),
+  ]
+  const rows: AuditRow[] = []
+  const all = [...found.map(what => tamperingFound({ what })), ...entries]
   for (const { actor = by ?? thisProcess('gateway'), action, entityId, subject = '', result = 'done', details = {} } of all) {
     sequence++
     const text = JSON.stringify(details)
@@ -43,9 +61,14 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
       details: text.length > detailsMax ? JSON.stringify({ names: Object.keys(details), tooLong: text.length }) : text,
     }
     ;[hash] = hashesOf(keys, hash, row)
+    rows.push({ ...row, hash })
     await insertRow(db, { ...row, hash })
   }
-  await moveHead(db, sequence, proofsOf(keys, sequence, hash)[0])
+  const end: Head = { sequence, proof: proofsOf(keys, sequence, hash)[0] }
+  await moveHead(db, sequence, end.proof!)
+  // What a trigger swallowed or changed is not seen at the statement, but where it should stand.
+  const kept = [await readRowsAfter(db, before, rows.length + 1), await readHead(db)]
+  if (!isDeepStrictEqual(kept, [rows, end])) throw notKept()
 }
 
 /** `what`: a sentence without its full stop, which `verify` repeats. */
@@ -72,15 +95,52 @@ export type ChainReport = {
 
 const page = 1000
 
+/** Is shown every row, and whether it is as this installation wrote it. */
+type Look = (row: AuditRow, isProven: boolean) => void
+
 /** Follows the chain from its first row to its end, as all of it stood when this began. `expected`: a head that was noted before. */
-export const verify = (pool: pg.Pool, keys: Keys, expected?: string): Promise<ChainReport> =>
+export const verify = (pool: pg.Pool, keys: Keys, expected?: string, look: Look = () => {}): Promise<ChainReport> =>
   inTransaction(pool, async db => {
     await readOneMoment(db)
-    return follow(db, keys, expected)
+    return follow(db, keys, expected, look)
   })
 
-async function follow(db: Connection, keys: Keys, expected: string | undefined): Promise<ChainReport> {
-  const findings: string[] = []
+export type AuditFilter = {
+  /** Real time, milliseconds, inclusive. */
+  readonly since?: number | undefined
+  readonly entities?: readonly string[] | undefined
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
+}
+
+export type AuditList = Pick<ChainReport, 'findings'> & {
+  readonly rows: readonly AuditRow[]
+  /** Numbers of rows that are not as this installation wrote them, or not where. */
+  readonly doubtful: ReadonlySet<number>
+}
+
+/**
+ * The newest rows that a filter finds, oldest first. They are taken from the chain as `verify` reads it: a database that answers a question for some
+ * rows otherwise than the question for all of them deceives nobody.
+ */
+export async function listAudit(pool: pg.Pool, keys: Keys, filter: AuditFilter, limit: number): Promise<AuditList> {
+  const { since = 0, entities, actor, action } = filter
+  const rows: AuditRow[] = []
+  const doubtful = new Set<number>()
+  const { findings } = await verify(pool, keys, undefined, (row, isProven) => {
+    if (!isProven) doubtful.add(row.sequence)
+    const fits =
+      !(row.recordedAt < since) && // the time of a forged row may be none
+      (entities === undefined || entities.includes(row.entityId ?? '')) &&
+      (actor === undefined || row.actor === actor) &&
+      (action === undefined || row.action === action)
+    if (fits && rows.push(row) > limit) rows.shift()
+  })
+  return { rows, doubtful, findings }
+}
+
+async function follow(db: Connection, keys: Keys, expected: string | undefined, look: Look): Promise<ChainReport> {
+  const findings = (await findStrangers(db)).map(what => `In the database, ${what}.`)
   const head = await readHead(db)
   if (!head) findings.push('The head of the chain is gone.')
   const end = head?.sequence ?? Number.MAX_SAFE_INTEGER
@@ -96,11 +156,13 @@ async function follow(db: Connection, keys: Keys, expected: string | undefined):
       at = row.sequence
       if (row.sequence > end) {
         beyond.push(row.sequence)
+        look(row, false)
         continue
       }
       if (row.sequence !== last + 1) findings.push(`Rows ${last + 1} to ${row.sequence - 1} are missing.`)
-      if (!hashesOf(keys, before, row).some(hash => row.hash.equals(hash)))
-        findings.push(`Row ${row.sequence} is not as it was written, or not where.`)
+      const isProven = hashesOf(keys, before, row).some(hash => row.hash.equals(hash))
+      look(row, isProven)
+      if (!isProven) findings.push(`Row ${row.sequence} is not as it was written, or not where.`)
       else if (row.action === 'tamperingFound') findings.push(`Row ${row.sequence} tells that ${JSON.parse(row.details).what}.`)
       seen ||= expected === nameOf(row.sequence, row.hash)
       before = row.hash
@@ -109,19 +171,20 @@ async function follow(db: Connection, keys: Keys, expected: string | undefined):
     }
   }
   if (head && head.sequence > last) findings.push(`Rows ${last + 1} to ${head.sequence} are missing at the end.`)
-  else if (head && !isProven(keys, head, before)) findings.push('The head of the chain was not written by this installation.')
+  else if (head && !isSealed(keys, head, before)) findings.push('The head of the chain was not written by this installation.')
   if (beyond.length > 0)
     findings.push(`${beyond.length} rows stand beyond the end, from ${beyond[0]} on: this installation did not write them.`)
   if (!seen) findings.push(`The chain does not hold ${expected}.`)
   return { rows, head: nameOf(last, before), findings }
 }
 
-const nameOf = (sequence: number, hash: Buffer | null) => `${sequence}:${textOf(hash)}`
+/** How a head is written where it is noted. */
+export const nameOf = (sequence: number, hash: Buffer | null) => `${sequence}:${textOf(hash)}`
 
 /** Nothing stands for what is before the first row. */
 const textOf = (hash: Buffer | null): string => hash?.toString('hex') ?? ''
 
-const isProven = (keys: Keys, { sequence, proof }: Head, hash: Buffer | null): boolean =>
+const isSealed = (keys: Keys, { sequence, proof }: Head, hash: Buffer | null): boolean =>
   proof !== null && proofsOf(keys, sequence, hash).some(one => proof.equals(one))
 
 /** Under every lookup key: rows from before a change of the key stay under the one that they were written with. */

@@ -3,6 +3,7 @@
 import type pg from 'pg'
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
 import { padded, perSize, quantised, valuesList } from '../platform/database/groupCommit.ts'
+import { OperatorError } from '../platform/errors.ts'
 import type { AuditRow } from './entry.ts'
 
 /** How far the chain goes, as its seal says. */
@@ -16,7 +17,8 @@ export async function lockHead(db: Connection): Promise<Head & End> {
   let head = await lock()
   if (!head) {
     await db.query('insert into audit_head (sequence) values (0) on conflict do nothing')
-    head = (await lock())!
+    head = await lock()
+    if (!head) throw notKept()
   }
   // Read after the lock is had: the row of whoever held it before is committed now.
   const { rows } = await db.query<{ hash: Buffer }>('select hash from audit where sequence = $1', [head.sequence])
@@ -57,6 +59,39 @@ export async function moveHead(db: Connection, sequence: number, proof: Buffer):
   await db.query('update audit_head set sequence = $1, proof = $2', [sequence, proof])
 }
 
+/** What cannot be told of is not done either. */
+export const notKept = (): OperatorError =>
+  new OperatorError(
+    'The database did not keep the audit as it was written, so nothing was done: look at bin/tollgate audit verify.',
+  )
+
+/** What could change, swallow or hide rows of the audit, and is not of our making: each in words. None when all is as our migrations made it. */
+export async function findStrangers(db: Connection): Promise<string[]> {
+  const { rows } = await db.query<{ what: string }>(
+    `with tables as (
+       select name, oid, relkind from (values ('audit'), ('audit_head')) as given (name) left join pg_class on oid = to_regclass(name)),
+     ours (name, trigger, type) as (values ('audit', 'audit_grows', 58), ('audit_head', 'audit_head_stays', 42)),
+     triggers as (
+       select name, tgname as trigger, tgtype as type, tgenabled = 'A' and proname = 'refuse_change' as whole
+         from pg_trigger join tables on tables.oid = tgrelid join pg_proc on pg_proc.oid = tgfoid where not tgisinternal)
+     select name || ' is no plain table' as what from tables where relkind is distinct from 'r'
+     union all
+     select 'the trigger ' || trigger || ' of ' || name || ' was not made by Tollgate, or not like this'
+       from triggers where (name, trigger, type, whole) not in (select name, trigger, type, true from ours)
+     union all
+     select 'the trigger ' || trigger || ' of ' || name || ' is gone'
+       from ours where (name, trigger) not in (select name, trigger from triggers)
+     union all
+     select 'the rule ' || rulename || ' of ' || name || ' was not made by Tollgate' from pg_rewrite join tables on tables.oid = ev_class
+     union all
+     select 'the policy ' || polname || ' of ' || name || ' was not made by Tollgate' from pg_policy join tables on tables.oid = polrelid
+     union all
+     select name || ' has tables below it' from pg_inherits join tables on tables.oid = inhparent
+     order by what`,
+  )
+  return rows.map(({ what }) => what)
+}
+
 export async function readHead(db: Connection): Promise<Head | undefined> {
   const { rows } = await db.query<Head>('select sequence, proof from audit_head')
   return rows[0]
@@ -71,26 +106,6 @@ export async function readRowsAfter(db: Connection, sequence: number, limit: num
     limit,
   ])
   return rows
-}
-
-export type Filter = {
-  /** Real time, milliseconds, inclusive. */
-  readonly since?: number | undefined
-  readonly entities?: readonly string[] | undefined
-  readonly actor?: string | undefined
-  readonly action?: string | undefined
-}
-
-/** The newest rows that a filter finds, oldest first. */
-export async function findRows(db: Connection, { since, entities, actor, action }: Filter, limit: number): Promise<AuditRow[]> {
-  const { rows } = await db.query<AuditRow>(
-    `select ${columns} from audit
-      where ($1::timestamptz is null or recorded_at >= $1) and ($2::uuid[] is null or entity_id = any ($2))
-        and ($3::text is null or actor = $3) and ($4::text is null or action = $4)
-      order by sequence desc limit $5`,
-    [since === undefined ? null : timeParameter(since), entities ?? null, actor ?? null, action ?? null, limit],
-  )
-  return rows.reverse()
 }
 
 export type FailureKind = 'all' | 'address' | 'user' | 'credential'

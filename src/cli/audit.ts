@@ -1,9 +1,8 @@
 // tollgate audit: who did what, and whether the record of it was tampered with. Nothing can be changed or taken out here.
 
 import type { Command } from 'commander'
-import { verify } from '../audit/chain.ts'
+import { listAudit, verify } from '../audit/chain.ts'
 import { type AuditRow, actions } from '../audit/entry.ts'
-import { findRows } from '../audit/store.ts'
 import { findOwners } from '../clearing/chargebacks/store.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readEntities, readTokens } from '../merchants/store.ts'
@@ -27,15 +26,21 @@ export default (program: Command): void => {
     .option('--limit <count>', 'how many', '100')
 
   reads(audit, {
-    'rows[]': 'sequence actorKind actor address action entityId subject result recordedAt details hash',
+    '': 'findings',
+    'rows[]': 'sequence isProven actorKind actor address action entityId subject result recordedAt details hash',
   }).action((options: AuditCommandOptions) =>
     withOpened(async opened => {
       const { since, entity, actor, action, limit } = options
       if (!/^\d{1,9}$/.test(limit)) refuseWords('--limit must be a number.')
       const from = readTime('--since', since)
       const entities = entity === undefined ? undefined : await withAllBelow(opened, entity)
-      const rows = await findRows(opened.database.work, { since: from, entities, actor, action }, Number(limit))
-      show(options, { rows: rows.map(documentOf) }, () => asTable(rows))
+      const filter = { since: from, entities, actor, action }
+      const { rows, doubtful, findings } = await listAudit(opened.database.work, opened.keys, filter, Number(limit))
+      const proven = ({ sequence }: AuditRow) => !doubtful.has(sequence)
+      show(options, { rows: rows.map(row => ({ ...documentOf(row), isProven: proven(row) })), findings }, () =>
+        [asTable(rows, proven), ...findings.map(line => `${line}\n`)].join(''),
+      )
+      if (findings.length > 0) process.exitCode = 1
     }),
   )
 
@@ -102,15 +107,24 @@ async function withAllBelow({ database }: CommandParts, id: string): Promise<str
 const documentOf = ({ hash, recordedAt, details, ...row }: AuditRow) => ({
   ...row,
   recordedAt: timeField(recordedAt),
-  details: JSON.parse(details),
+  details: parsed(details),
   hash: hash.toString('hex'),
 })
 
-const asTable = (rows: readonly AuditRow[]): string =>
+/** A forged row may hold anything. */
+function parsed(details: string): unknown {
+  try {
+    return JSON.parse(details)
+  } catch {
+    return details
+  }
+}
+
+const asTable = (rows: readonly AuditRow[], proven: (row: AuditRow) => boolean): string =>
   table([
     ['row', 'at', 'who', 'from', 'did', 'for', 'to', 'result', 'details'],
     ...rows.map(row => [
-      row.sequence,
+      proven(row) ? row.sequence : `${row.sequence} forged`,
       timeText(row.recordedAt),
       `${row.actorKind} ${row.actor}`,
       row.address,

@@ -25,4 +25,4 @@ export function show({ json }: ReadOptions, document: object, text: () => string
 
 /** As times stand in documents. */
 export const timeField = (milliseconds: number | null): string | null =>
-  milliseconds === null ? null : new Date(milliseconds).toISOString()
+  milliseconds === null || Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString()

@@ -47,24 +47,26 @@ type Partners<Settings> = { readonly external?: Partner<Settings>; readonly live
 export type Wallets = Partners<Output<typeof wallet>>
 export type Directories = Partners<Output<typeof directory>>
 
-/** `source` names the file: the names of TLS files in it are relative to its folder. */
-export const readWalletFile = (text: string, source: string): Wallets =>
-  withTls(read(walletSchema, parseJson(text, source), source), source)
-export const readDirectoryFile = (text: string, source: string): Directories =>
-  withTls(read(directorySchema, parseJson(text, source), source), source)
+/** `source` names the file: the names of TLS files in it are relative to its folder. `strict`: nobody else may replace those. */
+export const readWalletFile = (text: string, source: string, strict = false): Wallets =>
+  withTls(read(walletSchema, parseJson(text, source), source), source, strict)
+export const readDirectoryFile = (text: string, source: string, strict = false): Directories =>
+  withTls(read(directorySchema, parseJson(text, source), source), source, strict)
 
 type PerMode<Settings> = { readonly external?: Settings; readonly live?: Settings }
 
 function withTls<Settings extends { readonly tls?: Output<typeof tlsFiles> }>(
   file: PerMode<Settings>,
   source: string,
+  strict: boolean,
 ): Partners<Settings> {
   const wrong: string[] = []
   const partners = (['external', 'live'] as const).flatMap(mode => {
     const settings = file[mode]
     if (!settings) return []
     const { tls, ...rest } = settings
-    const own = tls && readTlsFiles(tls, dirname(resolve(source)), mistake => wrong.push(`${source}: ${mode}.${mistake}.`))
+    const fail = (mistake: string) => wrong.push(`${source}: ${mode}.${mistake}.`)
+    const own = tls && readTlsFiles(tls, dirname(resolve(source)), strict, fail)
     return [[mode, { ...rest, ...(own && { tls: own }) }] as const]
   })
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))

@@ -231,6 +231,13 @@ const conditions: readonly Condition[] = [
     broken: v => v.has('billing.houseNumber2') && !v.has('billing.houseNumber1'),
   },
   {
+    name: 'recurringType',
+    message: 'must say the same as standingInstruction.mode',
+    waived: true,
+    broken: v =>
+      v.has('recurringType') && (v.get('standingInstruction.mode') ?? v.get('recurringType')) !== v.get('recurringType'),
+  },
+  {
     name: 'shipping.houseNumber1',
     message: 'is required together with shipping.houseNumber2',
     waived: true,

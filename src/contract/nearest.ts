@@ -18,20 +18,21 @@ export function namesNear({ groups: taken }: Pick<RequestKind, 'groups'>): (unkn
       })
 }
 
-/** The known name that was probably meant. */
-export const nearest = (name: string, known: Iterable<string>): string | undefined =>
+/** The known name that was probably meant: at most `slips` away. */
+export const nearest = (name: string, known: Iterable<string>, slips = 2): string | undefined =>
   nearestOf(
     name,
     [...known].map(row => ({ row, word: wordOf(row) })),
+    slips,
   )
 
 /** As names are compared: what stands in brackets is free, and so is the case. */
 const wordOf = (name: string): string => name.replace(/\[[^\]]*\]/g, '[]').toLowerCase()
 
 /** At most two slips away, and fewer in a short name. */
-function nearestOf(name: string, known: readonly { row: string; word: string }[]): string | undefined {
+function nearestOf(name: string, known: readonly { row: string; word: string }[], slipsMost = 2): string | undefined {
   const sent = wordOf(name)
-  const most = Math.min(2, Math.floor(sent.length / 3))
+  const most = Math.min(slipsMost, Math.floor(sent.length / 3))
   return known
     .filter(({ word }) => Math.abs(word.length - sent.length) <= most)
     .map(({ row, word }) => ({ row, slips: slipsBetween(sent, word) }))

@@ -27,7 +27,7 @@ import {
 } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyParts, legacyToken } from './access/legacy.ts'
-import { bitsOfChance } from './access/secretStrength.ts'
+import { bitsOfChance, tokenBits } from './access/secretStrength.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import {
   announceChange,
@@ -44,8 +44,8 @@ import {
 /** The sandbox's credentials are printed in the documentation: live mode must not know them, whoever put them there. */
 export const sandboxSeed = fileURLToPath(new URL('../../seeds/sandbox.json', import.meta.url))
 
-/** A token that nobody limits in guessing; a password, of which a few guesses a minute are taken (docs/operating.md). */
-const bitsInLive = { token: 128, password: 64 } as const
+/** Of a password a few guesses a minute are taken (docs/operating.md). */
+const bitsInLive = { token: tokenBits, password: 64 } as const
 
 /** A token that is made of a user id and a password is as strong as that password. */
 function isWeak(name: keyof typeof bitsInLive, secret: string): boolean {

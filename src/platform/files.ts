@@ -1,32 +1,88 @@
 // Files of operators.
 
-import { realpathSync, type Stats, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
+import { dirname, isAbsolute, join } from 'node:path'
 
-/** False for what is not there: that has a message of its own. */
-export function othersMayRead(path: string): boolean {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat !== undefined && (stat.mode & 0o077) !== 0
+/** Undefined for what is not there or cannot be come by: that has a message of its own. */
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
 }
 
-/** Who else could put something else in the place of a file; undefined when nobody could, or when it is not there. */
+/** False for what is not there. */
+export const othersMayRead = (path: string): boolean => ((statOf(path)?.mode ?? 0) & 0o077) !== 0
+
+/**
+ * Who else could put something else in the place of a file; undefined when nobody could, or when it is not there. It goes the way that the system
+ * goes: whoever may change a name on it, a folder's or a link's, decides what is found at its end.
+ */
 export function whoMayReplace(path: string): string | undefined {
-  if (!statSync(path, { throwIfNoEntry: false })) return undefined
-  const real = realpathSync(path)
-  const stat = statSync(real)
+  if (!existsSync(path)) return undefined
+  let place = '/'
+  for (const ahead = `${isAbsolute(path) ? '' : process.cwd()}/${path}`.split('/'); ahead.length > 0; ) {
+    const name = ahead.shift()!
+    if (name === '' || name === '.') continue
+    if (name === '..') {
+      place = dirname(place)
+      continue
+    }
+    const who = whoMayRename(place)
+    if (who !== undefined) return who
+    const next = join(place, name)
+    const stat = lstatSync(next, { throwIfNoEntry: false })
+    if (!stat) return `leads to no file: ${next}`
+    if (!stat.isSymbolicLink()) {
+      place = next
+      continue
+    }
+    if (isOfOthers(stat)) return `another user may replace, whose link ${next} is`
+    const target = readlinkSync(next)
+    if (isAbsolute(target)) place = '/'
+    ahead.unshift(...target.split('/'))
+  }
+  const stat = statSync(place)
   if (isOfOthers(stat)) return 'another user may change: it must belong to the user of the gateway, or to root'
   if ((stat.mode & 0o022) !== 0) return 'others may change: set its mode to 0600'
-  for (let folder = dirname(real); ; folder = dirname(folder)) {
-    const stat = statSync(folder)
-    if (isOfOthers(stat)) return `another user may replace, whose folder ${folder} is`
-    // In a folder with the sticky bit, as /tmp, names are safe from others.
-    if ((stat.mode & 0o022) !== 0 && (stat.mode & 0o1000) === 0)
-      return `others may replace, who may write to the folder ${folder}: chmod go-w ${folder}`
-    if (folder === dirname(folder)) return undefined
-  }
+}
+
+/** Who else may put another thing under a name of a folder. */
+function whoMayRename(folder: string): string | undefined {
+  const stat = statSync(folder)
+  if (isOfOthers(stat)) return `another user may replace, whose folder ${folder} is`
+  // In a folder with the sticky bit, as /tmp, names are safe from others.
+  if ((stat.mode & 0o022) !== 0 && (stat.mode & 0o1000) === 0)
+    return `others may replace, who may write to the folder ${folder}: chmod go-w ${folder}`
 }
 
 const isOfOthers = ({ uid }: Stats): boolean => ![0, process.getuid?.() ?? uid].includes(uid)
 
 /** Not a folder, and no pipe that would be waited for. */
-export const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
+export const isFile = (path: string): boolean => statOf(path)?.isFile() === true
+
+/** The end of a sentence about a path that could not be read. */
+export const whyUnread = (path: string): string => (existsSync(path) && !isFile(path) ? 'is no file' : 'cannot be read')
+
+/** Throws what cannot be read and, without waiting for it, what is a pipe or a device. */
+export function readPlainFile(path: string): Buffer {
+  const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  try {
+    if (!fstatSync(handle).isFile()) throw new Error(`${path} is no file`)
+    return readFileSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}

@@ -26,6 +26,8 @@ export type LogFields = {
   /** Who was refused: the address, and the token where one is known. */
   readonly address?: string
   readonly tokenId?: string
+  /** The end of the audit, as `bin/tollgate audit verify` prints it. */
+  readonly head?: string
   /** What somebody tried that was refused: a line for whoever watches over the house. */
   readonly audit?: 'forgedReturn' | 'forgedNotice' | 'wrongSession' | 'unknownToken' | 'returnedAgain'
 }
@@ -68,6 +70,7 @@ const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
   kind: word,
   attempt: number,
   trace: word,
+  head: value => String(value).slice(0, 90), // a number and hexadecimal digits of our own
   wire: value => scrub(String(value).slice(0, 1500)),
   audit: word,
 }

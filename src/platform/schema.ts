@@ -35,7 +35,7 @@ export function parseJson(text: string, source: string): unknown {
   } catch {
     throw new OperatorError(`${source} is not JSON.`) // the parser's own message repeats what stands there
   }
-  if (JSON.stringify(value).includes('\\u0000'))
+  if (/(?<!\\)(\\\\)*\\u0000/.test(text))
     throw new OperatorError(`${source} holds the character U+0000, which no database can keep.`)
   return value
 }

@@ -2,10 +2,9 @@
 // files that a connection with a certificate of our own takes.
 
 import { constants } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import { othersMayRead } from './files.ts'
+import { othersMayRead, readPlainFile, whoMayReplace } from './files.ts'
 import { filled, type Output, object, optional } from './schema.ts'
 
 const ciphers = [
@@ -44,14 +43,21 @@ export function isUsable(given: ClientTls): boolean {
   }
 }
 
-/** Names are relative to the folder of the file that names them. `fail` is told what is wrong with which. */
-export function readTlsFiles(files: Output<typeof tlsFiles>, folder: string, fail: (mistake: string) => void): ClientTls {
+/** Names are relative to the folder of the file that names them. `strict`: nobody else may replace them. `fail` is told what is wrong with which. */
+export function readTlsFiles(
+  files: Output<typeof tlsFiles>,
+  folder: string,
+  strict: boolean,
+  fail: (mistake: string) => void,
+): ClientTls {
   const read = (name: 'ca' | 'cert' | 'key'): { [name: string]: Buffer } => {
     if (files[name] === undefined) return {}
     const path = resolve(folder, files[name])
     if (name === 'key' && othersMayRead(path)) fail(`tls.key names ${path}, which others may read: set its mode to 0600`)
+    const who = strict ? whoMayReplace(path) : undefined
+    if (who !== undefined) fail(`tls.${name} names ${path}, which ${who}`)
     try {
-      return { [name]: readFileSync(path) }
+      return { [name]: readPlainFile(path) }
     } catch {
       fail(`tls.${name} names ${path}, which cannot be read`)
       return {}

@@ -14,6 +14,7 @@ import type { Clock, Random } from '../platform/clock.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import type { InstallationMode } from '../platform/database/installation.ts'
 import { OperatorError } from '../platform/errors.ts'
+import { whoMayReplace } from '../platform/files.ts'
 import type { Log } from '../platform/log.ts'
 import {
   file,
@@ -152,6 +153,9 @@ export const acquirersSchema = file({
   ),
 })
 
+/** DE32 toward the sandbox's own acquirer. */
+export const sandboxAcquirerId = '423935'
+
 /** The sandbox's own acquirer. */
 export function sandboxAcquirer(address: () => Promise<Address>): AcquirerOptions {
   const own = {
@@ -159,7 +163,7 @@ export function sandboxAcquirer(address: () => Promise<Address>): AcquirerOption
     institute: 'Tollgate acquirer host',
     modes: ['external'],
     lines: [{ host: 'sandbox', port: 1 }],
-    acquirerId: '423935',
+    acquirerId: sandboxAcquirerId,
     merchantId: 'SANDBOX00000001',
     merchantName: 'SANDBOX',
     merchantCity: 'SAO PAULO',
@@ -181,8 +185,9 @@ export function readAcquirers(path: string, mode: InstallationMode = 'sandbox'):
     if (mode === 'live' && !acquirer.tls && !acquirer.withoutTls)
       fail(' has lines without TLS: give tls, or say "withoutTls": true where the line itself is protected')
     const addresses = acquirer.lines.map(line => async () => line)
-    const macKey = readMacKey(acquirer, dirname(resolve(path)), fail)
-    const tls = acquirer.tls && readTlsFiles(acquirer.tls, dirname(resolve(path)), mistake => fail(`.${mistake}`))
+    const macKey = readMacKey(acquirer, dirname(resolve(path)), mode, fail)
+    const tls =
+      acquirer.tls && readTlsFiles(acquirer.tls, dirname(resolve(path)), mode === 'live', mistake => fail(`.${mistake}`))
     return optionsOf(acquirer, addresses, tls, macKey)
   })
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
@@ -193,14 +198,18 @@ export function readAcquirers(path: string, mode: InstallationMode = 'sandbox'):
 function readMacKey(
   { profile, macKey }: Output<typeof acquirerSchema>,
   folder: string,
+  mode: InstallationMode,
   fail: (mistake: string) => void,
 ): Buffer | undefined {
   const wanted = dialectOf(profile).mac !== undefined
   if (wanted !== (macKey !== undefined))
     fail(wanted ? '.macKey is missing: its profile has a mac' : '.macKey is of no use: its profile has no mac')
   if (!wanted || macKey === undefined) return undefined
+  const path = resolve(folder, macKey)
+  const who = mode === 'live' ? whoMayReplace(path) : undefined
+  if (who !== undefined) fail(`.macKey names ${path}, which ${who}`)
   try {
-    return parseKey(readKeyFile(resolve(folder, macKey), 'macKey'), 'macKey', macKeyBytes)
+    return parseKey(readKeyFile(path, 'macKey'), 'macKey', macKeyBytes)
   } catch (error) {
     fail(`.${(error as Error).message.replace(/\.$/, '')}`)
   }

@@ -8,14 +8,16 @@ import { type RedirectMethod, readRedirectMethods } from '../connectors/bankTran
 import { readCardBrands } from '../connectors/cards/brandsFile.ts'
 import { type Directories, readDirectoryFile, readWalletFile, type Wallets } from '../connectors/partners.ts'
 import { type CardBrands, otherBrands, standardBrands } from '../contract/brands.ts'
+import { nearest } from '../contract/nearest.ts'
+import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
-import { isFile } from '../platform/files.ts'
+import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
 import { isUsable } from '../platform/tls.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
 import { liveRefusals } from './liveMode.ts'
-import { networkList } from './networks.ts'
+import { isPublicAddress, isPublicName, networkList } from './networks.ts'
 
 export type Config = {
   readonly mode: 'sandbox' | 'live'
@@ -65,7 +67,11 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** Throws an OperatorError with all that is wrong with the environment, a line each. `options`: those that Node was started with. */
 export function readConfig(environment: Environment, projectFolder: string, options: readonly string[] = []): Config {
   const wrong: string[] = []
-  const setting = (name: string) => (environment[name] === '' ? undefined : environment[name])
+  const known = new Set(keySettings)
+  const setting = (name: string) => {
+    known.add(name)
+    return environment[name] === '' ? undefined : environment[name]
+  }
   const fail = <Value>(name: string, rule: string, instead: Value): Value => {
     wrong.push(`${name} ${rule}.`)
     return instead
@@ -87,9 +93,9 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     const path = setting(name)
     if (path === undefined) return undefined
     try {
-      return readFileSync(path)
+      return readPlainFile(path)
     } catch {
-      return fail(name, `names ${path}, which cannot be read`, undefined)
+      return fail(name, `names ${path}, which ${whyUnread(path)}`, undefined)
     }
   }
 
@@ -122,6 +128,13 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   for (const name of hostNames.filter(name => !/^[a-zA-Z0-9._-]+$/.test(name)))
     fail('SANDBOX_HOSTS', `must be host names separated by commas, without ports, not ${JSON.stringify(name)}`, undefined)
   const publicName = URL.parse(publicUrl)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+  if (mode === 'sandbox' && oneOf('SANDBOX_OPEN', ['yes', 'no'], 'no') === 'no') {
+    const open = 'the credentials of a sandbox are public: give MODE=live, or say SANDBOX_OPEN=yes'
+    if (isPublicAddress(host))
+      fail('HOST', `${host} is open to more than the own machine and private networks, and ${open}`, undefined)
+    if (setting('PUBLIC_URL')?.startsWith('https:') && isPublicName(publicName))
+      fail('PUBLIC_URL', `is a public address with https, and ${open}`, undefined)
+  }
   const sandboxHosts = new Set([...hostNames, host, publicName].map(name => name.toLowerCase()))
   const egressNetworks = setting('EGRESS_ALLOW') ?? (mode === 'sandbox' ? privateNetworks : '')
   const egress: Egress = {
@@ -147,10 +160,14 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
   if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
-  const parsed = <Value>(name: string, read: (text: string, source: string) => Value, otherwise: Value): Value => {
+  const parsed = <Value>(
+    name: string,
+    read: (text: string, source: string, strict: boolean) => Value,
+    otherwise: Value,
+  ): Value => {
     const text = file(name)
     try {
-      return text === undefined ? otherwise : read(text.toString('utf8'), setting(name)!)
+      return text === undefined ? otherwise : read(text.toString('utf8'), setting(name)!, mode === 'live')
     } catch (error) {
       wrong.push((error as Error).message)
       return otherwise
@@ -169,9 +186,13 @@ export function readConfig(environment: Environment, projectFolder: string, opti
         tls: tls !== undefined,
         options: [...options, ...(setting('NODE_OPTIONS') ?? '').split(/\s+/)],
         partners: partnersOf(wallets, directories, givenMethods),
+        metricsToken,
       }),
     )
+  wrong.push(...misspelt(environment, known))
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
+  const keys = (random?: () => Buffer) => readKeys(setting, mode, dataDir, random)
+  if (mode === 'live') keys() // what is wrong with them is told before a database is started
   const redirectMethods = [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()]
   const brandsOf = [...cardBrands.rows.map(({ name }) => name), ...otherBrands, ...redirectMethods.map(({ brand }) => brand)]
 
@@ -200,8 +221,22 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
     ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),
-    keys: random => readKeys(setting, mode, dataDir, random),
+    keys,
   }
+}
+
+const keySettings = ['SEAL_KEY', 'LOOKUP_KEY'].flatMap(name => [name, `${name}_FILE`])
+
+/**
+ * Names of the environment that were probably meant to be ours: one slip away, of short ones only the case differs, since other programs have names
+ * that are like them. Where the setting itself is given too, it is clear what was meant.
+ */
+function misspelt(environment: Environment, known: ReadonlySet<string>): string[] {
+  return Object.keys(environment).flatMap(name => {
+    if (environment[name] === '' || known.has(name) || name.startsWith('npm_')) return []
+    const near = nearest(name, known, name.length < 8 ? 0 : 1)
+    return near === undefined || environment[near] ? [] : [`${name} is not known: did you mean ${near}?`]
+  })
 }
 
 /** The addresses of those whom we call, with the place where each stands. */
@@ -250,5 +285,18 @@ function readKeys(
   if (sealKeys.length === 0) throw new OperatorError(`${seal.source} is empty.`)
   const lookupKeys = parseKeys(lookup.text, lookup.source)
   if (lookupKeys.length === 0) throw new OperatorError(`${lookup.source} is empty.`)
+  if (mode === 'live') refuseGuessable(sealKeys[0]!, seal.source, lookupKeys[0]!, lookup.source)
   return makeKeys(sealKeys, ...lookupKeys)
+}
+
+/** Only the newest of each are judged: older ones must stay until nothing needs them. */
+function refuseGuessable(seal: Buffer, sealSource: string, lookup: Buffer, lookupSource: string): void {
+  for (const [key, source] of [
+    [seal, sealSource],
+    [lookup, lookupSource],
+  ] as const)
+    if (bitsOfChance(key.toString('hex')) < tokenBits)
+      throw new OperatorError(`MODE=live: the first key of ${source} was not made by chance: make one with openssl rand -hex 32.`)
+  if (seal.equals(lookup))
+    throw new OperatorError(`MODE=live: ${sealSource} and ${lookupSource} begin with the same key: make two.`)
 }

@@ -5,7 +5,7 @@ import { beginAudit, type Recorder, record } from '../audit/chain.ts'
 import { applySeed, findPublicTokens, readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { announceChange, readEntities, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
-import { inTransaction } from '../platform/database/connect.ts'
+import { inTransaction, makePool } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
 import { claimFolder, makeFolder } from '../platform/database/folder.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
@@ -59,15 +59,9 @@ export async function prepareDatabase(
   random: Random,
   say: (text: string) => void,
 ): Promise<{ keys: Keys }> {
-  const pool = new pg.Pool({ ...connection, max: 2, connectionTimeoutMillis: 10_000 })
-  pool.on('error', () => {}) // the next statement says what is wrong
-  pool.on('connect', client => client.on('error', () => {}))
+  const pool = makePool(connection, 2, () => {}) // the next statement says what is wrong
   try {
-    const { rows } = await pool.query<{ server_version_num: string }>('show server_version_num').catch(error => {
-      throw new OperatorError(`The database cannot be reached: ${error.message}.`)
-    })
-    if (Number(rows[0]!.server_version_num) < oldestServer)
-      throw new OperatorError(`PostgreSQL 15 or newer is needed; this server is ${rows[0]!.server_version_num}.`)
+    await refuseUnfit(pool)
     // Before anything is changed: a process of another mode or with other keys leaves the database, and the folder of keys, as they are.
     compareModes(await readMode(pool), config.mode)
     const known = await readProofs(pool)
@@ -91,9 +85,30 @@ export async function prepareDatabase(
       for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
     }
     return { keys }
+  } catch (error) {
+    // Names that are taken or missing, and rights (class 42): the tables are not ours.
+    if (!(error instanceof pg.DatabaseError && /^(42|3F)/.test(error.code ?? ''))) throw error
+    throw new OperatorError(
+      `The database cannot be used: ${error.message}. Tollgate needs a database of its own, with a role that owns it.`,
+    )
   } finally {
     await pool.end()
   }
+}
+
+async function refuseUnfit(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool
+    .query<{ version: string; encoding: string; isReadOnly: boolean }>(
+      `select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding,
+              current_setting('transaction_read_only')::boolean as "isReadOnly"`,
+    )
+    .catch(error => {
+      throw new OperatorError(`The database cannot be reached: ${error.message}.`)
+    })
+  const { version, encoding, isReadOnly } = rows[0]!
+  if (Number(version) < oldestServer) throw new OperatorError(`PostgreSQL 15 or newer is needed; this server is ${version}.`)
+  if (encoding !== 'UTF8') throw new OperatorError(`The database is encoded in ${encoding}: make one with encoding 'UTF8'.`)
+  if (isReadOnly) throw new OperatorError('The database takes no writes: it is a standby, or was set to be read only.')
 }
 
 /** The mode of the database; of one from before modes were written it is a sandbox's, if the public token is valid there. */

@@ -1,9 +1,10 @@
 // What live mode refuses, each by name: a table, because each row was once somebody's accident.
 
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { isListed } from '../http/address.ts'
+import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import { othersMayRead, whoMayReplace } from '../platform/files.ts'
-import { networkList, networksOf } from './networks.ts'
+import { isPublicAddress, networkList, networksOf } from './networks.ts'
 
 export type LiveSettings = {
   /** A setting of the environment; undefined when it is empty or absent. */
@@ -14,6 +15,7 @@ export type LiveSettings = {
   readonly options: readonly string[]
   /** Addresses of other servers that we call, by the place where they stand. */
   readonly partners: readonly (readonly [place: string, url: string])[]
+  readonly metricsToken: string | undefined
 }
 
 /** A sentence for each refusal. */
@@ -42,8 +44,13 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       .map(network => `MODE=live: TRUSTED_PROXY trusts ${network}, which is nearly everybody: name your proxies.`),
   ({ setting, host }) =>
     when(
-      setting('METRICS_PORT') !== undefined && setting('METRICS_TOKEN_FILE') === undefined && isPublic(host),
+      setting('METRICS_PORT') !== undefined && setting('METRICS_TOKEN_FILE') === undefined && isPublicAddress(host),
       `MODE=live: METRICS_PORT is open to everybody on HOST ${host}: give METRICS_TOKEN_FILE.`,
+    ),
+  ({ metricsToken }) =>
+    when(
+      metricsToken !== undefined && bitsOfChance(metricsToken) < tokenBits,
+      'MODE=live: METRICS_TOKEN_FILE holds a token that is too weak: it must hold 128 bits of chance (openssl rand -hex 24).',
     ),
   ({ setting }) =>
     secretFiles
@@ -51,16 +58,25 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       .filter(([, path]) => othersMayRead(path))
       .map(([name, path]) => `MODE=live: ${name} names ${path}, which others may read: set its mode to 0600.`),
   ({ setting }) =>
-    [...secretFiles, ...keyNames.map(name => `${name}_FILE`), ...plainFiles].flatMap(name => {
-      const path = setting(name)
-      const who = path === undefined ? undefined : whoMayReplace(path)
-      return who === undefined ? [] : [`MODE=live: ${name} names ${path}, which ${who}.`]
-    }),
+    [...secretFiles, ...keyNames.map(name => `${name}_FILE`), ...plainFiles]
+      .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
+      .concat(filesOfUrl(setting('DATABASE_URL')))
+      .flatMap(([name, path]) => {
+        const who = whoMayReplace(path)
+        return who === undefined ? [] : [`MODE=live: ${name} names ${path}, which ${who}.`]
+      }),
   ({ options }) =>
     options
-      .map(option => option.replace(/^["']|["']$/g, '').replaceAll('_', '-'))
-      .filter(option => /^--(inspect|debug|report|heapsnapshot|heap-prof|cpu-prof|diagnostic-dir)/.test(option))
-      .map(option => `MODE=live: Node is started with ${option}, which opens the memory of the process, or writes it to files.`),
+      .map(option => option.replace(/["'\\]/g, '').replaceAll('_', '-')) // Node takes quotes away wherever they stand
+      .flatMap(option =>
+        nodeOptions
+          .filter(([pattern]) => pattern.test(option))
+          .map(([, why]) => `MODE=live: Node is started with ${option}, which ${why}.`),
+      ),
+  ({ setting }) =>
+    nodeSettings
+      .filter(([name, pattern]) => pattern.test(setting(name) ?? ''))
+      .map(([name, , why]) => `MODE=live: ${name} is set, which ${why}.`),
   ({ partners }) =>
     partners
       .filter(([, url]) => url.startsWith('http:'))
@@ -71,8 +87,36 @@ const keyNames = ['SEAL_KEY', 'LOOKUP_KEY']
 // They hold keys, tokens or passwords. Those of keyNames are refused in a sandbox too.
 const secretFiles = ['TLS_KEY', 'SEED_FILE', 'WALLET_FILE', 'THREE_D_SECURE_FILE', 'REDIRECT_METHODS_FILE', 'METRICS_TOKEN_FILE']
 
-// What they say decides where money and data go.
-const plainFiles = ['TLS_CERT', 'ACQUIRERS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE']
+// What they say decides where money and data go, and whom Node and its OpenSSL believe.
+const plainFiles = [
+  ...['TLS_CERT', 'ACQUIRERS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF'],
+]
+
+/** The files that decide with whom the database connection speaks. */
+const filesOfUrl = (url = ''): [string, string][] =>
+  ['sslrootcert', 'sslcert', 'sslkey'].flatMap((name): [string, string][] => {
+    const path = URL.parse(url)?.searchParams.get(name)
+    return path ? [[`${name} of DATABASE_URL`, path]] : []
+  })
+
+const opensMemory = 'opens the memory of the process, or writes it to files'
+const weakensTls = 'weakens TLS, or trusts what others say of it'
+const writesOut = 'writes out what is sent and received'
+
+const nodeOptions: readonly (readonly [option: RegExp, why: string])[] = [
+  [/^--(inspect|debug|report|heapsnapshot|heap-prof|cpu-prof|diagnostic-dir|abort-on-uncaught)/, opensMemory],
+  [/^--(tls-keylog|trace-tls)/, writesOut],
+  [/^--(tls-min-v1\.[01]|tls-cipher-list|openssl-(legacy|shared|config)|security-revert)/, weakensTls],
+  [/^--insecure-http-parser/, 'lets requests be read in two ways'],
+  [/^--experimental-(default-)?config-file/, 'takes options from a file that nobody looks at here'],
+]
+
+const nodeSettings: readonly (readonly [name: string, value: RegExp, why: string])[] = [
+  ['NODE_TLS_REJECT_UNAUTHORIZED', /^0$/, 'believes every certificate'],
+  ['NODE_DEBUG', /./, writesOut],
+  ['NODE_DEBUG_NATIVE', /./, writesOut],
+]
 
 /** More than a /32 of IPv6, or of IPv4 more than a /8: of each /8 one address is tried, because there are many ways to write the same as IPv6. */
 function isTooWide(network: string): boolean {
@@ -82,18 +126,3 @@ function isTooWide(network: string): boolean {
   const list = networkList(network, () => {})
   return Array.from({ length: 256 }, (_, first) => `${first}.1.1.1`).filter(one => isListed(list, one)).length > 1
 }
-
-const ownNetworks = new BlockList()
-for (const [network, bits] of [
-  ['127.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-] as const)
-  ownNetworks.addSubnet(network, bits)
-ownNetworks.addAddress('::1', 'ipv6')
-ownNetworks.addSubnet('fc00::', 7, 'ipv6')
-
-/** An address that others than the own machine and network may reach; of a name nobody knows. */
-const isPublic = (host: string): boolean =>
-  host !== 'localhost' && (isIP(host) === 0 || !ownNetworks.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4'))

@@ -23,3 +23,15 @@ export function networkList(text: string | undefined, fail: (rule: string) => vo
   }
   return list
 }
+
+const ownNetworks = networkList('127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1,fc00::/7', () => {})
+
+/** An address to listen on that others than the own machine and network may reach; of a name nobody knows. */
+export const isPublicAddress = (host: string): boolean =>
+  host !== 'localhost' && (isIP(host) === 0 || !ownNetworks.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4'))
+
+/** A name or address of the public net: none of the own machine or network, and none that is kept for examples. */
+export const isPublicName = (name: string): boolean =>
+  isIP(name) === 0
+    ? name.includes('.') && !/\.(localhost|local|internal|test|example|invalid|home\.arpa)\.?$/i.test(name)
+    : isPublicAddress(name)

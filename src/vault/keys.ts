@@ -2,10 +2,11 @@
 // changed while the old one stands beside the new one. Each comes from a file, from the environment, or, in a sandbox, from DATA_DIR.
 
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Connection } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
+import { othersMayRead, readPlainFile, whyUnread } from '../platform/files.ts'
 import { keepProof, lockProofs, nameLookupProof, type Proof, readProofs } from './store.ts'
 
 /** As key objects: Node spends ten microseconds on preparing a key that it is given as bytes, each time. */
@@ -35,14 +36,12 @@ export const parseKeys = (text: string, source: string): Buffer[] =>
 
 /** A key file must not be readable by others. */
 export function readKeyFile(path: string, setting: string): string {
-  let mode: number
+  if (othersMayRead(path)) throw new OperatorError(`${setting} names ${path}, which others may read: set its mode to 0600.`)
   try {
-    mode = statSync(path).mode
+    return readPlainFile(path).toString('utf8')
   } catch {
-    throw new OperatorError(`${setting} names ${path}, which cannot be read.`)
+    throw new OperatorError(`${setting} names ${path}, which ${whyUnread(path)}.`)
   }
-  if ((mode & 0o077) !== 0) throw new OperatorError(`${setting} names ${path}, which others may read: set its mode to 0600.`)
-  return readFileSync(path, 'utf8')
 }
 
 /** The key that a sandbox makes for itself, once: for a new database, never for one that was written with another. */

@@ -117,8 +117,8 @@ export type RedirectMethod = Omit<Output<typeof method>, 'title' | Mode> & {
   readonly endpoints: Readonly<Partial<Record<Mode, Endpoints>>>
 }
 
-/** Reads the file's text; throws an OperatorError naming each brand and what is wrong with it. */
-export function readRedirectMethods(text: string, source: string): RedirectMethod[] {
+/** Reads the file's text; throws an OperatorError naming each brand and what is wrong with it. `strict`: nobody else may replace files that it names. */
+export function readRedirectMethods(text: string, source: string, strict = false): RedirectMethod[] {
   const { $schema: _, ...methods } = Object(parseJson(text, source)) as Record<string, unknown>
   const wrong: string[] = []
   const made = Object.entries(read(redirectMethodsSchema, methods, source)).map(([brand, row]) => {
@@ -126,8 +126,8 @@ export function readRedirectMethods(text: string, source: string): RedirectMetho
     const endpoints = Object.entries({ internal, external, live }).flatMap(([mode, given]) => {
       if (!given) return []
       const { tls, ...addresses } = given
-      const own =
-        tls && readTlsFiles(tls, dirname(resolve(source)), mistake => wrong.push(`${source}: ${brand}.${mode}.${mistake}.`))
+      const fail = (mistake: string) => wrong.push(`${source}: ${brand}.${mode}.${mistake}.`)
+      const own = tls && readTlsFiles(tls, dirname(resolve(source)), strict, fail)
       return [[mode, { ...addresses, ...(own && { tls: own }) }] as const]
     })
     return { title: brand, ...rest, brand, endpoints: Object.fromEntries(endpoints) }

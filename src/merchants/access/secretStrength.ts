@@ -3,6 +3,9 @@
 
 import { hash } from 'node:crypto'
 
+/** What a token must hold that nobody limits in guessing. */
+export const tokenBits = 128
+
 /** Bits; a random text of this kind and length holds about as many. */
 export function bitsOfChance(text: string): number {
   if (isDigestOfWord(text)) return 0

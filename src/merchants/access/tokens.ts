@@ -9,7 +9,7 @@ import { OperatorError } from '../../platform/errors.ts'
 import { type Keys, keyedHashes } from '../../vault/keys.ts'
 import { announceChange, endToken, readEntities, readTokens, saveToken } from '../store.ts'
 import { legacyParts } from './legacy.ts'
-import { bitsOfChance } from './secretStrength.ts'
+import { bitsOfChance, tokenBits } from './secretStrength.ts'
 
 export type NewToken = {
   /** What callers will send. Whoever is to know it has it before it is made valid: a process that dies leaves none that nobody knows. */
@@ -25,7 +25,6 @@ export type NewToken = {
 export type MadeToken = { readonly id: string; readonly precedentEndsAt?: number }
 
 const chanceBytes = 32
-const bitsLeast = 128
 
 /** Letters, digits, hyphen and underscore. */
 export const tokenByChance = (random: Random): string => random.bytes(chanceBytes).toString('base64url')
@@ -41,7 +40,7 @@ export async function tokenRefusals(db: Connection, keys: Keys, { sent, entities
     ...(legacyParts(sent)
       ? ['The token is a user id and a password in another spelling, and as weak as that password: let it be made by chance.']
       : []),
-    ...(bitsOfChance(sent) < bitsLeast ? [`The token is too weak: it must hold ${bitsLeast} bits of chance.`] : []),
+    ...(bitsOfChance(sent) < tokenBits ? [`The token is too weak: it must hold ${tokenBits} bits of chance.`] : []),
     ...(tokens.some(({ hash }) => hashes.some(one => one.equals(hash))) ? ['The token is there already, or was once.'] : []),
     ...(follows && !precedent ? [`There is no token ${follows.id}.`] : []),
     ...(precedent && precedent.revokedAt !== null

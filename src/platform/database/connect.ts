@@ -44,7 +44,11 @@ export type Connection = Pick<pg.Pool, 'query'>
 // Ids travel as 32 hex characters, amounts and counts fit a number, times are milliseconds, days are text.
 pg.types.setTypeParser(2950, text => text.replaceAll('-', ''))
 pg.types.setTypeParser(20, text => Number(text))
-pg.types.setTypeParser(1184, text => new Date(text).getTime())
+pg.types.setTypeParser(1184, text => {
+  // As the session was told to write times; beyond what a Date can hold they are NaN.
+  if (!/^(\d{4,}-|-?infinity$)/.test(text)) throw new Error(`The database answers with ${text}, which is no time.`)
+  return Date.parse(text)
+})
 pg.types.setTypeParser(1082, text => text)
 
 /** Waits for a lock end sooner than the statement, so that the statement that waits is named and not the one that is slow. */
@@ -84,6 +88,11 @@ export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: E
   }
 }
 
+/** What our reading and our rules depend on, whatever a database or a role was set to. */
+const session = `set session characteristics as transaction isolation level read committed;
+  set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set bytea_output = 'hex';
+  set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off`
+
 /**
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on
  * seeing what was committed a moment ago, whatever isolation the database has as its default.
@@ -95,7 +104,7 @@ export function makePool(options: pg.PoolConfig, max: number, onError: (error: E
     idleTimeoutMillis: 0,
     connectionTimeoutMillis: connectMilliseconds,
     onConnect: async client => {
-      await client.query('set session characteristics as transaction isolation level read committed')
+      await client.query(session)
     },
   })
   pool.on('connect', client => client.on('error', onError))

@@ -1,0 +1,161 @@
+// What a database was set to, what it is made of and whose it is: settings change nothing of what the gateway reads, and a database that cannot be
+// used is told in a sentence.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, it } from 'node:test'
+import { systemClock } from '../src/platform/clock.ts'
+import { connect } from '../src/platform/database/connect.ts'
+import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { commandLine, startProcess } from './support/process.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-settings-'))
+after(() => rmSync(folder, { recursive: true, force: true }))
+
+const settings = [
+  `datestyle = 'SQL, DMY'`,
+  `timezone = 'Africa/Monrovia'`,
+  `intervalstyle = 'iso_8601'`,
+  `bytea_output = 'escape'`,
+  `standard_conforming_strings = off`,
+  `array_nulls = off`,
+  `transform_null_equals = on`,
+]
+
+async function databaseWith(...changes: readonly string[]): Promise<TestDatabase> {
+  const database = await makeDatabase()
+  await withPool(database.connection, async pool => {
+    const { rows } = await pool.query<{ name: string }>('select quote_ident(current_database()) as name')
+    for (const change of changes) await pool.query(`alter database ${rows[0]!.name} set ${change}`)
+  })
+  return database
+}
+
+describe('settings of a database', () => {
+  it('change nothing of what is read', async () => {
+    const database = await databaseWith(...settings)
+    const connected = connect(database.connection, systemClock, error => assert.fail(error))
+    try {
+      for (const at of [Date.UTC(2026, 2, 4, 5, 6, 7, 89), Date.UTC(1970, 0, 1), Date.UTC(2026, 10, 22)]) {
+        const { rows } = await connected.work.query(
+          `select $1::timestamptz as time, ($1::timestamptz at time zone 'UTC')::date as day, '\\x00ff'::bytea as bytes,
+                  $2::text[] as list, null = null is null as unknown, extract(hour from $1::timestamptz)::int as hour`,
+          [new Date(at).toISOString(), ['a', null]],
+        )
+        assert.deepEqual(rows, [
+          {
+            time: at,
+            day: new Date(at).toISOString().slice(0, 10),
+            bytes: Buffer.from([0, 255]),
+            list: ['a', null],
+            unknown: true,
+            hour: new Date(at).getUTCHours(),
+          },
+        ])
+      }
+    } finally {
+      await connected.close()
+      await database.drop()
+    }
+  })
+
+  it('a revoked token stays out, and the audit is read as it was written', async () => {
+    const database = await databaseWith(...settings)
+    const environment = { DATABASE_URL: databaseUrl(database.connection), DATA_DIR: join(folder, 'dates') }
+    const gateway = await startProcess(environment)
+    const { baseUrl, accessToken, entityId } = gateway.sandbox
+    const status = async () =>
+      (
+        await fetch(`${baseUrl}/v1/payments/${'0'.repeat(32)}?entityId=${entityId}`, {
+          headers: { Authorization: `Bearer ${accessToken}` },
+        })
+      ).status
+    try {
+      assert.equal(await status(), 404)
+      const { stdout } = await commandLine(environment, 'list', '--json')
+      for (const { id } of JSON.parse(stdout).tokens) assert.equal((await commandLine(environment, 'revoke', id)).code, 0)
+      assert.equal(await status(), 403)
+      assert.deepEqual((await commandLine(environment, 'audit', 'verify')).code, 0)
+      assert.match((await commandLine(environment, 'audit', '--action', 'tokenRevoked')).out, /tokenRevoked/)
+    } finally {
+      await gateway.stop()
+      await database.drop()
+    }
+  })
+
+  it('a time that is none is an error, never a number', async () => {
+    const database = await makeDatabase()
+    const connected = connect(database.connection, systemClock, error => assert.fail(error))
+    try {
+      await connected.work.query(`set datestyle = 'SQL, DMY'`) // as a statement of the same session could
+      await assert.rejects(connected.work.query(`select timestamptz '2026-11-22' as at`), /is no time/)
+    } finally {
+      await connected.close()
+      await database.drop()
+    }
+  })
+})
+
+describe('a database that cannot be used is told in a sentence', () => {
+  /** `make`: statements on a new database. */
+  const refusalOf = async (options: string, ...make: readonly string[]): Promise<string> => {
+    const beside = await makeDatabase()
+    const name = `test_${randomUUID().replaceAll('-', '')}`
+    const url = new URL(databaseUrl(beside.connection))
+    url.pathname = `/${name}`
+    try {
+      await withPool(beside.connection, pool => pool.query(`create database ${name} template template0 ${options}`))
+      await withPool({ connectionString: url.href }, async pool => {
+        for (const statement of make) await pool.query(statement.replace('$name', name))
+      })
+      const environment = { DATABASE_URL: url.href, DATA_DIR: join(folder, name) }
+      return await startProcess(environment).then(
+        async started => assert.fail(`it started: ${await started.stop()}`),
+        (error: Error) => error.message,
+      )
+    } finally {
+      await withPool(beside.connection, pool => pool.query(`drop database if exists ${name} with (force)`))
+      await beside.drop()
+    }
+  }
+  const cases: Record<string, [sentence: RegExp, options: string, ...make: string[]]> = {
+    'of another encoding': [
+      /is encoded in LATIN1: make one with encoding 'UTF8'/,
+      `encoding 'LATIN1' locale_provider libc lc_collate 'C' lc_ctype 'C'`,
+    ],
+    'that takes no writes': [/takes no writes/, '', 'alter database $name set default_transaction_read_only = on'],
+    "of another program, with a table of one's name": [
+      /cannot be used: relation "audit" already exists\. .*a database of its own/,
+      '',
+      'create table audit (id int)',
+    ],
+    'of another program with migrations': [
+      /cannot be used: .* a database of its own/,
+      '',
+      'create table migrations (version int)',
+    ],
+    'of another program with a table of its mode': [
+      /cannot be used: .* a database of its own/,
+      '',
+      'create table installation (id int primary key)',
+      'insert into installation values (1)',
+    ],
+    'in which nothing may be made': [
+      /cannot be used: permission denied/,
+      '',
+      'revoke all on schema public from public',
+      'create schema own',
+      'alter database $name set search_path = pg_catalog',
+    ],
+  }
+  for (const [what, [sentence, options, ...make]] of Object.entries(cases))
+    it(what, async () => {
+      const told = await refusalOf(options, ...make)
+      assert.match(told, /^it ended with 1:\nTollgate cannot start\.\n/)
+      assert.match(told, sentence)
+      assert.doesNotMatch(told, /\n\s+at /)
+    })
+})

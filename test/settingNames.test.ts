@@ -1,0 +1,88 @@
+// Names of settings: one that was mistyped is told before anything starts, other programs' variables are left alone, and no slip opens a sandbox.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { withoutSettings } from '../scripts/test/environment.ts'
+import { readConfig } from '../src/start/config.ts'
+
+const refusal = (environment: Record<string, string>): string => {
+  try {
+    readConfig(environment, '/nonexistent')
+    return ''
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+const documented = [...readFileSync('docs/operating.md', 'utf8').matchAll(/^\| (`[A-Z_]+`(?:, `[A-Z_]+`)*) \|/gm)].flatMap(
+  ([, names]) => [...names!.matchAll(/[A-Z_]+/g)].map(([name]) => name),
+)
+
+describe('a name that was mistyped', () => {
+  for (const [given, meant] of [
+    ['mode', 'MODE'],
+    ['Mode', 'MODE'],
+    ['Port', 'PORT'],
+    ['RISK_RULE_FILE', 'RISK_RULES_FILE'],
+    ['ACQUIRER_FILE', 'ACQUIRERS_FILE'],
+    ['TRUSTED_PROXYS', 'TRUSTED_PROXY'],
+    ['METRIC_PORT', 'METRICS_PORT'],
+    ['SEALKEY_FILE', 'SEAL_KEY_FILE'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['public_url', 'PUBLIC_URL'],
+    ['SANDBOX_HOST', 'SANDBOX_HOSTS'],
+  ] as const)
+    it(given, () => assert.equal(refusal({ [given]: '1' }), `${given} is not known: did you mean ${meant}?`))
+
+  it('is found for each setting that is described, in small letters and with a letter too many', () => {
+    assert.ok(documented.length > 25, documented.join())
+    for (const name of documented) {
+      assert.match(refusal({ [name.toLowerCase()]: '1' }), new RegExp(`did you mean ${name}\\?`))
+      if (name.length > 7) assert.match(refusal({ [`${name}S`]: '1' }), new RegExp(`${name}S is not known: did you mean `))
+    }
+  })
+})
+
+it('variables of other programs are left alone, and whoever gives the right name too', () => {
+  const others =
+    'PATH HOME NODE MODEL PORTS SORT POST HOSTS HOSTNAME HOSTTYPE npm_config_port npm_package_json NODE_ENV NODE_PATH PUBLIC_DIR XDG_DATA_DIRS SSL_CERT \
+SSL_KEY TLS_CA DB_URL REDIS_URL TEST_DATABASE_URL APP_PORT METRICS_HOST PROXY http_proxy HTTP_PROXY LOGNAME LANG TERM WORKER LOG_FILE KEY_FILE PGHOST TZ'
+  assert.equal(refusal(Object.fromEntries(others.split(' ').map(name => [name, '1']))), '')
+  assert.equal(refusal({ mode: 'dark', MODE: 'sandbox', METRIC_PORT: '1', METRICS_PORT: '9' }), '')
+  assert.equal(refusal({ METRIC_PORT: '' }), '')
+  assert.notEqual(refusal({ mode: 'live', MODE: '' }), '')
+})
+
+it('what configures a gateway does not reach the tests', () => {
+  assert.deepEqual(withoutSettings(Object.fromEntries(documented.map(name => [name, '1']))), {})
+})
+
+describe('a sandbox, whose token is public', () => {
+  const open = /the credentials of a sandbox are public: give MODE=live, or say SANDBOX_OPEN=yes/
+  for (const environment of [
+    { HOST: '0.0.0.0' },
+    { HOST: '::' },
+    { HOST: '198.51.100.7' },
+    { HOST: 'pay.shop.com' },
+    { PUBLIC_URL: 'https://pay.shop.com' },
+    { PUBLIC_URL: 'https://pay.shop.com:8443' },
+    { PUBLIC_URL: 'https://8.8.8.8' },
+  ] as const)
+    it(`is not open by ${JSON.stringify(environment)}, unless that is said aloud`, () => {
+      assert.match(refusal(environment), open)
+      assert.equal(refusal({ ...environment, SANDBOX_OPEN: 'yes' }), '')
+    })
+  it('stands on the own machine and in private networks', () => {
+    for (const HOST of ['127.0.0.1', 'localhost', '::1', '10.1.2.3', '192.168.1.2', 'fd00::1'])
+      assert.equal(refusal({ HOST }), '')
+    for (const PUBLIC_URL of [
+      'https://localhost',
+      'https://10.1.2.3',
+      'https://pay.home.arpa',
+      'https://shop.test',
+      'http://pay.shop.com',
+    ])
+      assert.equal(refusal({ PUBLIC_URL }), '')
+    assert.match(refusal({ SANDBOX_OPEN: 'true' }), /SANDBOX_OPEN must be one of yes, no/)
+  })
+})
