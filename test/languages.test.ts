@@ -1,6 +1,7 @@
 // The words of shoppers' pages: 25 languages, complete and each its own, chosen as browsers and merchants name them, and amounts as people write them.
 
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { results } from '../src/contract/results/results.ts'
 import { adviceText, chooseLanguage, english, languageOf, languages, moneyText } from '../src/pages/languages/languages.ts'
@@ -61,6 +62,21 @@ describe('the texts', () => {
           assert.doesNotMatch(texts[name], /[\p{Script=Hiragana}\p{Script=Katakana}]/u, `${code} ${name}`)
         if (!['ru', 'bg'].includes(code)) assert.doesNotMatch(texts[name], /\p{Script=Cyrillic}/u, `${code} ${name}`)
       }
+  })
+
+  it('are all shown somewhere', () => {
+    const folder = new URL('../src/', import.meta.url)
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter(path => path.endsWith('.ts') && !path.startsWith('pages/languages/'))
+      .map(path => readFileSync(new URL(path, folder), 'utf8'))
+      .join('\n')
+    const shown = new Set(sources.match(/\w+/g))
+    // Pages that say nothing of a payment have a name, which their texts begin with.
+    const ofPage = (name: TextName) => /^(unknown|error|forged|session)(Title|Text)$/.test(name)
+    assert.deepEqual(
+      names.filter(name => !shown.has(name) && !ofPage(name)),
+      [],
+    )
   })
 
   it('a text without a slot, or a word that is missing, does not compile', () => {

@@ -56,8 +56,6 @@ export const en = {
   brandHint: 'Your card carries more than one brand. Choose the one to pay with.',
   optional: 'optional',
   account: 'Account or email address',
-  accountHolder: 'Account holder',
-  bankCountry: 'Country of your bank',
 
   // The payment form: what is wrong, beside the field.
   checkFields: 'Please check the marked fields.',
@@ -75,8 +73,6 @@ export const en = {
   holderMissing: 'Enter the name that is on the card.',
   holderWrong: 'Check the name on the card.',
   accountMissing: 'Enter your account or email address.',
-  accountHolderMissing: 'Enter the account holder.',
-  bankCountryMissing: 'Choose the country of your bank.',
 
   // The payment form: how it stands.
   loading: 'Loading the payment form…',
@@ -91,16 +87,10 @@ export const en = {
   paidText: 'Your payment to {shop} was received.',
   pendingTitle: 'Your payment is on its way',
   savedDone: 'Your card was saved.',
-  declinedTitle: 'The payment did not go through',
-  notSavedTitle: 'Your card was not saved',
-  loadFailed: 'The payment form could not be loaded. Reload the page.',
   noScript: 'This payment form needs JavaScript. Turn it on in your browser and reload the page.',
-  bankFrame: 'Confirmation with your bank',
   linkTitle: 'Payment for {shop}',
   linkText: 'Scan the code with your phone, or open the link here.',
   linkButton: 'Open the payment page',
-  copyLink: 'Copy the link',
-  linkCopied: 'Copied',
   validUntil: 'Valid until {time}',
 
   // What a shopper can do about a result: one text for each kind of advice.
