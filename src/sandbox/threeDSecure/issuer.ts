@@ -37,7 +37,7 @@ type Challenge = {
 }
 
 /** What can happen on the page: what the result then says, its button for testers, and what the merchant reads. */
-type Ending = {
+type ChallengeEnd = {
   readonly name: string
   readonly transStatus: string
   readonly reason?: string
@@ -46,7 +46,7 @@ type Ending = {
   /** Absent where the channel decides: then the gateway says it along. */
   readonly follows?: ResultName
 }
-const endings: readonly Ending[] = [
+const endings: readonly ChallengeEnd[] = [
   { name: 'approve', transStatus: 'Y', label: 'approve', follows: 'succeededInTestMode' },
   { name: 'attempt', transStatus: 'A', label: 'attempt', follows: 'succeededInTestMode' },
   { name: 'decline', transStatus: 'N', reason: '01', label: 'decline', follows: 'userAuthenticationFailed' },
@@ -55,7 +55,7 @@ const endings: readonly Ending[] = [
   { name: 'timeout', transStatus: 'N', reason: '14', cancel: '04', label: 'timeout', follows: 'threeDSecureAbandoned' },
   { name: 'reject', transStatus: 'R', reason: '11' },
 ]
-const endingOf = (name: string | null): Ending | undefined => endings.find(ending => ending.name === name)
+const endingOf = (name: string | null): ChallengeEnd | undefined => endings.find(ending => ending.name === name)
 const rightCode = '1234'
 const attemptsMax = 3
 const decoupledMilliseconds = 700
@@ -234,7 +234,11 @@ ${wrongCode && html`<p class="wrong" id="wrong" role="alert">${texts.wrongCode}<
   }
 
   /** The result, from server to server. */
-  async function report({ request, acsTransId, dsTransId, attempts }: Challenge, ending: Ending, reason?: string): Promise<void> {
+  async function report(
+    { request, acsTransId, dsTransId, attempts }: Challenge,
+    ending: ChallengeEnd,
+    reason?: string,
+  ): Promise<void> {
     const { transStatus, reason: usual, cancel } = ending
     const passed = transStatus === 'Y' || transStatus === 'A'
     const result = {
@@ -260,7 +264,7 @@ ${wrongCode && html`<p class="wrong" id="wrong" role="alert">${texts.wrongCode}<
   async function end(
     asked: PageRequest,
     found: Challenge,
-    ending: Ending,
+    ending: ChallengeEnd,
     session: string,
     reason?: string,
   ): Promise<PageAnswer> {
