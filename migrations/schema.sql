@@ -34,6 +34,7 @@ create table answers (
   constraint answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 CREATE INDEX answers_host_reference ON answers USING btree (merchant_id, "substring"(reply, '"hostReference":"([^"]+)"'::text)) WHERE (reply ~~ '%"hostReference"%'::text);
+CREATE INDEX answers_settled_on ON answers USING btree (merchant_id, "substring"(reply, '"settledOn":"([^"]+)"'::text)) WHERE (reply ~~ '%"settledOn"%'::text);
 
 create table audit (
   sequence bigint not null,
@@ -141,6 +142,22 @@ create table continuations (
   mark text,
   deadline timestamp with time zone not null,
   constraint continuations_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+create table day_totals (
+  acquirer text not null,
+  day date not null,
+  terminal text not null,
+  currency text not null,
+  ours text not null,
+  trace text not null,
+  made_at timestamp with time zone not null,
+  attempts integer not null default 0,
+  theirs text,
+  balance text,
+  answered_at timestamp with time zone,
+  constraint day_totals_pkey PRIMARY KEY (acquirer, day, terminal, currency),
+  constraint day_totals_balance_check CHECK ((balance = ANY (ARRAY['in'::text, 'out'::text, 'unknown'::text])))
 );
 
 create table deliveries (
@@ -433,6 +450,38 @@ create table sealed_cards (
   sealed bytea not null,
   erase_after date not null,
   constraint sealed_cards_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+create table settled_bookings (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  kind text not null,
+  acquirer text not null,
+  day date not null,
+  outcome text not null,
+  hash bytea not null,
+  line integer not null,
+  settled_at timestamp with time zone not null,
+  constraint settled_bookings_pkey PRIMARY KEY (merchant_id, payment_id, kind),
+  constraint settled_bookings_kind_check CHECK ((kind = ANY (ARRAY['debit'::text, 'debitReversal'::text, 'credit'::text, 'creditReversal'::text]))),
+  constraint settled_bookings_outcome_check CHECK ((outcome = ANY (ARRAY['matched'::text, 'otherAmount'::text])))
+);
+CREATE INDEX settled_bookings_by_day ON settled_bookings USING btree (acquirer, day);
+
+create table settled_days (
+  acquirer text not null,
+  day date not null,
+  hash bytea not null,
+  read_at timestamp with time zone not null,
+  constraint settled_days_pkey PRIMARY KEY (acquirer, day, hash)
+);
+
+create table taken_back (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  acquirer text not null,
+  heard_at timestamp with time zone not null,
+  constraint taken_back_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
 create table terminals (

@@ -389,10 +389,12 @@ describe('a host that does harm', () => {
   it('takes nothing of what is sent to it: the line ends before much lies there', async () => {
     const { line, said } = await harmful(socket => socket.pause(), { inFlightMax: 1_000_000 })
     let sent = 0
+    const sends: Promise<unknown>[] = []
     while (line.state() === 'up' && sent < 100_000) {
-      for (let burst = 0; burst < 1000; burst++) void line.send(request(++sent), soon(60_000), none)
+      for (let burst = 0; burst < 1000; burst++) sends.push(line.send(request(++sent), soon(60_000), none))
       await new Promise(resolve => setImmediate(resolve))
     }
+    await Promise.all(sends)
     assert.match(said.join(), /the host takes nothing of what is sent/)
     assert.ok(sent < 100_000, String(sent))
   })

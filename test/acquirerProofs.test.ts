@@ -37,6 +37,15 @@ const timedOut = '900.100.301'
 
 const pay = (fields: Fields = {}) => gateway.pay({ testMode: 'EXTERNAL', ...fields })
 const refund = (id: string) => gateway.refer(id, { paymentType: 'RF', amount: '92.00', currency: 'EUR' })
+/** An acquirer of the file. */
+type Row = {
+  name: string
+  answerWithinSeconds?: number
+  recoverAfterSeconds?: number
+  partialReversal?: boolean
+  terminals?: string[]
+}
+
 const codeOf = async (id: string): Promise<string> =>
   (await gateway.get(`/v1/payments/${id}`, { entityId: sandbox.entityId })).body.result.code
 /** Lets time pass until it holds: what waits for its next attempt gets it. */
@@ -317,7 +326,6 @@ describe('an approval that comes late', () => {
 })
 
 describe('an acquirer that has left the file', () => {
-  type Row = { name: string; answerWithinSeconds: number }
   const original = () => JSON.parse(readFileSync(file.path, 'utf8')) as { acquirers: Row[] }
   /** A gateway reads its file when it starts. */
   const restartWith = async (acquirers: readonly Row[]) => {
@@ -349,9 +357,13 @@ describe('an acquirer that has left the file', () => {
   it('is waited for as long as it may take, whatever another may', { timeout: 30_000 }, async () => {
     const { acquirers } = original()
     const [north] = acquirers as [Row]
-    await restartWith([north, { ...north, name: 'slow', answerWithinSeconds: 60 }])
+    await restartWith([north, { ...north, name: 'slow', answerWithinSeconds: 60, recoverAfterSeconds: 3600 }])
     host.tell = () => 'silence'
-    assert.equal((await pay()).body.result.code, pending)
+    const { body } = await pay()
+    assert.equal(body.result.code, pending)
+    // And recovered as soon as its own acquirer wants it.
+    host.tell = () => '00'
+    await eventually(async () => (await codeOf(body.id)) === '900.100.301', 'it is taken back')
     await restartWith(acquirers)
   })
 })
@@ -370,6 +382,20 @@ describe('an acquirer without partial reversals', () => {
         'nothing is left to do',
       )
       assert.deepEqual(own.types(), ['0100', '0220'])
+      const { body: debit } = await other.pay({ testMode: 'EXTERNAL' })
+      const part = { paymentType: 'RV', amount: '5.00', currency: 'EUR' }
+      assert.equal((await other.refer(debit.id, part)).body.result.code, '700.300.800')
+      // Of one that another acquirer carried it is not refused.
+      const { acquirers } = JSON.parse(readFileSync(without.path, 'utf8')) as { acquirers: [Row] }
+      const [north] = acquirers
+      writeFileSync(
+        without.path,
+        JSON.stringify({ acquirers: [{ ...north, name: 'south', partialReversal: true, terminals: ['SOUTH001'] }, north] }),
+      )
+      await other.restart()
+      const { body: carried } = await other.pay({ testMode: 'EXTERNAL' })
+      assert.equal((await other.refer(carried.id, part)).body.result.code, success)
+      assert.equal((await other.refer(debit.id, part)).body.result.code, '700.300.800')
     } finally {
       await other.stop()
       own.stop()

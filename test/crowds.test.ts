@@ -166,7 +166,8 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   const turns: (() => void)[] = []
   const turn = fairTurns(go => turns.push(go))
   const begun: string[] = []
-  const begin = (network: string, bytes = 0) => void Promise.resolve(turn(network, bytes)).then(() => begun.push(network))
+  const begin = (network: string, bytes = 0) =>
+    void Promise.resolve(turn(network, bytes)).then(() => begun.push(network), assert.fail)
   const settled = () => new Promise(resolve => setImmediate(resolve))
   const next = async () => {
     const before = begun.length

@@ -60,7 +60,7 @@ describe('nobody else may replace a file', { skip: process.getuid?.() !== 0 && '
     const theirs = link(file, join(open, 'theirs'), others)
     assert.match(whoMayReplace(theirs)!, new RegExp(`another user may replace, whose link ${theirs} is`))
     assert.equal(whoMayReplace(link(file, join(open, 'ours'))), undefined)
-    assert.match(whoMayReplace(link(dirname(file), join(open, 'folder'), others) + '/file')!, /whose link .*\/folder is/)
+    assert.match(whoMayReplace(`${link(dirname(file), join(open, 'folder'), others)}/file`)!, /whose link .*\/folder is/)
   })
 
   it('steps back go where the system goes, and links that go round lead to nothing', () => {

@@ -180,7 +180,7 @@ describe('an operation without an answer', () => {
       name: 'patient',
       answerWithinSeconds: 0.05,
       operations: { DB: { how: 'reverse', afterSeconds: 60 } },
-      partialReversal: false,
+      partialReversal: () => false,
       perform: () => new Promise(resolve => (bring = resolve)),
     }
     const said = await execute(parts, { payment, rootType: 'DB', connector, operation: { type: 'DB' } as Operation })

@@ -40,6 +40,7 @@ const platformTables = [
   'audit_head',
   'clearing_files',
   'clearing_lines',
+  'day_totals',
   'due_work',
   'entities',
   'form_scripts',
@@ -47,6 +48,7 @@ const platformTables = [
   'key_checks',
   'log_in_failures',
   'migrations',
+  'settled_days',
   'terminals',
 ]
 

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { type Recorder, record } from '../audit/chain.ts'
-import { nobody, openCase } from '../payments/cases/cases.ts'
+import { type CaseKind, nobody, openCase } from '../payments/cases/cases.ts'
 import { closeSettled } from '../payments/cases/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
@@ -12,7 +12,8 @@ import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 /** What became of a line: the payment that it is now or was before, or why it fits none. */
 export type LineResult =
   | { readonly kind: 'recorded' | 'known'; readonly paymentId: string; readonly text: string }
-  | { readonly kind: 'refused'; readonly why: string }
+  /** `details`: what both sides have, for whoever decides. */
+  | { readonly kind: 'refused'; readonly why: string; readonly details?: Readonly<Record<string, unknown>> }
 
 /** A line as its format reads it, or why it cannot be read. `at` is the line of the file, from 1; `subject` tells it apart from those of all files. */
 export type FileLine<Line> = { readonly at: number } & (
@@ -23,6 +24,8 @@ export type FileLine<Line> = { readonly at: number } & (
 /** A kind of file. A new one is an entry of its own, as `chargebackReports` is. */
 export type FileFormat<Parts, Line> = {
   readonly kind: string
+  /** What a line that is not settled becomes. */
+  readonly caseKind: CaseKind
   /** Undefined when it is no such file. */
   read(text: string): readonly FileLine<Line>[] | undefined
   /** Settles a line; `store` writes what became of it, in the same transaction. */
@@ -59,10 +62,10 @@ export async function importFile<Parts extends ImportParts, Line>(
     const store = async (connection: Connection, result: LineResult): Promise<void> => {
       await insertLine(connection, { hash, line: one.at, result, settledAt: parts.clock.real() })
       const subject = 'malformed' in one ? `${hash.toString('hex').slice(0, 16)} line ${one.at}` : one.subject
-      const about = { merchantId: nobody, kind: 'clearingLine', subject } as const
+      const about = { merchantId: nobody, kind: format.caseKind, subject } as const
       if (result.kind !== 'refused')
         return closeSettled(connection, about, parts.clock.real(), 'gateway', 'the line came again and was recorded')
-      await openCase(connection, parts, { ...about, details: { file: name, line: one.at, why: result.why } })
+      await openCase(connection, parts, { ...about, details: { file: name, line: one.at, why: result.why, ...result.details } })
     }
     const result =
       // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.

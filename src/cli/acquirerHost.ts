@@ -1,15 +1,19 @@
 // tollgate acquirer-host: runs the sandbox's acquirer host alone, for a gateway whose ACQUIRERS_FILE names it.
 
 import type { Command } from 'commander'
+import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { dialects } from '../connectors/cards/iso8583/dialects.ts'
 import { macKeyBytes } from '../connectors/cards/iso8583/mac.ts'
 import { exampleNames } from '../connectors/cards/iso8583/profile.ts'
+import { systemClock } from '../platform/clock.ts'
 import { faultNames } from '../sandbox/acquirerHost/decide.ts'
+import { openLedger } from '../sandbox/acquirerHost/ledger.ts'
 import { type HostArguments, runHost } from '../sandbox/acquirerHost/main.ts'
 import { isFault, randomFaults } from '../sandbox/acquirerHost/randomFaults.ts'
-import { readAcquirers } from '../start/acquirers.ts'
+import { hostBookings, type SettlementFault, settlementFaults, settlementText } from '../sandbox/acquirerHost/settlement.ts'
+import { readAcquirers, sandboxAcquirerId } from '../start/acquirers.ts'
 import { parseKey, readKeyFile } from '../vault/keys.ts'
-import { wholeNumber } from './choices.ts'
+import { choice, wholeNumber } from './choices.ts'
 import { refuseCommand, refuseWords, runCommand } from './open.ts'
 
 type HostCommandOptions = {
@@ -25,6 +29,8 @@ type HostCommandOptions = {
   readonly faultPercent: number
   readonly seed?: number
   readonly hostile?: true
+  readonly settlement?: string
+  readonly settlementFault?: SettlementFault
 }
 
 export default (program: Command): void => {
@@ -45,10 +51,13 @@ export default (program: Command): void => {
       '--hostile',
       'forgets reversals that come before their request, answers on any line, and has all faults unless some are named',
     )
+    .option('--settlement <day>', 'writes the settlement file of a day of its ledger to standard output, and ends')
+    .addOption(choice('--settlement-fault <name>', 'what is wrong with its days and their files', settlementFaults))
     .option('--seed <number>', 'the same seed makes the same choices', wholeNumber(0, 2 ** 32 - 1))
     .action((options: HostCommandOptions) =>
       runCommand(async () => {
-        const { faults: named, faultPercent, seed, profile, macKey, acquirers, acquirer, ...rest } = options
+        const { faults: named, faultPercent, seed, profile, macKey, acquirers, acquirer, settlement, ...rest } = options
+        if (settlement !== undefined) return writeSettlement(options, settlement)
         const faults = named ?? (options.hostile ? 'all' : undefined)
         const names = faults === undefined ? [] : faults === 'all' ? faultNames : faults.split(',')
         const unknown = names.find(name => !isFault(name))
@@ -69,6 +78,15 @@ export default (program: Command): void => {
     )
 }
 
+function writeSettlement({ profile, acquirers, acquirer, ledger, settlementFault }: HostCommandOptions, day: string): void {
+  if (ledger === undefined || !/^\d{4}-\d\d-\d\d$/.test(day)) refuseWords('--settlement needs a day, yyyy-MM-dd, and --ledger.')
+  const { dialect, account } =
+    acquirers === undefined ? { dialect: dialects[profile]!, account: undefined } : acquirerOf(acquirers, acquirer)
+  const bookings = hostBookings(openLedger(ledger), dialect.reconciliation, systemClock.real(), settlementFault)
+  const layout = dialect.settlementFile?.layout ?? 'csv'
+  process.stdout.write(settlementText(bookings, day, account?.acquirerId ?? sandboxAcquirerId, layout, settlementFault))
+}
+
 type Spoken = Pick<HostArguments, 'dialect' | 'macKey'>
 
 function exampleOf(name: string, macKey: string | undefined): Spoken {
@@ -78,7 +96,7 @@ function exampleOf(name: string, macKey: string | undefined): Spoken {
   return { dialect, macKey: parseKey(readKeyFile(macKey, '--mac-key'), '--mac-key', macKeyBytes) }
 }
 
-function acquirerOf(path: string, name: string | undefined): Spoken {
+function acquirerOf(path: string, name: string | undefined): AcquirerOptions {
   const found = readAcquirers(path).find(one => name === undefined || one.name === name)
   return found ?? refuseCommand(`${path} has no acquirer ${name}.`)
 }

@@ -1,10 +1,13 @@
-// tollgate acquirers: the links to acquirers, as the gateways that run said of them last.
+// tollgate acquirers: the links to acquirers, as the gateways that run said of them last, and their days.
 
 import type { Command } from 'commander'
 import { findTerminals } from '../connectors/cards/terminals/store.ts'
+import { differenceKinds } from '../payments/cases/cases.ts'
+import { countOpenCases } from '../payments/cases/store.ts'
 import { findOpenReversals } from '../payments/ledger/store.ts'
 import { table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
+import { addReconcile } from './reconcile.ts'
 
 type ShownLine = {
   readonly name: string
@@ -15,14 +18,15 @@ type ShownLine = {
 }
 
 export default (program: Command): void => {
-  const status = program
-    .command('acquirers')
-    .description('the links to acquirers')
+  const acquirers = program.command('acquirers').description('the links to acquirers, and what both sides say of a day')
+  addReconcile(acquirers)
+  const status = acquirers
     .command('status')
     .description(
-      'lines of every process, and reversals that are not acknowledged; ends with 1 when a line is down or a reversal is open',
+      'lines of every process, reversals that are not acknowledged, and differences; ends with 1 when a line is down or any is open',
     )
   reads(status, {
+    '': 'differences',
     'lines[]': 'acquirer terminal name state inFlight breakerOpened lost seenAt',
     'reversals[]': 'paymentId merchantId connector attempts recordedAt',
   }).action((options: ReadOptions) =>
@@ -33,7 +37,9 @@ export default (program: Command): void => {
         (JSON.parse(lines ?? '[]') as ShownLine[]).map(line => ({ acquirer, terminal, seenAt, line })),
       )
       const open = await findOpenReversals(database.work, now, 1000)
+      const { count: differences } = await countOpenCases(database.work, differenceKinds)
       const document = {
+        differences,
         lines: lines.map(({ acquirer, terminal, seenAt, line: { name, state, inFlight, breakerOpened, lost } }) => ({
           acquirer,
           terminal,
@@ -67,7 +73,7 @@ export default (program: Command): void => {
               seenAt === null ? null : timeText(seenAt),
             ]),
           ]),
-          `${open.length} reversals are not acknowledged.\n`,
+          `${open.length} reversals are not acknowledged, ${differences} differences with acquirers are open.\n`,
           open.length === 0
             ? ''
             : table([
@@ -82,7 +88,7 @@ export default (program: Command): void => {
               ]),
         ].join(''),
       )
-      if (open.length > 0 || lines.some(({ line }) => line.state === 'broken' || line.state === 'connecting'))
+      if (open.length > 0 || differences > 0 || lines.some(({ line }) => line.state === 'broken' || line.state === 'connecting'))
         process.exitCode = 1
     }),
   )

@@ -1,12 +1,11 @@
 // tollgate chargebacks import: records what an acquirer's report says was charged back, and says line by line what became of it.
 
-import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { chargebackReports } from '../clearing/chargebacks/chargebacks.ts'
 import { importFile, type LineResult } from '../clearing/import.ts'
 import { buildNumber } from '../platform/build.ts'
-import { refuseCommand, withOpened } from './open.ts'
+import { readText, refuseCommand, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 export default (program: Command): void => {
@@ -32,12 +31,4 @@ export default (program: Command): void => {
       if (counts.refused > 0) process.exitCode = 1
     }),
   )
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    return refuseCommand(`${file} cannot be read: ${(error as Error).message}`)
-  }
 }

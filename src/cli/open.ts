@@ -100,6 +100,15 @@ export function readSecret(path: string, option: string): string {
   }
 }
 
+/** What stands in a file that was named on the command line. */
+export function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    return refuseCommand(`${file} cannot be read: ${(error as Error).message}`)
+  }
+}
+
 /** Ends the command with a sentence. */
 export function refuseCommand(sentence: string): never {
   throw new OperatorError(sentence)

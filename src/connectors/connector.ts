@@ -104,8 +104,9 @@ export type Reply =
   | Redirect
   /** It certainly did not leave the house; `never`: at no earlier attempt either. `result`: when there is a better word than that the other side could not be reached. */
   | ({ readonly kind: 'notSent'; readonly why: string; readonly never?: true; readonly result?: ResultName } & Unsettled)
-  /** It may have been carried out. `answered`: the other side spoke, and said nothing that proves anything. */
-  | ({ readonly kind: 'unknown'; readonly why: string; readonly answered?: true } & Unsettled)
+  /** It may have been carried out. `answered`: the other side spoke, and said nothing that proves anything. `afterSeconds`: when recovery begins, if that is
+   * not the same for all whom the connector asks. */
+  | ({ readonly kind: 'unknown'; readonly why: string; readonly answered?: true; readonly afterSeconds?: number } & Unsettled)
 
 export type Unsettled = {
   /** Trying again leads nowhere until somebody has decided. */
@@ -193,7 +194,8 @@ export type Connector = {
   secondsBefore?(operation: Operation, step?: string): number
   /** The operations that are implemented, each with its rule for unknown outcomes. */
   readonly operations: Readonly<Partial<Record<OperationType, Settlement>>>
-  readonly partialReversal: boolean
+  /** Whether a payment can be reversed in part, by what its answer kept. */
+  partialReversal(kept: ConnectorState): boolean
   /** The name of what keeps an operation from being sent at all, for example an amount that its currency cannot express. */
   refuses?(asked: OperationRequest): ResultName | undefined
   /** What of the request's own parameters it cannot take. */

@@ -197,10 +197,10 @@ async function yieldTo(parts: PaymentParts, payment: Payment, ours: Answer, move
 async function leavePending(
   parts: PaymentParts,
   { payment, connector, operation }: Execution,
-  { why, needsDecision }: { readonly why: string; readonly needsDecision?: true },
+  { why, needsDecision, afterSeconds }: { readonly why: string; readonly needsDecision?: true; readonly afterSeconds?: number },
 ): Promise<PaymentResponse> {
   parts.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
-  const after = connector.operations[operation.type]?.afterSeconds ?? 60
+  const after = afterSeconds ?? connector.operations[operation.type]?.afterSeconds ?? 60
   const now = parts.clock.real()
   const said = pendingRecord(parts, payment)
   const sealed = sealPending(parts, payment, said.body)

@@ -4,6 +4,8 @@ import { Gauge, type Registry } from 'prom-client'
 import type { Clock } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import { countBy } from '../platform/metrics.ts'
+import { differenceKinds } from './cases/cases.ts'
+import { countOpenCases } from './cases/store.ts'
 import { countOpenReversals } from './ledger/store.ts'
 
 export type PaymentCount = {
@@ -24,7 +26,13 @@ export function measureReversals(registry: Registry, { reports }: Pick<Database,
     help: 'How old the oldest payment is whose reversal nobody has acknowledged.',
     registers,
   })
+  const differences = new Gauge({
+    name: 'tollgate_acquirer_differences_open',
+    help: 'What acquirers and we do not agree on: operator cases that nobody has closed.',
+    registers,
+  })
   return async () => {
+    differences.set((await countOpenCases(reports, differenceKinds)).count)
     const now = clock.real()
     const { count, since } = await countOpenReversals(reports)
     open.set(count)

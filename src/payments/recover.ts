@@ -19,6 +19,7 @@ import { wasAnnouncedPending } from './store/answers.ts'
 import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals.ts'
 import { findChain, findPayment } from './store/read.ts'
 import { sweepUnanswered } from './store/sweep.ts'
+import { insertTakenBack } from './store/takenBack.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
 export const recover: DueHandler<PaymentParts> = async (parts, item) => {
@@ -145,7 +146,12 @@ async function giveBack(
   )
   const reply = gone ?? (await askAgain(parts.clock, connector!, operation, 'repeat'))
   const db = parts.database.work
-  if (isTakenBack(reply)) {
+  // An answer that refuses gives nothing back.
+  if (reply.kind === 'answer' && isApproved(results[reply.result].outcome)) {
+    const { acquirer, nothing } = reply.kept
+    // The totals of its day hold the payment and its reversal.
+    if (kind === 'reverse' && acquirer !== undefined && nothing === undefined)
+      await insertTakenBack(db, payment.merchantId, subjectId, acquirer, parts.clock.real())
     const open = { merchantId: payment.merchantId, kind: 'reversalOpen', subject: subjectId }
     await closeSettled(db, open, parts.clock.real(), 'gateway', 'it was acknowledged')
     return 'done'
@@ -158,9 +164,6 @@ async function giveBack(
     await openPaymentCase(parts, payment, 'reversalOpen', why)
   return { again: parts.clock.real() + backOff(attempts), ...(open?.progress && { details: { progress: open.progress } }) }
 }
-
-/** An answer that refuses gives nothing back. */
-const isTakenBack = (reply: Reply): boolean => reply.kind === 'answer' && isApproved(results[reply.result].outcome)
 
 type Carried = {
   readonly payment: PaymentState

@@ -50,7 +50,7 @@ export function cardSimulator(wait: (milliseconds: number, signal?: AbortSignal)
       RF: { how: 'repeat', afterSeconds: 15 },
       RV: { how: 'repeat', afterSeconds: 15 },
     },
-    partialReversal: true,
+    partialReversal: () => true,
     refusesParameter(values) {
       const forced = values.get(forceResultCode)
       return forced === undefined || resultOfCode.has(forced)

@@ -153,6 +153,9 @@ export const acquirersSchema = file({
   ),
 })
 
+/** DE32 toward the sandbox's own acquirer. */
+export const sandboxAcquirerId = '423935'
+
 /** The sandbox's own acquirer. */
 export function sandboxAcquirer(address: () => Promise<Address>): AcquirerOptions {
   const own = {
@@ -160,7 +163,7 @@ export function sandboxAcquirer(address: () => Promise<Address>): AcquirerOption
     institute: 'Tollgate acquirer host',
     modes: ['external'],
     lines: [{ host: 'sandbox', port: 1 }],
-    acquirerId: '423935',
+    acquirerId: sandboxAcquirerId,
     merchantId: 'SANDBOX00000001',
     merchantName: 'SANDBOX',
     merchantCity: 'SAO PAULO',

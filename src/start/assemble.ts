@@ -7,6 +7,9 @@ import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
+import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
+import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
+import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { countRequests } from '../http/metrics.ts'
@@ -46,7 +49,11 @@ import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
 
 /** All parts of all rooms. Each room is given it as the few that it needs. */
-export type Gateway = PaymentParts & CheckoutParts & NotificationParts & PageParts & { readonly registry: Registry }
+export type Gateway = PaymentParts &
+  CheckoutParts &
+  NotificationParts &
+  PageParts &
+  ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -56,6 +63,8 @@ export type Network = {
   readonly transport: Transport
   /** The links to acquirers, which carry cards in the modes external and live. */
   readonly acquirers: readonly Connector[]
+  /** The acquirers behind those, which tell and are told what a day was. */
+  readonly links?: readonly Acquirer[]
   /** The simulators' server: its address for us, and for browsers; absent outside a sandbox. */
   readonly simulators?: { readonly url: string; readonly publicUrl: () => string }
 }
@@ -94,6 +103,8 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['missedReturn', missedReturn],
   ['redirectExpiry', redirectExpiry],
   [checkoutErasure, eraseOldCheckout],
+  ['cutOver', cutOver],
+  ['compareDay', compareDue],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
@@ -116,6 +127,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     methods,
     egress: config.egress,
     call: network.call,
+    acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
     log,

@@ -3,6 +3,7 @@
 import type pg from 'pg'
 import { startTelling } from '../audit/failures.ts'
 import { startWatching } from '../audit/watch.ts'
+import { reconcileDays } from '../clearing/reconciliation/cutOver.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { showAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
@@ -99,6 +100,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       call: caller(clock, config.egress, resolver(), stopping.signal),
       transport: httpTransport,
       acquirers: acquirers.connectors,
+      links: acquirers.acquirers,
       ...(simulatorsUrl !== undefined && { simulators: { url: simulatorsUrl, publicUrl: simulatorPages } }),
     },
   })
@@ -124,6 +126,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   }
   // Before the first request and the first look for work: later there are leases of our own.
   if (parts.alone) await releaseAllDue(database.work)
+  await reconcileDays(gateway)
   const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)

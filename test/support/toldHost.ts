@@ -44,6 +44,7 @@ export async function toldHost(): Promise<ToldHost> {
     const { type, fields } = message
     const amount = Number(fields.get(4))
     const before = books.get(named(message))
+    if (type[1] === '5') return
     if (type[1] === '4') {
       if (!before) return
       const stays = Number(fields.get(95)?.slice(0, 12) ?? 0)
@@ -60,7 +61,9 @@ export async function toldHost(): Promise<ToldHost> {
     if (isBooked) book(message)
     if (code === 'silence') return
     const { fields } = message
-    const echoed = [3, 4, 7, 11, 12, 13, 32, 37, 41, 42, 49].map((field): [number, string] => [field, fields.get(field)!])
+    const echoed = [3, 4, 7, 11, 12, 13, 15, 32, 37, 41, 42, 49, 50].flatMap((field): [number, string][] =>
+      fields.has(field) ? [[field, fields.get(field)!]] : [],
+    )
     const said = new Map([...echoed, ...(code === 'none' ? [] : [[39, code] as const]), ...more])
     const bytes = encode({ type: answerType(message.type), fields: said }, dialects['1987']!)
     if (!Buffer.isBuffer(bytes)) throw new Error(`${bytes.path} ${bytes.why}`)

@@ -179,6 +179,7 @@ function paymentOf(
 /** Reports of chargebacks as files: the first format of the import. */
 export const chargebackReports: FileFormat<Bookkeeping & ImportParts, ReportLine> = {
   kind: 'chargebackReport',
+  caseKind: 'clearingLine',
   read: text =>
     readReport(text)?.map(entry =>
       'malformed' in entry ? entry : { at: entry.at, subject: `${entry.line.report} line ${entry.line.line}`, line: entry.line },

@@ -120,7 +120,7 @@ export function transfer(
       DB: { how: 'repeat', afterSeconds: 15 },
       RF: { how: 'repeat', afterSeconds: 15 },
     },
-    partialReversal: false,
+    partialReversal: () => false,
     perform: (operation, signal) =>
       guarded(async () => {
         const { type, continued, attempt, addresses } = operation

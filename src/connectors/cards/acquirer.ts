@@ -11,6 +11,16 @@ import { type Link, makeLink } from './iso8583/link.ts'
 import { makeMac } from './iso8583/mac.ts'
 import { asLate, messageOf, replyOf, type Trace } from './iso8583/messages.ts'
 import { kindOfMessage } from './iso8583/proofs.ts'
+import {
+  type DayOfTerminal,
+  type DayTotals,
+  endsDay,
+  type HostBalance,
+  type HostTotals,
+  readDay,
+  readTotals,
+  totalsMessage,
+} from './iso8583/totals.ts'
 import { answerType, madeAtOf } from './iso8583/versions.ts'
 
 export type Address = { readonly host: string; readonly port: number }
@@ -53,12 +63,23 @@ export type AcquirerParts = {
   show?(text: string): void
 }
 
+/** What a host says of a day. */
+export type SaidOfDay = { readonly theirs: HostTotals; readonly balance: HostBalance }
+
 export type Acquirer = {
   readonly options: AcquirerOptions
   readonly link: Link
   trace(): Trace | undefined
   /** Waits as long as this acquirer may take, or until the signal ends it. */
   exchange(operation: Operation, trace: Trace, signal: AbortSignal): Promise<Reply>
+  /** Tells what we booked in a day; `trace` is that of all attempts. Undefined when the host did not hear it, or does not want it yet. */
+  closeDay(
+    day: DayOfTerminal,
+    totals: DayTotals,
+    trace: { readonly stan: string; readonly at: number; readonly attempt: number },
+  ): Promise<SaidOfDay | { readonly why: string }>
+  /** What the host says of a day by itself. */
+  hearDays(heard: (day: DayOfTerminal, said: SaidOfDay) => void): void
   start(late: LateReply, found: FoundReply): void
   stop(): Promise<void>
 }
@@ -70,11 +91,12 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
   const { dialect, macKey } = options
   let late: LateReply | undefined
   let found: FoundReply | undefined
+  let heardDay: ((day: DayOfTerminal, said: SaidOfDay) => void) | undefined
 
   /** An answer that this process waits for no more, or never did: its payment is found by what it had on disk before it was sent. */
   const stranger = (answer: Message) => {
     const { terminal, stan, at } = traceOf(answer, parts.clock.real())
-    if (answer.type[1] === '8') return
+    if (answer.type[1] === '8' || answer.type[1] === '5') return
     // Nothing follows from the answer to a reversal of ours: that one is sent until it is answered in time.
     if (kindOfMessage(answer.type) === 'takeBack') return
     found?.({ acquirer: options.name, terminal, stan, at: String(at) }, at, operation => {
@@ -104,6 +126,11 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       random: parts.random,
       say: parts.say,
       stranger,
+      reconciles(message) {
+        const day = readDay(message, dialect, parts.clock.real())
+        if (day) heardDay?.(day, readTotals(message, dialect))
+        else parts.say(`${options.name}: reconciliation without a day, a terminal or a currency is not compared`)
+      },
       ...(options.showMessages && parts.show && { show: parts.show }),
     }),
   )
@@ -134,6 +161,17 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       const ownTime = parts.clock.deadline(options.answerWithinSeconds * 1000)
       const sent = await link.send(message, AbortSignal.any([signal, ownTime]), again)
       return sent.kind === 'answer' ? read(operation, sent.message) : sent
+    },
+    async closeDay(day, totals, trace) {
+      const message = totalsMessage(day, totals, trace, options.account, dialect)
+      const sent = await link.send(message, parts.clock.deadline(options.answerWithinSeconds * 1000), () => {})
+      if (sent.kind !== 'answer') return { why: sent.why }
+      return endsDay(sent.message, dialect)
+        ? readTotals(sent.message, dialect)
+        : { why: `it was answered ${sent.message.fields.get(39) ?? 'without a code'}` }
+    },
+    hearDays(heard) {
+      heardDay = heard
     },
     stop: () => link.stop(),
   }

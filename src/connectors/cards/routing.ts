@@ -25,7 +25,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     count.tried++
     const reply = await way.acquirer.exchange(operation, way.trace, signal)
     if (reply.kind !== 'redirect') count[reply.kind === 'answer' ? 'answered' : reply.kind]++ // an acquirer never redirects
-    return reply
+    return reply.kind === 'unknown' ? { ...reply, afterSeconds: way.acquirer.options.recoverAfterSeconds } : reply
   }
 
   /** First payments: the next acquirer is tried only when nothing was sent to the one before. */
@@ -44,7 +44,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     const before = operation.progress ?? {}
     const known = operation.reference?.kept.acquirer
     const concerned = ways.filter(({ acquirer: { options } }) =>
-      known === undefined ? before[options.name] !== 'heard' : options.name === known,
+      known === undefined ? !ends(before[options.name]) : options.name === known,
     )
     const replies = await Promise.all(
       concerned.map(async way => {
@@ -56,12 +56,18 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     )
     const hasHeard = (reply: Reply) => reply.kind === 'answer' && reply.result === 'succeeded'
     const open = goneFrom(operation) ?? replies.map(([, reply]) => reply).find(reply => !hasHeard(reply))
-    // Without a trace no message ever left: there is nothing to take back.
-    if (!open) return replies[0]?.[1] ?? refused(operation, 'succeeded')
+    if (!open) {
+      // Who had booked it is told, whenever that was heard; without a trace no message ever left, and there is nothing to take back.
+      const earlier = Object.keys(before).find(name => before[name] === 'heard')
+      const last = replies.find(([, reply]) => !foundNothing(reply))?.[1] ?? replies[0]?.[1] ?? refused(operation, 'succeeded')
+      return last.kind === 'answer' && foundNothing(last) && earlier !== undefined
+        ? { ...last, kept: { acquirer: earlier } }
+        : last
+    }
     if (open.kind !== 'notSent' && open.kind !== 'unknown') return open
     const steps = replies
       .filter(([, { kind }]) => kind !== 'notSent')
-      .map(([name, reply]): [string, string] => [name, hasHeard(reply) ? 'heard' : 'told'])
+      .map(([name, reply]): [string, string] => [name, hasHeard(reply) ? (foundNothing(reply) ? 'nothing' : 'heard') : 'told'])
     return { ...open, progress: { ...before, ...Object.fromEntries(steps) } }
   }
 
@@ -92,7 +98,7 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
       RF: { how: 'repeat', afterSeconds },
       RV: { how: 'repeat', afterSeconds },
     },
-    partialReversal: acquirers.every(({ options }) => options.partialReversal),
+    partialReversal: ({ acquirer = '' }) => byName.get(acquirer)?.options.partialReversal !== false,
     prepare(asked) {
       const names = asked.reference
         ? [asked.reference.kept.acquirer ?? '']
@@ -120,6 +126,11 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
     },
   }
 }
+
+/** Of the progress of taking back. */
+const ends = (step: string | undefined): boolean => step === 'heard' || step === 'nothing'
+const foundNothing = (reply: Reply): boolean =>
+  reply.kind === 'answer' && (reply.kept.nothing !== undefined || reply.kept.acquirer === undefined)
 
 /** There was nobody to send it to, or no terminal to send it from: the operator has to mend other things. */
 const noWay = ({ prepared }: Operation): NotSentReply =>

@@ -136,7 +136,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
       RF: { how: 'repeat', afterSeconds: 15 },
       RV: { how: 'repeat', afterSeconds: 15 },
     },
-    partialReversal: false,
+    partialReversal: () => false,
     refuses: ({ amount, currency }) => (isTooFine(amount, currency) ? 'amountFinerThanCurrency' : undefined),
     perform: (operation, signal) =>
       guarded(async () => {

@@ -12,9 +12,23 @@ export const caseKinds = {
   clearingLine: 'a line of a file fits no payment',
   answerUnproven: 'the other side answered, and nobody can tell whether the payment was carried out',
   answersContradict: 'a payment was approved, and a later answer to the same message refuses it',
+  totalsDiffer: 'an acquirer says other totals of a day than we have',
+  totalsUnheard: 'an acquirer does not acknowledge the totals of a day',
+  settlementLine: 'a line of a settlement file fits none of our bookings, or fits one in part',
+  lineMissing: 'a booking of ours is not in the settlement files of its day',
+  settlementMissing: 'the settlement file of a day has not come',
   reversalOpen: 'money that may be held or moved could not be given back; closing the case ends the attempts',
 } as const satisfies Readonly<Record<string, string>>
 export type CaseKind = keyof typeof caseKinds
+
+/** What acquirers and we do not agree on. */
+export const differenceKinds = [
+  'totalsDiffer',
+  'totalsUnheard',
+  'settlementLine',
+  'lineMissing',
+  'settlementMissing',
+] as const satisfies readonly CaseKind[]
 
 /** Of what belongs to no merchant that we know. */
 export const nobody = '0'.repeat(32)

@@ -75,3 +75,15 @@ export async function hasOpenCase(db: Connection, merchantId: string, kind: stri
   )
   return rowCount === 1
 }
+
+/** How many of some kinds are open, and since when the oldest is (milliseconds). */
+export async function countOpenCases(
+  db: Connection,
+  kinds: readonly string[],
+): Promise<{ readonly count: number; readonly since: number | null }> {
+  const { rows } = await db.query<{ count: number; since: number | null }>(
+    'select count(*), min(opened_at) as since from operator_cases where kind = any ($1) and closed_at is null',
+    [kinds],
+  )
+  return rows[0]!
+}

@@ -182,7 +182,10 @@ function decide(
             ...(testMode !== undefined && { mode: mode === 'testModeOnLive' ? 'external' : (mode as Payment['mode']) }),
           },
           chain,
-          { offered: connector?.operations[type] !== undefined, partialReversal: connector?.partialReversal === true },
+          {
+            offered: connector?.operations[type] !== undefined,
+            partialReversal: connector?.partialReversal(root.answer?.kept ?? {}) === true,
+          },
         )
   const id = timeOrderedId(parts.clock.real(), parts.random)
   // What is left of an older payment goes back as it stands.

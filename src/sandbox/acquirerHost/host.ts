@@ -8,6 +8,7 @@ import { answerType } from '../../connectors/cards/iso8583/versions.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { decide, type Fault, faultOfAmount, type RequestFacts } from './decide.ts'
 import type { Ledger } from './ledger.ts'
+import { answerTotals, hostBookings, type SettlementFault } from './settlement.ts'
 import { makeTongue, type Tongue } from './tongue.ts'
 
 export type HostOptions = {
@@ -26,12 +27,21 @@ export type HostOptions = {
   readonly lateMilliseconds: number
   /** A host as some are: it does not remember a reversal that came before its request, and answers on whatever line it has. */
   readonly hostile?: boolean
+  /** What is wrong with its days. */
+  settlementFault?: SettlementFault
   say(text: string): void
 }
 
 export type Host = {
   readonly port: number
-  readonly counters: { received: number; malformed: number; repeated: number; networkMessages: number }
+  readonly counters: {
+    received: number
+    malformed: number
+    repeated: number
+    networkMessages: number
+    /** What it was told of days. */
+    readonly reconciled: Message[]
+  }
   /** Cuts all lines, as a host does that dies. */
   cutLines(): void
   stop(): Promise<void>
@@ -45,7 +55,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   const silent = new WeakSet<Socket>()
   /** What could not be answered waits for the next line. */
   let undelivered: Buffer[] = []
-  const counters = { received: 0, malformed: 0, repeated: 0, networkMessages: 0 }
+  const counters: Host['counters'] = { received: 0, malformed: 0, repeated: 0, networkMessages: 0, reconciled: [] }
   let number = [...ledger.entries()].length
   const server: Server = createServer(socket => {
     const tongue = makeTongue(options.dialect, options.macKey)
@@ -81,6 +91,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       return
     }
     counters.received++
+    if (message.type[1] === '5') counters.reconciled.push(message)
     const fault = options.faults?.(message) ?? faultOfAmount(firstTime(message) ? message.fields.get(4) : undefined)
     if (fault === 'silent') silent.add(socket)
     if (fault === 'requestLost' || fault === 'silent') return
@@ -111,6 +122,11 @@ export async function startHost(options: HostOptions): Promise<Host> {
   /** Books a message, or finds how the same message was answered before. */
   function book(message: Message, fault: Fault | undefined): { code: string; more: readonly (readonly [number, string])[] } {
     const { fields } = message
+    if (message.type[1] === '5')
+      return answerTotals(
+        fields,
+        hostBookings(ledger, options.dialect.reconciliation, systemClock.real(), options.settlementFault),
+      )
     const key = [message.type.slice(1, 3), fields.get(11), fields.get(7), fields.get(41)].join(' ')
     const before = ledger.byKey(key)
     if (before) {

@@ -15,6 +15,7 @@ export type HostArguments = {
   readonly child: boolean
   readonly faults?: HostOptions['faults']
   readonly hostile?: boolean
+  readonly settlementFault?: HostOptions['settlementFault']
 }
 
 export async function runHost({
@@ -27,6 +28,7 @@ export async function runHost({
   child,
   faults,
   hostile = false,
+  settlementFault,
 }: HostArguments): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {}) // nobody need read what it says
   const running = await startHost({
@@ -40,6 +42,7 @@ export async function runHost({
     lateMilliseconds: 30_000,
     ...(faults && { faults }),
     hostile,
+    ...(settlementFault && { settlementFault }),
     say: text => void process.stderr.write(`${text}\n`),
   })
   process.stdout.write(

@@ -66,7 +66,9 @@ function toPlain({ type, fields: came }: Message, dialect: Dialect): Message {
     if (original !== undefined) fields.set(90, plainOriginal(original, dialect.timeZone))
     // A partial reversal: DE4 is what shall stand, DE30 what was authorized.
     if (amounts !== undefined) fields.set(4, amounts.slice(0, 12)).set(95, came.get(4)!.padEnd(42, '0'))
-    for (const field of [24, 25, 30, 56]) fields.delete(field)
+    const day = came.get(28)
+    if (day !== undefined) fields.set(15, day.slice(2))
+    for (const field of [24, 25, 28, 30, 56]) fields.delete(field)
   }
   return { type: `0${type.slice(1)}`, fields }
 }
@@ -97,7 +99,8 @@ function fromPlain(
   for (const [field, text] of writePrivateData(values, dialect.privateData)) said.set(field, text)
   // What the answer repeats it repeats as it came.
   if (fields.get(4) === asked.fields.get(4) && came.fields.has(4)) said.set(4, came.fields.get(4)!)
-  if (came.fields.has(24)) said.set(24, came.fields.get(24)!)
+  for (const field of [24, 28]) if (came.fields.has(field)) said.set(field, came.fields.get(field)!)
+  if (dialect.version === '1993' && type[1] === '5') for (const field of [15, 66]) said.delete(field)
   if (dialect.retrievalReference === 'host' && !said.has(37) && type[1] !== '8') said.set(37, ownReference(said))
   if (fields.has(39)) said.set(39, codeOf(fields.get(39)!, type, dialect))
   return { type: `${versionOf(dialect).digit}${type.slice(1)}`, fields: said }
@@ -108,6 +111,7 @@ const ownReference = (fields: ReadonlyMap<number, string>) => `H${fields.get(11)
 
 function codeOf(code: string, type: string, { version, codes }: Dialect): string {
   if (version === '1987') return [...codes.first].find(([, plainCode]) => plainCode === code)?.[0] ?? code
+  if (type[1] === '5') return code === '00' ? '500' : '501'
   if (code === '00' || code === '85') return { '8': '800', '4': '400' }[type[1]!] ?? (type[2] === '3' ? '900' : '000')
   return [...codes.first].find(([, plainCode]) => plainCode === code)?.[0] ?? '100'
 }

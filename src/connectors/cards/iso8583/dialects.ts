@@ -28,6 +28,8 @@ export type SpokenField = Field & {
 export type FieldValues = readonly (readonly [field: number, value: string])[]
 
 export type Dialect = Pick<Profile, 'characters' | 'bitmap' | 'matching' | 'privateData' | 'timeZone' | 'retrievalReference'> & {
+  readonly reconciliation: Required<Profile['reconciliation']>
+  readonly settlementFile?: NonNullable<Profile['settlementFile']>
   readonly name: string
   /** Decides where times and original data stand, see versions.ts. */
   readonly version: Profile['edition']
@@ -58,6 +60,8 @@ export function dialectOf(given: GivenProfile): Dialect {
       ...(header?.answered !== undefined && { answered: Buffer.from(header.answered, 'hex') }),
     },
     typeIndicator: profile.typeIndicator === 'bcd' ? 'bcd' : characters,
+    reconciliation: { timeZone, ...profile.reconciliation },
+    ...(profile.settlementFile && { settlementFile: profile.settlementFile }),
     messages: mapped(profile.messages, numbers => new Set(numbers)),
     constants: valuesOf(profile.constants),
     entry: mapped(profile.entry, valuesOf) as Dialect['entry'],

@@ -32,6 +32,8 @@ export type LineOptions = {
   say(text: string): void
   /** An answer that nobody here asked for: another process may have, or this one long ago. */
   stranger?(answer: Message): void
+  /** The host tells of its day, and was answered that it was heard. */
+  reconciles?(message: Message): void
   /** Shows each message, masked. */
   show?(text: string): void
 }
@@ -243,7 +245,7 @@ export function makeLine(options: LineOptions): Line {
   const takeKey = ({ fields }: Message): boolean =>
     dialect.mac?.exchange === true && mac?.take(Buffer.from(fields.get(version.network.keyField) ?? '', 'hex')) === true
 
-  /** The host asks for a sign of life, tells of its keys or its day, or signs off: it is heard. Reconciliation is not done here. */
+  /** The host asks for a sign of life, tells of its keys or its day, or signs off: it is heard. What its day was is compared by others. */
   function answerHost(message: Message): void {
     const { accepted, refused, keyChange, keyField } = version.network
     const [asked, change] = keyChange[0]!
@@ -252,6 +254,7 @@ export function makeLine(options: LineOptions): Line {
     if (message.fields.get(asked) === change) answer.delete(keyField)
     const why = put({ type: answerType(message.type), fields: answer })
     if (why !== undefined) options.say(`${options.name}: ${message.type} was not answered: ${why}`)
+    if (message.type[1] === '5') options.reconciles?.(message)
     const [field, signOff] = version.network.signOff[0]!
     if (message.fields.get(field) === signOff && message.type[1] === '8') rest('the host signed off')
   }

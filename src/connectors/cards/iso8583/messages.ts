@@ -18,7 +18,7 @@ import { readPrivateData, writePrivateData } from './privateData.ts'
 import type { ProfiledMessage, Situation } from './profile.ts'
 import { kindOfMessage, proofOf } from './proofs.ts'
 import { avsLetter, cvvLetter, resultOfResponse } from './responseCodes.ts'
-import { type Original, retrievalReference, transmitted, versionOf } from './versions.ts'
+import { namedDay, type Original, retrievalReference, transmitted, versionOf } from './versions.ts'
 
 /** What identifies a message, durable before it leaves: repeats and reversals are told by it. */
 export type Trace = { readonly terminal: string; readonly stan: string; readonly at: number }
@@ -61,7 +61,11 @@ export function messageOf(operation: Operation, trace: Trace, account: AcquirerA
 }
 
 /** With what the profile says that always stands there, and without what it does not let the message carry. */
-function asProfiled(kind: ProfiledMessage, fields: ReadonlyMap<number, string>, dialect: Dialect): ReadonlyMap<number, string> {
+export function asProfiled(
+  kind: ProfiledMessage,
+  fields: ReadonlyMap<number, string>,
+  dialect: Dialect,
+): ReadonlyMap<number, string> {
   const carried = dialect.messages[kind]
   if (!carried && dialect.constants.length === 0) return fields
   return new Map([...fields, ...dialect.constants].filter(([field]) => carried?.has(field) ?? true))
@@ -205,6 +209,7 @@ export function replyOf(
   const hostReference = theirs !== undefined && theirs !== '' && theirs !== ours ? theirs : undefined
   const additional = answer.fields.get(44) ?? ''
   const networkTransactionId = readPrivateData(answer.fields, dialect.privateData).get('networkTransaction')
+  const settledOn = namedDay(answer.fields.get(15) ?? '', trace.at)
   const begins = result === 'succeeded' && authorizing(operation) && agreementMode(operation.fields) === 'INITIAL'
   const avs = authorizes && asksAddress(sent, dialect) ? (avsLetter(additional[0] ?? '') ?? 'U') : undefined
   const cvv = authorizes ? cvvLetter(additional[1] ?? '') : undefined
@@ -237,6 +242,8 @@ export function replyOf(
       terminal: trace.terminal,
       rrn: ours,
       ...(hostReference !== undefined && { hostReference }),
+      ...(settledOn !== undefined && { settledOn }),
+      ...(proof === 'nothing' && { nothing: 'true' }),
       ...(answer.fields.has(38) && { authorizationCode: answer.fields.get(38)! }),
       ...(networkTransactionId !== undefined && { networkTransactionId }),
     },

@@ -16,11 +16,12 @@ import {
   where,
   whole,
 } from '../../../platform/schema.ts'
+import { bookingKinds } from './bookingKinds.ts'
 import { meanings } from './privateData.ts'
 import { actionCodes } from './responseCodes.ts'
 
 /** Names of messages, by what they are for: the operations, what recovery sends, and network messages. */
-export const profiledMessages = ['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'timeOut', 'release', 'network'] as const
+export const profiledMessages = ['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'timeOut', 'release', 'network', 'reconciliation'] as const
 export type ProfiledMessage = (typeof profiledMessages)[number]
 
 /** How the card came to the merchant; an account check is of no amount. */
@@ -93,6 +94,82 @@ const isTimeZone = (name: string): boolean => {
   }
 }
 
+/** How its day ends, and who says what was in it. */
+const reconciliation = object({
+  by: optional(oneOf(['none', 'message', 'file']), 'none'),
+  /** A day ends then; from then on it is the next one. 24:00 is midnight. */
+  cutOver: optional(text(/^(24:00|(?!00:00)([01]\d|2[0-3]):[0-5]\d)$/, 'must be a time from 00:01 to 24:00'), '24:00'),
+  /** Absent: that of the profile. */
+  timeZone: optional(where(filled, isTimeZone, 'is no time zone, for example America/Sao_Paulo')),
+  /** So long after the end the totals are sent, or its file is missed. */
+  afterMinutes: optional(whole(0, 10_080), 10),
+})
+
+/** What a settlement file tells, and where: `column` of its heading (csv), or so many characters in order (fixed). */
+export const settledParts = [
+  'day',
+  'acquirerId',
+  'terminal',
+  'trace',
+  'reference',
+  'kind',
+  'amount',
+  'currency',
+  'count',
+  'sum',
+  'filling',
+] as const
+const settledRecord = object({
+  /** The first characters or the first cell of such a record. */
+  mark: optional(constant),
+  parts: filledListOf(object({ what: oneOf(settledParts), column: optional(filled), length: optional(whole(1, 999)) })),
+})
+
+const settlementFile = where(
+  object({
+    layout: oneOf(['csv', 'fixed']),
+    separator: optional(oneOf([',', ';', '|', '\t']), ','),
+    days: optional(oneOf(['yyyy-MM-dd', 'yyyyMMdd', 'yyMMdd', 'ddMMyyyy', 'dd/MM/yyyy']), 'yyyy-MM-dd'),
+    /** Decimals are those of the currency. */
+    amounts: optional(oneOf(['minorUnits', 'decimals']), 'minorUnits'),
+    /** Their words for what a line is. */
+    kinds: optional(mapOf(text(/^[0-9A-Za-z+-]{1,10}$/, 'must be 1 to 10 letters and digits'), oneOf(bookingKinds)), {
+      D: 'debit',
+      DR: 'debitReversal',
+      C: 'credit',
+      CR: 'creditReversal',
+    }),
+    header: optional(settledRecord),
+    line: settledRecord,
+    trailer: optional(settledRecord),
+  }),
+  given => mistakeInSettlement(given) === undefined,
+  ({ input }) => mistakeInSettlement(input)!,
+)
+
+type SettlementInput = {
+  readonly layout: string
+  readonly header?: Output<typeof settledRecord>
+  readonly line: Output<typeof settledRecord>
+  readonly trailer?: Output<typeof settledRecord>
+}
+
+function mistakeInSettlement({ layout, header, line, trailer }: SettlementInput): string | undefined {
+  const whats = new Set([...(header?.parts ?? []), ...line.parts].map(({ what }) => what))
+  const missing = (['reference', 'kind', 'amount', 'currency', 'day', 'acquirerId'] as const).find(what => !whats.has(what))
+  if (missing) return `tells no ${missing}`
+  if (layout === 'csv') {
+    if (header) return 'has a header, which csv takes from the first row'
+    if (line.parts.some(({ column }) => column === undefined)) return 'needs a column for each part of its lines'
+    return trailer && trailer.mark === undefined ? 'needs a mark for its trailer' : undefined
+  }
+  const records = [header, line, trailer].filter(one => one !== undefined)
+  if (records.some(({ mark }) => mark === undefined)) return 'needs a mark for each kind of record'
+  return records.some(({ parts }) => parts.some(({ length }) => length === undefined))
+    ? 'needs a length for each part'
+    : undefined
+}
+
 const entries = {
   edition: optional(oneOf(['1987', '1993'])),
   framing: optional(framing),
@@ -121,6 +198,8 @@ const entries = {
   timeZone: optional(where(filled, isTimeZone, 'is no time zone, for example America/Sao_Paulo')),
   /** The host's own codes of DE39 as those of 1987, by what they answer; repeats and reversals without an own word have that of the first. */
   codes: optional(mapOf(oneOf(situations), mapOf(code, response))),
+  reconciliation: optional(reconciliation),
+  settlementFile: optional(settlementFile),
   /** Who gives DE37. */
   retrievalReference: optional(oneOf(['gateway', 'host'])),
   mac: optional(
@@ -134,7 +213,7 @@ const entries = {
 
 const parts = object(entries)
 type Given = Output<typeof parts>
-export type Profile = Required<Omit<Given, 'header'>> & Pick<Given, 'header'>
+export type Profile = Required<Omit<Given, 'header' | 'settlementFile'>> & Pick<Given, 'header' | 'settlementFile'>
 
 const tagged = (tags: Readonly<Record<string, string>>) => Object.entries(tags).map(([what, tag]) => ({ what, tag }))
 
@@ -176,6 +255,23 @@ const ascii1987: Input<typeof parts> = {
   privateData: [{ field: 48, layout: 'tagLengthValue', parts: tagged(tagsOf1987) as [] }],
   timeZone: 'UTC',
   codes: {},
+  reconciliation: {},
+  settlementFile: {
+    layout: 'csv',
+    line: {
+      parts: [
+        { what: 'day', column: 'DATE' },
+        { what: 'acquirerId', column: 'ACQUIRER' },
+        { what: 'terminal', column: 'TERMINAL' },
+        { what: 'trace', column: 'STAN' },
+        { what: 'reference', column: 'RRN' },
+        { what: 'kind', column: 'TYPE' },
+        { what: 'amount', column: 'AMOUNT' },
+        { what: 'currency', column: 'CURRENCY' },
+      ],
+    },
+    trailer: { mark: 'TOTAL', parts: [{ what: 'count' }, { what: 'sum' }] },
+  },
   retrievalReference: 'gateway',
   mac: { algorithm: 'none' },
 }
@@ -236,6 +332,38 @@ const examples = {
     ],
     timeZone: 'Asia/Tokyo',
     codes: { first: { A0: '00' } },
+    settlementFile: {
+      layout: 'fixed',
+      days: 'yyyyMMdd',
+      header: {
+        mark: 'H',
+        parts: [
+          { what: 'day', length: 8 },
+          { what: 'acquirerId', length: 11 },
+          { what: 'filling', length: 40 },
+        ],
+      },
+      line: {
+        mark: 'D',
+        parts: [
+          { what: 'terminal', length: 8 },
+          { what: 'trace', length: 6 },
+          { what: 'reference', length: 12 },
+          { what: 'kind', length: 2 },
+          { what: 'amount', length: 12 },
+          { what: 'currency', length: 3 },
+          { what: 'filling', length: 16 },
+        ],
+      },
+      trailer: {
+        mark: 'T',
+        parts: [
+          { what: 'count', length: 9 },
+          { what: 'sum', length: 18 },
+          { what: 'filling', length: 32 },
+        ],
+      },
+    },
     mac: { algorithm: 'cmac', exchange: true },
   },
   '1993': {
@@ -253,6 +381,7 @@ const examples = {
     privateData: [{ field: 48, layout: 'tagLengthValue', lengthDigits: 3, parts: tagged(tagsOf1987) as [] }],
     timeZone: 'America/Bogota',
     codes: { first: actionCodes },
+    reconciliation: { by: 'message' },
     mac: { algorithm: 'cmac' },
   },
 } satisfies Record<string, Input<typeof parts>>
@@ -273,7 +402,9 @@ export function wholeProfile({ like, ...given }: GivenProfile): Profile {
 function mistakeOf(given: GivenProfile): string | undefined {
   const { matching, messages, retrievalReference } = wholeProfile(given)
   const cut = Object.entries(messages).find(([kind, list]) =>
-    (kind === 'network' ? [11] : [3, 11, ...matching]).some(number => !list.includes(number)),
+    (kind === 'network' ? [11] : [...(kind === 'reconciliation' ? [] : [3]), 11, ...matching]).some(
+      number => !list.includes(number),
+    ),
   )
   if (cut) return `has a list messages.${cut[0]} without DE3, DE11 or a field of the matching key`
   return retrievalReference === 'host' && matching.includes(37) ? 'cannot match by DE37, which the host gives' : undefined

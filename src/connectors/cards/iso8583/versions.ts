@@ -1,5 +1,6 @@
 // Where the editions of 1987 and 1993 differ in what is said, one table: type digit, times, function codes, original data, reasons, network messages.
 
+import { isCalendarDay } from '../../../contract/formats.ts'
 import { threeLetters } from './countries.ts'
 import type { Dialect, FieldValues } from './dialects.ts'
 
@@ -40,6 +41,14 @@ export type Version = {
     /** Where a new key stands, wrapped, in hex. */
     readonly keyField: 48 | 96
   }
+  readonly reconciliation: {
+    /** The day that ends, `yyyy-MM-dd`. */
+    day(day: string): FieldValues
+    /** Where a host names the day. */
+    readonly dayField: 15 | 28
+    /** What a host concludes from our totals: the field and its words. */
+    readonly balance: readonly [field: 39 | 66, inBalance: string, outOfBalance: string]
+  }
 }
 
 const twelve = '0'.repeat(12)
@@ -76,6 +85,11 @@ const versions: Readonly<Record<Dialect['version'], Version>> = {
       echo: [[70, '301']],
       keyChange: [[70, '101']],
       keyField: 48,
+    },
+    reconciliation: {
+      day: day => [[15, day.slice(5).replace('-', '')]],
+      dayField: 15,
+      balance: [66, '1', '2'],
     },
   },
   '1993': {
@@ -116,6 +130,14 @@ const versions: Readonly<Record<Dialect['version'], Version>> = {
       keyChange: [[24, '811']],
       keyField: 96,
     },
+    reconciliation: {
+      day: day => [
+        [24, '500'],
+        [28, day.slice(2).replaceAll('-', '')],
+      ],
+      dayField: 28,
+      balance: [39, '500', '501'],
+    },
   },
 }
 
@@ -141,6 +163,16 @@ export function madeAtOf(transmitted: string, now: number): number {
   const inYear = (year: number) => Date.UTC(year, month! - 1, day, hours, minutes, seconds)
   const year = new Date(now).getUTCFullYear()
   return inYear(year) > now + 86_400_000 ? inYear(year - 1) : inYear(year)
+}
+
+/** A day as DE15 or DE28 names it, MMDD or YYMMDD, as `yyyy-MM-dd`: the nearest to a time. Undefined where it is none. */
+export function namedDay(digits: string, near: number): string | undefined {
+  const [, year, month, day] = /^(\d\d)?(\d\d)(\d\d)$/.exec(digits) ?? []
+  if (month === undefined) return undefined
+  const thisYear = new Date(near).getUTCFullYear()
+  const years = year === undefined ? [thisYear - 1, thisYear, thisYear + 1] : [2000 + Number(year)]
+  const days = years.map(one => `${one}-${month}-${day}`).filter(isCalendarDay)
+  return days.sort((a, b) => Math.abs(Date.parse(a) - near) - Math.abs(Date.parse(b) - near))[0]
 }
 
 /** DE37: last digit of the year, day of the year, hour, trace number. The other side treats it as opaque. */

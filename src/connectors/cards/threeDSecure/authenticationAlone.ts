@@ -8,7 +8,7 @@ export const authenticationAlone = (mode: Mode): Connector => ({
   answerWithinSeconds: 10,
   // When the process died in the middle nobody can finish the authentication: it ends as abandoned.
   operations: { '3D': { how: 'repeat', afterSeconds: 15 } },
-  partialReversal: false,
+  partialReversal: () => false,
   perform: async ({ amount, currency, authentication }) => ({
     kind: 'answer',
     result: authentication ? resultOf(authentication) : 'threeDSecureAbandoned',
