@@ -82,6 +82,8 @@ describe('every language', () => {
       await page.locator('#cardNumber').fill('4200')
       await page.locator('#pay').click()
       await page.locator('#cvv-error:not([hidden])').waitFor()
+      // Too narrow for two beside each other.
+      assert.equal((await page.locator('#cvv').boundingBox())!.x, (await page.locator('#expiry').boundingBox())!.x)
       for (const width of [320, 360, 1280]) {
         await page.setViewportSize({ width, height: 700 })
         assert.deepEqual(await page.evaluate(faults), [], `at ${width}`)

@@ -143,12 +143,15 @@ ${field(texts.cardNumber, { id: 'cardNumber', name: 'card.number', autocomplete:
 <fieldset id="brandChoice" hidden><legend>${texts.brandHint}</legend><div class="chips">
 ${brands.map(name => html`<label class="chip"><input type="radio" name="brandChoice" value="${name}">${brandTitle(name)}</label>`)}
 </div></fieldset>
-${field(texts.expiry, { id: 'expiry', name: 'card.expiry', autocomplete: 'cc-exp', placeholder: texts.expiryPlaceholder })}
+${field(texts.expiry, { id: 'expiry', name: 'card.expiry', autocomplete: 'cc-exp', placeholder: leftToRight(texts.expiryPlaceholder) })}
 ${field(texts.cvv, { id: 'cvv', name: 'card.cvv', autocomplete: 'cc-csc', hint: cvvHint(texts, 3) })}
 ${field(texts.cardHolder, { id: 'cardHolder', name: 'card.holder', autocomplete: 'cc-name', words: true, wide: true, value: billingName })}
 ${offersRegistration && !standalone && html`<label class="check wide"><input type="checkbox" id="createRegistration" checked>${texts.saveMyCard}</label>`}
 </div>`
 }
+
+/** The month stays at the left where its word is Arabic: the mark keeps both words from being read as one. */
+const leftToRight = (text: string): string => text.replace(' / ', '\u200e / \u200e')
 
 type FieldLook = {
   readonly id: string
