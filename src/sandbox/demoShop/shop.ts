@@ -22,6 +22,8 @@ export type DemoShopParts = {
 
 /** Orders that are remembered, so that a page of thanks can be loaded again: a status is read once. */
 const ordersMost = 1000
+/** Notifications that a page begins with. */
+const heardMost = 20
 
 export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
   const { account, random } = parts
@@ -115,6 +117,8 @@ const policy = (gateway: string, nonce: string) => ({
 /** While a page of the shop is open: reads notifications from where a sandbox keeps them for listeners without a public address, and tells every page. */
 function tellNotifications({ account, clock, log }: DemoShopParts) {
   const pages = new Set<ServerResponse>()
+  /** A page that opens later hears of it too: between two pages nobody listens. */
+  const heard: string[] = []
   let after = '0'
   let reading = false
   const read = async (wait: number): Promise<void> => {
@@ -126,8 +130,10 @@ function tellNotifications({ account, clock, log }: DemoShopParts) {
     const { secret, notifications } = (await response.json()) as Cursor
     for (const { position, headers, body } of notifications) {
       after = position
-      const text = JSON.stringify(openNotification(secret, headers, body))
-      for (const page of pages) page.write(`data: ${text}\n\n`)
+      const line = `data: ${JSON.stringify(openNotification(secret, headers, body))}\n\n`
+      heard.splice(0, heard.length - heardMost + 1)
+      heard.push(line)
+      for (const page of pages) page.write(line)
     }
   }
   const readOn = async () => {
@@ -142,7 +148,7 @@ function tellNotifications({ account, clock, log }: DemoShopParts) {
   return {
     follow(outgoing: ServerResponse) {
       outgoing.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
-      outgoing.write(':\n\n')
+      outgoing.write(`:\n\n${heard.join('')}`)
       pages.add(outgoing)
       outgoing.once('close', () => pages.delete(outgoing))
       if (!reading)
