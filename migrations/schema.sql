@@ -64,6 +64,18 @@ create table audit_head (
   constraint audit_head_single_check CHECK (single)
 );
 
+create table capture_files (
+  acquirer text not null,
+  sequence integer not null,
+  day date not null,
+  name text not null,
+  content text not null,
+  made_at timestamp with time zone not null,
+  written_at timestamp with time zone,
+  constraint capture_files_pkey PRIMARY KEY (acquirer, sequence),
+  constraint capture_files_sequence_check CHECK ((sequence > 0))
+);
+
 create table captures (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -133,6 +145,22 @@ create table clearing_lines (
   constraint clearing_lines_line_check CHECK ((line > 0)),
   constraint clearing_lines_outcome_check CHECK ((outcome = ANY (ARRAY['recorded'::text, 'known'::text, 'refused'::text])))
 );
+
+create table collected_captures (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  acquirer text not null,
+  said text not null,
+  collected_at timestamp with time zone not null,
+  sequence integer,
+  line integer,
+  outcome text,
+  constraint collected_captures_pkey PRIMARY KEY (merchant_id, payment_id),
+  constraint collected_captures_check CHECK (((sequence IS NULL) = (line IS NULL))),
+  constraint collected_captures_outcome_check CHECK ((outcome = ANY (ARRAY['accepted'::text, 'rejected'::text])))
+);
+CREATE UNIQUE INDEX collected_captures_by_place ON collected_captures USING btree (acquirer, sequence, line) WHERE (sequence IS NOT NULL);
+CREATE INDEX collected_captures_waiting ON collected_captures USING btree (acquirer, collected_at) WHERE (sequence IS NULL);
 
 create table continuations (
   merchant_id uuid not null,
@@ -505,6 +533,8 @@ create table unanswered (
 );
 
 alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (hash) REFERENCES clearing_files(hash);
+
+alter table collected_captures add constraint collected_captures_acquirer_sequence_fkey FOREIGN KEY (acquirer, sequence) REFERENCES capture_files(acquirer, sequence);
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
 

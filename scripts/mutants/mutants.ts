@@ -409,7 +409,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'a reversal of a hold counts as cleared money', file: 'src/clearing/reconciliation/bookings.ts', tests: ['reconciliation'],
     find: "{ DB: 'debitReversal', CD: 'creditReversal' }", instead: "{ DB: 'debitReversal', CD: 'creditReversal', PA: 'debitReversal' }" },
   { name: "our day counts where the acquirer names its own", file: 'src/clearing/reconciliation/bookings.ts', tests: ['reconciliation'],
-    find: 'day: kept.settledOn ?? dayOf(at, rules)', instead: 'day: dayOf(at, rules)' },
+    find: 'moved.filedOn ?? kept.settledOn ?? dayOf(at, rules)', instead: 'moved.filedOn ?? dayOf(at, rules)' },
   { name: 'a host that says out of balance is believed to agree', file: 'src/clearing/reconciliation/compare.ts', tests: ['reconciliation'],
     find: "balance === 'out' && found.length === 0", instead: "balance === 'out' && found.length > 0" },
   { name: 'a day ends where it begins', file: 'src/clearing/reconciliation/day.ts', tests: ['reconciliation'],

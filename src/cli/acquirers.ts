@@ -5,6 +5,7 @@ import { findTerminals } from '../connectors/cards/terminals/store.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
 import { findOpenReversals } from '../payments/ledger/store.ts'
+import { addCaptures } from './captures.ts'
 import { table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 import { addReconcile } from './reconcile.ts'
@@ -20,6 +21,7 @@ type ShownLine = {
 export default (program: Command): void => {
   const acquirers = program.command('acquirers').description('the links to acquirers, and what both sides say of a day')
   addReconcile(acquirers)
+  addCaptures(acquirers)
   const status = acquirers
     .command('status')
     .description(

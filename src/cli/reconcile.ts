@@ -18,7 +18,7 @@ import { type ReadOptions, reads, show } from './reads.ts'
 
 type ReconcileOptions = ReadOptions & { readonly acquirer?: string; readonly day?: string; readonly file?: string }
 type ShownDay = ComparedDay & { readonly acquirer: string; readonly missing: number | null }
-type FileLineText = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
+export type FileLineText = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
 
 export function addReconcile(acquirers: Command): void {
   const reconcile = acquirers
@@ -37,7 +37,7 @@ export function addReconcile(acquirers: Command): void {
       if (day !== undefined && !(/^\d{4}-\d\d-\d\d$/.test(day) && isCalendarDay(day)))
         refuseWords('--day must be yyyy-MM-dd, a day that there is.')
       const chosen = chosenAcquirers(opened.config, options.acquirer)
-      const read = file === undefined ? undefined : await readFile(opened, oneOf(chosen, file), file)
+      const read = file === undefined ? undefined : await readFile(opened, onlyOne(chosen, file), file)
       const days = (await Promise.all(chosen.map(one => shownDays(opened, one, day ?? read?.day)))).flat()
       const { count } = await countOpenCases(opened.database.work, differenceKinds)
       const lines = read?.lines ?? []
@@ -48,7 +48,7 @@ export function addReconcile(acquirers: Command): void {
   )
 }
 
-function chosenAcquirers({ acquirersFile, mode }: Config, name: string | undefined): AcquirerOptions[] {
+export function chosenAcquirers({ acquirersFile, mode }: Config, name: string | undefined): AcquirerOptions[] {
   const own = sandboxAcquirer(() => refuseCommand('The host is not called from here.'))
   const all = acquirersFile === undefined ? [own] : readAcquirers(acquirersFile, mode)
   const chosen = all.filter(one => name === undefined || one.name === name)
@@ -57,7 +57,7 @@ function chosenAcquirers({ acquirersFile, mode }: Config, name: string | undefin
     : refuseCommand(`There is no acquirer ${name}. There are: ${all.map(one => one.name).join(', ')}.`)
 }
 
-const oneOf = (chosen: readonly AcquirerOptions[], file: string): AcquirerOptions =>
+export const onlyOne = (chosen: readonly AcquirerOptions[], file: string): AcquirerOptions =>
   chosen.length === 1
     ? chosen[0]!
     : refuseWords(`Say whose ${file} is: --acquirer ${chosen.map(({ name }) => name).join(' or ')}.`)
@@ -93,7 +93,7 @@ async function shownDays(
   return (await compareDay(opened, name, rules, day)).map(one => ({ acquirer: name, ...one, missing }))
 }
 
-const linesText = (lines: readonly FileLineText[]): string =>
+export const linesText = (lines: readonly FileLineText[]): string =>
   lines.map(({ line, outcome, text }) => `line ${line}  ${outcome}  ${text}\n`).join('')
 
 /** Amounts in minor units of the currency. */

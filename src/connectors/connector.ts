@@ -94,6 +94,8 @@ export type Reply =
       readonly cvvResponse?: string
       readonly riskScore?: string
       readonly kept: ConnectorState
+      /** A capture that waits for a file of the acquirer that was kept: what the file says of it. */
+      readonly collects?: Readonly<Record<string, string>>
       /** Structures of the answer that the method fills, for example threeDSecure and virtualAccount. */
       readonly structures?: Structures
       /** Only a part was approved, which the channel takes: the amount is that part. */

@@ -117,7 +117,8 @@ export async function settle(
     },
   })
   const leftToDo = leaves && { kind: leaves, dueAt: parts.clock.real() + afterSeconds[leaves] * 1000 }
-  if (await parts.insertAnswer({ ...stored, updates, ...(leftToDo && { leftToDo }) })) {
+  const collects = stored.answer.approved && answered?.collects
+  if (await parts.insertAnswer({ ...stored, updates, ...(leftToDo && { leftToDo }), ...(collects && { collects }) })) {
     return { outcome: results[result].outcome, body: stored.answer.body }
   }
   return yieldTo(parts, payment, stored.answer, stored.answer.approved || leaves === 'reverse')

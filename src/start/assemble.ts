@@ -7,6 +7,7 @@ import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
+import { captureFile } from '../clearing/captures/write.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
@@ -105,6 +106,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   [checkoutErasure, eraseOldCheckout],
   ['cutOver', cutOver],
   ['compareDay', compareDue],
+  ['captureFile', captureFile],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {

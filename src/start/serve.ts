@@ -3,6 +3,7 @@
 import type pg from 'pg'
 import { startTelling } from '../audit/failures.ts'
 import { startWatching } from '../audit/watch.ts'
+import { beginCaptureFiles } from '../clearing/captures/write.ts'
 import { reconcileDays } from '../clearing/reconciliation/cutOver.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { showAcquirers } from '../connectors/cards/metrics.ts'
@@ -127,6 +128,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   // Before the first request and the first look for work: later there are leases of our own.
   if (parts.alone) await releaseAllDue(database.work)
   await reconcileDays(gateway)
+  await beginCaptureFiles(gateway)
   const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)

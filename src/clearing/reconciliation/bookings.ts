@@ -8,7 +8,7 @@ import type { ConnectorState, OperationType, PreparedStates } from '../../connec
 import { minorUnits } from '../../connectors/minorUnits.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { type DayRules, dayAfter, dayOf, endOfDay } from './day.ts'
-import { findMoved, findSettledOn } from './store.ts'
+import { findFiledOn, findMoved, findSettledOn } from './store.ts'
 
 export type Booking = {
   readonly merchantId: string
@@ -38,6 +38,9 @@ export type Moved = {
   readonly kept: ConnectorState
   /** It is not approved: the acquirer had booked it and took it back. */
   readonly takenBack: boolean
+  /** A capture for a file; the day of the file, once it is in one: before, the acquirer has not got it. */
+  readonly collected: boolean
+  readonly filedOn: string | null
 }
 
 const ofType: Readonly<Partial<Record<OperationType, BookingKind>>> = {
@@ -59,13 +62,14 @@ export function bookingsOf(moved: Moved, acquirer: string, rules: DayRules): Boo
   const { kept, prepared } = moved
   const trace = kept.acquirer === acquirer && kept.stan !== undefined ? kept : prepared?.find(one => one.acquirer === acquirer)
   const amount = minorUnits(kept.approvedAmount === undefined ? moved.amount : Number(kept.approvedAmount), moved.currency)
+  if (moved.collected && moved.filedOn === null) return []
   if (!trace || typeof amount === 'string') return []
   const [terminal, stan, at] = [trace.terminal!, trace.stan!, Number(trace.at)]
   return kindsOf(moved).map(kind => ({
     merchantId: moved.merchantId,
     paymentId: moved.id,
     kind,
-    day: kept.settledOn ?? dayOf(at, rules),
+    day: moved.filedOn ?? kept.settledOn ?? dayOf(at, rules),
     terminal,
     trace: stan,
     reference: kept.hostReference ?? retrievalReference(at, stan),
@@ -77,7 +81,7 @@ export function bookingsOf(moved: Moved, acquirer: string, rules: DayRules): Boo
 /** All of a day, the oldest first. */
 export async function bookingsOfDay(db: Connection, acquirer: string, day: string, rules: DayRules): Promise<Booking[]> {
   const [from, to] = [endOfDay(dayAfter(day, -1), rules), endOfDay(day, rules)]
-  const named = await findSettledOn(db, acquirer, day)
+  const named = [...(await findSettledOn(db, acquirer, day)), ...(await findFiledOn(db, acquirer, day))]
   const known = new Set(named.map(({ id }) => id))
   const made = await findMoved(db, acquirer, from, to)
   return [...made.filter(({ id }) => !known.has(id)), ...named]

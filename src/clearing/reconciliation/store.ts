@@ -11,12 +11,15 @@ type MovedRow = Omit<Moved, 'kept'> & { readonly kept: string | null }
 
 // A reversal that was closed here left nothing with the acquirer. What was not approved counts only where the acquirer took it back.
 const movedColumns = `p.merchant_id as "merchantId", p.id, p.payment_type as type, coalesce(r.payment_type, p.payment_type) as "rootType", p.amount,
-  p.currency, p.record::json -> 'prepared' as prepared, a.reply as kept, a.approved is not true as "takenBack"`
+  p.currency, p.record::json -> 'prepared' as prepared, a.reply as kept, a.approved is not true as "takenBack",
+  c.payment_id is not null as collected, f.day as "filedOn"`
 const movedTables = `entities m
   join payments p on p.merchant_id = m.id and p.payment_type in ('DB', 'CD', 'CP', 'RF', 'RV') and p.connector like 'cards %'
   left join payments r on r.merchant_id = p.merchant_id and r.id = p.root_id
   left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
-  left join taken_back t on t.merchant_id = p.merchant_id and t.payment_id = p.id and t.acquirer = $1`
+  left join taken_back t on t.merchant_id = p.merchant_id and t.payment_id = p.id and t.acquirer = $1
+  left join collected_captures c on c.merchant_id = p.merchant_id and c.payment_id = p.id
+  left join capture_files f on f.acquirer = c.acquirer and f.sequence = c.sequence`
 const moved = `m.kind = 'merchant' and (a.approved or t.acquirer is not null) and p.record::json ->> 'releasesAtIssuer' is distinct from 'false'
   and coalesce(t.acquirer, a.reply::json ->> 'acquirer', p.record::json -> 'prepared' -> 0 ->> 'acquirer') = $1`
 
@@ -36,6 +39,15 @@ export async function findSettledOn(db: Connection, acquirer: string, day: strin
   const { rows } = await db.query<MovedRow>(
     `select ${movedColumns} from ${movedTables}
       where ${moved} and a.reply like '%"settledOn"%' and substring(a.reply from '"settledOn":"([^"]+)"') = $2 order by p.id`,
+    [acquirer, day],
+  )
+  return rows.map(movedOf)
+}
+
+/** Captures in the files of a day, whenever they were made. */
+export async function findFiledOn(db: Connection, acquirer: string, day: string): Promise<Moved[]> {
+  const { rows } = await db.query<MovedRow>(
+    `select ${movedColumns} from ${movedTables} where ${moved} and f.acquirer = $1 and f.day = $2 order by p.id`,
     [acquirer, day],
   )
   return rows.map(movedOf)

@@ -4,6 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '../../platform/clock.ts'
 import type { FoundReply, LateReply, Mode, Operation, Reply } from '../connector.ts'
 import type { Message } from './iso8583/codec.ts'
+import { collect, isCollected } from './iso8583/collected.ts'
 import type { Dialect } from './iso8583/dialects.ts'
 import type { AcquirerAccountData } from './iso8583/forwarding.ts'
 import { makeLine } from './iso8583/line.ts'
@@ -146,6 +147,8 @@ export function makeAcquirer(options: AcquirerOptions, parts: AcquirerParts): Ac
       ;[late, found] = handlers
     },
     async exchange(operation, trace, signal) {
+      if (isCollected(operation))
+        return collect(operation, trace, accountOf(operation, options), dialect, options.name, options.institute)
       if (!operation.card) return refused(operation, 'cardNumberErased')
       // What a partial capture leaves of the hold runs out at the issuer by itself.
       if (operation.releasing && !options.partialReversal) return refused(operation, 'succeeded')

@@ -109,8 +109,19 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
       // A credit is repeated until it is acknowledged: it must not be able to go two ways.
       const allowed = asked.type === 'CD' ? names.slice(0, 1) : names
       return allowed.flatMap(name => {
-        const trace = byName.get(name)?.trace()
-        return trace ? [{ acquirer: name, terminal: trace.terminal, stan: trace.stan, at: String(trace.at) }] : []
+        const acquirer = byName.get(name)
+        const trace = acquirer?.trace()
+        if (!acquirer || !trace) return []
+        const collects = asked.type === 'CP' && acquirer.options.dialect.captures.by === 'file'
+        return [
+          {
+            acquirer: name,
+            terminal: trace.terminal,
+            stan: trace.stan,
+            at: String(trace.at),
+            ...(collects && { capture: 'file' }),
+          },
+        ]
       })
     },
     async perform(operation, signal) {

@@ -17,6 +17,8 @@ export const caseKinds = {
   settlementLine: 'a line of a settlement file fits none of our bookings, or fits one in part',
   lineMissing: 'a booking of ours is not in the settlement files of its day',
   settlementMissing: 'the settlement file of a day has not come',
+  captureLine: 'a line of an acknowledgement of a capture file rejects a capture, or names one that is not in the file',
+  captureUnacknowledged: 'a capture is in a file, and the acknowledgement of that file does not name it',
   reversalOpen: 'money that may be held or moved could not be given back; closing the case ends the attempts',
 } as const satisfies Readonly<Record<string, string>>
 export type CaseKind = keyof typeof caseKinds
@@ -28,6 +30,8 @@ export const differenceKinds = [
   'settlementLine',
   'lineMissing',
   'settlementMissing',
+  'captureLine',
+  'captureUnacknowledged',
 ] as const satisfies readonly CaseKind[]
 
 /** Of what belongs to no merchant that we know. */

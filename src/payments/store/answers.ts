@@ -27,6 +27,8 @@ export type NewAnswer = {
   readonly networkTransactionId?: string
   /** Work that the answer leaves behind, for example a reversal. */
   readonly leftToDo?: LeftToDo
+  /** A capture that waits for a file of the acquirer that the answer keeps: its line. */
+  readonly collects?: Readonly<Record<string, string>>
   readonly recordedAt: number
 }
 
@@ -55,6 +57,7 @@ const answerColumns = [
   'uuid',
   'uuid',
   'text',
+  'text',
 ]
 
 function answerValues(row: NewAnswer): unknown[] {
@@ -82,13 +85,14 @@ function answerValues(row: NewAnswer): unknown[] {
     payment.record.registration?.ownerId ?? null,
     payment.record.registration?.id ?? null,
     row.networkTransactionId ?? null,
+    row.collects ? JSON.stringify(row.collects) : null,
   ]
 }
 
 const insertAnswers = perSize(
   size => `
   with given (merchant_id, payment_id, result, approved, reply, body, answered_at, mode, currency, channel_id, root_id, transfers,
-              announced, action, gives_back, follow_up, follow_up_at, recorded_at, registration_owner, registration_id, network_transaction) as (values ${valuesList(answerColumns, size)}),
+              announced, action, gives_back, follow_up, follow_up_at, recorded_at, registration_owner, registration_id, network_transaction, collects) as (values ${valuesList(answerColumns, size)}),
   answered as (
     insert into answers (merchant_id, payment_id, result, approved, reply, body, answered_at)
     select merchant_id, payment_id, result, approved, reply, body, answered_at from given where payment_id is not null
@@ -108,6 +112,10 @@ ${confirmRegistrations}
   returned as (
     delete from captures using ours
      where captures.merchant_id = ours.merchant_id and captures.payment_id = ours.gives_back and captures.capture_id = ours.payment_id),
+  collected as (
+    insert into collected_captures (merchant_id, payment_id, acquirer, said, collected_at)
+    select merchant_id, payment_id, reply::json ->> 'acquirer', collects, recorded_at from ours where collects is not null
+    on conflict do nothing),
   left_to_do as (
     insert into due_work (kind, merchant_id, subject_id, due_at)
     select follow_up, merchant_id, payment_id, follow_up_at from ours where follow_up is not null

@@ -20,6 +20,8 @@ export type LedgerLine = {
   /** A reversal: what shall stand; absent = nothing. */
   readonly remaining?: string
   readonly rrn: string
+  /** Of what came in a file: the day that the file names. */
+  readonly day?: string
   /** The answer's fields, to be given again to a repeat. */
   readonly answer: readonly (readonly [number, string])[]
 }

@@ -41,7 +41,7 @@ export function hostBookings(ledger: Ledger, rules: HostDay, now: number, fault?
     const [, trace, transmission, terminal] = line.key.split(' ') as [string, string, string, string]
     const book = (kind: HostBooking['kind'], amount: bigint) => {
       const reference = line.rrn === '' ? `H${trace}${transmission.slice(-5)}` : line.rrn
-      const day = dayOfTransmission(transmission, now, rules)
+      const day = line.day ?? dayOfTransmission(transmission, now, rules)
       bookings.push({ kind, day, terminal, trace, reference, amount, currency: line.currency })
     }
     if (line.kind === 'purchase' || line.kind === 'capture' || line.kind === 'credit') {

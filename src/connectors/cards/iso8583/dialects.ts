@@ -29,6 +29,7 @@ export type FieldValues = readonly (readonly [field: number, value: string])[]
 
 export type Dialect = Pick<Profile, 'characters' | 'bitmap' | 'matching' | 'privateData' | 'timeZone' | 'retrievalReference'> & {
   readonly reconciliation: Required<Profile['reconciliation']>
+  readonly captures: Profile['captures']
   readonly settlementFile?: NonNullable<Profile['settlementFile']>
   readonly name: string
   /** Decides where times and original data stand, see versions.ts. */
@@ -61,6 +62,7 @@ export function dialectOf(given: GivenProfile): Dialect {
     },
     typeIndicator: profile.typeIndicator === 'bcd' ? 'bcd' : characters,
     reconciliation: { timeZone, ...profile.reconciliation },
+    captures: profile.captures,
     ...(profile.settlementFile && { settlementFile: profile.settlementFile }),
     messages: mapped(profile.messages, numbers => new Set(numbers)),
     constants: valuesOf(profile.constants),

@@ -170,6 +170,25 @@ function mistakeInSettlement({ layout, header, line, trailer }: SettlementInput)
     : undefined
 }
 
+/** How captures reach it: each as a message, or many in files with a number. */
+const captures = where(
+  object({
+    by: optional(oneOf(['message', 'file']), 'message'),
+    folder: optional(text(/^\/[^\0]*$/, 'must be an absolute path')),
+    everyMinutes: optional(whole(1, 1440), 60),
+    separator: optional(oneOf([',', ';', '|', '\t']), ','),
+    fileName: optional(
+      text(
+        /^(?=.*\{sequence\})[A-Za-z0-9{]([A-Za-z0-9_.-]|\{(sequence|acquirer|date)\}|(?<=^\{)(sequence|acquirer|date)\})*$/,
+        'must be letters, digits, dots and hyphens with {sequence}, and {acquirer} or {date} where wanted',
+      ),
+      'captures-{acquirer}-{sequence}.csv',
+    ),
+  }),
+  ({ by, folder }) => by === 'message' || folder !== undefined,
+  'needs a folder',
+)
+
 const entries = {
   edition: optional(oneOf(['1987', '1993'])),
   framing: optional(framing),
@@ -199,6 +218,7 @@ const entries = {
   /** The host's own codes of DE39 as those of 1987, by what they answer; repeats and reversals without an own word have that of the first. */
   codes: optional(mapOf(oneOf(situations), mapOf(code, response))),
   reconciliation: optional(reconciliation),
+  captures: optional(captures),
   settlementFile: optional(settlementFile),
   /** Who gives DE37. */
   retrievalReference: optional(oneOf(['gateway', 'host'])),
@@ -256,6 +276,7 @@ const ascii1987: Input<typeof parts> = {
   timeZone: 'UTC',
   codes: {},
   reconciliation: {},
+  captures: {},
   settlementFile: {
     layout: 'csv',
     line: {

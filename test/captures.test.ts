@@ -1,0 +1,340 @@
+// Capture files: what an acquirer gets instead of a 0220 each, when processes die or work at the same time, and what it says of them. What counts is what
+// is in the folder and in the books of the host.
+
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import type pg from 'pg'
+import { importAcknowledgement } from '../src/clearing/captures/acknowledge.ts'
+import { type CaptureParts, captureFile } from '../src/clearing/captures/write.ts'
+import { dialectOf } from '../src/connectors/cards/iso8583/dialects.ts'
+import { profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
+import { systemRandom } from '../src/platform/clock.ts'
+import { connect, type Database } from '../src/platform/database/connect.ts'
+import { read } from '../src/platform/schema.ts'
+import { type CaptureFault, takeCaptures } from '../src/sandbox/acquirerHost/captures.ts'
+import { beginDay, type Day } from './support/day.ts'
+import { eventually, testKeys } from './support/gateway.ts'
+
+type Test = { after(end: () => Promise<void> | void): void }
+type Captures = Day & {
+  readonly folder: string
+  readonly database: Database
+  readonly parts: CaptureParts
+  capture(amount: string, part?: string): Promise<string>
+  /** The writer, as due work runs it. */
+  write(parts?: CaptureParts): Promise<unknown>
+  files(): string[]
+  text(at?: number): string
+}
+
+async function begin(t: Test, more: object = {}, profile: object = {}): Promise<Captures> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-captures-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const given = { ...profile, captures: { by: 'file', folder, everyMinutes: 1440, ...more } }
+  const day = await beginDay(given)
+  t.after(day.stop)
+  const database = connect(day.gateway.connection, day.clock, () => {})
+  t.after(() => database.close())
+  const dialect = dialectOf(read(profileSchema, { reconciliation: { ...day.rules }, ...given }, 'test'))
+  const options = { name: 'north', account: { acquirerId: '423930' }, dialect }
+  const parts = {
+    database,
+    clock: day.clock,
+    random: systemRandom,
+    log: { info() {} },
+    acquirers: new Map([['north', { options }]]),
+  } as unknown as CaptureParts
+  const files = () => readdirSync(folder).sort()
+  return {
+    ...day,
+    folder,
+    database,
+    parts,
+    files,
+    text: (at = 0) => readFileSync(join(folder, files()[at]!), 'utf8'),
+    write: (own = parts) => captureFile(own, { details: { acquirer: 'north' } } as unknown as Parameters<typeof captureFile>[1]),
+    async capture(amount, part = amount) {
+      const hold = await day.pay('PA', amount)
+      await day.refer(hold, 'CP', part)
+      return hold
+    },
+  }
+}
+
+const booked = ({ host }: Day) =>
+  [...host.ledger.entries()].filter(({ line }) => line.kind === 'capture').map(({ line }) => Number(line.amount))
+
+const acknowledge = (one: Captures, text: string, tell: (at: number, result: { kind: string }) => void = () => {}) =>
+  importAcknowledgement(
+    { database: one.database, clock: one.clock, random: systemRandom, keys: testKeys },
+    { name: 'north', acquirerId: '423930', rules: one.parts.acquirers.get('north')!.options.dialect.captures },
+    'acknowledgement',
+    text,
+    tell,
+  )
+
+/** What each file holds, and that every capture is in exactly one of them. */
+function amountsOf(one: Captures): number[][] {
+  return one.files().map((name, at) => {
+    const rows = readFileSync(join(one.folder, name), 'utf8')
+      .split('\r\n')
+      .map(row => row.split(','))
+    assert.deepEqual(rows[0]!.slice(0, 3), ['CAPTURES', '423930', String(at + 1)])
+    assert.equal(rows.at(-1)!.join(), '')
+    const amounts = rows.slice(1, -2).map(row => Number(row[7]))
+    assert.deepEqual(rows.at(-2), ['TOTAL', String(amounts.length), String(amounts.reduce((sum, amount) => sum + amount, 0))])
+    return amounts
+  })
+}
+
+describe('a capture file', () => {
+  it('goes out at its time, is booked by the host, and the day agrees with both', async t => {
+    const one = await begin(t, { everyMinutes: 60 })
+    const hold = await one.capture('50.00', '40.00')
+    await one.capture('9.00')
+    await one.pay('DB', '8.00')
+    assert.deepEqual(booked(one), [], 'nothing was sent')
+    assert.deepEqual(one.files(), [])
+    one.end(-30)
+    await eventually(async () => one.files().length === 1 && !one.files()[0]!.startsWith('.'), 'the file')
+    assert.deepEqual(one.files(), ['captures-north-000001.csv'])
+    assert.equal(statSync(join(one.folder, one.files()[0]!)).mode & 0o777, 0o600)
+    assert.equal(one.text().split('\r\n')[0], `CAPTURES,423930,1,${one.day}`)
+    assert.doesNotMatch(one.text(), /\d{13}|\*/, 'no card number')
+    assert.deepEqual(amountsOf(one), [[4000, 900]])
+    const said = takeCaptures(one.host.ledger, one.text(), '423930')
+    assert.deepEqual(booked(one), [4000, 900])
+    assert.equal([...one.host.ledger.entries()].find(({ line }) => line.kind === 'hold')!.held, 0n, 'the rest is released')
+    const told: string[] = []
+    assert.ok(!('broken' in (await acknowledge(one, said, (at, { kind }) => told.push(`${at} ${kind}`)))))
+    assert.deepEqual(told, ['2 recorded', '3 recorded'])
+    // The refund names the capture of the file.
+    await one.refer(hold, 'RF', '15.00')
+    const refund = [...one.host.ledger.entries()].at(-1)!
+    assert.deepEqual([refund.line.kind, refund.line.amount], ['credit', '000000001500'])
+    assert.equal(
+      refund.line.original,
+      [...one.host.ledger.entries()].find(({ line }) => line.amount === '000000004000')!.line.name,
+    )
+    one.end()
+    await eventually(
+      async () => (await one.gateway.pool.query('select 1 from day_totals where answered_at is not null')).rowCount === 1,
+      'the day',
+    )
+    assert.deepEqual(one.host.counters.reconciled[0]!.fields.get(88), '0000000000005700')
+    assert.deepEqual(await one.cases(), [])
+  })
+
+  it('counts in the day of the file, not in that of the capture; what is in no file counts nowhere', async t => {
+    const one = await begin(t)
+    await one.capture('50.00')
+    await one.pay('DB', '8.00')
+    one.end(1)
+    await one.write()
+    assert.notEqual(one.text().split('\r\n')[0], `CAPTURES,423930,1,${one.day}`)
+    one.end()
+    await eventually(async () => one.host.counters.reconciled.length === 1, 'the day is told')
+    assert.equal(one.host.counters.reconciled[0]!.fields.get(88), '0000000000000800')
+    takeCaptures(one.host.ledger, one.text(), '423930')
+    one.end(24 * 60 + 11)
+    await eventually(async () => one.host.counters.reconciled.length === 2, 'the next day is told')
+    assert.equal(one.host.counters.reconciled[1]!.fields.get(88), '0000000000005000')
+    assert.deepEqual(await one.cases(), [])
+  })
+
+  it('an interval without captures makes none, and takes no number', async t => {
+    const one = await begin(t)
+    await one.write()
+    assert.deepEqual(one.files(), [])
+    await one.capture('5.00')
+    await one.write()
+    await one.write()
+    await one.capture('6.00')
+    await one.write()
+    assert.deepEqual(amountsOf(one), [[500], [600]])
+  })
+
+  it('what may have been sent before the profile changed is repeated, and in no file', async t => {
+    const one = await begin(t)
+    await one.capture('5.00')
+    // As it stands when a 0220 was sent by a process that died.
+    for (const statement of [
+      'delete from collected_captures',
+      "delete from answers a using payments p where p.id = a.payment_id and p.payment_type = 'CP'",
+      "update payments set record = replace(record, ',\"capture\":\"file\"', '') where payment_type = 'CP'",
+      "insert into due_work (kind, merchant_id, subject_id, due_at) select 'recover', merchant_id, id, now() from payments where payment_type = 'CP'",
+    ])
+      assert.notEqual((await one.gateway.pool.query(statement)).rowCount, 0, statement)
+    await eventually(async () => booked(one).length === 1, 'the host has it by message')
+    await one.write()
+    assert.deepEqual(one.files(), [])
+  })
+})
+
+/** A pool that dies before its nth statement. */
+function dying(pool: pg.Pool, after: number): { pool: pg.Pool; died(): boolean } {
+  let left = after
+  const die = () => {
+    if (left-- <= 0) throw new Error('died')
+  }
+  const watch = <Target extends object>(target: Target): Target =>
+    new Proxy(target, {
+      get(at, name) {
+        const value = Reflect.get(at, name) as unknown
+        if (name === 'query')
+          return async (...given: unknown[]) => {
+            if (given[0] !== 'rollback') die()
+            return (value as (...given: unknown[]) => unknown).apply(at, given)
+          }
+        if (name === 'connect') return async () => watch((await (at as unknown as pg.Pool).connect()) as object)
+        return typeof value === 'function' ? value.bind(at) : value
+      },
+    })
+  return { pool: watch(pool), died: () => left < 0 }
+}
+
+describe('a process that dies', () => {
+  it('before any statement: each capture is in exactly one file, and no number is left out', async t => {
+    const one = await begin(t)
+    let [deaths, count] = [0, 0]
+    for (let after = 0; ; after++) {
+      await one.capture(`${++count}.00`)
+      const { pool, died } = dying(one.database.work, after)
+      await one.write({ ...one.parts, database: { work: pool } }).catch(() => {})
+      await one.write()
+      assert.deepEqual(
+        amountsOf(one).flat(),
+        Array.from({ length: count }, (_, at) => (at + 1) * 100),
+      )
+      if (!died()) break
+      deaths++
+    }
+    assert.ok(deaths >= 9, String(deaths))
+  })
+
+  it('between the number and the disk: the same bytes are written, whatever was captured since', async t => {
+    const one = await begin(t)
+    await one.capture('5.00')
+    // The folder is gone: everything is written down, and nothing is on disk.
+    const gone = { ...one.parts, acquirers: new Map([['north', elsewhere(one, '/nowhere/at/all')]]) } as CaptureParts
+    await assert.rejects(one.write(gone), /ENOENT/)
+    const { rows } = await one.gateway.pool.query('select content from capture_files where written_at is null')
+    await one.capture('6.00')
+    await one.write()
+    assert.equal(one.text(), rows[0].content)
+    assert.deepEqual(amountsOf(one), [[500], [600]])
+  })
+
+  it('after the rename: the file stays as it is, and is not written again', async t => {
+    const one = await begin(t)
+    await one.capture('5.00')
+    await one.write()
+    const path = join(one.folder, one.files()[0]!)
+    const { ino } = statSync(path)
+    await one.gateway.pool.query('update capture_files set written_at = null')
+    await one.write()
+    assert.equal(statSync(path).ino, ino)
+    const { rows } = await one.gateway.pool.query('select written_at is not null as written from capture_files')
+    assert.deepEqual(rows, [{ written: true }])
+  })
+
+  it("writes over nobody's file", async t => {
+    const one = await begin(t)
+    const path = join(one.folder, 'captures-north-000001.csv')
+    writeFileSync(path, 'of another')
+    await one.capture('5.00')
+    await assert.rejects(one.write(), /is not ours/)
+    assert.equal(readFileSync(path, 'utf8'), 'of another')
+    rmSync(path)
+    await one.write()
+    assert.deepEqual(amountsOf(one), [[500]])
+  })
+
+  it('two and more at the same time write one file', async t => {
+    const one = await begin(t)
+    for (let round = 1; round <= 5; round++) {
+      await one.capture('5.00')
+      await Promise.all([one.write(), one.write(), one.write(), one.write()])
+      assert.deepEqual(
+        amountsOf(one),
+        Array.from({ length: round }, () => [500]),
+      )
+    }
+  })
+})
+
+function elsewhere(one: Captures, folder: string): { options: object } {
+  const { options } = one.parts.acquirers.get('north')!
+  return { options: { ...options, dialect: { ...options.dialect, captures: { ...options.dialect.captures, folder } } } }
+}
+
+describe('an acknowledgement', () => {
+  async function acknowledged(t: Test, fault?: CaptureFault): Promise<Captures & { said: string }> {
+    const one = await begin(t)
+    await one.capture('5.00')
+    await one.capture('6.00')
+    await one.write()
+    return { ...one, said: takeCaptures(one.host.ledger, one.text(), '423930', ',', fault) }
+  }
+  const outcomes = async (one: Captures) =>
+    (await one.gateway.pool.query('select outcome from collected_captures order by line')).rows.map(({ outcome }) => outcome)
+
+  it('marks what is accepted, however often it is read', async t => {
+    const one = await acknowledged(t)
+    for (const known of [0, 2]) {
+      const report = await acknowledge(one, one.said)
+      assert.deepEqual('broken' in report || [report.known, report.missing], [known, 0])
+    }
+    assert.deepEqual(await outcomes(one), ['accepted', 'accepted'])
+    assert.deepEqual(await one.cases(), [])
+  })
+
+  for (const [fault, kind, marked, ours] of [
+    ['rejects', 'captureLine', ['accepted', 'rejected'], '600'],
+    ['leavesOut', 'captureUnacknowledged', ['accepted', null], '600'],
+    ['foreign', 'captureLine', ['accepted', 'accepted'], undefined],
+  ] as const)
+    it(`${fault}: is a case with what both sides have`, async t => {
+      const one = await acknowledged(t, fault)
+      await acknowledge(one, one.said)
+      assert.deepEqual(await outcomes(one), marked)
+      const cases = await one.cases()
+      assert.deepEqual(
+        cases.map(found => found.kind),
+        [kind],
+      )
+      const details = cases[0]!.details as { ours: { amount: string } | null; theirs: { trace: string } | null }
+      assert.equal(details.ours?.amount, ours)
+      assert.equal(details.theirs === null, fault === 'leavesOut')
+      if (fault === 'foreign') return
+      await acknowledge(one, takeCaptures(one.host.ledger, one.text(), '423930'))
+      assert.deepEqual([await outcomes(one), await one.cases()], [['accepted', 'accepted'], []], 'a corrected one closes it')
+    })
+
+  it('that is cut off, of another acquirer, or none is refused as a whole', async t => {
+    const one = await acknowledged(t)
+    const whole = one.said
+    for (const text of [
+      takeCaptures(one.host.ledger, one.text(), '423930', ',', 'truncated'),
+      whole.replace('423930', '423931'),
+      'a,b',
+      '',
+    ])
+      assert.ok('broken' in (await acknowledge(one, text)), text)
+    assert.deepEqual(await outcomes(one), [null, null])
+  })
+
+  it('what was accepted is not rejected afterwards: somebody has to ask', async t => {
+    const one = await acknowledged(t)
+    await acknowledge(one, one.said)
+    await acknowledge(one, one.said.replace('ACCEPTED,2', 'REJECTED,2'))
+    assert.deepEqual(await outcomes(one), ['accepted', 'accepted'])
+    assert.deepEqual(
+      (await one.cases()).map(({ details }) => details.why),
+      ['it was accepted before'],
+    )
+  })
+})
