@@ -157,6 +157,30 @@ describe('the answer to a repeat', () => {
       })
   }
 
+  it('96 again and again is a case, is asked on all the same, and closes its case when it is answered', async () => {
+    let code = '96'
+    host.tell = message =>
+      !isCredit(message) ? '00' : message.type === '0200' ? { code: 'silence', books: true } : { code, books: false }
+    const { body } = await refund((await pay()).body.id)
+    await later(async () => (await openCases(body.id))[0] === 'stillUnknown', 'a case')
+    const asked = host.types().filter(one => one === '0201').length
+    assert.ok(asked >= 5, String(asked))
+    code = '94'
+    await atRest(body.id)
+    assert.deepEqual([await codeOf(body.id), await openCases(body.id)], [success, []])
+    await booksAgree()
+  })
+
+  it('an operator decides what goes on being unknown', async () => {
+    host.tell = message => (!isCredit(message) ? '00' : { code: message.type === '0200' ? 'silence' : '96', books: false })
+    const { body } = await refund((await pay()).body.id)
+    await later(async () => (await openCases(body.id))[0] === 'stillUnknown', 'a case')
+    await close(body.id, 'asked by telephone', 'notCarriedOut')
+    await atRest(body.id)
+    assert.deepEqual([await codeOf(body.id), await openCases(body.id)], ['900.100.200', []])
+    await booksAgree()
+  })
+
   it('a refund that the host has, though its answer says 94, is not paid again', async () => {
     host.tell = message => (isCredit(message) ? (message.type === '0200' ? { code: 'silence', books: true } : '94') : '00')
     const { body: debit } = await pay()

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Frame } from 'playwright-core'
 import { launchBrowser } from './support/chromium.ts'
-import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import {
   atShop,
   goodCard,
@@ -266,13 +266,6 @@ describe('the look of a shop', () => {
     await close()
   })
 
-  it('comes from the channel: its name, its colour, with words that can be read on it', async () => {
-    const { id } = await makeCheckout(gateway, { 'merchant.name': 'Corner Shop' })
-    const { page, close } = await visitShop(browser, `${gateway.baseUrl}/pay/${id}`)
-    assert.equal(await page.locator('header .shop').textContent(), 'Corner Shop')
-    await close()
-  })
-
   it('does not move what stands below when the form is there', async () => {
     const { page, form, close } = await begin()
     const height = async () => (await page.locator('iframe').boundingBox())!.height
@@ -283,6 +276,37 @@ describe('the look of a shop', () => {
     const low = await height()
     await form.locator('#pay').click()
     await eventually(async () => (await height()) > low + 40, 'errors have room')
+    await close()
+  })
+
+  it('comes from the channel: name, logo and colour, with words that can be read on it; the name of the request wins', async () => {
+    const pixel =
+      'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+    await gateway.pool.query('update entities set settings = settings || $1 where id = $2', [
+      { shopName: 'Corner Shop', shopColour: '#ffd400', shopLogo: pixel },
+      sandbox.lenientEntityId,
+    ])
+    await gateway.restart()
+    for (const [name, fields] of [
+      ['Corner Shop', {}],
+      ['Shop of Today', { 'merchant.name': 'Shop of Today' }],
+    ] as const) {
+      const { id } = await makeCheckout(gateway, { entityId: sandbox.lenientEntityId, ...fields })
+      const { page, problems, close } = await visitShop(browser, `${gateway.baseUrl}/pay/${id}`)
+      assert.equal(await page.locator('header .shop').textContent(), name)
+      assert.deepEqual(
+        await page.evaluate(`[
+          getComputedStyle(document.getElementById('pay')).backgroundColor,
+          getComputedStyle(document.getElementById('pay')).color,
+          document.querySelector('header img').naturalWidth,
+        ]`),
+        ['rgb(255, 212, 0)', 'rgb(0, 0, 0)', 1],
+      )
+      assert.deepEqual(problems, [])
+      await close()
+    }
+    const { page, close } = await visitShop(browser, `${gateway.baseUrl}/pay/nothing`)
+    assert.equal(await page.title(), 'This payment page is closed')
     await close()
   })
 })

@@ -73,9 +73,13 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
       await openPaymentCase(parts, payment, 'answerUnproven', reply.why)
       return 'done'
     }
+    if (reply.kind === 'unknown' && reply.answered && item.attempts >= answersBeforeCase)
+      await openPaymentCase(parts, payment, 'stillUnknown', reply.why)
     return { again: parts.clock.real() + backOff(item.attempts) }
   }
   await settle(parts, { payment, rootType: root.type }, settled, updates)
+  const unknown = { merchantId: payment.merchantId, kind: 'stillUnknown', subject: payment.id }
+  await closeSettled(parts.database.work, unknown, parts.clock.real(), 'gateway', 'it was answered')
   parts.log.info({ paymentId: payment.id, result: settled.kind === 'answer' ? settled.result : 'neverSent' }, 'recovered')
   return 'done'
 }

@@ -50,7 +50,7 @@ ${!isOver && openForm(view, look)}
   return look.door === 'frame'
     ? wholePage(view, look, { title: texts.formTitle, body: html`<body><main>${inner}</main></body>`, runs: true })
     : wholePage(view, look, {
-        title: fill(texts.linkTitle, { shop: view.shop.name }),
+        title: titleOf(view, texts),
         body: alone(
           view,
           look,
@@ -82,11 +82,15 @@ export function codePage(view: FormView, look: FormLook, link: string, code: Htm
 <p class="link" dir="ltr">${link}</p>
 <p class="hint">${fill(texts.validUntil, { time })}</p>`
   return wholePage(view, look, {
-    title: fill(texts.linkTitle, { shop: view.shop.name }),
+    title: titleOf(view, texts),
     body: alone(view, look, inner),
     runs: false,
   })
 }
+
+/** A checkout that is none has no shop. */
+const titleOf = ({ shop: { name } }: FormView, texts: Texts): string =>
+  name === '' ? texts.overTitle : fill(texts.linkTitle, { shop: name })
 
 function wholePage(
   view: FormView,
@@ -141,12 +145,13 @@ function policies(view: FormView, { door, sandbox, nonce }: FormLook): Record<st
   }
 }
 
-function alone({ shop, amount, currency }: FormView, { language: { texts, locale } }: FormLook, inner: Html): Html {
+function alone(view: FormView, { language: { texts, locale } }: FormLook, inner: Html): Html {
+  const { shop, amount, currency } = view
   return html`<body class="whole">
 <div class="page">
 <header>
 ${shop.logo !== undefined && html`<img src="${shop.logo}" alt="">`}
-<h1 class="shop" aria-label="${fill(texts.linkTitle, { shop: shop.name })}"><bdi>${shop.name}</bdi></h1>
+<h1 class="shop" aria-label="${titleOf(view, texts)}"><bdi>${shop.name}</bdi></h1>
 ${amount !== undefined && currency !== undefined && html`<p class="sum"><bdi>${money(locale, amount, currency)}</bdi></p>`}
 </header>
 <main>

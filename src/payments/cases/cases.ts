@@ -11,6 +11,7 @@ import { closeRow, insertCase, type OperatorCase } from './store.ts'
 export const caseKinds = {
   clearingLine: 'a line of a file fits no payment',
   answerUnproven: 'the other side answered, and nobody can tell whether the payment was carried out',
+  stillUnknown: 'the other side goes on answering that it does not know; it is asked on, and the case closes when it says',
   answersContradict: 'a payment was approved, and a later answer to the same message refuses it',
   totalsDiffer: 'an acquirer says other totals of a day than we have',
   totalsUnheard: 'an acquirer does not acknowledge the totals of a day',
@@ -61,6 +62,9 @@ export const openCase = (
     openedAt: clock.real(),
   })
 
+/** Closing one of these decides what became of its payment. */
+const decides: ReadonlySet<string> = new Set<CaseKind>(['answerUnproven', 'stillUnknown'])
+
 /** What the other side says that became of a payment, when it is asked by other means. */
 export const decisions = ['carriedOut', 'notCarriedOut'] as const
 export type CaseDecision = (typeof decisions)[number]
@@ -80,7 +84,7 @@ export async function closeCase(
     const closed = await closeRow(db, id, now, by, reason)
     if (!closed) return undefined
     const { kind, subject, merchantId } = closed
-    if ((kind === 'answerUnproven') !== (decision !== undefined)) throw new DecisionMissing(kind)
+    if (decides.has(kind) !== (decision !== undefined)) throw new DecisionMissing(kind)
     if (decision) await addDue(db, 'recover', merchantId, subject, now, { decision })
     if (kind === 'reversalOpen') for (const attempt of ['reverse', 'release']) await cancelDue(db, attempt, merchantId, subject)
     await record(db, parts, [
