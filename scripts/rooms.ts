@@ -16,7 +16,7 @@ const rooms: readonly Room[] = [
   ['payments',      '`initial/` payments and `followUps/`, operator `cases/`, `execute`, `recover`, `redirects/` for shoppers who left, `risk/`, `ledger/` (journal and doctor), `outbox/` with a mark for each consumer, `read/`, `store/`', 'contract platform vault audit merchants connectors'],
   ['registrations', 'payment details that were stored to be paid with again: made, used, ended', 'contract platform vault connectors payments'],
   ['checkouts',     'the hosted flow: a merchant makes a checkout, its shopper pays in the form, one attempt at a time; the missed return', 'contract platform vault merchants connectors payments registrations notifications'],
-  ['clearing',      'files of acquirers and banks: one import, each line one transaction; chargebacks; `reconciliation/` of days with acquirers', 'contract platform audit connectors payments'],
+  ['clearing',      'files of acquirers and banks: one import, each line one transaction; chargebacks; `reconciliation/` of days with acquirers; `captures/` in files', 'contract platform audit connectors payments'],
   ['notifications', 'what merchants are told: notification, cipher, signature; `endpoints/`, `deliveries/`', 'contract platform vault audit merchants payments'],
   ['http',          'server, router, authenticate; `v1/`, the request functions of the interface', 'contract platform vault audit merchants connectors payments registrations checkouts'],
   ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts', 'contract platform merchants connectors payments checkouts http'],

@@ -2,7 +2,9 @@
 // is in the folder and in the books of the host.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -13,10 +15,15 @@ import { dialectOf } from '../src/connectors/cards/iso8583/dialects.ts'
 import { profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
+import { runningEmbedded } from '../src/platform/database/find.ts'
 import { read } from '../src/platform/schema.ts'
 import { type CaptureFault, takeCaptures } from '../src/sandbox/acquirerHost/captures.ts'
+import { openLedger } from '../src/sandbox/acquirerHost/ledger.ts'
+import { withPool } from './support/database.ts'
 import { beginDay, type Day } from './support/day.ts'
-import { eventually, testKeys } from './support/gateway.ts'
+import { eventually, sandbox, testKeys, visa } from './support/gateway.ts'
+import { acquirersFile, testHost } from './support/host.ts'
+import { commandLine, startProcess } from './support/process.ts'
 
 type Test = { after(end: () => Promise<void> | void): void }
 type Captures = Day & {
@@ -241,6 +248,32 @@ describe('a process that dies', () => {
     assert.deepEqual(rows, [{ written: true }])
   })
 
+  for (const [step, files] of [
+    ['writeFileSync before', 0],
+    ['writeFileSync after', 0],
+    ['renameSync before', 0],
+    ['renameSync after', 1],
+    ['fsyncSync before', 0],
+    ['fsyncSync before 2', 1],
+    ['fsyncSync after 2', 1],
+  ] as const)
+    it(`by kill -9, ${step}: the next one writes the same bytes, once`, async t => {
+      const one = await begin(t)
+      await one.capture('5.00')
+      assert.equal(await killedAt(one, step), 'SIGKILL')
+      const whole = () => one.files().filter(name => !name.startsWith('.'))
+      assert.equal(whole().length, files)
+      const { rows } = await one.gateway.pool.query('select content, written_at from capture_files')
+      assert.deepEqual([rows.length, rows[0].written_at], [1, null])
+      await one.capture('6.00')
+      await one.write()
+      assert.deepEqual(whole(), ['captures-north-000001.csv', 'captures-north-000002.csv'])
+      assert.equal(readFileSync(join(one.folder, whole()[0]!), 'utf8'), rows[0].content)
+      takeCaptures(one.host.ledger, readFileSync(join(one.folder, whole()[0]!), 'utf8'), '423930')
+      takeCaptures(one.host.ledger, readFileSync(join(one.folder, whole()[1]!), 'utf8'), '423930')
+      assert.deepEqual(booked(one), [500, 600])
+    })
+
   it("writes over nobody's file", async t => {
     const one = await begin(t)
     const path = join(one.folder, 'captures-north-000001.csv')
@@ -265,6 +298,37 @@ describe('a process that dies', () => {
     }
   })
 })
+
+/** A writer of its own, which is killed before or after its call of something that goes to disk. How it ended. */
+async function killedAt({ gateway, folder }: Captures, step: string): Promise<NodeJS.Signals | null> {
+  const [name, when, call = 1] = step.split(' ')
+  const source = (path: string) => JSON.stringify(new URL(`../src/${path}`, import.meta.url).href)
+  const program = `
+    import fs from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    const kill = () => process.kill(process.pid, 'SIGKILL')
+    const real = fs.${name}
+    let calls = 0
+    fs.${name} = (...given) => {
+      const isHere = ++calls === ${call}
+      if (isHere && ${when === 'before'}) kill()
+      const value = real(...given)
+      if (isHere) kill()
+      return value
+    }
+    syncBuiltinESMExports()
+    const { captureFile } = await import(${source('clearing/captures/write.ts')})
+    const { connect } = await import(${source('platform/database/connect.ts')})
+    const { dialectOf } = await import(${source('connectors/cards/iso8583/dialects.ts')})
+    const { systemClock, systemRandom } = await import(${source('platform/clock.ts')})
+    const dialect = dialectOf({ like: '1987', captures: ${JSON.stringify({ by: 'file', folder, everyMinutes: 60, separator: ',', fileName: 'captures-{acquirer}-{sequence}.csv' })} })
+    const database = connect(${JSON.stringify(gateway.connection)}, systemClock, () => {})
+    const acquirers = new Map([['north', { options: { name: 'north', account: { acquirerId: '423930' }, dialect } }]])
+    await captureFile({ database, clock: systemClock, random: systemRandom, log: { info() {} }, acquirers }, { details: { acquirer: 'north' } })`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'inherit', 'inherit'] })
+  const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
+  return signal
+}
 
 function elsewhere(one: Captures, folder: string): { options: object } {
   const { options } = one.parts.acquirers.get('north')!
@@ -337,4 +401,71 @@ describe('an acknowledgement', () => {
       ['it was accepted before'],
     )
   })
+})
+
+it('an operator has a file booked, reads what the acquirer says of it, and sees what is left', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-captured-'))
+  const [ledger, captured] = [join(folder, 'ledger.jsonl'), join(folder, 'captures')]
+  mkdirSync(captured)
+  const host = await testHost({ ledger: openLedger(ledger) })
+  const captures = { by: 'file', folder: captured, everyMinutes: 60 }
+  const file = acquirersFile({ north: [host.port] }, { profile: { captures } })
+  const environment = { DATA_DIR: join(folder, 'data'), ACQUIRERS_FILE: file.path }
+  const gateway = await startProcess(environment)
+  t.after(async () => {
+    await gateway.stop()
+    await host.stop()
+    file.remove()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const post = async (path: string, values: Record<string, string>) => {
+    const answer = await fetch(`${gateway.sandbox.baseUrl}/v1/payments${path}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${sandbox.accessToken}` },
+      body: new URLSearchParams({ entityId: sandbox.entityId, currency: 'EUR', ...values }),
+    })
+    return (await answer.json()) as { id: string; result: { code: string }; resultDetails?: Record<string, string> }
+  }
+  for (const amount of ['5.00', '6.00']) {
+    const { id } = await post('', { paymentType: 'PA', amount, testMode: 'EXTERNAL', ...visa })
+    const { result, resultDetails } = await post(`/${id}`, { paymentType: 'CP', amount })
+    assert.deepEqual([result.code, resultDetails?.AcquirerResponse], ['000.100.112', undefined])
+  }
+  const words = ['acquirers', 'captures', '--json', '--acquirer', 'north']
+  const waiting = JSON.parse((await commandLine(environment, ...words)).stdout)
+  assert.deepEqual([waiting.waiting[0].captures, waiting.files], [2, []])
+  await withPool(runningEmbedded(join(folder, 'data'))!, pool =>
+    pool.query(`update due_work set due_at = '2000-01-01' where kind = 'captureFile'`),
+  )
+  const path = join(captured, 'captures-north-000001.csv')
+  await eventually(async () => existsSync(path), 'the file')
+  const said = await commandLine(
+    {},
+    'acquirer-host',
+    '--acquirers',
+    file.path,
+    '--ledger',
+    ledger,
+    '--captures',
+    path,
+    '--capture-fault',
+    'rejects',
+  )
+  assert.equal(said.code, 0, said.out)
+  const acknowledgement = join(folder, 'said.csv')
+  writeFileSync(acknowledgement, said.stdout)
+  const read = await commandLine(environment, ...words, '--acknowledge', acknowledgement)
+  const { lines, files, missing } = JSON.parse(read.stdout)
+  assert.deepEqual([read.code, missing], [1, 0])
+  assert.deepEqual(
+    lines.map((line: { outcome: string; text: string }) => [line.outcome, /EXPIRED/.test(line.text)]),
+    [
+      ['recorded', false],
+      ['refused', true],
+    ],
+  )
+  assert.deepEqual([files[0].sequence, files[0].captures, files[0].accepted, files[0].rejected], [1, 2, 1, 1])
+  assert.match((await commandLine(environment, 'cases', 'list')).out, /captureLine/)
+  const wrong = await commandLine(environment, ...words, '--acknowledge', path)
+  assert.deepEqual([wrong.code, /no heading of an acknowledgement/.test(wrong.out)], [1, true])
 })

@@ -38,6 +38,7 @@ const platformTables = [
   'access_tokens',
   'audit',
   'audit_head',
+  'capture_files',
   'clearing_files',
   'clearing_lines',
   'day_totals',

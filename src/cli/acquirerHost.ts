@@ -6,6 +6,7 @@ import { dialects } from '../connectors/cards/iso8583/dialects.ts'
 import { macKeyBytes } from '../connectors/cards/iso8583/mac.ts'
 import { exampleNames } from '../connectors/cards/iso8583/profile.ts'
 import { systemClock } from '../platform/clock.ts'
+import { type CaptureFault, captureFaults, takeCaptures } from '../sandbox/acquirerHost/captures.ts'
 import { faultNames } from '../sandbox/acquirerHost/decide.ts'
 import { openLedger } from '../sandbox/acquirerHost/ledger.ts'
 import { type HostArguments, runHost } from '../sandbox/acquirerHost/main.ts'
@@ -14,7 +15,7 @@ import { hostBookings, type SettlementFault, settlementFaults, settlementText } 
 import { readAcquirers, sandboxAcquirerId } from '../start/acquirers.ts'
 import { parseKey, readKeyFile } from '../vault/keys.ts'
 import { choice, wholeNumber } from './choices.ts'
-import { refuseCommand, refuseWords, runCommand } from './open.ts'
+import { readText, refuseCommand, refuseWords, runCommand } from './open.ts'
 
 type HostCommandOptions = {
   readonly port: number
@@ -31,6 +32,8 @@ type HostCommandOptions = {
   readonly hostile?: true
   readonly settlement?: string
   readonly settlementFault?: SettlementFault
+  readonly captures?: string
+  readonly captureFault?: CaptureFault
 }
 
 export default (program: Command): void => {
@@ -53,11 +56,14 @@ export default (program: Command): void => {
     )
     .option('--settlement <day>', 'writes the settlement file of a day of its ledger to standard output, and ends')
     .addOption(choice('--settlement-fault <name>', 'what is wrong with its days and their files', settlementFaults))
+    .option('--captures <file>', 'books a capture file in its ledger, writes what it says of it to standard output, and ends')
+    .addOption(choice('--capture-fault <name>', 'what is wrong with what it says of a capture file', captureFaults))
     .option('--seed <number>', 'the same seed makes the same choices', wholeNumber(0, 2 ** 32 - 1))
     .action((options: HostCommandOptions) =>
       runCommand(async () => {
-        const { faults: named, faultPercent, seed, profile, macKey, acquirers, acquirer, settlement, ...rest } = options
+        const { faults: named, faultPercent, seed, profile, macKey, acquirers, acquirer, settlement, captures, ...rest } = options
         if (settlement !== undefined) return writeSettlement(options, settlement)
+        if (captures !== undefined) return answerCaptures(options, captures)
         const faults = named ?? (options.hostile ? 'all' : undefined)
         const names = faults === undefined ? [] : faults === 'all' ? faultNames : faults.split(',')
         const unknown = names.find(name => !isFault(name))
@@ -85,6 +91,18 @@ function writeSettlement({ profile, acquirers, acquirer, ledger, settlementFault
   const bookings = hostBookings(openLedger(ledger), dialect.reconciliation, systemClock.real(), settlementFault)
   const layout = dialect.settlementFile?.layout ?? 'csv'
   process.stdout.write(settlementText(bookings, day, account?.acquirerId ?? sandboxAcquirerId, layout, settlementFault))
+}
+
+function answerCaptures({ profile, acquirers, acquirer, ledger, captureFault }: HostCommandOptions, file: string): void {
+  if (ledger === undefined) refuseWords('--captures needs --ledger.')
+  const { dialect, account } =
+    acquirers === undefined ? { dialect: dialects[profile]!, account: undefined } : acquirerOf(acquirers, acquirer)
+  const acquirerId = account?.acquirerId ?? sandboxAcquirerId
+  try {
+    process.stdout.write(takeCaptures(openLedger(ledger), readText(file), acquirerId, dialect.captures.separator, captureFault))
+  } catch (error) {
+    refuseCommand(`${file}: ${(error as Error).message}.`)
+  }
 }
 
 type Spoken = Pick<HostArguments, 'dialect' | 'macKey'>

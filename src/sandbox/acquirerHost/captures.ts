@@ -10,7 +10,7 @@ export type CaptureFault = (typeof captureFaults)[number]
 export function takeCaptures(ledger: Ledger, text: string, acquirerId: string, separator = ',', fault?: CaptureFault): string {
   const rows = text.split('\r\n').map(row => row.split(separator))
   const [mark, acquirer, sequence, day] = rows[0]!
-  const [end, count, sum] = rows.at(-2)!
+  const [end, count, sum] = rows.at(-2) ?? []
   const captures = rows.slice(1, -2)
   const total = captures.reduce((all, row) => all + BigInt(row[7]!), 0n)
   if (
