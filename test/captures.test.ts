@@ -139,12 +139,11 @@ describe('a capture file', () => {
     const one = await begin(t)
     await one.capture('50.00')
     await one.pay('DB', '8.00')
-    one.end(1)
-    await one.write()
-    assert.notEqual(one.text().split('\r\n')[0], `CAPTURES,423930,1,${one.day}`)
     one.end()
     await eventually(async () => one.host.counters.reconciled.length === 1, 'the day is told')
     assert.equal(one.host.counters.reconciled[0]!.fields.get(88), '0000000000000800')
+    await one.write()
+    assert.notEqual(one.text().split('\r\n')[0], `CAPTURES,423930,1,${one.day}`)
     takeCaptures(one.host.ledger, one.text(), '423930')
     one.end(24 * 60 + 11)
     await eventually(async () => one.host.counters.reconciled.length === 2, 'the next day is told')
@@ -390,6 +389,19 @@ describe('an acknowledgement', () => {
       assert.ok('broken' in (await acknowledge(one, text)), text)
     assert.deepEqual(await outcomes(one), [null, null])
   })
+
+  for (const [what, change] of [
+    ['trace', (text: string) => text.replace(/^(ACCEPTED,2),\d{6}/m, '$1,424242')],
+    ['reference', (text: string) => text.replace(/^(ACCEPTED,2,\d{6}),\d+/m, '$1,NOBODYS00001')],
+    ['file', (text: string) => text.replace('423930,1', '423930,2')],
+  ] as const)
+    it(`of another ${what} accepts nothing`, async t => {
+      const one = await acknowledged(t)
+      await acknowledge(one, change(one.said))
+      assert.deepEqual(await outcomes(one), what === 'file' ? [null, null] : ['accepted', null])
+      assert.ok((await one.cases()).every(({ kind }) => kind.startsWith('capture')))
+      assert.equal((await one.cases()).length, 2)
+    })
 
   it('what was accepted is not rejected afterwards: somebody has to ask', async t => {
     const one = await acknowledged(t)
