@@ -3,7 +3,7 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { importAcknowledgement } from '../clearing/captures/acknowledge.ts'
-import { countWaiting, findFiles } from '../clearing/captures/store.ts'
+import { countUnfiled, findFiles } from '../clearing/captures/store.ts'
 import type { LineResult } from '../clearing/import.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { type CommandParts, readText, refuseCommand, table, timeText, withOpened } from './open.ts'
@@ -31,7 +31,7 @@ export function addCaptures(acquirers: Command): void {
       const chosen = chosenAcquirers(opened.config, options.acquirer)
       const read = file === undefined ? undefined : await acknowledge(opened, onlyOne(chosen, file), file)
       const names = chosen.map(({ name }) => name)
-      const waiting = await countWaiting(opened.database.work, names)
+      const waiting = await countUnfiled(opened.database.work, names)
       const files = await findFiles(opened.database.work, names, filesMost)
       const lines = read?.lines ?? []
       const document = {

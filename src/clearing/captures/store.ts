@@ -129,7 +129,7 @@ export async function findFiles(db: Connection, acquirers: readonly string[], li
 }
 
 /** How many captures of some acquirers are in no file, and since when. */
-export async function countWaiting(
+export async function countUnfiled(
   db: Connection,
   acquirers: readonly string[],
 ): Promise<{ acquirer: string; captures: number; oldestAt: number }[]> {
