@@ -10,7 +10,9 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type pg from 'pg'
 import { importAcknowledgement } from '../src/clearing/captures/acknowledge.ts'
+import { captureText } from '../src/clearing/captures/captureFile.ts'
 import { type CaptureParts, captureFile } from '../src/clearing/captures/write.ts'
+import { type CollectedLine, collectedColumns } from '../src/connectors/cards/iso8583/collected.ts'
 import { dialectOf } from '../src/connectors/cards/iso8583/dialects.ts'
 import { profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
 import { systemRandom } from '../src/platform/clock.ts'
@@ -178,6 +180,28 @@ describe('a capture file', () => {
     await one.write()
     assert.deepEqual(one.files(), [])
   })
+
+  it('a capture whose process died before its answer is collected by recovery, once', async t => {
+    const one = await begin(t)
+    await one.capture('5.00', '4.00')
+    for (const statement of [
+      'delete from collected_captures',
+      "delete from answers a using payments p where p.id = a.payment_id and p.payment_type = 'CP'",
+      "insert into due_work (kind, merchant_id, subject_id, due_at) select 'recover', merchant_id, id, now() from payments where payment_type = 'CP'",
+    ])
+      assert.notEqual((await one.gateway.pool.query(statement)).rowCount, 0, statement)
+    const collected = async () => (await one.gateway.pool.query('select 1 from collected_captures')).rowCount === 1
+    await eventually(collected, 'it is collected')
+    await one.write()
+    assert.deepEqual([amountsOf(one), booked(one)], [[[400]], []])
+  })
+})
+
+it('no value shifts a column', () => {
+  const { captures } = dialectOf({ like: '1987' })
+  const line = Object.fromEntries(collectedColumns.map(name => [name, '1'])) as CollectedLine
+  const text = captureText('423930', 1, '2026-11-20', [{ ...line, merchantId: 'A,"B' }], captures)
+  assert.equal(text.split('\r\n')[1], `CAPTURE,1,"A,""B"${',1'.repeat(11)}`)
 })
 
 /** A pool that dies before its nth statement. */

@@ -19,8 +19,12 @@ export function captureText(
     ...lines.map((line, at) => ['CAPTURE', at + 1, ...collectedColumns.map(name => line[name])]),
     ['TOTAL', lines.length, sum],
   ]
-  return rows.map(row => `${row.join(separator)}\r\n`).join('')
+  return rows.map(row => `${row.map(value => cell(String(value), separator)).join(separator)}\r\n`).join('')
 }
+
+/** What a host or an operator has put into a number shifts no column. */
+const cell = (value: string, separator: string): string =>
+  /["\r\n]/.test(value) || value.includes(separator) ? `"${value.replaceAll('"', '""')}"` : value
 
 export const captureName = ({ fileName }: CaptureRules, acquirer: string, sequence: number, day: string): string =>
   fileName
