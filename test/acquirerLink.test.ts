@@ -383,7 +383,21 @@ describe('a host that does harm', () => {
       stranger: () => strange++,
     })
     await eventually(async () => line.state() === 'broken', 'it is left alone')
-    assert.ok(strange > 0 && strange <= 500, String(strange))
+    assert.ok(strange > 0 && strange <= 100, String(strange))
+  })
+
+  it('says the same again and again: it is looked at a few times, and the line rests', async () => {
+    let again = 0
+    const peer = await makePeer((socket, message) => {
+      const bytes = bytesOf(message)
+      socket.write(bytes)
+      setImmediate(() => socket.write(Buffer.concat(Array<Buffer>(2000).fill(bytes))))
+    })
+    const line = lineTo(peer, { breakerSeconds: 60 })
+    assert.ok(await line.ready(2000))
+    assert.equal((await line.send(request(1), soon(), () => again++)).kind, 'answer')
+    await eventually(async () => line.state() === 'broken', 'it is left alone')
+    assert.ok(again > 0 && again <= 3, String(again))
   })
 
   it('takes nothing of what is sent to it: the line ends before much lies there', async () => {

@@ -190,7 +190,8 @@ it('what is secret is nowhere but sealed', async () => {
       for (const [how, form] of Object.entries(formsOf(secret)))
         assert.ok(!bytes.includes(form), `${secret.slice(0, 6)}… (${how}) stands in ${where}`)
     }
-    if (where.startsWith('table') || where.startsWith('what'))
+    // The form's script, which is public, names the field.
+    if ((where.startsWith('table') && where !== 'table form_scripts') || where.startsWith('what'))
       assert.ok(!/card\.cvv|"cvv"/.test(bytes.toString('latin1')), `a CVV stands in ${where}`)
   }
   assert.ok(!heard.join().includes(gateway.sandbox.accessToken))

@@ -28,6 +28,7 @@ const other = {
   userId: '8a829400000000000000000000000003',
   password: 'another-merchants-password',
 }
+const narrowToken = 'a-token-of-the-narrow-channel-alone'
 const theirs = { Authorization: `Bearer ${legacyToken(other.userId, other.password)}` }
 const seed: Seed = {
   psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
@@ -47,7 +48,10 @@ const seed: Seed = {
       ],
     },
   ],
-  tokens: [{ label: 'another', userId: other.userId, password: other.password, entities: [other.merchantId] }],
+  tokens: [
+    { label: 'another', userId: other.userId, password: other.password, entities: [other.merchantId] },
+    { label: 'narrow', token: narrowToken, entities: [other.narrowId] },
+  ],
 }
 
 let gateway: TestGateway
@@ -297,6 +301,66 @@ describe('others', () => {
       )
     is(await status(id), 'pending')
   })
+  it('a token of another channel of the merchant neither reads, changes nor deletes it', async () => {
+    const order = { entityId: other.entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR' }
+    const { id } = (await gateway.post('/v1/checkouts', order, theirs)).body
+    const narrow = { Authorization: `Bearer ${narrowToken}` }
+    const query = { entityId: other.narrowId }
+    for (const reply of [
+      await gateway.get(`/v1/checkouts/${id}/payment`, query, narrow),
+      await gateway.post(`/v1/checkouts/${id}`, { ...query, amount: '1.00', currency: 'EUR', paymentType: 'DB' }, narrow),
+      await remove(`/v1/checkouts/${id}`, query, narrow),
+    ])
+      assert.deepEqual([reply.status, reply.body.result.code], [400, results.checkoutGone.code], reply.text)
+    is(await gateway.get(`/v1/checkouts/${id}/payment`, { entityId: other.entityId }, theirs), 'pending')
+    assert.equal((await gateway.post('/v1/checkouts', { ...order, ...query }, narrow)).status, 200, 'its own are its own')
+  })
+  it('how a brand pays is the merchant’s word, whoever names the brand', async () => {
+    const typeOf = async (fields: Fields, made: Fields) => {
+      const id = await create(made)
+      is(await press(id, fields), 'succeededInTestMode')
+      return (await status(id)).body.paymentType
+    }
+    const override = { 'overridePaymentType[VISA]': 'PA' }
+    const saved = (await gateway.post('/v1/registrations', { entityId: sandbox.entityId, ...visa })).body.id
+    const offered = { 'registrations[0].id': saved }
+    const { 'card.cvv': cvv } = visa
+    const none = { 'card.number': '', 'card.holder': '', 'card.expiryMonth': '', 'card.expiryYear': '', 'card.cvv': cvv }
+    assert.equal(await typeOf({}, override), 'PA', 'stated')
+    assert.equal(await typeOf({ paymentBrand: '' }, override), 'PA', 'by its number')
+    assert.equal(await typeOf({ ...none, paymentBrand: '', registrationId: saved }, { ...override, ...offered }), 'PA', 'saved')
+    const wallet = { 'overridePaymentType[PAYPAL]': 'PA', ...offered }
+    assert.equal(
+      await typeOf({ ...none, paymentBrand: 'PAYPAL', registrationId: saved }, wallet),
+      'DB',
+      'another brand beside it',
+    )
+  })
+  it('of a form so many saved cards can be chosen, each once', async () => {
+    const saved = (await gateway.post('/v1/registrations', { entityId: sandbox.entityId, ...visa })).body.id
+    const many = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`registrations[${at}].id`, saved]))
+    const id = await create(many(50))
+    const times = (text: string) => text.split(saved).length - 1
+    const page = async (path: string) => times(await (await fetch(`${gateway.baseUrl}${path}`)).text())
+    assert.equal(await page(`/pay/${id}`), await page(`/pay/${await create(many(1))}`))
+    const fields = { entityId: sandbox.entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR', ...many(51) }
+    const { status, body } = await gateway.post('/v1/checkouts', fields)
+    assert.deepEqual([status, body.result.parameterErrors[0].name], [400, 'registrations[50].id'])
+  })
+  it('get no code of a checkout that there is not, and scripts by their names alone', async () => {
+    const get = async (path: string) => {
+      const response = await fetch(`${gateway.baseUrl}${path}`)
+      return { status: response.status, text: await response.text() }
+    }
+    const real = await get(`/pay/${await create()}/code`)
+    assert.match(real.text, /<svg[^>]*viewBox/)
+    const codeIn = /<path[^>]{2000,}/
+    assert.match(real.text, codeIn)
+    for (const id of ['nothing', 'A'.repeat(2200), '%00']) assert.doesNotMatch((await get(`/pay/${id}/code`)).text, codeIn)
+    for (const path of ['%00/x.js', 'aa/%00', `${'a'.repeat(32)}/%00`])
+      assert.equal((await get(`/v1/static/${path}`)).status, 404)
+  })
   it('reads without credentials are a matter of the channel; without an entity its own counts', async () => {
     const open = await create()
     const bare = async (id: string) => {
@@ -374,6 +438,18 @@ async function remove(
   const text = await response.text()
   return { status: response.status, body: JSON.parse(text), text }
 }
+
+it('a key that made a checkout makes no second one for as long as it is kept', async () => {
+  const fields = { entityId: sandbox.entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR' }
+  const make = async () => (await gateway.post('/v1/checkouts', fields, { 'Idempotency-Key': 'checkout-kept' })).body.id
+  const id = await make()
+  is(await press(id), 'succeededInTestMode')
+  is(await status(id), 'succeededInTestMode')
+  await gateway.advance('26h')
+  assert.equal(await make(), id)
+  assert.equal((await press(id)).status, 400)
+  assert.equal(await paid(id), 1)
+})
 
 it('what the merchant said stands sealed, and is erased a day after the end; the payment stays', async () => {
   const id = await create({ 'customer.givenName': 'Canary', 'customer.surname': 'Bird' })

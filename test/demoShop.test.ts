@@ -1,6 +1,8 @@
 // The demo shop in a real browser: a merchant of another origin that sells, is paid through the form, reads the status and is notified.
 
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
@@ -20,7 +22,15 @@ before(async () => {
   const log = makeLog('silent')
   // The gateway's own port is taken: the shop finds another.
   const port = Number(new URL(gateway.baseUrl).port)
-  shop = await startDemoShop({ account, host: '127.0.0.1', port, clock: systemClock, random: systemRandom, log })
+  shop = await startDemoShop({
+    account,
+    host: '127.0.0.1',
+    hosts: { names: new Set() },
+    port,
+    clock: systemClock,
+    random: systemRandom,
+    log,
+  })
 })
 after(async () => {
   await browser?.close()
@@ -29,6 +39,22 @@ after(async () => {
 })
 
 describe('the demo shop', () => {
+  it('answers what is no address, and who asks for another host, with a refusal', async () => {
+    const ask = async (target: string, host: string) => {
+      const socket = connect(Number(new URL(shop.url).port), '127.0.0.1').setEncoding('latin1')
+      let got = ''
+      socket.on('data', (chunk: string) => {
+        got += chunk
+      })
+      socket.write(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      await once(socket, 'close')
+      return got.slice(9, 12)
+    }
+    for (const target of ['//', '///x', '/%', '/nothing', 'http://[/'])
+      assert.match(await ask(target, 'localhost'), /40[04]/, target)
+    for (const target of ['/', '/notifications']) assert.equal(await ask(target, 'evil.example'), '400')
+    assert.equal((await fetch(shop.url)).status, 200)
+  })
   it('is of another origin than the form', () => assert.notEqual(new URL(shop.url).origin, new URL(gateway.baseUrl).origin))
 
   it('sells by card, thanks again when the page is loaded again, and shows the status and the notification', async () => {

@@ -103,6 +103,14 @@ describe('a settlement file', () => {
     ['of several days', (text: string) => text.replace(/\d{4}-\d\d-\d\d/, '2020-01-01'), /several days/],
     ['without a column', (text: string) => text.replace('RRN', 'REF'), /no column RRN/],
     ['that is none', () => 'report,line\n1,2', /./],
+    ['that is empty', () => '', /it is empty/],
+    ['of a day of long ago', (text: string) => text.replace(/\d{4}-\d\d-\d\d/g, '0001-01-01'), /no readable day/],
+    ['of a day that never comes', (text: string) => text.replace(/\d{4}-\d\d-\d\d/g, '9999-12-31'), /no readable day/],
+    [
+      'with a kind that is none',
+      (text: string) => text.replace(',D,', ',constructor,'),
+      /of a kind that its layout does not name/,
+    ],
   ] as const)
     it(`${what} is refused as a whole`, async t => {
       const day = await endedDay(t)

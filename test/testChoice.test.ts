@@ -23,7 +23,7 @@ describe('a word', () => {
     ['test/settings.test.ts', 'test/settings.test.ts'],
     ['settings.test.ts', 'test/settings.test.ts'],
     ['settings', 'test/settings.test.ts'],
-    ['Setting', 'test/settings.test.ts'],
+    ['Handshak', 'test/handshakes.test.ts'],
     ['notificationrac', 'test/notificationRaces.test.ts'],
     ['keys', 'test/keys.test.ts'], // the whole name, though it is a part of others
   ] as const)

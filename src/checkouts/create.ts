@@ -7,12 +7,13 @@ import type { Values } from '../contract/parameters/table.ts'
 import { requests } from '../contract/requests.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
+import { keyHours } from '../payments/idempotency.ts'
 import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
 import type { PaymentRequest } from '../payments/initial/pay.ts'
 import { findPayment } from '../payments/store/read.ts'
 import { addDue } from '../platform/due/store.ts'
 import type { DueHandler } from '../platform/due/worker.ts'
-import { type Checkout, isOpen, keptValues, openValues, sealValues, wireIdOf } from './checkout.ts'
+import { type Checkout, isOpen, keptValues, offeredRegistrations, openValues, sealValues, wireIdOf } from './checkout.ts'
 import type { CheckoutParts } from './parts.ts'
 import {
   type CheckoutRow,
@@ -47,7 +48,10 @@ export async function createCheckout(
   const now = parts.directory.businessTime(merchantId)
   const minutes = Number(values.get('validMinutes') ?? limits.checkoutMinutes)
   const build = values.get('integrity') === 'true' ? parts.formBuild() : undefined
-  const name = { merchantId, id: key ? key.hash.toString('hex', 0, 16) : id }
+  const idOf = (hash: Buffer) => hash.toString('hex', 0, 16)
+  // While the lookup key is changed a twin may come under the one before it.
+  const before = key?.older && (await findCheckout(parts.database.work, merchantId, idOf(key.older.hash)))
+  const name = { merchantId, id: before ? before.id : key ? idOf(key.hash) : id }
   const row: CheckoutRow = {
     ...name,
     channelId: channel.id,
@@ -60,11 +64,13 @@ export async function createCheckout(
     endedAt: null,
   }
   // First what takes it away again: a process that dies in between leaves nothing that stays.
-  const erasedAt = parts.clock.real() + minutes * 60_000 + erasedAfterHours * 3_600_000
+  const hours = Math.max(minutes / 60 + erasedAfterHours, key ? keyHours : 0)
+  const erasedAt = parts.clock.real() + hours * 3_600_000
   await addDue(parts.database.work, checkoutErasure, merchantId, row.id, erasedAt)
   const made = await insertCheckout(parts.database.work, row)
   const first = made ? row : (await findCheckout(parts.database.work, merchantId, row.id))!
-  if (!made && !(key && first.fingerprint && timingSafeEqual(first.fingerprint, key.fingerprint))) return keyReused
+  const fingerprint = before ? key!.older!.fingerprint : key?.fingerprint
+  if (!made && !(fingerprint && first.fingerprint && timingSafeEqual(first.fingerprint, fingerprint))) return keyReused
   const wireId = wireIdOf(merchantId, row.id)
   return {
     ...name,
@@ -119,6 +125,12 @@ function refusalOf({ sandbox }: CheckoutParts, channel: Channel, values: Values)
     .filter(([name, type]) => /^(p|overrideP)aymentType/.test(name) && initialTypes[type] !== 'here')
     .map(([name, type]) => ({ name, value: type, message: `must be one of ${types} here` }))
   if (wrong.length > 0) return form('invalidParameter', ...wrong)
+  const offered = offeredRegistrations(values).length
+  if (offered > limits.offeredRegistrations)
+    return form('invalidParameter', {
+      name: `registrations[${offered - 1}].id`,
+      message: `is one more than the ${limits.offeredRegistrations} that a form offers`,
+    })
   if (values.has('amount') && Number(values.get('amount')) === 0 && !channel.settings.accountChecks)
     return form('zeroAmount', { name: 'amount', message: 'must be above zero' })
   return values.has('shopperResultUrl') ? resultUrlWrong(values, channel, sandbox) : undefined

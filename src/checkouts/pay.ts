@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { currentName } from '../contract/brands.ts'
 import type { Form } from '../contract/form.ts'
 import { type FormCheck, formChecker, type ParameterError } from '../contract/formCheck.ts'
+import type { Values } from '../contract/parameters/table.ts'
 import { isShoppers, requests, shoppersPrefix, storesOnly } from '../contract/requests.ts'
 import { results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
@@ -21,7 +22,7 @@ import { insertRegistration } from '../payments/store/registrations.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { chooseRegistration } from '../registrations/create.ts'
 import { registrationRecord } from '../registrations/record.ts'
-import { findRegistrations } from '../registrations/store.ts'
+import { findRegistrations, type Registration } from '../registrations/store.ts'
 import { usableRegistration, withRegistration } from '../registrations/use.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { type Checkout, isOpen, offeredRegistrations, openValues, resourcePathOf } from './checkout.ts'
@@ -67,18 +68,20 @@ async function requestOf(parts: CheckoutParts, checkout: Checkout, form: Form): 
   if (errors.length > 0) return { refused: 'invalidParameter', stored: false, parameterErrors: errors }
 
   const registrationId = form.pairs.findLast(([name, value]) => name === 'registrationId' && value !== '')?.[1]
-  const brand = sent.findLast(([name]) => name === 'paymentBrand')?.[1] ?? values.get('paymentBrand')
   const merged = new Map<string, string>([...sent, ...values])
   // These two are the shopper's to choose; how a brand pays is the merchant's.
   for (const name of ['paymentBrand', 'createRegistration']) {
     const chosen = sent.findLast(([one]) => one === name)?.[1]
     if (chosen !== undefined) merged.set(name, chosen)
   }
-  const type = brand === undefined ? undefined : values.get(`overridePaymentType[${brand}]`)
-  if (type !== undefined) merged.set('paymentType', type)
   if (registrationId !== undefined)
     for (const name of ['card.number', 'card.expiryMonth', 'card.expiryYear', 'paymentBrand', 'createRegistration'])
       merged.delete(name)
+  const registration =
+    registrationId === undefined ? undefined : await offeredRegistration(parts, checkout, channel, registrationId)
+  if (registration && 'refused' in registration) return registration
+  const type = overriddenType(parts, values, registration?.brand ?? merged.get('paymentBrand'), merged.get('card.number'))
+  if (type !== undefined) merged.set('paymentType', type)
   // What cannot be stored is paid all the same.
   if (parts.methods.has(currentName(merged.get('paymentBrand') ?? ''))) merged.delete('createRegistration')
   const pairs = [...merged].filter(([name]) => !/^(overridePaymentType|registrations)\[/.test(name))
@@ -97,27 +100,38 @@ async function requestOf(parts: CheckoutParts, checkout: Checkout, form: Form): 
     tokenId,
     checkout: wireId,
   }
-  return registrationId === undefined ? request : savedRequest(parts, checkout, request, channel, registrationId)
+  const paying = registration ? await withRegistration(parts, request, registration) : request
+  return typeof paying === 'string' ? notPayable(paying) : paying
 }
 
-/** With payment details that the merchant offered to this shopper. */
-async function savedRequest(
+/** What the merchant wants of a brand, whoever names it: the registration, the shopper, or the number of the card. */
+function overriddenType(
+  { cardBrands }: CheckoutParts,
+  values: Values,
+  brand: string | undefined,
+  number: string | undefined,
+): string | undefined {
+  const detected = number === undefined ? undefined : cardBrands.detect(number)?.name
+  const types = [brand && currentName(brand), brand, detected].map(name => values.get(`overridePaymentType[${name}]`))
+  return types.find(type => type !== undefined)
+}
+
+const notPayable = (refused: Refusal['refused']): Refusal => ({
+  refused,
+  stored: false,
+  parameterErrors: [{ name: 'registrationId', message: 'cannot be paid with here' }],
+})
+
+/** Payment details that the merchant offered to this shopper. */
+async function offeredRegistration(
   parts: CheckoutParts,
   { values }: Checkout,
-  request: PaymentRequest,
   { merchantId }: Channel,
-  registrationId: string,
-): Promise<PaymentRequest | Refusal> {
-  const refuse = (refused: Refusal['refused']): Refusal => ({
-    refused,
-    stored: false,
-    parameterErrors: [{ name: 'registrationId', message: 'cannot be paid with here' }],
-  })
-  if (!offeredRegistrations(values).includes(registrationId)) return refuse('registrationDoesNotExist')
-  const registration = await usableRegistration(parts, merchantId, registrationId)
-  if (typeof registration === 'string') return refuse(registration)
-  const paying = await withRegistration(parts, request, registration)
-  return typeof paying === 'string' ? refuse(paying) : paying
+  id: string,
+): Promise<Registration | Refusal> {
+  if (!offeredRegistrations(values).includes(id)) return notPayable('registrationDoesNotExist')
+  const registration = await usableRegistration(parts, merchantId, id)
+  return typeof registration === 'string' ? notPayable(registration) : registration
 }
 
 type Judges = Readonly<Record<'payment' | 'saved' | 'registration', FormCheck>>

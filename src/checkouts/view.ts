@@ -143,7 +143,7 @@ async function savedDetails(parts: CheckoutParts, merchantId: string, ids: reado
     usable.toSorted((one, other) => one.madeAt - other.madeAt).map(one => [one.fingerprint?.toString('hex') ?? one.id, one.id]),
   )
   const shown = new Set(newest.values())
-  return ids.flatMap(id => usable.filter(one => one.id === id && shown.has(id))).map(savedOf)
+  return [...new Set(ids)].flatMap(id => usable.filter(one => one.id === id && shown.has(id))).map(savedOf)
 }
 
 function savedOf(registration: Registration): SavedDetails {

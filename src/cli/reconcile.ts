@@ -6,9 +6,9 @@ import type { LineResult } from '../clearing/import.ts'
 import { type ComparedDay, compareDay } from '../clearing/reconciliation/compare.ts'
 import { dayAfter, dayOf } from '../clearing/reconciliation/day.ts'
 import { importSettlement, missLines, type SettlingAcquirer } from '../clearing/reconciliation/settlement.ts'
+import { isBusinessDay } from '../clearing/reconciliation/settlementFile.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { netOf } from '../connectors/cards/iso8583/totals.ts'
-import { isCalendarDay } from '../contract/formats.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
 import { readAcquirers, sandboxAcquirer } from '../start/acquirers.ts'
@@ -34,8 +34,7 @@ export function addReconcile(acquirers: Command): void {
   }).action((options: ReconcileOptions) =>
     withOpened(async opened => {
       const { day, file } = options
-      if (day !== undefined && !(/^\d{4}-\d\d-\d\d$/.test(day) && isCalendarDay(day)))
-        refuseWords('--day must be yyyy-MM-dd, a day that there is.')
+      if (day !== undefined && !isBusinessDay(day)) refuseWords('--day must be yyyy-MM-dd, a day of this century.')
       const chosen = chosenAcquirers(opened.config, options.acquirer)
       const read = file === undefined ? undefined : await readFile(opened, onlyOne(chosen, file), file)
       const days = (await Promise.all(chosen.map(one => shownDays(opened, one, day ?? read?.day)))).flat()

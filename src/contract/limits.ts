@@ -14,6 +14,8 @@ export const limits = {
   indexMax: 999,
   /** A checkout lives so long where its merchant asks for no longer life. */
   checkoutMinutes: 30,
+  /** Registrations that one form offers. */
+  offeredRegistrations: 50,
   /** After so many hours a reversal sends no message to the issuer any more. */
   releaseHours: 72,
   /** An Idempotency-Key is remembered so long. */

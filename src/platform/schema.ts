@@ -17,10 +17,14 @@ export type Input<One extends Schema> = v.InferInput<One>
 export function read<One extends Schema>(schema: One, given: unknown, source: string): Output<One> {
   const { success, output, issues } = v.safeParse(schema, given, { abortPipeEarly: true }) // one mistake at a place is enough
   if (success) return output
-  throw new OperatorError(
-    issues.flatMap(issue => mistakesOf(issue).map(one => `${source}: ${one.endsWith('?') ? one : `${one}.`}`)).join('\n'),
-  )
+  const mistakes = issues.slice(0, mistakesMost).flatMap(mistakesOf)
+  const lines = mistakes.slice(0, mistakesMost).map(one => `${source}: ${one.endsWith('?') ? one : `${one}.`}`)
+  if (issues.length > mistakesMost) lines.push(`${source}: and more, these are the first ${mistakesMost} mistakes.`)
+  throw new OperatorError(lines.join('\n'))
 }
+
+/** Who reads more of them at once has another file in mind. */
+const mistakesMost = 100
 
 /** What was given, checked but without defaults. */
 export function written<One extends Schema>(schema: One, given: unknown, source: string): Input<One> {

@@ -10,6 +10,7 @@ import { endingSignals, errorText, onDefect, outliveReaders, refuseInspector } f
 import { type Log, makeLog } from '../platform/log.ts'
 import { type DemoShop, startDemoShop } from '../sandbox/demoShop/shop.ts'
 import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
+import { readAcquirers } from './acquirers.ts'
 import { type Config, readConfig } from './config.ts'
 import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
 import { publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
@@ -30,6 +31,8 @@ process.exit()
 async function main(): Promise<void> {
   const began = systemClock.elapsed()
   const config = readConfig(process.env, projectFolder, process.execArgv)
+  // Read again by every process; what is wrong with it is told before anything starts.
+  if (config.acquirersFile !== undefined) readAcquirers(config.acquirersFile, config.mode)
   const log = makeLog(config.logLevel)
   const ending = endings(log)
   const unmark = markRunning()
@@ -75,7 +78,8 @@ function welcome(config: Config, port: number, { embedded }: OpenDatabase, milli
 async function openShop(config: Config, port: number, log: Log): Promise<DemoShop | undefined> {
   if (config.demoShopPort === undefined) return undefined
   const account = sandboxCredentials(publicUrlOf(config, port), readSeed(sandboxSeed))
-  const parts = { account, host: config.host, port: config.demoShopPort, clock: systemClock, random: systemRandom, log }
+  const { host, sandboxHosts: names, demoShopPort: shopPort } = config
+  const parts = { account, host, hosts: { names }, port: shopPort, clock: systemClock, random: systemRandom, log }
   return startDemoShop(parts).catch((error: Error) => {
     log.warn({ why: error.message }, 'the demo shop could not be opened')
     return undefined

@@ -5,6 +5,7 @@ import type { Acquirer, SaidOfDay } from '../../connectors/cards/acquirer.ts'
 import type { DayOfTerminal } from '../../connectors/cards/iso8583/totals.ts'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
+import type { Clock } from '../../platform/clock.ts'
 import { addDue } from '../../platform/due/store.ts'
 import { backOff, type DueHandler } from '../../platform/due/worker.ts'
 import { bookingsOfDay, totalsAt, totalsOf } from './bookings.ts'
@@ -23,17 +24,48 @@ const attemptsBeforeCase = 5
 export async function reconcileDays(parts: ReconciliationParts): Promise<void> {
   const { database, clock, acquirers, log } = parts
   for (const [name, acquirer] of acquirers) {
-    acquirer.hearDays((day, said) => {
-      // Nothing is kept of terminals that a host makes up.
-      if (!acquirer.options.terminals.includes(day.terminal)) return
+    const hear = oneByOne(clock, (day, said) =>
       hearDay(parts, acquirer, day, said).catch((error: Error) =>
         log.warn({ why: `${name}: its totals of ${day.day} could not be kept: ${error.message}` }, 'acquirer'),
-      )
-    })
+      ),
+    )
+    // Nothing is kept of terminals that a host makes up.
+    acquirer.hearDays((day, said) => acquirer.options.terminals.includes(day.terminal) && hear(day, said))
     const rules = acquirer.options.dialect.reconciliation
     if (rules.by === 'none') continue
     const day = dayOf(clock.real(), rules)
     await insertWaitingDay(database.work, name, day, endOfDay(day, rules) + rules.afterMinutes * minute)
+  }
+}
+
+/** Days back of which a host may speak by itself. */
+const daysBack = 40
+const waitingMost = 100
+
+type HearDay = (day: DayOfTerminal, said: SaidOfDay) => void
+
+/** One word of a host after the other, of each terminal's day the last; days long gone and to come are none of ours. */
+function oneByOne(clock: Clock, hear: (...heard: Parameters<HearDay>) => Promise<void>): HearDay {
+  const waiting = new Map<string, Parameters<HearDay>>()
+  let isHearing = false
+  const end = () => {
+    isHearing = false
+  }
+  const goOn = async (): Promise<void> => {
+    for (const [key, heard] of waiting) {
+      waiting.delete(key)
+      await hear(...heard)
+    }
+  }
+  return (day, said) => {
+    const today = new Date(clock.real()).toISOString().slice(0, 10)
+    if (day.day < dayAfter(today, -daysBack) || day.day > dayAfter(today, 2)) return
+    const key = `${day.day} ${day.terminal} ${day.currency}`
+    if (waiting.size >= waitingMost && !waiting.has(key)) return
+    waiting.set(key, [day, said])
+    if (isHearing) return
+    isHearing = true
+    goOn().then(end, end)
   }
 }
 

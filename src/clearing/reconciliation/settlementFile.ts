@@ -57,6 +57,7 @@ export function readSettlement(
 function readWhole(text: string, layout: SettlementLayout, acquirerId: string): SettlementFile {
   const rows = text.replace(/^\uFEFF/, '').split(/\r?\n/)
   if (rows.at(-1) === '') rows.pop()
+  if (rows.length === 0) throw new Broken('it is empty')
   const heading = layout.layout === 'csv' ? cellsOf(rows[0] ?? '', layout) : undefined
   if (heading && new Set(heading).size < heading.length) throw new Broken('a column stands there twice')
   const [first, last] = [heading ? 1 : 0, layout.trailer ? rows.length - 1 : rows.length]
@@ -144,10 +145,11 @@ function lineOf(
   acquirerId: string,
 ): Omit<SettlementLine, 'occurrence'> {
   checkAcquirer(values, at, acquirerId)
-  const kind = layout.kinds[values.get('kind')!]
+  const word = values.get('kind')!
+  const kind = Object.hasOwn(layout.kinds, word) ? layout.kinds[word] : undefined
   if (!kind) throw new Broken(`line ${at} is of a kind that its layout does not name`)
-  const word = values.get('currency')!
-  const currency = /^\d{1,3}$/.test(word) ? currencyOfNumber(word.padStart(3, '0')) : currencies.get(word)?.code
+  const money = values.get('currency')!
+  const currency = /^\d{1,3}$/.test(money) ? currencyOfNumber(money.padStart(3, '0')) : currencies.get(money)?.code
   if (currency === undefined) throw new Broken(`line ${at} has no readable currency`)
   const [trace, terminal] = [values.get('trace'), values.get('terminal')]
   return {
@@ -173,6 +175,9 @@ function amountIn(text: string, at: number, { amounts }: SettlementLayout, expon
   return Number(text.replace(/[.,]/, ''))
 }
 
+/** A day of this century that there is: others are slips, and no payment is of one. */
+export const isBusinessDay = (day: string): boolean => /^20\d\d-\d\d-\d\d$/.test(day) && isCalendarDay(day)
+
 /** Two digits of a year are those of this century. */
 function dayIn(values: RecordValues, at: number, { days }: SettlementLayout): string {
   const text = values.get('day') ?? ''
@@ -180,6 +185,6 @@ function dayIn(values: RecordValues, at: number, { days }: SettlementLayout): st
   const year = digit('y')
   const day = `${year.length === 2 ? `20${year}` : year}-${digit('M')}-${digit('d')}`
   const isRight = text.length === days.length && [...days].every((one, index) => /[yMd]/.test(one) || one === text[index])
-  if (!isRight || !/^\d{4}-\d\d-\d\d$/.test(day) || !isCalendarDay(day)) throw new Broken(`line ${at} has no readable day`)
+  if (!isRight || !isBusinessDay(day)) throw new Broken(`line ${at} has no readable day`)
   return day
 }

@@ -7,11 +7,12 @@ import { readCheckout } from '../../checkouts/status.ts'
 import type { Nested } from '../../contract/nested.ts'
 import { isGood, results } from '../../contract/results/results.ts'
 import { withStatusPath } from '../../contract/statusPath.ts'
+import type { Action } from '../../merchants/access/may.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
 import { type HttpAnswer, json, type Request, resultAnswer } from '../answer.ts'
-import { hasCredentials, sentForm } from '../authenticate.ts'
+import { type Caller, hasCredentials, sentForm } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
@@ -45,7 +46,7 @@ export const postCheckoutUpdate =
     const checkout = await openCheckout(parts, id)
     const identified = identify(admission, request, { otherwise: checkout?.channelId })
     if (!('caller' in identified)) return identified
-    const channel = ownChannel(parts, checkout, identified.caller.merchantId)
+    const channel = channelFor(parts, checkout, identified.caller, 'pay')
     if (!checkout || !channel) return gone(parts, request, identified.caller.entityId)
     const admitted = admit(admission, request, { ...identified, ndc: id }, channel, admission.checks.checkoutUpdate)
     if (!('channel' in admitted)) return admitted
@@ -61,7 +62,7 @@ export const removeCheckout =
     const checkout = await openCheckout(parts, id)
     const admitted = admitRead(admission, request, admission.checks.read, 'pay', checkout?.channelId)
     if (!('caller' in admitted)) return admitted
-    const channel = ownChannel(parts, checkout, admitted.caller.merchantId)
+    const channel = channelFor(parts, checkout, admitted.caller, 'pay')
     if (!checkout || !channel) return gone(parts, request, admitted.caller.entityId)
     const refused = await deleteCheckout(parts, checkout)
     if (refused) return refusalAnswer(parts, request, channel, id, refused)
@@ -74,13 +75,13 @@ export const getCheckout =
   async (request, { id = '' }) => {
     const { parts } = admission
     const checkout = await openCheckout(parts, id)
-    const channel = ownChannel(parts, checkout, checkout?.merchantId)
+    const channel = channelOfCheckout(parts, checkout)
     const form = sentForm(request)
     const open = channel?.settings.statusReadsWithoutCredentials && form !== 'tooManyParameters' && !hasCredentials(request, form)
     const admitted = open ? undefined : admitRead(admission, request, admission.checks.read, 'read', checkout?.channelId)
     if (admitted && !('caller' in admitted)) return admitted
     const entityId = admitted?.caller.entityId ?? channel?.id
-    if (!checkout || !channel || (admitted && admitted.caller.merchantId !== checkout.merchantId))
+    if (!checkout || !channel || (admitted && !channelFor(parts, checkout, admitted.caller, 'read')))
       return gone(parts, request, entityId)
     const wait = admission.reads(id, channel.settings.statusReadsPerMinute, parts.clock.real())
     if (wait > 0)
@@ -164,8 +165,14 @@ function refusalAnswer(
 const gone = (parts: HttpParts, request: Request, entityId: string | undefined): HttpAnswer =>
   resultAnswer(parts, request, 400, 'checkoutGone', { entityId })
 
-/** The channel of a checkout, for its merchant. */
-function ownChannel(parts: HttpParts, checkout: Checkout | undefined, merchantId: string | undefined): Channel | undefined {
+/** The channel of a checkout, for whoever may act for it: a token of another channel of the merchant may not. */
+function channelFor(parts: HttpParts, checkout: Checkout | undefined, caller: Caller, action: Action): Channel | undefined {
+  const channel = channelOfCheckout(parts, checkout)
+  if (channel?.merchantId !== caller.merchantId) return undefined
+  return parts.directory.may(caller.token, action, channel.id) ? channel : undefined
+}
+
+function channelOfCheckout(parts: HttpParts, checkout: Checkout | undefined): Channel | undefined {
   const channel = checkout && parts.directory.entity(checkout.channelId)
-  return channel?.kind === 'channel' && channel.merchantId === merchantId ? channel : undefined
+  return channel?.kind === 'channel' ? channel : undefined
 }

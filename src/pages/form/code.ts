@@ -2,8 +2,16 @@
 
 import { type Html, trusted } from '../html.ts'
 
+/** Drawing one takes a tenth of a second of everybody's time. */
+const drawn = new Map<string, Html>()
+const drawnMost = 200
+
 /** Black on what is behind it, with no margin: the page gives it a white one of four modules or more. */
 export async function qrCode(link: string): Promise<Html> {
   const { toSVG } = await import('bwip-js')
-  return trusted(toSVG({ bcid: 'qrcode', text: link }))
+  const code = drawn.get(link) ?? trusted(toSVG({ bcid: 'qrcode', text: link }))
+  drawn.delete(link)
+  drawn.set(link, code)
+  if (drawn.size > drawnMost) drawn.delete(drawn.keys().next().value!)
+  return code
 }

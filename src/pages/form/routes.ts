@@ -1,6 +1,7 @@
 // The payment form's addresses: the script of the shop's page, the frame, the page of our own for shops without a form, and what they are made of.
 
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { type FormView, formView } from '../../checkouts/view.ts'
 import { shopperAdvice } from '../../contract/results/shopperAdvice.ts'
 import { type HttpAnswer, json, type Request } from '../../http/answer.ts'
@@ -39,6 +40,7 @@ const script =
   (parts: PageParts): RequestFunction =>
   async (request, { build = '', name = '' }) => {
     const present = Object.values(parts.builtForm).find(file => file.hash === build && file.name === name)
+    if (!/^[0-9a-f]{32}$/.test(build) || !/^[A-Za-z0-9.]{1,64}$/.test(name)) return nothingHere
     const content = present?.content ?? (await findScript(parts.database.work, build, name))
     return content === undefined ? nothingHere : scriptAnswer(request, content, forever)
   }
@@ -91,8 +93,9 @@ const linkPage =
   (parts: PageParts): RequestFunction =>
   async (request, { checkout = '' }) => {
     const view = await formView(parts, checkout)
-    const link = `${parts.publicUrl()}/pay/${view.id}`
     const look = lookOf(parts, view, { door: 'page', language: readerOf(request), theme: 'auto' })
+    if (view.state === 'over') return pageAnswer(request, formPage(view, look))
+    const link = `${parts.publicUrl()}/pay/${view.id}`
     return pageAnswer(request, codePage(view, look, link, await qrCode(link)))
   }
 
@@ -116,21 +119,25 @@ function lookOf(parts: PageParts, { id }: FormView, chosen: Pick<FormLook, 'door
 const readerOf = (request: Request): Language =>
   languageOf(valuesOf(request).get('locale') ?? '') ?? chooseLanguage(request.headers['accept-language'])
 
-const pageAnswer = (request: Request, { body, headers }: FormPage): HttpAnswer => pressed(request, body, headers)
+const pageAnswer = (request: Request, { body, headers }: FormPage): Promise<HttpAnswer> => pressed(request, body, headers)
 
 const forever = 'public, max-age=31536000, immutable'
 const forOtherSites = { 'Cross-Origin-Resource-Policy': 'cross-origin' }
 const nothingHere: HttpAnswer = { status: 404, body: 'not found', headers: { 'Content-Type': 'text/plain' } }
 
-const scriptAnswer = (request: Request, content: string, caching: string): HttpAnswer =>
+const scriptAnswer = (request: Request, content: string, caching: string): Promise<HttpAnswer> =>
   pressed(request, content, { ...forOtherSites, 'Content-Type': 'text/javascript;charset=UTF-8', 'Cache-Control': caching })
 
 /** Compressed for whoever takes that. */
-function pressed({ headers: asked }: Request, text: string, headers: Readonly<Record<string, string>>): HttpAnswer {
+async function pressed(
+  { headers: asked }: Request,
+  text: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<HttpAnswer> {
   const isTaken = /\bgzip\b/.test(asked['accept-encoding'] ?? '')
   return {
     status: 200,
-    body: isTaken ? gzipSync(text) : text,
+    body: isTaken ? await promisify(gzip)(text) : text,
     headers: { ...headers, Vary: 'Accept-Encoding', ...(isTaken && { 'Content-Encoding': 'gzip' }) },
   }
 }

@@ -2,6 +2,7 @@
 
 import http, { type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type HostRules, hostRefusal } from '../../http/host.ts'
 import { languageOf } from '../../pages/languages/languages.ts'
 import type { Clock, Random } from '../../platform/clock.ts'
 import type { Log } from '../../platform/log.ts'
@@ -13,6 +14,7 @@ export type DemoShop = { readonly url: string; stop(): Promise<void> }
 export type DemoShopParts = {
   readonly account: Account
   readonly host: string
+  readonly hosts: HostRules
   /** Where it would like to be; another one when that is taken. */
   readonly port: number
   readonly clock: Clock
@@ -22,6 +24,7 @@ export type DemoShopParts = {
 
 /** Orders that are remembered, so that a page of thanks can be loaded again: a status is read once. */
 const ordersMost = 1000
+const connectionsMost = 256
 /** Notifications that a page begins with. */
 const heardMost = 20
 
@@ -66,8 +69,13 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
   }
 
   const server = http.createServer((incoming, outgoing) => {
-    const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://shop')
-    const nothing = async () => void outgoing.writeHead(404, { 'Content-Type': 'text/plain' }).end('There is nothing here.')
+    const refuse = (status: number, text: string) => void outgoing.writeHead(status, { 'Content-Type': 'text/plain' }).end(text)
+    // A page of another site may reach this machine under a name of its own.
+    if (hostRefusal(incoming, parts.hosts)) return refuse(400, 'This is not the shop of that name.')
+    const asked = `http://shop${incoming.url ?? '/'}`
+    if (!URL.canParse(asked)) return refuse(400, 'That is no address.')
+    const { pathname, searchParams } = new URL(asked)
+    const nothing = async () => refuse(404, 'There is nothing here.')
     const pages: Readonly<Record<string, () => Promise<void>>> = {
       '/': () => sell(searchParams, outgoing),
       '/done': () => thank(searchParams, outgoing),
@@ -80,6 +88,7 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
       outgoing.end('The gateway did not answer.')
     })
   })
+  server.maxConnections = connectionsMost
   await listen(server, parts)
   server.unref()
   const shownHost = new URL(account.baseUrl).hostname

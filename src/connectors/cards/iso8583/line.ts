@@ -72,8 +72,12 @@ export type Line = {
   stop(drainMilliseconds: number): Promise<void>
 }
 
+/** A line that was up for so long is tried again at once when it is lost. */
+const steadyMilliseconds = 5000
 /** Messages in a second that nobody here asked for; a host that sends more is left alone for a while. */
-const unaskedMost = 500
+const unaskedMost = 100
+/** Answers to one message that are looked at when nobody waits for it any more: what comes again says nothing new. */
+const heardMost = 3
 /** Bytes that a host has not taken; one that lets more lie reads nothing. */
 const unreadMost = 1024 * 1024
 
@@ -96,12 +100,14 @@ export function makeLine(options: LineOptions): Line {
     lost: 0,
     breakerOpened: 0,
   }
+  type Remembered = { again(answer: Message): void; until: number; answered: boolean; heard: number }
   type Waiting = { settle(sent: SendResult): void; again(answer: Message): void }
   const waiting = new Map<string, Waiting>()
-  const remembered = new Map<string, { again(answer: Message): void; until: number; answered: boolean }>()
+  const remembered = new Map<string, Remembered>()
   let state: LineState = 'idle'
   let socket: Socket | undefined
   let attempts = 0
+  let upSince = 0
   let timeoutsInRow = 0
   /** After the breaker opened, or the host signed off: so long nothing is tried, and then a network message must be answered. */
   let resting = false
@@ -170,7 +176,7 @@ export function makeLine(options: LineOptions): Line {
       throw new Error('the host gave no key')
     resting = false
     if (socket !== opened || state !== 'connecting') return
-    attempts = 0
+    upSince = options.clock.elapsed()
     timeoutsInRow = 0
     echoesMissed = 0
     becomes('up')
@@ -179,10 +185,12 @@ export function makeLine(options: LineOptions): Line {
   function lost(why: string): void {
     socket = undefined
     if (state === 'stopped') return
+    // A host that answers the greeting and closes is no host that is back.
+    if (state === 'up' && options.clock.elapsed() - upSince > steadyMilliseconds) attempts = 0
     counters.lost++
     options.say(`${options.name} is down: ${why}`)
     for (const [key, { settle, again }] of waiting) {
-      remembered.set(key, { again, until: options.clock.real() + rememberSeconds * 1000, answered: false })
+      remembered.set(key, { again, until: options.clock.real() + rememberSeconds * 1000, answered: false, heard: 0 })
       settle({ kind: 'unknown', why: 'the line was lost before the answer came' })
     }
     waiting.clear()
@@ -214,7 +222,7 @@ export function makeLine(options: LineOptions): Line {
       waiting.delete(key)
       timeoutsInRow = 0
       counters.answered++
-      remembered.set(key, { again: found.again, until: options.clock.real() + rememberSeconds * 1000, answered: true })
+      remembered.set(key, { again: found.again, until: options.clock.real() + rememberSeconds * 1000, answered: true, heard: 0 })
       found.settle({ kind: 'answer', message })
       return
     }
@@ -226,9 +234,12 @@ export function makeLine(options: LineOptions): Line {
       options.stranger?.(message)
       return
     }
-    if (before.answered) counters.duplicate++
-    else counters.late++
+    if (before.answered) {
+      counters.duplicate++
+      if (isFlood() || before.heard >= heardMost) return
+    } else counters.late++
     before.answered = true
+    before.heard++
     before.again(message)
   }
 
@@ -372,7 +383,7 @@ export function makeLine(options: LineOptions): Line {
         const key = keyOf(answerType(message.type), message)
         const onAbort = () => {
           if (!waiting.delete(key)) return
-          remembered.set(key, { again, until: options.clock.real() + rememberSeconds * 1000, answered: false })
+          remembered.set(key, { again, until: options.clock.real() + rememberSeconds * 1000, answered: false, heard: 0 })
           counters.timedOut++
           if (++timeoutsInRow >= options.breakerTimeouts && state === 'up') {
             counters.breakerOpened++
