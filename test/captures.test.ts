@@ -500,6 +500,10 @@ it('an operator has a file booked, reads what the acquirer says of it, and sees 
       ['refused', true],
     ],
   )
+  assert.deepEqual(
+    [waiting.waiting, lines, files].map(([one]) => Object.keys(one).sort().join(' ')),
+    ['acquirer captures oldestAt', 'line outcome text', 'accepted acquirer captures day madeAt name rejected sequence writtenAt'],
+  )
   assert.deepEqual([files[0].sequence, files[0].captures, files[0].accepted, files[0].rejected], [1, 2, 1, 1])
   assert.match((await commandLine(environment, 'cases', 'list')).out, /captureLine/)
   const wrong = await commandLine(environment, ...words, '--acknowledge', path)
