@@ -20,7 +20,7 @@ export type Format = {
   readonly lengths?: readonly [min: number, max: number]
   /** The words of a closed list. */
   readonly words?: readonly string[]
-  /** Its digits are a quantity: no card number is looked for in them. */
+  /** Its digits are a quantity, or an id of ours: no card number is looked for in them. */
   readonly quantity?: true
 }
 

@@ -4,7 +4,10 @@ import { currencies, notMoney } from '../currencies.ts'
 import { AN, amount, ascii, dateTime, oneWordOf, prose, returnUrl, shaped, url } from '../formats.ts'
 import type { Parameters } from './parameter.ts'
 
-export const hex32 = shaped('AN32: 32 lower-case hex characters', '^[0-9a-f]{32}$', ['0'.repeat(32), '8a8294174b7ecb28014b9699220015ca'], ['0'.repeat(31), '0'.repeat(33), 'G'.repeat(32), 'A'.repeat(32)])
+export const hex32 = {
+  ...shaped('AN32: 32 lower-case hex characters', '^[0-9a-f]{32}$', ['0'.repeat(32), '8a8294174b7ecb28014b9699220015ca'], ['0'.repeat(31), '0'.repeat(33), 'G'.repeat(32), 'A'.repeat(32)]),
+  quantity: true,
+} as const
 
 export const currency = {
   ...shaped('A3, upper-case, ISO 4217', '^[A-Z]{3}$', ['EUR', 'JPY', 'BRL'], ['eur', 'EU', 'EURO', 'ZZZ', 'BGN', 'XAU', 'CLF'], value => currencies.has(value)),
