@@ -4,11 +4,10 @@ import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { importAcknowledgement } from '../clearing/captures/acknowledge.ts'
 import { countUnfiled, findFiles } from '../clearing/captures/store.ts'
-import type { LineResult } from '../clearing/import.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
+import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne } from './files.ts'
 import { type CommandParts, readText, refuseCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
-import { chosenAcquirers, type FileLineText, linesText, onlyOne } from './reconcile.ts'
 
 type CapturesOptions = ReadOptions & { readonly acquirer?: string; readonly acknowledge?: string }
 
@@ -73,9 +72,7 @@ async function acknowledge(
   { name, account, dialect }: AcquirerOptions,
   file: string,
 ): Promise<{ missing: number; lines: readonly FileLineText[] }> {
-  const lines: FileLineText[] = []
-  const tell = (line: number, result: LineResult) =>
-    void lines.push({ line, outcome: result.kind, text: result.kind === 'refused' ? result.why : result.text })
+  const { lines, tell } = collectLines()
   const acquirer = { name, acquirerId: account.acquirerId, rules: dialect.captures }
   const report = await importAcknowledgement(opened, acquirer, basename(file), readText(file), tell)
   if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)

@@ -3,8 +3,9 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { chargebackReports } from '../clearing/chargebacks/chargebacks.ts'
-import { importFile, type LineResult } from '../clearing/import.ts'
+import { importFile } from '../clearing/import.ts'
 import { buildNumber } from '../platform/build.ts'
+import { collectLines, lineText } from './files.ts'
 import { readText, refuseCommand, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
@@ -16,12 +17,7 @@ export default (program: Command): void => {
     .description('record the lines of a report; ends with 1 when one is refused. A line that was imported before changes nothing')
   reads(imports, { '': 'recorded known refused', 'lines[]': 'line outcome text' }).action((file: string, options: ReadOptions) =>
     withOpened(async opened => {
-      const lines: { line: number; outcome: LineResult['kind']; text: string }[] = []
-      const tell = (at: number, result: LineResult) => {
-        const text = result.kind === 'refused' ? result.why : result.text
-        lines.push({ line: at, outcome: result.kind, text })
-        if (!options.json) process.stdout.write(`line ${at}  ${result.kind}  ${text}\n`)
-      }
+      const { lines, tell } = collectLines(line => options.json || process.stdout.write(lineText(line)))
       const parts = { ...opened, build: buildNumber() }
       const counts = await importFile(parts, chargebackReports, basename(file), readText(file), tell)
       if (!counts) return refuseCommand(`${file} does not begin with the heading that docs/reference/chargeback-report.md shows.`)

@@ -2,7 +2,6 @@
 
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import type { LineResult } from '../clearing/import.ts'
 import { type ComparedDay, compareDay } from '../clearing/reconciliation/compare.ts'
 import { dayAfter, dayOf } from '../clearing/reconciliation/day.ts'
 import { importSettlement, missLines, type SettlingAcquirer } from '../clearing/reconciliation/settlement.ts'
@@ -11,14 +10,12 @@ import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { netOf } from '../connectors/cards/iso8583/totals.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
-import { readAcquirers, sandboxAcquirer } from '../start/acquirers.ts'
-import type { Config } from '../start/config.ts'
+import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne } from './files.ts'
 import { type CommandParts, readText, refuseCommand, refuseWords, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 type ReconcileOptions = ReadOptions & { readonly acquirer?: string; readonly day?: string; readonly file?: string }
 type ShownDay = ComparedDay & { readonly acquirer: string; readonly missing: number | null }
-export type FileLineText = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
 
 export function addReconcile(acquirers: Command): void {
   const reconcile = acquirers
@@ -47,20 +44,6 @@ export function addReconcile(acquirers: Command): void {
   )
 }
 
-export function chosenAcquirers({ acquirersFile, mode }: Config, name: string | undefined): AcquirerOptions[] {
-  const own = sandboxAcquirer(() => refuseCommand('The host is not called from here.'))
-  const all = acquirersFile === undefined ? [own] : readAcquirers(acquirersFile, mode)
-  const chosen = all.filter(one => name === undefined || one.name === name)
-  return chosen.length > 0
-    ? chosen
-    : refuseCommand(`There is no acquirer ${name}. There are: ${all.map(one => one.name).join(', ')}.`)
-}
-
-export const onlyOne = (chosen: readonly AcquirerOptions[], file: string): AcquirerOptions =>
-  chosen.length === 1
-    ? chosen[0]!
-    : refuseWords(`Say whose ${file} is: --acquirer ${chosen.map(({ name }) => name).join(' or ')}.`)
-
 async function readFile(
   opened: CommandParts,
   { name, account, dialect }: AcquirerOptions,
@@ -73,9 +56,7 @@ async function readFile(
     rules: dialect.reconciliation,
     layout: dialect.settlementFile,
   }
-  const lines: FileLineText[] = []
-  const tell = (line: number, result: LineResult) =>
-    void lines.push({ line, outcome: result.kind, text: result.kind === 'refused' ? result.why : result.text })
+  const { lines, tell } = collectLines()
   const report = await importSettlement(opened, acquirer, basename(file), readText(file), tell)
   if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
   return { day: report.day, lines }
@@ -91,9 +72,6 @@ async function shownDays(
   const missing = (await missLines(opened, { name, rules }, day)) ?? null
   return (await compareDay(opened, name, rules, day)).map(one => ({ acquirer: name, ...one, missing }))
 }
-
-export const linesText = (lines: readonly FileLineText[]): string =>
-  lines.map(({ line, outcome, text }) => `line ${line}  ${outcome}  ${text}\n`).join('')
 
 /** Amounts in minor units of the currency. */
 const daysText = (days: readonly ShownDay[]): string =>
