@@ -55,6 +55,13 @@ export type TextAnswer = HttpAnswer & { readonly body: string }
 
 export const json = (status: number, record: Nested): TextAnswer => ({ status, body: JSON.stringify(record) })
 
+/** Sends a browser on by a GET; who it comes from is not told there. */
+export const redirectAnswer = (url: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({
+  status: 303,
+  body: '',
+  headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
+})
+
 /** Every request has its own ndc; an entity that is named in a well-formed way stands in front. */
 export const ndcOf = (request: Request, entityId: string | undefined): string =>
   entityId !== undefined && /^[0-9a-f]{32}$/.test(entityId) ? `${entityId}_${request.number}` : request.number

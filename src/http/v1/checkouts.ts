@@ -11,7 +11,7 @@ import type { Action } from '../../merchants/access/may.ts'
 import type { Channel } from '../../merchants/directory.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
-import { type HttpAnswer, json, type Request, resultAnswer } from '../answer.ts'
+import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
 import { type Caller, hasCredentials, sentForm } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
@@ -139,9 +139,7 @@ function browserAnswer(parts: HttpParts, request: Request, checkout: Checkout, p
   const { said, shopperResultUrl } = pressed
   const redirect = 'refused' in said ? undefined : (JSON.parse(said.body) as { redirect?: { url: string } }).redirect
   const url = redirect?.url ?? (shopperResultUrl === undefined ? undefined : backTo(checkout, shopperResultUrl))
-  if (url === undefined) return formAnswer(parts, request, checkout, pressed)
-  const headers = { Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' }
-  return { status: 303, body: '', headers }
+  return url === undefined ? formAnswer(parts, request, checkout, pressed) : redirectAnswer(url)
 }
 
 const backTo = (checkout: Checkout, url: string): string => withStatusPath(url, checkout.wireId, resourcePathOf(checkout))

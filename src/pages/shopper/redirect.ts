@@ -5,7 +5,7 @@ import { Buffer } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Arrival, Hop } from '../../connectors/connector.ts'
 import { type Charset, readForm } from '../../contract/form.ts'
-import type { HttpAnswer, Request } from '../../http/answer.ts'
+import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
 import type { RequestFunction } from '../../http/router.ts'
 import { type Shop, shopOf } from '../../merchants/shop.ts'
 import type { PaymentState } from '../../payments/payment.ts'
@@ -163,7 +163,7 @@ function wrongSession(parts: PageParts, request: Request, found: RedirectPayment
 }
 
 /** Only to the address that the authenticated merchant stored with the payment: there is no open redirect. */
-const toShop = (payment: PaymentState): HttpAnswer => seeOther(shopAddressOf(payment))
+const toShop = (payment: PaymentState): HttpAnswer => redirectAnswer(shopAddressOf(payment))
 
 /** What somebody who looks at the payment gets to see. */
 async function goOn(
@@ -179,7 +179,7 @@ async function goOn(
   const { hop } = state.held
   if (hop.kind === 'shop') return toShop(state.payment)
   const switched = (url: string) => (state.payment.mode === 'internal' ? passOn(parts, url, request) : url)
-  if (hop.kind === 'go') return seeOther(switched(hop.url), headers)
+  if (hop.kind === 'go') return redirectAnswer(switched(hop.url), headers)
   if (hop.kind === 'post') return render(parts, 200, views.postPage(here, hop, switched(hop.url)), headers)
   const frame = hop.method && state.mark !== 'methodDone' ? `${parts.publicUrl()}/r/method/${found.token}` : undefined
   return render(
@@ -206,7 +206,7 @@ const page = (parts: PageParts) =>
       state = await settledState(parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
       return state.kind === 'answered'
         ? toShop(state.payment)
-        : seeOther(passOn(parts, `${parts.publicUrl()}/r/${token}`, request))
+        : redirectAnswer(passOn(parts, `${parts.publicUrl()}/r/${token}`, request))
     }
     return goOn(parts, request, found, state, await session(parts, request, found))
   })
@@ -248,7 +248,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
         const returned = connectorOf(parts, state.payment).readReturn!(arrival(state))
         if (returned.kind === 'forged') return forged(state.payment, returned.why)
       }
-      return seeOther(`${parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
+      return redirectAnswer(`${parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
     }
     if (!isSameSession(parts, request, found)) return wrongSession(parts, request, found, state.payment)
     if (state.kind === 'answered')
@@ -276,7 +276,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
       }
     }
     if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
-    if (state.kind === 'step' && state.held.hop.kind !== 'shop') return seeOther(`${parts.publicUrl()}/r/${token}`)
+    if (state.kind === 'step' && state.held.hop.kind !== 'shop') return redirectAnswer(`${parts.publicUrl()}/r/${token}`)
     return goOn(parts, request, found, state, {})
   })
 
@@ -296,12 +296,6 @@ export function shopAddress(url: string, id: string, path: string): string {
 }
 
 /** Addresses come from merchants and from the other side: a header takes them only as URL writes them. */
-const seeOther = (url: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({
-  status: 303,
-  body: '',
-  headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
-})
-
 const passOn = (parts: PageParts, url: string, { query }: Request): string => parts.passOn?.(url, query) ?? url
 
 /** What the request itself tells of the browser. */
