@@ -7,7 +7,7 @@ import type { Values } from '../contract/parameters/table.ts'
 import { requests } from '../contract/requests.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
-import { keyHours } from '../payments/idempotency.ts'
+import { keyHours, keyReused } from '../payments/idempotency.ts'
 import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
 import type { PaymentRequest } from '../payments/initial/pay.ts'
 import { findPayment } from '../payments/store/read.ts'
@@ -81,12 +81,6 @@ export async function createCheckout(
   }
 }
 
-const keyReused: Refusal = {
-  refused: 'idempotencyKeyReused',
-  stored: false,
-  parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
-}
-
 /** What a checkout says anew replaces what it said; the rest stays. Not while somebody pays it. */
 export const changeCheckoutValues = (
   parts: CheckoutParts,
@@ -141,7 +135,7 @@ const initialTypes: Readonly<Record<string, string>> = Object.fromEntries(
 )
 
 function lifeRefused({ settings }: Channel, values: Values): Refusal | undefined {
-  const most = Math.max(settings.checkoutMinutesMost)
+  const most = settings.checkoutMinutesMost
   const asked = values.get('validMinutes')
   if (asked === undefined || Number(asked) <= most) return undefined
   return form('invalidParameter', { name: 'validMinutes', value: asked, message: `is at most ${most} on this channel` })

@@ -35,6 +35,13 @@ export function requestKey(parts: PaymentParts, { id }: Channel, path: string, k
   return { ...newest!, ...(older && { older }) }
 }
 
+/** The same key with another body. */
+export const keyReused: Refusal = {
+  refused: 'idempotencyKeyReused',
+  stored: false,
+  parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
+}
+
 /** The key is taken: by this very payment (a batch that was written twice), by its twin, or by another request. */
 export async function awaitTwin(
   parts: PaymentParts,
@@ -47,11 +54,7 @@ export async function awaitTwin(
   if (owner.paymentId === id) return 'ours'
   const { fingerprint } = owner.hash.equals(key.hash) ? key : key.older!
   if (!timingSafeEqual(owner.fingerprint, fingerprint)) {
-    return {
-      refused: 'idempotencyKeyReused',
-      stored: false,
-      parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
-    }
+    return keyReused
   }
   const told = await parts.lookTogether(
     `twin ${merchantId} ${owner.paymentId}`,

@@ -4,6 +4,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { modeOf } from '../connectors/registry.ts'
 import { currentName } from '../contract/brands.ts'
 import type { Card } from '../contract/card.ts'
+import { keyReused } from '../payments/idempotency.ts'
 import { brandOf, cardOf, isMode, keep, type Refusal } from '../payments/initial/choose.ts'
 import { keptFields, type PaymentRequest } from '../payments/initial/pay.ts'
 import { isOfShopper, type RegistrationOrigin, registrationOf } from '../payments/initial/register.ts'
@@ -58,10 +59,5 @@ export async function storeRegistration(parts: PaymentParts, row: NewRegistratio
   const same =
     row.keyFingerprint === undefined ||
     (stored!.keyFingerprint !== null && timingSafeEqual(stored!.keyFingerprint, row.keyFingerprint))
-  if (same) return stored!
-  return {
-    refused: 'idempotencyKeyReused',
-    stored: false,
-    parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
-  }
+  return same ? stored! : keyReused
 }

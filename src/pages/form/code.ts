@@ -8,8 +8,7 @@ const drawnMost = 200
 
 /** Black on what is behind it, with no margin: the page gives it a white one of four modules or more. */
 export async function qrCode(link: string): Promise<Html> {
-  const { toSVG } = await import('bwip-js')
-  const code = drawn.get(link) ?? trusted(toSVG({ bcid: 'qrcode', text: link }))
+  const code = drawn.get(link) ?? trusted((await import('bwip-js')).toSVG({ bcid: 'qrcode', text: link }))
   drawn.delete(link)
   drawn.set(link, code)
   if (drawn.size > drawnMost) drawn.delete(drawn.keys().next().value!)
