@@ -2,6 +2,7 @@
 
 import { type CollectedLine, collectedColumns } from '../../connectors/cards/iso8583/collected.ts'
 import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
+import { rowsOf } from '../rows.ts'
 
 export type CaptureRules = Dialect['captures']
 
@@ -52,8 +53,7 @@ export function readAcknowledgement(
   acquirerId: string,
   { separator }: CaptureRules,
 ): Acknowledgement | { readonly broken: string } {
-  const rows = text.replace(/^\uFEFF/, '').split(/\r?\n/)
-  if (rows.at(-1) === '') rows.pop()
+  const rows = rowsOf(text)
   const cells = rows.map(row => row.split(separator).map(cell => cell.trim()))
   const [mark, acquirer = '', number = ''] = cells[0] ?? []
   if (mark !== 'ACKNOWLEDGEMENT' || !/^[1-9]\d{0,8}$/.test(number))

@@ -5,6 +5,7 @@ import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
 import { currencyOfNumber } from '../../connectors/minorUnits.ts'
 import { currencies } from '../../contract/currencies.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
+import { rowsOf } from '../rows.ts'
 
 export type SettlementLayout = NonNullable<Dialect['settlementFile']>
 
@@ -55,8 +56,7 @@ export function readSettlement(
 }
 
 function readWhole(text: string, layout: SettlementLayout, acquirerId: string): SettlementFile {
-  const rows = text.replace(/^\uFEFF/, '').split(/\r?\n/)
-  if (rows.at(-1) === '') rows.pop()
+  const rows = rowsOf(text)
   if (rows.length === 0) throw new Broken('it is empty')
   const heading = layout.layout === 'csv' ? cellsOf(rows[0] ?? '', layout) : undefined
   if (heading && new Set(heading).size < heading.length) throw new Broken('a column stands there twice')
