@@ -407,6 +407,7 @@ describe('an acknowledgement', () => {
     for (const text of [
       takeCaptures(one.host.ledger, one.text(), '423930', ',', 'truncated'),
       whole.replace('423930', '423931'),
+      whole.replace('ACCEPTED', 'constructor'),
       'a,b',
       '',
     ])

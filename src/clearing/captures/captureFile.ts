@@ -68,13 +68,16 @@ export function readAcknowledgement(
   return broken ?? { sequence: Number(number), lines: lines as AcknowledgedLine[] }
 }
 
-const outcomes: Readonly<Record<string, AcknowledgedLine['outcome']>> = { ACCEPTED: 'accepted', REJECTED: 'rejected' }
+const outcomes: ReadonlyMap<string, AcknowledgedLine['outcome']> = new Map([
+  ['ACCEPTED', 'accepted'],
+  ['REJECTED', 'rejected'],
+])
 
 function readLine(
   [word = '', line = '', trace = '', reference = '', reason = '']: readonly string[],
   at: number,
 ): AcknowledgedLine | { readonly broken: string } {
-  const outcome = outcomes[word]
+  const outcome = outcomes.get(word)
   if (!outcome) return { broken: `line ${at} begins with neither ACCEPTED nor REJECTED` }
   if (!/^[1-9]\d{0,8}$/.test(line) || !/^\d{6}$/.test(trace) || !/^[0-9A-Za-z]{1,12}$/.test(reference))
     return { broken: `line ${at} names no line, trace and reference` }
