@@ -3,7 +3,6 @@
 //   repeat   the same message is sent again until it is acknowledged
 //   reverse  the payment ends as timed out and reversed, and the reversal is sent until it is acknowledged
 
-import { rootTypeOf } from './ledger/journal.ts'
 import type { Connector, ConnectorState, Operation, Reply } from '../connectors/connector.ts'
 import { isApproved, type ResultName, results } from '../contract/results/results.ts'
 import type { Clock } from '../platform/clock.ts'
@@ -13,6 +12,7 @@ import type { CaseDecision } from './cases/cases.ts'
 import { closeSettled, hasOpenCase } from './cases/store.ts'
 import { answerRow, channelOfPayment, closedHere, openPaymentCase, operationOf, settle } from './execute.ts'
 import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
+import { rootTypeOf } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
 import { openContinuation } from './redirects/continuation.ts'

@@ -1,10 +1,10 @@
 // SLIPS_FILE: the accounts that slips are issued for, with banks and with store chains. docs/operating-slips.md describes the file.
 
+import { isCalendarDay } from '../../contract/formats.ts'
 import {
   file,
   filled,
   filledListOf,
-  flag,
   line,
   listOf,
   type Output,
@@ -18,9 +18,9 @@ import {
   whole,
 } from '../../platform/schema.ts'
 import type { Mode } from '../connector.ts'
-import { type BankAccount, type Bank, banks } from './banks/banks.ts'
+import { type Bank, type BankAccount, banks } from './banks/banks.ts'
 import { readTaxId } from './taxId.ts'
-import { isHoliday, type Country } from './workingDays.ts'
+import type { Country } from './workingDays.ts'
 
 const name = text(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 lower-case letters, digits and hyphens')
 const brand = text(/^[A-Z][A-Z0-9_]{1,31}$/, 'must be capitals, digits and underscores')
@@ -29,7 +29,7 @@ const digits = (least: number, most: number) =>
   text(new RegExp(`^\\d{${least},${most}}$`), `must be a text of ${least === most ? most : `${least} to ${most}`} digits`)
 const holiday = where(
   text(/^(\d{4}-)?\d\d-\d\d$/, 'must be a day of every year, MM-DD, or of one, yyyy-MM-dd'),
-  day => isHoliday(day.length === 5 ? `2024-${day}` : day, [day]),
+  day => isCalendarDay(day.length === 5 ? `2024-${day}` : day),
   'must be a day that there is',
 )
 const taxId = where(filled, id => readTaxId(id) !== undefined, 'must be a CPF or a CNPJ with right check digits')
@@ -50,12 +50,19 @@ const bank = object({
   bank: where(filled, code => banks.has(code), `must be one of ${[...banks.keys()].join(', ')}`),
   modes,
   agency: digits(1, 5),
-  account: optional(digits(1, 12), ''),
-  accountDigit: optional(text(/^[0-9A-Z]$/, 'must be a digit, or a letter'), ''),
-  wallet: optional(digits(1, 3), ''),
-  agreement: optional(digits(1, 20), ''),
+  account: optional(digits(0, 12), ''),
+  accountDigit: optional(text(/^[0-9A-Z]?$/, 'must be a digit, or a letter'), ''),
+  wallet: optional(digits(0, 3), ''),
+  agreement: optional(digits(0, 20), ''),
   /** Who is paid, as slips name it. */
-  beneficiary: object({ name: line, taxId, street: line, city: line, state: text(/^[A-Z]{2}$/, 'must be 2 capitals'), postcode: digits(8, 8) }),
+  beneficiary: object({
+    name: line,
+    taxId,
+    street: line,
+    city: line,
+    state: text(/^[A-Z]{2}$/, 'must be 2 capitals'),
+    postcode: digits(8, 8),
+  }),
   ...timing,
   /** So many days after the due date the bank ends a slip that nobody paid. */
   writeOffAfterDays: optional(whole(1, 365), 59),
@@ -74,7 +81,7 @@ const chain = object({
   currency: optional(text(/^[A-Z]{3}$/, 'must be a currency code'), 'MXN'),
   prefix: digits(2, 2),
   /** What the chain calls us in its files. */
-  agreement: optional(line, ''),
+  agreement: optional(text(/^[\x20-\x7e]{0,20}$/, 'must be a text of at most 20 characters'), ''),
   /** Hours of its place against UTC. */
   utcOffset: optional(whole(-12, 14), -6),
   ...timing,
@@ -94,11 +101,19 @@ function lacks(one: Output<typeof bank>): string[] {
   )
 }
 
-function mistakes({ banks: given = [], chains = [] }: { banks?: readonly Output<typeof bank>[]; chains?: readonly Output<typeof chain>[] }): string[] {
+function mistakes({
+  banks: given = [],
+  chains = [],
+}: {
+  banks?: readonly Output<typeof bank>[]
+  chains?: readonly Output<typeof chain>[]
+}): string[] {
   const names = [...given, ...chains].map(one => one.name)
   return [
     ...names.filter((one, at) => names.indexOf(one) !== at).map(one => `holds ${one} twice`),
-    ...chains.filter(({ brand }) => given.some(one => one.brand === brand)).map(({ brand }) => `${brand} is a brand of a bank and of a chain`),
+    ...chains
+      .filter(({ brand }) => given.some(one => one.brand === brand))
+      .map(({ brand }) => `${brand} is a brand of a bank and of a chain`),
     ...given.flatMap(lacks),
   ]
 }
@@ -128,7 +143,8 @@ type Common = Timing & {
   readonly amountTo: number
 }
 
-export type BankSlipAccount = Common & Omit<Output<typeof bank>, 'bank' | keyof Common> & { readonly kind: 'bank'; readonly bank: Bank }
+export type BankSlipAccount = Common &
+  Omit<Output<typeof bank>, 'bank' | keyof Common> & { readonly kind: 'bank'; readonly bank: Bank }
 export type ChainSlipAccount = Common & Omit<Output<typeof chain>, keyof Common> & { readonly kind: 'chain' }
 export type SlipAccount = BankSlipAccount | ChainSlipAccount
 
@@ -142,7 +158,16 @@ export function readSlipsFile(text: string, source: string): SlipAccounts {
     ...given.banks.map((one): SlipAccount => {
       const bank = banks.get(one.bank)!
       const amounts = { amountFrom: 1, amountTo: bank.amountMost ?? 9_999_999_999 }
-      return { ...one, kind: 'bank', bank, ...amounts, currency: 'BRL', country: 'BR', utcOffset: -3, daysMost: one.daysMost ?? 1825 }
+      return {
+        ...one,
+        kind: 'bank',
+        bank,
+        ...amounts,
+        currency: 'BRL',
+        country: 'BR',
+        utcOffset: -3,
+        daysMost: one.daysMost ?? 1825,
+      }
     }),
     ...given.chains.map((one): SlipAccount => ({ ...one, kind: 'chain', country: 'MX', daysMost: one.daysMost ?? 30 })),
   ]

@@ -1,13 +1,13 @@
 // What a slip needs of a request: who pays, until when. Pure.
 
-import type { ParameterError } from '../../contract/formCheck.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
 import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import type { OperationRequest } from '../connector.ts'
 import type { SlipAccount } from './accounts.ts'
 import { readTaxId, type TaxId } from './taxId.ts'
 import { isPlain } from './text.ts'
-import { dayOf, plusDays, plusWorkingDays } from './workingDays.ts'
+import { dateOf, plusDays, plusWorkingDays } from './workingDays.ts'
 
 /** As the request names them, nothing folded or cut. */
 export type Payer = {
@@ -19,7 +19,8 @@ export type Payer = {
   readonly postcode: string
 }
 
-const joined = (...words: readonly (string | undefined)[]): string => words.filter(word => word !== undefined && word !== '').join(' ')
+const joined = (...words: readonly (string | undefined)[]): string =>
+  words.filter(word => word !== undefined && word !== '').join(' ')
 
 export function payerOf(values: Values): Payer {
   const id = taxIdOf(values)
@@ -27,7 +28,12 @@ export function payerOf(values: Values): Payer {
   return {
     name: joined(value('customer.givenName'), value('customer.middleName'), value('customer.surname')),
     ...(id && { taxId: id }),
-    street: joined(value('billing.street1'), value('billing.houseNumber1'), value('billing.houseNumber2'), value('billing.street2')),
+    street: joined(
+      value('billing.street1'),
+      value('billing.houseNumber1'),
+      value('billing.houseNumber2'),
+      value('billing.street2'),
+    ),
     city: value('billing.city') ?? '',
     state: value('billing.state') ?? '',
     postcode: (value('billing.postcode') ?? '').replace('-', ''),
@@ -49,7 +55,7 @@ const nonBlank = (values: Values, name: string): string | undefined => valueName
 const dueNames = ['customParameters[CUSTOM_due_date]', 'customParameters[due_date]']
 
 /** The day in the account's place. */
-export const todayAt = ({ utcOffset }: Pick<SlipAccount, 'utcOffset'>, now: number): string => dayOf(now + utcOffset * 3_600_000)
+export const todayAt = ({ utcOffset }: Pick<SlipAccount, 'utcOffset'>, now: number): string => dateOf(now + utcOffset * 3_600_000)
 
 /** Day, month and year with slashes, or in eight digits, which a time of day may follow. Undefined: there is no such day. */
 function readDay(text: string): string | undefined {
@@ -68,16 +74,24 @@ export function dueOn(values: Values, account: SlipAccount, now: number): string
   return account.kind === 'bank' ? plusDays(today, days) : plusWorkingDays(today, days, country, holidays)
 }
 
-type Rule = (values: Values, asked: OperationRequest, account: SlipAccount) => readonly ParameterError[]
+type SlipRule = (values: Values, asked: OperationRequest, account: SlipAccount) => readonly ParameterError[]
 
 /** The bank registers the payer with these. */
-const ofBanks = ['customer.givenName', 'customer.surname', 'billing.street1', 'billing.city', 'billing.state', 'billing.postcode', 'billing.country']
+const ofBanks = [
+  'customer.givenName',
+  'customer.surname',
+  'billing.street1',
+  'billing.city',
+  'billing.state',
+  'billing.postcode',
+  'billing.country',
+]
 const ofChains = ['customer.givenName', 'customer.surname']
 /** The interface lists these too; no bank needs them, so that a lenient channel does without. */
 const listed = ['customer.email', 'customer.ip']
 const listedForBanks = ['shopperResultUrl', 'customer.merchantCustomerId', ...listed]
 
-const needed: Rule = (values, { brand, channel }, { kind }) => {
+const needed: SlipRule = (values, { brand, channel }, { kind }) => {
   const [always, strictly] = kind === 'bank' ? [ofBanks, listedForBanks] : [ofChains, listed]
   return [...always, ...(channel.settings.lenient ? [] : strictly)]
     .filter(name => valueNamed(values, name) === undefined)
@@ -102,17 +116,23 @@ const printed = [
   'customParameters[product]',
 ]
 
-const onlyPlain: Rule = values =>
+const onlyPlain: SlipRule = values =>
   printed
     .filter(name => !isPlain(valueNamed(values, name) ?? ''))
-    .map(name => ({ name, message: 'must be Latin letters, digits, spaces, dots, commas, hyphens and apostrophes: banks take no other signs' }))
+    .map(name => ({
+      name,
+      message: 'must be Latin letters, digits, spaces, dots, commas, hyphens and apostrophes: banks take no other signs',
+    }))
 
-const brazilianPayer: Rule = (values, { brand }, { kind }) => {
+const brazilianPayer: SlipRule = (values, { brand }, { kind }) => {
   if (kind !== 'bank') return []
   const wrong: ParameterError[] = []
   const [own, other] = [nonBlank(values, cpf), values.get(document)]
   const others = values.get('customer.identificationDocType') === 'TAXSTATEMENT' ? other : undefined
-  for (const [name, id] of [[cpf, own], [document, others]] as const)
+  for (const [name, id] of [
+    [cpf, own],
+    [document, others],
+  ] as const)
     if (id !== undefined && !readTaxId(id)) wrong.push({ name, message: 'must be a CPF or a CNPJ with right check digits' })
   if (own === undefined && others === undefined)
     wrong.push({ name: cpf, message: `is required for ${brand}, or customer.identificationDocId of the type TAXSTATEMENT` })
@@ -120,36 +140,46 @@ const brazilianPayer: Rule = (values, { brand }, { kind }) => {
     wrong.push({ name: document, message: `must be the same tax id as ${cpf}` })
   const [country, state, postcode] = [values.get('billing.country'), values.get('billing.state'), values.get('billing.postcode')]
   if (country !== undefined && country !== 'BR') wrong.push({ name: 'billing.country', message: `must be BR for ${brand}` })
-  if (state !== undefined && !/^[A-Za-z]{2}$/.test(state)) wrong.push({ name: 'billing.state', message: 'must be the 2 letters of a Brazilian state' })
-  if (postcode !== undefined && !/^\d{8}$/.test(postcode)) wrong.push({ name: 'billing.postcode', message: 'must be the 8 digits of a CEP' })
+  if (state !== undefined && !/^[A-Za-z]{2}$/.test(state))
+    wrong.push({ name: 'billing.state', message: 'must be the 2 letters of a Brazilian state' })
+  if (postcode !== undefined && !/^\d{8}$/.test(postcode))
+    wrong.push({ name: 'billing.postcode', message: 'must be the 8 digits of a CEP' })
   return wrong
 }
 
-const goodDue: Rule = (values, { now }, account) => {
+const goodDue: SlipRule = (values, { now }, account) => {
   const given = dueNames.filter(name => nonBlank(values, name) !== undefined)
   const today = todayAt(account, now)
   const latest = plusDays(today, account.daysMost)
-  return given.flatMap(name => {
-    const day = readDay(valueNamed(values, name)!)
+  const days = given.map(name => readDay(valueNamed(values, name)!))
+  return given.flatMap((name, at) => {
+    const day = days[at]
     if (day === undefined) return [{ name, message: 'must be a day that there is, as day/month/year' }]
     if (day < today) return [{ name, message: 'must not be in the past' }]
     if (day > latest) return [{ name, message: `must be at most ${account.daysMost} days from today` }]
-    return name !== given[0] && day !== readDay(valueNamed(values, given[0]!)) ? [{ name, message: `must be the same day as ${given[0]}` }] : []
+    return day === days[0] ? [] : [{ name, message: `must be the same day as ${given[0]}` }]
   })
 }
 
-const goodAmount: Rule = (_, { amount, brand }, { amountFrom, amountTo }) =>
+const goodAmount: SlipRule = (_, { amount, brand }, { amountFrom, amountTo }) =>
   amount < amountFrom || amount > amountTo
-    ? [{ name: 'amount', message: `must be from ${(amountFrom / 100).toFixed(2)} to ${(amountTo / 100).toFixed(2)} for ${brand}` }]
+    ? [
+        {
+          name: 'amount',
+          message: `must be from ${(amountFrom / 100).toFixed(2)} to ${(amountTo / 100).toFixed(2)} for ${brand}`,
+        },
+      ]
     : []
 
-const logoUrl: Rule = values => {
+const logoUrl: SlipRule = values => {
   const name = 'customParameters[url_logo]'
   const url = nonBlank(values, name)
-  return url === undefined || (url.length <= 2048 && /^https:\/\//.test(url) && URL.canParse(url)) ? [] : [{ name, message: 'must be an address with https' }]
+  return url === undefined || (url.length <= 2048 && /^https:\/\//.test(url) && URL.canParse(url))
+    ? []
+    : [{ name, message: 'must be an address with https' }]
 }
 
-const rules: readonly Rule[] = [needed, onlyPlain, brazilianPayer, goodDue, goodAmount, logoUrl]
+const rules: readonly SlipRule[] = [needed, onlyPlain, brazilianPayer, goodDue, goodAmount, logoUrl]
 
 /** All that is wrong with a request for a slip of this account. */
-export const wrongForSlip: Rule = (values, asked, account) => rules.flatMap(rule => rule(values, asked, account))
+export const wrongForSlip: SlipRule = (values, asked, account) => rules.flatMap(rule => rule(values, asked, account))

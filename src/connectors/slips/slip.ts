@@ -3,8 +3,8 @@
 
 import { createHash } from 'node:crypto'
 import { amountText } from '../../contract/amounts.ts'
-import type { ChannelSettings } from '../../merchants/settings.ts'
 import { merchantTail } from '../../merchants/merchantTail.ts'
+import type { ChannelSettings } from '../../merchants/settings.ts'
 import type { Random } from '../../platform/clock.ts'
 import type { Connector, Mode, Operation, Reply, SlipIssue } from '../connector.ts'
 import type { Method } from '../registry.ts'
@@ -82,15 +82,25 @@ function numberOf(account: SlipAccount, next: number): string {
 function issue({ accounts, random, publicUrl }: SlipParts, operation: Operation): Reply {
   const prepared = operation.prepared?.[0]
   // Recovery takes back a slip only in so far as its payment ends as failed: it was never told to anybody.
-  if (operation.recovering) return { kind: 'answer', result: 'succeeded', amount: operation.amount, currency: operation.currency, details: {}, kept: {} }
+  if (operation.recovering)
+    return { kind: 'answer', result: 'succeeded', amount: operation.amount, currency: operation.currency, details: {}, kept: {} }
   const account = prepared && accounts.get(prepared.account!)
-  if (!account) return { kind: 'notSent', why: prepared ? 'its account is not configured any more' : 'no number was free', never: true, result: 'noSlipNumber' }
+  if (!account)
+    return {
+      kind: 'notSent',
+      why: prepared ? 'its account is not configured any more' : 'no number was free',
+      never: true,
+      result: 'noSlipNumber',
+    }
   const { amount, currency, merchantId, fields, receivedAt } = operation
   const number = prepared.number!
   const due = dueOn(fields, account, receivedAt)
   const token = `${random.bytes(16).toString('base64url')}.${merchantTail(merchantId)}`
   const link = `${publicUrl()}/slip/${token}`
-  const document = bankText(fields.get('merchantTransactionId') ?? '').replace(/[^A-Z0-9]/g, '').slice(-15) || number.slice(-15)
+  const document =
+    bankText(fields.get('merchantTransactionId') ?? '')
+      .replace(/[^A-Z0-9]/g, '')
+      .slice(-15) || number.slice(-15)
   const codes = codesOf(account, number, document, due, amount)
   const slip: SlipIssue = {
     account: account.name,
@@ -139,7 +149,12 @@ function codesOf(account: SlipAccount, number: string, document: string, due: st
     return { barcode, line: number, shown: number, details: { Reference: number } }
   }
   const { bank } = account
-  const barcode = slipBarcode({ bank: bank.code, dueOn: due, amount, freeField: bank.freeField(account, number, document.replace(/\D/g, '')) })
+  const barcode = slipBarcode({
+    bank: bank.code,
+    dueOn: due,
+    amount,
+    freeField: bank.freeField(account, number, document.replace(/\D/g, '')),
+  })
   const line = digitableLine(barcode)
   return { barcode, line, shown: bank.showNumber(account, number), details: { DigitableLine: line } }
 }

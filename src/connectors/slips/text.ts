@@ -5,7 +5,19 @@ const plain = /^[\p{Script=Latin}\p{M}0-9 .,'’-]*$/u
 
 export const isPlain = (text: string): boolean => plain.test(text) && /^[\x20-\x7e]*$/.test(folded(text))
 
-const letters: Readonly<Record<string, string>> = { ß: 'ss', æ: 'ae', Æ: 'AE', ø: 'o', Ø: 'O', œ: 'oe', Œ: 'OE', ł: 'l', Ł: 'L', đ: 'd', Đ: 'D' }
+const letters: Readonly<Record<string, string>> = {
+  ß: 'ss',
+  æ: 'ae',
+  Æ: 'AE',
+  ø: 'o',
+  Ø: 'O',
+  œ: 'oe',
+  Œ: 'OE',
+  ł: 'l',
+  Ł: 'L',
+  đ: 'd',
+  Đ: 'D',
+}
 
 const folded = (text: string): string =>
   text

@@ -70,7 +70,8 @@ const byType: Readonly<Record<FollowUpType, FollowUpRule>> = {
     if (!refundable.has(reference.type)) return 'notRefundable'
     if (root.type === 'PA' && done(followers, 'CP').some(capture => !capture.answer)) return 'referencePending'
     if (root.type === 'DB' && sum(done(followers, 'RV')) >= root.amount) return 'refundOfReversed'
-    if (refundOpen({ reference, root, followers }) === 0) return chargedBack(followers) > 0 ? 'refundOfChargedBack' : 'alreadyRefunded'
+    if (refundOpen({ reference, root, followers }) === 0)
+      return chargedBack(followers) > 0 ? 'refundOfChargedBack' : 'alreadyRefunded'
     return undefined
   },
   RV: (request, { reference, followers }) => {

@@ -1,6 +1,5 @@
 // A first payment: PA, DB, CD or PA.CP.
 
-import { rootTypeOf } from '../ledger/journal.ts'
 import type { OperationRequest } from '../../connectors/connector.ts'
 import { hundredths } from '../../contract/amounts.ts'
 import type { NamedParameter, Values } from '../../contract/parameters/table.ts'
@@ -10,6 +9,7 @@ import { sealCard } from '../../vault/cards.ts'
 import { execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { captureAtOnce } from '../followUps/followUp.ts'
 import { awaitTwin } from '../idempotency.ts'
+import { rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment } from '../payment.ts'
 import { maskedCard } from '../read/record.ts'

@@ -1,10 +1,10 @@
 // Somebody returned: the browser, a notice from the other side's server, or the deadline. Exactly one of them takes the continuation and goes on.
 
-import { rootTypeOf } from '../ledger/journal.ts'
 import type { ConnectorState } from '../../connectors/connector.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { execute, operationOf, settle } from '../execute.ts'
 import { captureAtOnce, cardOfPayment } from '../followUps/followUp.ts'
+import { rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
