@@ -8,6 +8,7 @@ import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
+import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
@@ -22,7 +23,7 @@ import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
 import { buildForm, pinnedBuild } from '../pages/form/build.ts'
 import { keepScripts } from '../pages/form/store.ts'
-import type { PageParts } from '../pages/parts.ts'
+import type { SlipPageParts } from '../pages/slip/view.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
 import { countPayments } from '../payments/metrics.ts'
@@ -54,7 +55,7 @@ import { makeConnectors } from './connectors.ts'
 export type Gateway = PaymentParts &
   CheckoutParts &
   NotificationParts &
-  PageParts &
+  SlipPageParts &
   ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
@@ -148,7 +149,11 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
-    ...(config.mode === 'sandbox' && { passOn: passAuto }),
+    slipAccounts: config.slips,
+    ...(config.mode === 'sandbox' && {
+      passOn: passAuto,
+      paySlip: slip => payInSandbox(gateway, slip, { key: `page ${slip.paymentId}` }),
+    }),
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway), foundReplies(gateway))
   const deliver = deliverer(gateway, attemptLane(database.work, clock))
