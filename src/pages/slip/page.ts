@@ -3,8 +3,8 @@
 import { type Html, html, type Page, trusted } from '../html.ts'
 import { type Language, moneyText } from '../languages/languages.ts'
 import { barPlaces, barsOf, modulesOf, type Symbology } from './bars.ts'
-import { filled, type SlipTexts } from './texts.ts'
-import { groupsOf, isOpen, maskedTaxId, type SlipView } from './view.ts'
+import { filledIn, type SlipTexts } from './texts.ts'
+import { canBePaid, groupsOf, maskedTaxId, type SlipView } from './view.ts'
 
 /** `address`: the page's own, without a slash at the end. */
 export function slipPage(
@@ -18,7 +18,7 @@ export function slipPage(
   const isStore = account.kind === 'chain'
   const money = (amount: number) => moneyText(language.locale, amount, slip.currency)
   const slots = { date: dayText(slip.dueOn, language.locale), amount: money(paid) }
-  const title = filled(texts[state], slots)
+  const title = filledIn(texts[state], slots)
   const says = state === 'payable' && isStore ? texts.payableStoreText : texts[`${state}Text`]
   const rows: readonly (readonly [name: string, value: string | undefined])[] = [
     [language.texts.amount, money(slip.amount)],
@@ -40,12 +40,12 @@ export function slipPage(
     ...(isTest && { notice: texts.testNotice }),
     title: `${texts.title} – ${title}`,
     body: html`<h1 class="state ${state}">${title}</h1>
-<p>${filled(says, slots)}</p>
+<p>${filledIn(says, slots)}</p>
 <dl>${rows.map(([name, value]) => (value === undefined || value === '' ? html`` : html`<dt>${name}</dt><dd><bdi>${value}</bdi></dd>`))}</dl>
 ${
-  isOpen(view) &&
+  canBePaid(view) &&
   html`${copied('line', isStore ? texts.reference : texts.line, slip.line, isStore ? texts.copyReference : texts.copyLine)}
-<figure>${barcodeImage(isStore ? 'code128' : 'interleaved2of5', slip.barcode, filled(texts.barcode, { digits: slip.barcode }))}
+<figure>${barcodeImage(isStore ? 'code128' : 'interleaved2of5', slip.barcode, filledIn(texts.barcode, { digits: slip.barcode }))}
 <figcaption>${isStore ? groupsOf(slip.barcode) : slip.line}</figcaption></figure>
 ${pix !== undefined && pixImage && html`<h2>${texts.pixTitle}</h2><figure class="pix">${pixImage}</figure>${copied('pix', 'Pix', pix, texts.copyPix)}`}
 <p class="unprinted"><a class="button" href="${address}/slip.pdf">${texts.pdf}</a><button class="plain" type="button" data-prints>${texts.print}</button></p>`

@@ -9,7 +9,7 @@ import { plainPage } from '../shopper/views.ts'
 import { slipPage } from './page.ts'
 import { slipPdf } from './pdf.ts'
 import { slipLanguage } from './texts.ts'
-import { findView, isOpen, type SlipPageParts, type SlipView } from './view.ts'
+import { canBePaid, findView, type SlipPageParts, type SlipView } from './view.ts'
 
 export function slipRoutes(parts: SlipPageParts): Route[] {
   const { paySlip } = parts
@@ -38,13 +38,13 @@ const page = (parts: SlipPageParts): RequestFunction =>
   found(parts, async (view, request, address) => {
     const words = slipLanguage(wanted(request), view.account.country)
     const pix = view.pix === undefined ? undefined : await qrCode(view.pix)
-    return render(parts, 200, slipPage(view, words, address, pix, parts.paySlip !== undefined && isOpen(view)))
+    return render(parts, 200, slipPage(view, words, address, pix, parts.paySlip !== undefined && canBePaid(view)))
   })
 
 /** Who cannot pay it any more has nothing to print. */
 const pdf = (parts: SlipPageParts): RequestFunction =>
   found(parts, async (view, _, address) =>
-    isOpen(view) ? bytes(await slipPdf(view), 'application/pdf') : redirectAnswer(address),
+    canBePaid(view) ? bytes(await slipPdf(view), 'application/pdf') : redirectAnswer(address),
   )
 
 const drawn = new Map<string, Buffer>()

@@ -127,5 +127,5 @@ export function slipLanguage(
   return { language: chosen, texts: texts.get(chosen.code)! }
 }
 
-export const filled = (text: string, slots: Readonly<Record<string, string>>): string =>
+export const filledIn = (text: string, slots: Readonly<Record<string, string>>): string =>
   text.replace(/\{(\w+)\}/g, (_, name: string) => slots[name] ?? '')

@@ -78,7 +78,7 @@ function pixOf(account: SlipAccount, { amount, document }: Slip): { readonly pix
 }
 
 /** It can be paid as it stands. */
-export const isOpen = ({ state }: Pick<SlipView, 'state'>): boolean => state === 'payable' || state === 'overdue'
+export const canBePaid = ({ state }: Pick<SlipView, 'state'>): boolean => state === 'payable' || state === 'overdue'
 
 /** In groups, as people read them. */
 export const groupsOf = (digits: string): string => digits.replace(/\d{4}(?=\d)/g, '$& ')
