@@ -90,7 +90,7 @@ describe('bars', () => {
 describe('a scanner reads', () => {
   const onPaper = (pdf: Buffer) => {
     writeFileSync(join(folder, 'slip.pdf'), pdf)
-    spawnSync('pdftoppm', ['-r', '300', '-png', '-singlefile', join(folder, 'slip.pdf'), join(folder, 'slip')])
+    spawnSync('pdftoppm', ['-r', '300', '-gray', '-png', '-singlefile', join(folder, 'slip.pdf'), join(folder, 'slip')])
     const { stdout } = spawnSync('pdftotext', [join(folder, 'slip.pdf'), '-'], { encoding: 'utf8' })
     return { read: scanned(join(folder, 'slip.png')), text: stdout }
   }
