@@ -60,7 +60,10 @@ export async function toldHost({ silent = () => {} }: { silent?: () => void } = 
 
   function answer(message: Message, { code, books: isBooked = code === '00', more = [] }: Told): void {
     if (isBooked) book(message)
-    if (code === 'silence') return silent()
+    if (code === 'silence') {
+      silent()
+      return
+    }
     const { fields } = message
     const echoed = [3, 4, 7, 11, 12, 13, 15, 32, 37, 41, 42, 49, 50].flatMap((field): [number, string][] =>
       fields.has(field) ? [[field, fields.get(field)!]] : [],
