@@ -388,7 +388,7 @@ describe('an acquirer that has left the file', () => {
     await booksAgree()
   })
 
-  it('is waited for as long as it may take, whatever another may', { timeout: 30_000 }, async () => {
+  it('is waited for as long as it may take, whatever another may', { timeout: 50_000 }, async () => {
     const { acquirers } = original()
     const [north] = acquirers as [Row]
     await restartWith([north, { ...north, name: 'slow', answerWithinSeconds: 60, recoverAfterSeconds: 3600 }])
