@@ -163,7 +163,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'a payer whom the wallet does not know pays', file: 'src/connectors/wallet/paypal.ts', tests: ['redirectMethods'],
     find: 'if (details.PAYERID !== payerId) return', instead: 'if (!details.PAYERID) return' },
   { name: 'the wallet’s amount is not looked at', file: 'src/connectors/wallet/paypal.ts', tests: ['redirectMethods'],
-    find: 'amount: confirmed ? Number(whole) * 100 + Number(cents ?? 0) : operation.amount', instead: 'amount: operation.amount' },
+    find: 'return { amount: hundredths(amount), currency }', instead: 'return { amount: asked.amount, currency }' },
   { name: 'the bank’s amount is not looked at', file: 'src/connectors/bankTransfer/transfer.ts', tests: ['redirectMethods'],
     find: '    ...came,', instead: '    ...came,\n    amount: came.amount && amount,' },
 
