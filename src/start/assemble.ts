@@ -10,6 +10,7 @@ import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
+import { type OrderFileParts, orderFile } from '../clearing/remittance/write.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
@@ -55,6 +56,7 @@ export type Gateway = PaymentParts &
   CheckoutParts &
   NotificationParts &
   PageParts &
+  OrderFileParts &
   ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
@@ -108,6 +110,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['cutOver', cutOver],
   ['compareDay', compareDue],
   ['captureFile', captureFile],
+  ['orderFile', orderFile],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
@@ -134,6 +137,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
+    slipAccounts: config.slips,
     log,
     registry,
     pendingPayload: event =>

@@ -9,9 +9,9 @@ import { isCalendarDay } from '../../contract/formats.ts'
 export type FieldKind = 'n' | 'x' | 'v' | 'd8' | 'd6'
 
 /** First and last column, from 1; `fixed`: what always stands there. */
-export type FieldRow = readonly [name: string, first: number, last: number, kind: FieldKind, fixed?: string]
+export type FieldPlace = readonly [name: string, first: number, last: number, kind: FieldKind, fixed?: string]
 
-export type RecordLayout = { readonly width: number; readonly fields: readonly FieldRow[] }
+export type RecordLayout = { readonly width: number; readonly fields: readonly FieldPlace[] }
 
 export type FieldValues = Readonly<Record<string, string>>
 

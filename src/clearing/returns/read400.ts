@@ -51,6 +51,8 @@ export function read400(bytes: Buffer, account: BankReturns): ReturnFile {
   const [layout, rule] = [cnab400.get(code), rules.get(code)]
   if (!layout || !rule) throw new BrokenReturn(`bank ${code} is read by its files of CNAB 240 alone`)
   const [first] = fixedRows(bytes, 400)
+  const bank = first!.text.slice(76, 79)
+  if (/^\d+$/.test(bank) && bank !== code) throw new BrokenReturn(`it is of bank ${bank}, not of ${code}`)
   const header = wholeRecord(layout.header, first!)
   if (!isOurs(account, header, rule.named)) throw new BrokenReturn('it is of another account')
   const type = layout.title.fields[0]![4]!
