@@ -10,7 +10,7 @@ import { returnText, type ToldTitle } from '../src/sandbox/slipBank/returnText.t
 import { returnFaults } from '../src/sandbox/slipBank/slipBank.ts'
 import { chainText } from '../src/sandbox/storeChain.ts'
 import { dyingAfter } from './support/dying.ts'
-import { type AccountName, type IssuedSlip, openDesk, places, type SlipDesk } from './support/slips.ts'
+import { type AccountName, type IssuedSlip, openDesk, places, type SlipDesk } from './support/slipDesk.ts'
 
 let desk: SlipDesk
 before(async () => {

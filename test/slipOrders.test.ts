@@ -12,7 +12,7 @@ import type { Log } from '../src/platform/log.ts'
 import { readOrders } from '../src/sandbox/slipBank/orders.ts'
 import { makeSlipBank, type SlipBank } from '../src/sandbox/slipBank/slipBank.ts'
 import { dyingAfter } from './support/dying.ts'
-import { type AccountName, type IssuedSlip, openDesk, places, type SlipDesk } from './support/slips.ts'
+import { type AccountName, type IssuedSlip, openDesk, places, type SlipDesk } from './support/slipDesk.ts'
 
 const beneficiary = {
   name: 'Loja Exemplo & Cia.',

@@ -16,6 +16,7 @@ import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import reset from './reset.ts'
+import slips from './slips.ts'
 import token from './token.ts'
 import trigger from './trigger.ts'
 
@@ -28,6 +29,7 @@ const groups = [
   listen,
   trigger,
   chargebacks,
+  slips,
   acquirers,
   cases,
   acquirerHost,

@@ -8,6 +8,7 @@ import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
+import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
 import { type OrderFileParts, orderFile } from '../clearing/remittance/write.ts'
@@ -23,7 +24,7 @@ import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
 import { buildForm, pinnedBuild } from '../pages/form/build.ts'
 import { keepScripts } from '../pages/form/store.ts'
-import type { PageParts } from '../pages/parts.ts'
+import type { SlipPageParts } from '../pages/slip/view.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
 import { countPayments } from '../payments/metrics.ts'
@@ -55,7 +56,7 @@ import { makeConnectors } from './connectors.ts'
 export type Gateway = PaymentParts &
   CheckoutParts &
   NotificationParts &
-  PageParts &
+  SlipPageParts &
   OrderFileParts &
   ReconciliationParts & { readonly registry: Registry }
 
@@ -137,7 +138,6 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
-    slipAccounts: config.slips,
     log,
     registry,
     pendingPayload: event =>
@@ -152,7 +152,11 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
-    ...(config.mode === 'sandbox' && { passOn: passAuto }),
+    slipAccounts: config.slips,
+    ...(config.mode === 'sandbox' && {
+      passOn: passAuto,
+      paySlip: slip => payInSandbox(gateway, slip, { key: `page ${slip.paymentId}` }),
+    }),
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway), foundReplies(gateway))
   const deliver = deliverer(gateway, attemptLane(database.work, clock))

@@ -13,10 +13,10 @@ export type FieldPlace = readonly [name: string, first: number, last: number, ki
 
 export type RecordLayout = { readonly width: number; readonly fields: readonly FieldPlace[] }
 
-export type FieldValues = Readonly<Record<string, string>>
+export type ColumnValues = Readonly<Record<string, string>>
 
 /** Or a sentence about the first field that does not hold what it should. */
-export function readRecord({ fields }: RecordLayout, row: string): FieldValues | string {
+export function readRecord({ fields }: RecordLayout, row: string): ColumnValues | string {
   const values: Record<string, string> = Object.create(null)
   for (const [name, first, last, kind, fixed] of fields) {
     const text = row.slice(first - 1, last)

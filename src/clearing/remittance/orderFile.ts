@@ -20,7 +20,7 @@ export type SlipOrderLine = {
   readonly payer: Payer
 }
 
-type Values = Readonly<Record<string, string | number>>
+type OrderValues = Readonly<Record<string, string | number>>
 
 /** With CR LF, in ASCII. */
 export function orderText(account: BankSlipAccount, sequence: number, day: string, orders: readonly SlipOrderLine[]): string {
@@ -36,7 +36,7 @@ const codes240 = { entry: '01', writeOff: '02' } as const
 /** What a person and what a company has. */
 const taxIdType = { cpf: '1', cnpj: '2' } as const
 
-function holderOf({ bank, agency, account, accountDigit, agreement, beneficiary }: BankSlipAccount): Values {
+function holderOf({ bank, agency, account, accountDigit, agreement, beneficiary }: BankSlipAccount): OrderValues {
   const { kind, id } = readTaxId(beneficiary.taxId)!
   return {
     bank: bank.code,
@@ -51,7 +51,7 @@ function holderOf({ bank, agency, account, accountDigit, agreement, beneficiary 
   }
 }
 
-function payerValues({ name, taxId, street, city, state, postcode }: Payer): Values {
+function payerValues({ name, taxId, street, city, state, postcode }: Payer): OrderValues {
   return {
     payerIdType: taxId ? taxIdType[taxId.kind] : '0',
     payerId: taxId?.id ?? '',
@@ -64,14 +64,14 @@ function payerValues({ name, taxId, street, city, state, postcode }: Payer): Val
 }
 
 /** Tax ids are filled up with zeros, although they may hold letters. */
-const filledUp = (layout: RecordLayout, values: Values): Values => {
+const filledUp = (layout: RecordLayout, values: OrderValues): OrderValues => {
   const filled = layout.fields.flatMap(([name, first, last]) =>
     name === 'taxId' || name === 'payerId' ? [[name, String(values[name] ?? '').padStart(last - first + 1, '0')]] : [],
   )
   return { ...values, ...Object.fromEntries(filled) }
 }
 
-const write = (layout: RecordLayout, values: Values): string => writeRecord(layout, filledUp(layout, values))
+const write = (layout: RecordLayout, values: OrderValues): string => writeRecord(layout, filledUp(layout, values))
 
 function rows240(account: BankSlipAccount, sequence: number, day: string, orders: readonly SlipOrderLine[]): string[] {
   const { bank } = account

@@ -31,7 +31,7 @@ export async function nextOrderFile(db: Connection, account: string): Promise<nu
   return rows[0]!.next
 }
 
-export type OrderFile = {
+export type NumberedOrders = {
   readonly id: string
   readonly account: string
   readonly sequence: number
@@ -43,7 +43,7 @@ export type OrderFile = {
 /** False when the number is taken meanwhile. */
 export async function insertOrderFile(
   db: Connection,
-  { id, account, sequence, day, name, sealed }: OrderFile,
+  { id, account, sequence, day, name, sealed }: NumberedOrders,
   orders: readonly WaitingOrder[],
   now: number,
 ): Promise<boolean> {
@@ -63,8 +63,8 @@ export async function insertOrderFile(
 }
 
 /** Written down, and perhaps not on disk: the oldest first. */
-export async function findUnwrittenOrders(db: Connection, account: string): Promise<OrderFile[]> {
-  const { rows } = await db.query<OrderFile>(
+export async function findUnwrittenOrders(db: Connection, account: string): Promise<NumberedOrders[]> {
+  const { rows } = await db.query<NumberedOrders>(
     'select id, account, sequence, day, name, sealed from order_files where account = $1 and written_at is null order by sequence',
     [account],
   )
@@ -72,14 +72,14 @@ export async function findUnwrittenOrders(db: Connection, account: string): Prom
 }
 
 /** What it says of payers is not needed any more. */
-export async function markOrdersWritten(db: Connection, { id }: OrderFile, now: number): Promise<void> {
+export async function markOrdersWritten(db: Connection, { id }: NumberedOrders, now: number): Promise<void> {
   await db.query(
     'update order_files set written_at = $3, sealed = null where merchant_id = $1 and id = $2 and written_at is null',
     [nobody, id, timeParameter(now)],
   )
 }
 
-export type ShownOrders = Pick<OrderFile, 'account' | 'sequence' | 'day' | 'name'> & {
+export type ShownOrders = Pick<NumberedOrders, 'account' | 'sequence' | 'day' | 'name'> & {
   readonly orders: number
   readonly writtenAt: number | null
 }
@@ -96,7 +96,10 @@ export async function findOrderFiles(db: Connection, accounts: readonly string[]
 }
 
 /** How many orders of some accounts are in no file. */
-export async function countWaiting(db: Connection, accounts: readonly string[]): Promise<{ account: string; orders: number }[]> {
+export async function countUnfiledOrders(
+  db: Connection,
+  accounts: readonly string[],
+): Promise<{ account: string; orders: number }[]> {
   const { rows } = await db.query<{ account: string; orders: number }>(
     'select account, count(*) as orders from slip_orders where account = any ($1) and sequence is null group by account order by account',
     [accounts],
