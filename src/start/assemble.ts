@@ -12,6 +12,7 @@ import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
 import { type OrderFileParts, orderFile } from '../clearing/remittance/write.ts'
+import { returnFolder } from '../clearing/returns/folder.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
@@ -112,6 +113,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['compareDay', compareDue],
   ['captureFile', captureFile],
   ['orderFile', orderFile],
+  ['returnFolder', returnFolder],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
