@@ -140,11 +140,7 @@ async function readFolder(
   return files.map(({ name, report }) => documentOf(account.name, name, report))
 }
 
-async function readFile(
-  parts: ImportingParts,
-  path: string,
-  { account: name, sameNumber }: ImportOptions,
-): Promise<ReadFile[]> {
+async function readFile(parts: ImportingParts, path: string, { account: name, sameNumber }: ImportOptions): Promise<ReadFile[]> {
   let bytes: Buffer
   try {
     bytes = readPlainFile(path)
