@@ -145,6 +145,7 @@ async function copySlips(id: string, first: number, count: number): Promise<void
     )
   await copy('payments', 'id')
   await copy('answers', 'payment_id')
+  await copy('events', 'payment_id', `, 'root_id', lpad(to_hex($2::bigint + at), 32, '0')`)
   await copy(
     'slips',
     'payment_id',
