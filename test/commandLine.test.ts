@@ -228,6 +228,7 @@ it('files of banks are read by hand, and what became of them is told', async () 
   )
   assert.match((await read('.', '--folder')).stderr, /^--folder needs --account/)
   assert.match((await tollgate('returns', 'list')).stdout, /itau-demo +bank\.ret +4 +2026-01-03 +2/)
+})
 
 describe('slips pay', () => {
   it('makes a receipt of what is said, each time one more; what is no slip is told', async () => {
