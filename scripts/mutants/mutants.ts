@@ -585,9 +585,9 @@ export const mutants: readonly Mutant[] = [
     find: '([...sent, ...values])', instead: '([...values, ...sent])' },
 
   // Files of banks.
-  { name: 'bank files: the due-date factor begins again every 10000 days', file: 'src/connectors/slips/banks/dueFactor.ts', tests: ['slipRules'],
+  { name: 'bank files: the due-date factor begins again every 10000 days', file: 'src/connectors/slips/banks/dueFactor.ts', tests: ['slipNumbers'],
     find: 'const cycle = 9000', instead: 'const cycle = 10000' },
-  { name: 'bank files: a digit of a digitable line is not looked at', file: 'src/connectors/slips/banks/barcode.ts', tests: ['slipRules'],
+  { name: 'bank files: a digit of a digitable line is not looked at', file: 'src/connectors/slips/banks/barcode.ts', tests: ['slipNumbers'],
     find: 'const wrong = groups.findIndex(group => tenDigit(group.slice(0, -1)) !== group.at(-1))', instead: 'const wrong = groups.slice(1).findIndex(group => tenDigit(group.slice(0, -1)) !== group.at(-1))' },
   { name: 'bank files: an amount that was cut is a smaller one', file: 'src/clearing/cnab/layout.ts', tests: ['slipReturns'],
     find: '(/^ *\\d*$/.test(text) ? text.trim() : undefined)', instead: '(/^ *\\d* *$/.test(text) ? text.trim() : undefined)' },
