@@ -181,6 +181,13 @@ describe('slips and their bank', () => {
     assert.equal(readOrders(textOf(made[0]!), '237', 'cnab400').titles.length, 1)
   })
 
+  it('of the simulator are in no file to a bank, and none is withdrawn there', async () => {
+    const slip = await desk.issue('itau-1', { testMode: 'INTERNAL' })
+    assert.equal((await desk.gateway.refer(slip.id, { paymentType: 'RV' })).status, 200)
+    const { rows } = await desk.gateway.pool.query('select count(*) from slip_orders where slip_id = $1', [slip.id])
+    assert.equal(Number(rows[0].count), 0)
+  })
+
   it('in a shop are in no file to a bank', async () => {
     await desk.issue('oxxo-1')
     const { rows } = await desk.gateway.pool.query(`select count(*) from slip_orders where account = 'oxxo-1'`)

@@ -615,6 +615,8 @@ export const mutants: readonly Mutant[] = [
     find: 'last === undefined ? 0 : number - last - 1', instead: 'last === undefined ? 0 : number - last - 2' },
   { name: 'bank files: an order file is marked before it is there', file: 'src/clearing/remittance/write.ts', tests: ['slipOrders'],
     find: '      putFile(parts, folder, file.name, unseal(parts.keys, orderFilePlace(nobody, file.id), file.sealed))\n      await markOrdersWritten(db, file, parts.clock.real())', instead: '      await markOrdersWritten(db, file, parts.clock.real())\n      await db.query(\'select 1\')\n      putFile(parts, folder, file.name, unseal(parts.keys, orderFilePlace(nobody, file.id), file.sealed))' },
+  { name: 'bank files: a bank hears of slips of the simulator', file: 'src/connectors/slips/slip.ts', tests: ['slipOrders'],
+    find: "mode !== 'internal' && 'remittance' in account", instead: "'remittance' in account" },
   { name: 'bank files: a write-off is an entry', file: 'src/clearing/remittance/orderFile.ts', tests: ['slipOrders'],
     find: `const codes240 = { entry: '01', writeOff: '02' } as const`, instead: `const codes240 = { entry: '01', writeOff: '01' } as const` },
   { name: 'bank files: half a file is read', file: 'src/clearing/returns/folder.ts', tests: ['slipFolders'],
