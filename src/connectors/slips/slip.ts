@@ -85,9 +85,6 @@ function numberOf(account: SlipAccount, next: number): string {
 
 function issue({ accounts, random, publicUrl }: SlipParts, operation: Operation): Reply {
   const prepared = operation.prepared?.[0]
-  // Recovery takes back a slip only in so far as its payment ends as failed: it was never told to anybody.
-  if (operation.recovering)
-    return { kind: 'answer', result: 'succeeded', amount: operation.amount, currency: operation.currency, details: {}, kept: {} }
   const account = prepared && accounts.get(prepared.account!)
   if (!account)
     return {
