@@ -86,6 +86,29 @@ describe('an order file', () => {
     })
 })
 
+it('files of CNAB 400 are refused at the start where the bank has none for the account', () => {
+  const files = { layout: 'cnab400', folder: '/nowhere' }
+  const why = (bank: string, given: object) => {
+    const one = { name: 'one', bank, modes: ['live'], ...given, beneficiary, remittance: files, returns: files }
+    try {
+      readSlipsFile(JSON.stringify({ banks: [one] }), 'test')
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const both = (bank: string) =>
+    new RegExp(`remittance\\.layout must be cnab240 for this agreement at bank ${bank}\\.?\n.*returns\\.layout must be cnab240`)
+  assert.match(why('033', { agency: '0012', wallet: '101', agreement: '0282033' }), both('033'))
+  assert.match(why('104', { agency: '0012', agreement: '005507' }), both('104'))
+  const brasil = { agency: '4042', account: '00061900', accountDigit: '6', wallet: '17' }
+  assert.match(why('001', { ...brasil, agreement: '050094' }), both('001'))
+  assert.equal(why('001', { ...brasil, agreement: '3128557' }), '')
+  const bradesco = { agency: '0031', account: '0095279', accountDigit: '1', wallet: '19' }
+  assert.match(why('237', bradesco), both('237'))
+  assert.equal(why('237', { ...bradesco, agreement: '4242' }), '')
+})
+
 describe('slips and their bank', () => {
   let desk: SlipDesk
   before(async () => {
