@@ -16,6 +16,7 @@ import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import reset from './reset.ts'
+import returns from './returns.ts'
 import slips from './slips.ts'
 import token from './token.ts'
 import trigger from './trigger.ts'
@@ -30,6 +31,7 @@ const groups = [
   trigger,
   chargebacks,
   slips,
+  returns,
   acquirers,
   cases,
   acquirerHost,

@@ -11,6 +11,8 @@ import { captureFile } from '../clearing/captures/write.ts'
 import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
+import { type OrderFileParts, orderFile } from '../clearing/remittance/write.ts'
+import { returnFolder } from '../clearing/returns/folder.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
@@ -56,6 +58,7 @@ export type Gateway = PaymentParts &
   CheckoutParts &
   NotificationParts &
   SlipPageParts &
+  OrderFileParts &
   ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
@@ -109,6 +112,8 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['cutOver', cutOver],
   ['compareDay', compareDue],
   ['captureFile', captureFile],
+  ['orderFile', orderFile],
+  ['returnFolder', returnFolder],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {

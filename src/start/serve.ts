@@ -5,6 +5,8 @@ import { startTelling } from '../audit/failures.ts'
 import { startWatching } from '../audit/watch.ts'
 import { beginCaptureFiles } from '../clearing/captures/write.ts'
 import { reconcileDays } from '../clearing/reconciliation/cutOver.ts'
+import { beginOrderFiles } from '../clearing/remittance/write.ts'
+import { beginReturnFolders } from '../clearing/returns/folder.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { showAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
@@ -129,6 +131,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   if (parts.alone) await releaseAllDue(database.work)
   await reconcileDays(gateway)
   await beginCaptureFiles(gateway)
+  await beginOrderFiles(gateway)
+  await beginReturnFolders(gateway)
   const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)

@@ -23,13 +23,17 @@ export type Bank = {
   readonly name: string
   /** What the bank needs of an account, and how many digits it may have. */
   readonly lengths: Readonly<Partial<Record<keyof BankAccount, readonly number[]>>>
+  /** Of files of CNAB 400; 240 is every bank's. */
+  hasCnab400(account: BankAccount): boolean
   /** Centavos, where it is less than a barcode holds. */
   readonly amountMost?: number
   /** Of the digits that are ours. */
   numberLength(account: BankAccount): number
   /** All that stands for the slip in files of the bank, without the check digit. */
   fullNumber(account: BankAccount, number: string): string
-  /** May be a letter; empty where numbers have none. */
+  /** What stands before it in the twenty columns of CNAB 240, and whether its digit stands behind it. */
+  inFile(account: BankAccount): { readonly before: string; readonly withDigit: boolean }
+  /** May be a letter. */
   numberDigit(account: BankAccount, number: string): string
   /** The 25 digits. `document` is the merchant's own number, which some wallets of Itaú hold. */
   freeField(account: BankAccount, number: string, document?: string): string
@@ -53,8 +57,10 @@ const itau: Bank = {
   digit: '7',
   name: 'Banco Itaú S.A.',
   lengths: { agency: [4], account: [5], accountDigit: [1], wallet: [3] },
+  hasCnab400: () => true,
   numberLength: () => 8,
   fullNumber: (_, number) => number,
+  inFile: ({ wallet }) => ({ before: wallet, withDigit: true }),
   numberDigit: ({ agency, account, wallet }, number) =>
     tenDigit((withoutAccount.has(wallet) ? '' : agency + account) + wallet + number),
   freeField(one, number, document = number) {
@@ -78,8 +84,10 @@ const brasil: Bank = {
   digit: '9',
   name: 'Banco do Brasil S.A.',
   lengths: { agency: [4], account: [8], wallet: [2], agreement: [4, 6, 7] },
+  hasCnab400: ({ agreement }) => agreement.length === 7,
   numberLength: one => (isFree(one) ? 17 : (one.agreement.length === 7 ? 17 : 11) - one.agreement.length),
   fullNumber: (one, number) => (isFree(one) ? number : one.agreement + number),
+  inFile: one => ({ before: isFree(one) ? '' : one.agreement, withDigit: !isFree(one) && one.agreement.length < 7 }),
   numberDigit(one, number) {
     const rest = weightedSum(brasil.fullNumber(one, number), [9, 8, 7, 6, 5, 4, 3, 2]) % 11
     return rest === 10 ? 'X' : String(rest)
@@ -104,8 +112,10 @@ const bradesco: Bank = {
   digit: '2',
   name: 'Banco Bradesco S.A.',
   lengths: { agency: [4], account: [7], wallet: [2] },
+  hasCnab400: ({ agreement }) => agreement !== '', // its headers name nothing else
   numberLength: () => 11,
   fullNumber: (_, number) => number,
+  inFile: ({ wallet }) => ({ before: `0${wallet}00000`, withDigit: true }),
   numberDigit({ wallet }, number) {
     const rest = elevenRest(wallet + number, 7)
     return rest === 10 ? 'P' : String(rest % 11)
@@ -122,8 +132,10 @@ const santander: Bank = {
   digit: '7',
   name: 'Banco Santander (Brasil) S.A.',
   lengths: { agency: [4], wallet: [3], agreement: [7] },
+  hasCnab400: () => false,
   numberLength: () => 12,
   fullNumber: (_, number) => number,
+  inFile: () => ({ before: '', withDigit: true }),
   numberDigit: (_, number) => elevenDigit(number),
   freeField: (one, number) => `9${one.agreement}${number}${santander.numberDigit(one, number)}0${one.wallet}`,
   showNumber: (one, number) => `${number}-${santander.numberDigit(one, number)}`,
@@ -143,9 +155,11 @@ const caixa: Bank = {
   digit: '0',
   name: 'Caixa Econômica Federal',
   lengths: { agency: [4], agreement: [6, 7] },
+  hasCnab400: () => false,
   amountMost: 999_999_999,
   numberLength: () => 15,
   fullNumber: (_, number) => caixaKind + number,
+  inFile: () => ({ before: caixaKind, withDigit: false }),
   numberDigit: (_, number) => elevenDigit(caixaKind + number),
   freeField(one, number) {
     const own = `${beneficiaryOf(one)}${number.slice(0, 3)}1${number.slice(3, 6)}4${number.slice(6)}`
