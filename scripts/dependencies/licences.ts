@@ -18,6 +18,7 @@ const allowed: ReadonlySet<string> = new Set([
   'BSD-2-Clause',
   'BSD-3-Clause',
   '0BSD',
+  'Unlicense',
   'MIT OR Apache-2.0',
 ])
 
