@@ -32,9 +32,17 @@ const allowedInTests: Readonly<Record<string, string>> = {
 /** The name of a package by its place below node_modules. */
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
+/** Their package.json names a licence in a way that lock files leave out. */
+const namedOtherwise: Readonly<Record<string, string>> = { buildcheck: 'MIT', 'cpu-features': 'MIT', ssh2: 'MIT' }
+
 /** Everything but the project itself. */
 export const packagesOf = ({ packages }: LockFile): [path: string, one: Package][] =>
-  Object.entries(packages).filter(([path]) => path !== '')
+  Object.entries(packages)
+    .filter(([path]) => path !== '')
+    .map(([path, one]) => {
+      const license = one.license ?? namedOtherwise[nameOf(path)]
+      return [path, { ...one, ...(license !== undefined && { license }) }]
+    })
 
 /** A sentence for each package whose licence is not allowed. */
 export function refusedLicences(lock: LockFile): string[] {
