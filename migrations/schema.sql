@@ -426,6 +426,18 @@ create table pending_answers (
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table receipts (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  slip_id uuid not null,
+  account text not null,
+  key text not null,
+  paid_on date not null,
+  credited_on date,
+  constraint receipts_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+CREATE UNIQUE INDEX receipts_by_key ON receipts USING btree (account, key);
+
 create table redirects (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -503,6 +515,48 @@ create table settled_days (
   read_at timestamp with time zone not null,
   constraint settled_days_pkey PRIMARY KEY (acquirer, day, hash)
 );
+
+create table slip_numbers (
+  account text not null,
+  next bigint not null,
+  constraint slip_numbers_pkey PRIMARY KEY (account),
+  constraint slip_numbers_next_check CHECK ((next > 0))
+);
+
+create table slip_orders (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  slip_id uuid not null,
+  account text not null,
+  kind text not null,
+  ordered_at timestamp with time zone not null,
+  sequence integer,
+  line integer,
+  constraint slip_orders_pkey PRIMARY KEY (merchant_id, payment_id),
+  constraint slip_orders_check CHECK (((sequence IS NULL) = (line IS NULL))),
+  constraint slip_orders_kind_check CHECK ((kind = ANY (ARRAY['entry'::text, 'writeOff'::text])))
+);
+CREATE UNIQUE INDEX slip_orders_by_place ON slip_orders USING btree (account, sequence, line) WHERE (sequence IS NOT NULL);
+CREATE INDEX slip_orders_waiting ON slip_orders USING btree (account, ordered_at) WHERE (sequence IS NULL);
+
+create table slips (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  account text not null,
+  number text not null,
+  document text not null,
+  due_on date not null,
+  amount bigint not null,
+  currency text not null,
+  barcode text not null,
+  line text not null,
+  link_hash bytea not null,
+  issued_at timestamp with time zone not null,
+  constraint slips_pkey PRIMARY KEY (merchant_id, payment_id),
+  constraint slips_amount_check CHECK ((amount > 0))
+);
+CREATE UNIQUE INDEX slips_by_link ON slips USING btree (merchant_id, link_hash);
+CREATE UNIQUE INDEX slips_by_number ON slips USING btree (account, number);
 
 create table taken_back (
   merchant_id uuid not null,

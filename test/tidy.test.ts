@@ -50,6 +50,7 @@ const platformTables = [
   'log_in_failures',
   'migrations',
   'settled_days',
+  'slip_numbers',
   'terminals',
 ]
 

@@ -9,7 +9,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'more is captured than is held', file: 'src/payments/followUps/rules.ts', tests: ['scenarios'],
     find: "amount! > reversalOpen(reference, followers) ? 'captureAboveAuthorized'", instead: "amount! > reversalOpen(reference, followers) + 1 ? 'captureAboveAuthorized'" },
   { name: 'more is refunded than was cleared', file: 'src/payments/followUps/rules.ts', tests: ['money'],
-    find: "amount! > refundOpen(root, followers) ? 'refundAboveCleared'", instead: "amount! > root.amount ? 'refundAboveCleared'" },
+    find: "amount! > refundOpen(chain) ? 'refundAboveCleared'", instead: "amount! > root.amount ? 'refundAboveCleared'" },
   { name: 'a pending refund does not count', file: 'src/payments/followUps/rules.ts', tests: ['money'],
     find: '(!follower.answer || follower.answer.approved))', instead: 'follower.answer?.approved === true)' },
   { name: 'a reversal passes beside a pending one', file: 'src/payments/followUps/rules.ts', tests: ['money'],

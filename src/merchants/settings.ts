@@ -161,6 +161,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     ),
     /** The name of a set of risk rules; empty = payments are not screened. */
     riskRules: optional(text(/^/, 'must be the name of a set of risk rules'), ''),
+    /** By brand, the accounts that slips are issued for, in order; absent = the first account of the brand and mode. */
+    slipAccounts: optional(mapOf(brand, filledListOf(acquirer)), {}),
     /** Empty = the first acquirer of the mode. */
     routes: optional(listOf(route), []),
     /** By the acquirer's name. */

@@ -45,6 +45,7 @@ import { lookTogether } from '../platform/look.ts'
 import { makeRegistry } from '../platform/metrics.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
+import { leaseNumbers } from '../slips/numbers.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
@@ -113,7 +114,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
   const directory = await openDirectory(database, keys, clock, onError)
   if (config.mode === 'live') refuseUnauthenticated(directory, config)
-  const { connectors, methods } = makeConnectors(config, network, clock, random)
+  const numbers = await leaseNumbers(database.work, config.slips, onError)
+  const { connectors, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
   const registry = makeRegistry()
   const builtForm = buildForm()
   await keepScripts(database.work, Object.values(builtForm), clock.real())
@@ -156,6 +158,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     sources: [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)],
     async stop() {
       for (const connector of connectors.values()) await connector.stop?.()
+      await numbers.stop()
       await directory.close()
     },
   }

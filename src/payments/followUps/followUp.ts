@@ -15,7 +15,7 @@ import { awaitTwin } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
 import { keptFields, type PaymentRequest } from '../initial/pay.ts'
-import { reserves } from '../ledger/journal.ts'
+import { reserves, rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentState } from '../payment.ts'
 import { insertFollowUp } from '../store/payments.ts'
@@ -61,8 +61,9 @@ async function write(
   const { payment, chain, refused, stored } = await parts.database.inChain(merchantId, rootId, async db => {
     const chain = await lockChain(db, request, rootId)
     const { payment, refused } = decide(parts, request, type, chain)
-    const transfers = refused ? [] : reserves(payment, chain.root.type)
-    if (!refused) begins(payment, chain.root.type)
+    const rootType = rootTypeOf(chain.root)
+    const transfers = refused ? [] : reserves(payment, rootType)
+    if (!refused) begins(payment, rootType)
     const stored = await insertFollowUp(
       db,
       { payment, ...(request.key && { key: request.key }) },
@@ -76,7 +77,7 @@ async function write(
     if (twin !== 'ours') return { ended: twin }
   }
   if (refused) return { ended: await storeRefusal(parts, payment, refused, false) }
-  const rootType = chain.root.type
+  const rootType = rootTypeOf(chain.root)
   if (isTooLate(parts, began)) return { ended: await settleUnsent(parts, { payment, rootType }) }
   const connector = parts.connectors.get(payment.connector)!
   const operation = operationOf(
@@ -217,7 +218,7 @@ function decide(
       ],
       ...(root.record.card && { card: root.record.card }),
       ...(type === 'CP' && { releases: open }),
-      ...(type === 'RV' && { releasesAtIssuer: releasesAtIssuer(now, root), remains: open - asked.amount }),
+      ...(type === 'RV' && { releasesAtIssuer: root.record.slip || releasesAtIssuer(now, root), remains: open - asked.amount }),
       ...(!refused && connector?.prepare && { prepared: connector.prepare(asked) }),
     },
   }

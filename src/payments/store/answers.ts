@@ -2,6 +2,7 @@
 // are answered when they are written.
 
 import type pg from 'pg'
+import type { SlipIssue, SlipOrder } from '../../connectors/connector.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { type GroupCommit, groupCommit, padded, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
@@ -29,6 +30,8 @@ export type NewAnswer = {
   readonly leftToDo?: LeftToDo
   /** A capture that waits for a file of the acquirer that the answer keeps: its line. */
   readonly collects?: Readonly<Record<string, string>>
+  /** A slip that is issued, or an order to the bank for one. */
+  readonly slip?: SlipIssue | SlipOrder
   readonly recordedAt: number
 }
 
@@ -58,6 +61,7 @@ const answerColumns = [
   'uuid',
   'text',
   'text',
+  'jsonb',
 ]
 
 function answerValues(row: NewAnswer): unknown[] {
@@ -86,13 +90,14 @@ function answerValues(row: NewAnswer): unknown[] {
     payment.record.registration?.id ?? null,
     row.networkTransactionId ?? null,
     row.collects ? JSON.stringify(row.collects) : null,
+    row.slip ? JSON.stringify(row.slip) : null,
   ]
 }
 
 const insertAnswers = perSize(
   size => `
   with given (merchant_id, payment_id, result, approved, reply, body, answered_at, mode, currency, channel_id, root_id, transfers,
-              announced, action, gives_back, follow_up, follow_up_at, recorded_at, registration_owner, registration_id, network_transaction, collects) as (values ${valuesList(answerColumns, size)}),
+              announced, action, gives_back, follow_up, follow_up_at, recorded_at, registration_owner, registration_id, network_transaction, collects, slip) as (values ${valuesList(answerColumns, size)}),
   answered as (
     insert into answers (merchant_id, payment_id, result, approved, reply, body, answered_at)
     select merchant_id, payment_id, result, approved, reply, body, answered_at from given where payment_id is not null
@@ -115,6 +120,16 @@ ${confirmRegistrations}
   collected as (
     insert into collected_captures (merchant_id, payment_id, acquirer, said, collected_at)
     select merchant_id, payment_id, reply::json ->> 'acquirer', collects, recorded_at from ours where collects is not null
+    on conflict do nothing),
+  issued as (
+    insert into slips (merchant_id, payment_id, account, number, document, due_on, amount, currency, barcode, line, link_hash, issued_at)
+    select ours.merchant_id, ours.payment_id, slip ->> 'account', slip ->> 'number', slip ->> 'document', (slip ->> 'dueOn')::date, p.amount,
+           p.currency, slip ->> 'barcode', slip ->> 'line', decode(slip ->> 'linkHash', 'hex'), ours.answered_at
+      from ours join payments p on p.merchant_id = ours.merchant_id and p.id = ours.payment_id where slip ? 'number'
+    on conflict do nothing),
+  ordered as (
+    insert into slip_orders (merchant_id, payment_id, slip_id, account, kind, ordered_at)
+    select merchant_id, payment_id, root_id, slip ->> 'account', slip ->> 'order', recorded_at from ours where slip ? 'order'
     on conflict do nothing),
   left_to_do as (
     insert into due_work (kind, merchant_id, subject_id, due_at)
