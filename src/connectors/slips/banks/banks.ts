@@ -29,7 +29,9 @@ export type Bank = {
   numberLength(account: BankAccount): number
   /** All that stands for the slip in files of the bank, without the check digit. */
   fullNumber(account: BankAccount, number: string): string
-  /** May be a letter; empty where numbers have none. */
+  /** What stands before it in the twenty columns of CNAB 240, and whether its digit stands behind it. */
+  inFile(account: BankAccount): { readonly before: string; readonly withDigit: boolean }
+  /** May be a letter. */
   numberDigit(account: BankAccount, number: string): string
   /** The 25 digits. `document` is the merchant's own number, which some wallets of Itaú hold. */
   freeField(account: BankAccount, number: string, document?: string): string
@@ -55,6 +57,7 @@ const itau: Bank = {
   lengths: { agency: [4], account: [5], accountDigit: [1], wallet: [3] },
   numberLength: () => 8,
   fullNumber: (_, number) => number,
+  inFile: ({ wallet }) => ({ before: wallet, withDigit: true }),
   numberDigit: ({ agency, account, wallet }, number) =>
     tenDigit((withoutAccount.has(wallet) ? '' : agency + account) + wallet + number),
   freeField(one, number, document = number) {
@@ -80,6 +83,7 @@ const brasil: Bank = {
   lengths: { agency: [4], account: [8], wallet: [2], agreement: [4, 6, 7] },
   numberLength: one => (isFree(one) ? 17 : (one.agreement.length === 7 ? 17 : 11) - one.agreement.length),
   fullNumber: (one, number) => (isFree(one) ? number : one.agreement + number),
+  inFile: one => ({ before: isFree(one) ? '' : one.agreement, withDigit: !isFree(one) && one.agreement.length < 7 }),
   numberDigit(one, number) {
     const rest = weightedSum(brasil.fullNumber(one, number), [9, 8, 7, 6, 5, 4, 3, 2]) % 11
     return rest === 10 ? 'X' : String(rest)
@@ -106,6 +110,7 @@ const bradesco: Bank = {
   lengths: { agency: [4], account: [7], wallet: [2] },
   numberLength: () => 11,
   fullNumber: (_, number) => number,
+  inFile: ({ wallet }) => ({ before: `0${wallet}00000`, withDigit: true }),
   numberDigit({ wallet }, number) {
     const rest = elevenRest(wallet + number, 7)
     return rest === 10 ? 'P' : String(rest % 11)
@@ -124,6 +129,7 @@ const santander: Bank = {
   lengths: { agency: [4], wallet: [3], agreement: [7] },
   numberLength: () => 12,
   fullNumber: (_, number) => number,
+  inFile: () => ({ before: '', withDigit: true }),
   numberDigit: (_, number) => elevenDigit(number),
   freeField: (one, number) => `9${one.agreement}${number}${santander.numberDigit(one, number)}0${one.wallet}`,
   showNumber: (one, number) => `${number}-${santander.numberDigit(one, number)}`,
@@ -146,6 +152,7 @@ const caixa: Bank = {
   amountMost: 999_999_999,
   numberLength: () => 15,
   fullNumber: (_, number) => caixaKind + number,
+  inFile: () => ({ before: caixaKind, withDigit: false }),
   numberDigit: (_, number) => elevenDigit(caixaKind + number),
   freeField(one, number) {
     const own = `${beneficiaryOf(one)}${number.slice(0, 3)}1${number.slice(3, 6)}4${number.slice(6)}`
