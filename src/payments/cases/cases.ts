@@ -20,6 +20,8 @@ export const caseKinds = {
   settlementMissing: 'the settlement file of a day has not come',
   captureLine: 'a line of an acknowledgement of a capture file rejects a capture, or names one that is not in the file',
   captureUnacknowledged: 'a capture is in a file, and the acknowledgement of that file does not name it',
+  transferDetails: 'a refund is to be transferred, and nobody has said to which account: tollgate transfers enter',
+  transferLine: 'a bank says something of a transfer that does not fit: it is not known, or ended otherwise before',
   reversalOpen: 'money that may be held or moved could not be given back; closing the case ends the attempts',
 } as const satisfies Readonly<Record<string, string>>
 export type CaseKind = keyof typeof caseKinds

@@ -1,0 +1,28 @@
+-- Refunds of receipts: no connector carries them. Each is an order to transfer money to the shopper's bank account.
+
+-- A file of orders to a bank. Its bytes are made of the orders again whenever they are needed: they hold what the orders have sealed. No number is left out:
+-- the next one is one more than the last. A table of the whole platform: a file has orders of many merchants.
+create table transfer_files (
+  account    text not null,               -- as SLIPS_FILE names it
+  sequence   integer not null check (sequence > 0),
+  made_at    timestamptz not null,        -- real time; it stands in the file
+  written_at timestamptz,
+  primary key (account, sequence)
+);
+
+-- Written with the refund, in its transaction. In at most one file.
+create table refund_transfers (
+  merchant_id uuid not null,
+  payment_id  uuid not null,              -- the refund
+  account     text not null,              -- that issued the slip, and pays
+  sealed      bytea,                      -- where the money goes; absent until somebody has entered it
+  ordered_at  timestamptz not null,       -- real time
+  sequence    integer,                    -- its file, and its place there from 1
+  line        integer,
+  primary key (merchant_id, payment_id),
+  foreign key (account, sequence) references transfer_files,
+  check ((sequence is null) = (line is null)),
+  check (sequence is null or sealed is not null)
+);
+create unique index refund_transfers_by_place on refund_transfers (account, sequence, line) where sequence is not null;
+create index refund_transfers_waiting on refund_transfers (account, ordered_at) where sequence is null;
