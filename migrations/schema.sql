@@ -451,6 +451,21 @@ CREATE UNIQUE INDEX redirects_by_notice ON redirects USING btree (merchant_id, n
 CREATE UNIQUE INDEX redirects_by_page ON redirects USING btree (merchant_id, page_hash);
 CREATE INDEX redirects_by_time ON redirects USING brin (made_at);
 
+create table refund_transfers (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  account text not null,
+  sealed bytea,
+  ordered_at timestamp with time zone not null,
+  sequence integer,
+  line integer,
+  constraint refund_transfers_pkey PRIMARY KEY (merchant_id, payment_id),
+  constraint refund_transfers_check CHECK (((sequence IS NULL) = (line IS NULL))),
+  constraint refund_transfers_check1 CHECK (((sequence IS NULL) OR (sealed IS NOT NULL)))
+);
+CREATE UNIQUE INDEX refund_transfers_by_place ON refund_transfers USING btree (account, sequence, line) WHERE (sequence IS NOT NULL);
+CREATE INDEX refund_transfers_waiting ON refund_transfers USING btree (account, ordered_at) WHERE (sequence IS NULL);
+
 create table registrations (
   owner_id uuid not null,
   id uuid not null,
@@ -579,6 +594,15 @@ create table terminals (
   constraint terminals_next_trace_check CHECK (((next_trace >= 1) AND (next_trace <= 999999)))
 );
 
+create table transfer_files (
+  account text not null,
+  sequence integer not null,
+  made_at timestamp with time zone not null,
+  written_at timestamp with time zone,
+  constraint transfer_files_pkey PRIMARY KEY (account, sequence),
+  constraint transfer_files_sequence_check CHECK ((sequence > 0))
+);
+
 create table unanswered (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -591,6 +615,8 @@ alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (
 alter table collected_captures add constraint collected_captures_acquirer_sequence_fkey FOREIGN KEY (acquirer, sequence) REFERENCES capture_files(acquirer, sequence);
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
+
+alter table refund_transfers add constraint refund_transfers_account_sequence_fkey FOREIGN KEY (account, sequence) REFERENCES transfer_files(account, sequence);
 
 CREATE TRIGGER audit_grows BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

@@ -17,6 +17,7 @@ import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import reset from './reset.ts'
 import token from './token.ts'
+import transfers from './transfers.ts'
 import trigger from './trigger.ts'
 
 const groups = [
@@ -27,6 +28,7 @@ const groups = [
   notifications,
   listen,
   trigger,
+  transfers,
   chargebacks,
   acquirers,
   cases,

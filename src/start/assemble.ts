@@ -10,6 +10,7 @@ import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
+import { type TransferFileParts, transferFile } from '../clearing/transfers/write.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
@@ -55,7 +56,8 @@ export type Gateway = PaymentParts &
   CheckoutParts &
   NotificationParts &
   PageParts &
-  ReconciliationParts & { readonly registry: Registry }
+  ReconciliationParts &
+  TransferFileParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -108,6 +110,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['cutOver', cutOver],
   ['compareDay', compareDue],
   ['captureFile', captureFile],
+  ['transferFile', transferFile],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
@@ -132,6 +135,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     egress: config.egress,
     call: network.call,
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
+    slips: config.slips,
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
     log,

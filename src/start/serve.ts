@@ -5,6 +5,7 @@ import { startTelling } from '../audit/failures.ts'
 import { startWatching } from '../audit/watch.ts'
 import { beginCaptureFiles } from '../clearing/captures/write.ts'
 import { reconcileDays } from '../clearing/reconciliation/cutOver.ts'
+import { beginTransferFiles } from '../clearing/transfers/write.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { showAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
@@ -129,6 +130,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   if (parts.alone) await releaseAllDue(database.work)
   await reconcileDays(gateway)
   await beginCaptureFiles(gateway)
+  await beginTransferFiles(gateway)
   const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)

@@ -70,6 +70,8 @@ const bank = object({
   pix: optional(object({ key: line })),
   remittance: optional(object({ layout: oneOf(['cnab240', 'cnab400']), folder: filled })),
   returns: optional(object({ layout: oneOf(['cnab240', 'cnab400']), folder: optional(filled) })),
+  /** Refunds of receipts, as orders to transfer in CNAB 240. The agreement is that for payments, where it is another. */
+  transfers: optional(object({ folder: filled, agreement: optional(digits(1, 20)), everyMinutes: optional(whole(1, 1440), 60) })),
 })
 
 const chain = object({
