@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { XMLParser } from 'fast-xml-parser'
 import { loadBytesMost, readXmlQuery, WrongXmlQuery } from '../src/http/xml/queryRequest.ts'
-import { element, leaf } from '../src/payments/read/xmlRecord.ts'
+import { leaf, xmlElement } from '../src/payments/read/xmlRecord.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
@@ -250,7 +250,7 @@ describe('what is asked', () => {
 describe('what is written', () => {
   it('is what a parser reads back, and nothing that breaks out', () => {
     const nasty = `<&>"' \t\n\r ]]> ä😀`
-    const parsed = parser.parse(element('a', { b: nasty }, [leaf('c', nasty)]))
+    const parsed = parser.parse(xmlElement('a', { b: nasty }, [leaf('c', nasty)]))
     assert.equal(parsed.a.c.trim(), nasty.trim())
     assert.equal(leaf('c', 'a\0b\ud800c\ufffed\x1b'), '<c>ab\ufffdcd</c>')
     assert.equal(leaf('c', undefined), '')

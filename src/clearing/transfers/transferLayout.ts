@@ -75,7 +75,7 @@ export const transferLayout = {
  * What a bank says of a transfer, two characters each (G059): the money is there, the order is taken in, or the order is refused by its form, its account or its
  * lot. What else a bank may say, also that it has replaced an account, is for a person to read.
  */
-export const meaningOf = (occurrence: string): 'paid' | 'underWay' | 'refused' | undefined =>
+export const transferMeaningOf = (occurrence: string): 'paid' | 'underWay' | 'refused' | undefined =>
   ['00', '03'].includes(occurrence)
     ? 'paid'
     : occurrence === 'BD'

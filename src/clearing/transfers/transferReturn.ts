@@ -9,7 +9,7 @@ import { cnab240 } from '../cnab/cnab240.ts'
 import { type FieldValues, readRecord } from '../cnab/layout.ts'
 import { type FileFormat, type FileLine, type ImportParts, type ImportReport, importFile, type LineResult } from '../import.ts'
 import { BrokenReturn, fixedRows, wholeRecord } from '../returns/rows.ts'
-import { meaningOf, transferLayout } from './transferLayout.ts'
+import { transferLayout, transferMeaningOf } from './transferLayout.ts'
 
 /** As the bank says it; amounts in hundredths. */
 export type TransferLine = {
@@ -62,7 +62,7 @@ async function settleLine(parts: TransferParts, db: Connection, account: string,
   })
   if (!ours) return refuse('we have ordered no such transfer')
   if (amount !== ours.amount) return refuse('the transfer is of another amount')
-  const meanings = new Set(occurrences.map(meaningOf))
+  const meanings = new Set(occurrences.map(transferMeaningOf))
   const [meaning] = meanings
   if (meanings.size !== 1 || meaning === undefined) return refuse('what the bank says of it can mean more than one thing')
   const { paymentId } = ours

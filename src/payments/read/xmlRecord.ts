@@ -32,14 +32,14 @@ export function transactionXml(payment: PaymentState, method: string): string {
   const time = wireTime(receivedAt).slice(0, 19)
   const details = answer ? (JSON.parse(answer.body) as { resultDetails?: Record<string, string> }).resultDetails : undefined
   const descriptor = record.fields.find(([name]) => name === 'descriptor')?.[1]
-  return element('Transaction', { mode: nameOfMode.get(mode)!, response: 'SYNC', channel: channelId }, [
-    element('Identification', {}, [
+  return xmlElement('Transaction', { mode: nameOfMode.get(mode)!, response: 'SYNC', channel: channelId }, [
+    xmlElement('Identification', {}, [
       leaf('UniqueID', id),
       leaf('TransactionID', merchantTransactionId),
       leaf('ReferenceID', referenceId),
     ]),
-    element('Payment', { code: `${method}.${type}` }, [
-      element('Clearing', {}, [
+    xmlElement('Payment', { code: `${method}.${type}` }, [
+      xmlElement('Clearing', {}, [
         leaf('Amount', amount),
         leaf('Currency', currency),
         leaf('Descriptor', descriptor),
@@ -48,8 +48,8 @@ export function transactionXml(payment: PaymentState, method: string): string {
         leaf('FxDate', time),
       ]),
     ]),
-    element('Account', {}, [leaf('Brand', brand)]),
-    element('Processing', { code: `${method}.${type}.${status}.00` }, [
+    xmlElement('Account', {}, [leaf('Brand', brand)]),
+    xmlElement('Processing', { code: `${method}.${type}.${status}.00` }, [
       leaf('Timestamp', time),
       leaf('Result', good ? 'ACK' : 'NOK'),
       leaf('Status', word, { code: status }),
@@ -57,7 +57,7 @@ export function transactionXml(payment: PaymentState, method: string): string {
     ]),
     ...(details
       ? [
-          element(
+          xmlElement(
             'Analysis',
             {},
             Object.entries(details).map(([name, value]) => leaf('Criterion', value, { name })),
@@ -69,12 +69,12 @@ export function transactionXml(payment: PaymentState, method: string): string {
 
 type Attributes = Readonly<Record<string, string>>
 
-export const element = (name: string, attributes: Attributes, parts: readonly string[]): string =>
+export const xmlElement = (name: string, attributes: Attributes, parts: readonly string[]): string =>
   `<${name}${attributesXml(attributes)}>${parts.join('')}</${name}>`
 
 /** Nothing for what is absent. */
 export const leaf = (name: string, text: string | undefined, attributes: Attributes = {}): string =>
-  text === undefined ? '' : element(name, attributes, [escaped(text)])
+  text === undefined ? '' : xmlElement(name, attributes, [escaped(text)])
 
 export const attributesXml = (attributes: Attributes): string =>
   Object.entries(attributes)

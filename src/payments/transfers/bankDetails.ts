@@ -52,9 +52,9 @@ export function readBankDetails(text: string): BankDetails | undefined {
   }
 }
 
-type Field = 'holder' | 'taxId' | 'bank' | 'agency' | 'account' | 'clabe'
+type BankDetail = 'holder' | 'taxId' | 'bank' | 'agency' | 'account' | 'clabe'
 
-const labels: Readonly<Record<Field, string>> = {
+const labels: Readonly<Record<BankDetail, string>> = {
   holder: 'nome name titular holder favorecido beneficiario nombre accountholder nomedotitular',
   taxId: 'cpf cnpj cpfcnpj cnpjcpf taxid documento document',
   bank: 'banco bank bankname nomedobanco codigodobanco',
@@ -63,7 +63,7 @@ const labels: Readonly<Record<Field, string>> = {
   clabe: 'clabe',
 }
 const fieldOfLabel = new Map(
-  Object.entries(labels).flatMap(([field, words]) => words.split(' ').map(word => [word, field as Field])),
+  Object.entries(labels).flatMap(([field, words]) => words.split(' ').map(word => [word, field as BankDetail])),
 )
 
 /** Letters alone, without marks, small. */
@@ -81,7 +81,7 @@ function partsOf(text: string): string[] | undefined {
 }
 
 /** Each part says what it is, each once. */
-function named(parts: readonly string[]): ReadonlyMap<Field, string> | undefined {
+function named(parts: readonly string[]): ReadonlyMap<BankDetail, string> | undefined {
   const found = parts.map(part => /^([\p{L}\p{M} ./]{1,40})[:=](.+)$/u.exec(part))
   const entries = found.flatMap(one => {
     const field = one && fieldOfLabel.get(plainLetters(one[1]!))
@@ -91,12 +91,12 @@ function named(parts: readonly string[]): ReadonlyMap<Field, string> | undefined
   return entries.length === parts.length && fields.size === parts.length ? fields : undefined
 }
 
-const orders: Readonly<Record<number, readonly Field[]>> = {
+const orders: Readonly<Record<number, readonly BankDetail[]>> = {
   2: ['holder', 'clabe'],
   5: ['holder', 'taxId', 'bank', 'agency', 'account'],
 }
 
-function inOrder(parts: readonly string[]): ReadonlyMap<Field, string> | undefined {
+function inOrder(parts: readonly string[]): ReadonlyMap<BankDetail, string> | undefined {
   const order = orders[parts.length]
   return order && new Map(order.map((field, at) => [field, parts[at]!]))
 }

@@ -128,7 +128,7 @@ export async function withSftp<Value>(
 /** A server signs with its RSA key in two ways; with SHA-1 it shall not. */
 const signaturesOf = (type: string) => (type === 'ssh-rsa' ? ['rsa-sha2-512', 'rsa-sha2-256'] : [type]) as ['rsa-sha2-512']
 
-type Answer = <Value>(
+type RemoteAnswer = <Value>(
   what: string,
   ask: (done: (error: Error | undefined | null, answer: Value) => void) => void,
 ) => Promise<Value>
@@ -140,7 +140,7 @@ const kindOfFile = 0o170_000
 const statusEnd = 1
 const statusNoFile = 2
 
-function filesOf(channel: SFTPWrapper, answer: Answer, limits: SftpLimits): Sftp {
+function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits): Sftp {
   /** Undefined at the end. */
   const untilEnd = <Value>(what: string, ask: Parameters<typeof answer<Value>>[1]): Promise<Value | undefined> =>
     answer<Value>(what, ask).catch((error: RemoteRefusal) => {
