@@ -426,6 +426,23 @@ create table pending_answers (
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table receipt_files (
+  merchant_id uuid not null,
+  day date not null,
+  form text not null,
+  made_at timestamp with time zone not null,
+  attempts integer not null default 0,
+  failure text,
+  receipts integer,
+  outcome text,
+  ended_at timestamp with time zone,
+  constraint receipt_files_pkey PRIMARY KEY (merchant_id, day, form),
+  constraint receipt_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
+  constraint receipt_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'xml'::text]))),
+  constraint receipt_files_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'givenUp'::text])))
+);
+CREATE INDEX receipt_files_scheduled ON receipt_files USING btree (merchant_id, day) WHERE (outcome IS NULL);
+
 create table receipts (
   merchant_id uuid not null,
   payment_id uuid not null,

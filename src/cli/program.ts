@@ -15,6 +15,7 @@ import keys from './keys.ts'
 import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
+import receipts from './receipts.ts'
 import reset from './reset.ts'
 import token from './token.ts'
 import transfers from './transfers.ts'
@@ -36,6 +37,7 @@ const groups = [
   keys,
   doctor,
   audit,
+  receipts,
   reset,
   completion,
 ]

@@ -8,6 +8,7 @@ import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
+import { deliverReceipts, type ReceiptFileParts } from '../clearing/receiptFiles/deliver.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
 import { type TransferFileParts, transferFile } from '../clearing/transfers/write.ts'
@@ -44,6 +45,7 @@ import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { lookTogether } from '../platform/look.ts'
 import { makeRegistry } from '../platform/metrics.ts'
+import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import { leaseNumbers } from '../slips/numbers.ts'
@@ -57,12 +59,15 @@ export type Gateway = PaymentParts &
   NotificationParts &
   PageParts &
   ReconciliationParts &
-  TransferFileParts & { readonly registry: Registry }
+  TransferFileParts &
+  ReceiptFileParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
   /** Calls to merchants' servers, guarded. */
   readonly call: PlaceCall
+  /** Servers of merchants, and of banks and store chains, that take and give files; nobody can be reached where it is absent. */
+  readonly sftp?: OpenSftp
   /** Calls to partners: wallets, banks, directory servers. */
   readonly transport: Transport
   /** The links to acquirers, which carry cards in the modes external and live. */
@@ -111,6 +116,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['compareDay', compareDue],
   ['captureFile', captureFile],
   ['transferFile', transferFile],
+  ['receiptFiles', deliverReceipts],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
@@ -134,6 +140,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     methods,
     egress: config.egress,
     call: network.call,
+    sftp: network.sftp ?? sftpOpener(clock, undefined, config.egress, async () => []),
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     slips: config.slips,
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),

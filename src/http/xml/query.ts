@@ -4,7 +4,7 @@ import { methodCodeOf } from '../../connectors/registry.ts'
 import { peek } from '../../contract/form.ts'
 import { type ResultName, results } from '../../contract/results/results.ts'
 import type { FoundPayments } from '../../payments/read/search.ts'
-import { attributesXml, leaf, transactionXml } from '../../payments/read/xmlRecord.ts'
+import { leaf, listXml, transactionXml } from '../../payments/read/xmlRecord.ts'
 import { type HttpAnswer, isId, type Request } from '../answer.ts'
 import { type Caller, isCaller, sentForm } from '../authenticate.ts'
 import type { RequestFunction } from '../router.ts'
@@ -28,7 +28,7 @@ export const xmlQuery =
     const found = await find(admission, caller, query)
     if (found === 'tooManySearches') return wrongXml(429, found)
     if (found === 'pageTooLarge') return wrongXml(400, 'invalidParameter', `more than ${query.most} are found: narrow the query`)
-    return { status: 200, headers: xmlHeaders, body: listXml(admission, found) }
+    return { status: 200, headers: xmlHeaders, body: foundXml(admission, found) }
   }
 
 /** By the token of the header, or by the user of the query: that is the user id and password of older clients. */
@@ -57,18 +57,18 @@ function find({ searches }: Admission, { token, entity, merchantId }: Caller, qu
   )
 }
 
-const head = '<?xml version="1.0" encoding="UTF-8"?>\n<Response version="1.0">'
 const xmlHeaders = { 'Content-Type': 'text/xml;charset=UTF-8', 'Cache-Control': 'private, no-cache, no-store' }
-const resultXml = (count: number): string => `<Result${attributesXml({ response: 'SYNC', type: 'LIST', count: String(count) })}>`
 
-async function* listXml({ parts }: Admission, found: FoundPayments): AsyncGenerator<string> {
-  yield head + resultXml(found.count)
+async function* foundXml({ parts }: Admission, found: FoundPayments): AsyncGenerator<string> {
+  const [before, behind] = listXml(found.count)
+  yield before
   for await (const payment of found.payments()) yield transactionXml(payment, methodCodeOf(payment.brand, parts))
-  yield '</Result></Response>'
+  yield behind
 }
 
 function wrongXml(status: number, name: ResultName, more = results[name].description): HttpAnswer {
-  const body = `${head}${resultXml(0)}${leaf('Error', more, { code: results[name].code })}</Result></Response>`
+  const [before, behind] = listXml(0)
+  const body = before + leaf('Error', more, { code: results[name].code }) + behind
   return { status, body, headers: { ...xmlHeaders, ...(status === 429 && { 'Retry-After': '5' }) }, result: name }
 }
 

@@ -22,6 +22,8 @@ export const caseKinds = {
   captureUnacknowledged: 'a capture is in a file, and the acknowledgement of that file does not name it',
   transferDetails: 'a refund is to be transferred, and nobody has said to which account: tollgate transfers enter',
   transferLine: 'a bank says something of a transfer that does not fit: it is not known, or ended otherwise before',
+  receiptFile:
+    "a file of receipts could not be put on a merchant's server: it was given up, or the two servers do not know each other",
   reversalOpen: 'money that may be held or moved could not be given back; closing the case ends the attempts',
 } as const satisfies Readonly<Record<string, string>>
 export type CaseKind = keyof typeof caseKinds

@@ -67,6 +67,12 @@ export function transactionXml(payment: PaymentState, method: string): string {
   ])
 }
 
+/** What stands before and behind the transactions of a list. */
+export const listXml = (count: number): readonly [before: string, behind: string] => [
+  `<?xml version="1.0" encoding="UTF-8"?>\n<Response version="1.0"><Result${attributesXml({ response: 'SYNC', type: 'LIST', count: String(count) })}>`,
+  '</Result></Response>',
+]
+
 type Attributes = Readonly<Record<string, string>>
 
 export const xmlElement = (name: string, attributes: Attributes, parts: readonly string[]): string =>
@@ -76,7 +82,7 @@ export const xmlElement = (name: string, attributes: Attributes, parts: readonly
 export const leaf = (name: string, text: string | undefined, attributes: Attributes = {}): string =>
   text === undefined ? '' : xmlElement(name, attributes, [escaped(text)])
 
-export const attributesXml = (attributes: Attributes): string =>
+const attributesXml = (attributes: Attributes): string =>
   Object.entries(attributes)
     .map(([name, value]) => ` ${name}="${escaped(value)}"`)
     .join('')

@@ -1,6 +1,5 @@
 // An SFTP server as operators write it down: where it is, who we are there, and the key that it must show.
 
-import ssh2 from 'ssh2'
 import { filled, line, type Output, object, optional, text, whole } from '../schema.ts'
 
 const hostName = text(/^[a-zA-Z0-9.:-]{1,255}$/, 'must be a host name or an address')
@@ -34,9 +33,6 @@ export function serverOf({ host, port, user, hostKey }: SftpPlace, key: string):
   return { host, port, user, hostKey: { type, blob: Buffer.from(blob, 'base64') }, key }
 }
 
-/** Undefined when it is no private key that we can use; else the public one, as a server's authorized_keys wants it. */
-export function publicKeyOf(key: string): string | undefined {
-  const parsed = ssh2.utils.parseKey(key)
-  if (parsed instanceof Error || !parsed.isPrivateKey()) return undefined
-  return `${parsed.type} ${parsed.getPublicSSH().toString('base64')}`
-}
+/** As `ssh-keygen` makes it, without a passphrase: whether it is one is seen when it is used. */
+export const looksLikeKey = (text: string): boolean =>
+  /^-----BEGIN (OPENSSH|RSA|EC) PRIVATE KEY-----\r?\n(?!Proc-Type)/.test(text)

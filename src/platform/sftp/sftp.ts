@@ -1,7 +1,7 @@
 // Files on the servers of others, by SFTP: with a key of ours, to a server whose key is known, and with a bound on everything that it could do:
 // how long it is silent, how long it takes, how much it lists and how much it sends.
 
-import { Client, type FileEntryWithStats, type SFTPWrapper } from 'ssh2'
+import type { FileEntryWithStats, SFTPWrapper } from 'ssh2'
 import type { Clock } from '../clock.ts'
 import type { SftpServer } from './server.ts'
 
@@ -64,7 +64,8 @@ export async function withSftp<Value>(
   work: (sftp: Sftp) => Promise<Value>,
   { address, limits = sftpLimits }: { readonly address?: string; readonly limits?: SftpLimits } = {},
 ): Promise<Value> {
-  const client = new Client()
+  const { default: ssh2 } = await import('ssh2') // most processes never need it
+  const client = new ssh2.Client()
   let lose: (why: SftpError) => void = () => {}
   const lost = new Promise<never>((_, reject) => {
     lose = reject

@@ -26,3 +26,20 @@ create table refund_transfers (
 );
 create unique index refund_transfers_by_place on refund_transfers (account, sequence, line) where sequence is not null;
 create index refund_transfers_waiting on refund_transfers (account, ordered_at) where sequence is null;
+
+-- Files of a day's receipts for the servers of merchants. A file's bytes are made of its day again whenever they are needed: what was received on a day that
+-- is over does not change.
+create table receipt_files (
+  merchant_id uuid not null,
+  day         date not null,              -- business time, UTC
+  form        text not null check (form in ('csv', 'xml')),
+  made_at     timestamptz not null,       -- real time
+  attempts    integer not null default 0,
+  failure     text,                       -- of the last attempt
+  receipts    integer,                    -- how many it held
+  outcome     text check (outcome in ('delivered', 'givenUp')),
+  ended_at    timestamptz,
+  primary key (merchant_id, day, form),
+  check ((outcome is null) = (ended_at is null))
+);
+create index receipt_files_scheduled on receipt_files (merchant_id, day) where outcome is null;
