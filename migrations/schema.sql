@@ -143,7 +143,7 @@ create table clearing_lines (
   settled_at timestamp with time zone not null,
   constraint clearing_lines_pkey PRIMARY KEY (hash, line),
   constraint clearing_lines_line_check CHECK ((line > 0)),
-  constraint clearing_lines_outcome_check CHECK ((outcome = ANY (ARRAY['recorded'::text, 'known'::text, 'refused'::text])))
+  constraint clearing_lines_outcome_check CHECK ((outcome = ANY (ARRAY['recorded'::text, 'known'::text, 'noted'::text, 'refused'::text])))
 );
 
 create table collected_captures (
@@ -393,6 +393,22 @@ create table operator_cases (
 );
 CREATE UNIQUE INDEX operator_cases_open ON operator_cases USING btree (merchant_id, kind, subject) WHERE (closed_at IS NULL);
 
+create table order_files (
+  merchant_id uuid not null,
+  id uuid not null,
+  account text not null,
+  sequence integer not null,
+  day date not null,
+  name text not null,
+  sealed bytea,
+  made_at timestamp with time zone not null,
+  written_at timestamp with time zone,
+  constraint order_files_pkey PRIMARY KEY (merchant_id, id),
+  constraint order_files_by_sequence UNIQUE (account, sequence),
+  constraint order_files_check CHECK (((sealed IS NULL) = (written_at IS NOT NULL))),
+  constraint order_files_sequence_check CHECK ((sequence > 0))
+);
+
 create table payments (
   merchant_id uuid not null,
   id uuid not null,
@@ -503,6 +519,23 @@ create table registrations (
   constraint registrations_mode CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text])))
 );
 CREATE INDEX registrations_by_card ON registrations USING btree (owner_id, fingerprint) WHERE (deleted_at IS NULL);
+
+create table return_files (
+  merchant_id uuid not null,
+  id uuid not null,
+  hash bytea not null,
+  account text not null,
+  name text not null,
+  number integer not null,
+  made_on date,
+  refused text,
+  sealed bytea not null,
+  received_at timestamp with time zone not null,
+  constraint return_files_pkey PRIMARY KEY (merchant_id, id),
+  constraint return_files_hash_key UNIQUE (hash),
+  constraint return_files_hash_check CHECK ((length(hash) = 32))
+);
+CREATE UNIQUE INDEX return_files_by_number ON return_files USING btree (account, number) WHERE (number > 0);
 
 create table risk_attempts (
   merchant_id uuid not null,

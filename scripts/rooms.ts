@@ -17,13 +17,13 @@ const rooms: readonly Room[] = [
   ['slips',         'slips as they were issued: their numbers, what became of each', 'platform connectors payments'],
   ['registrations', 'payment details that were stored to be paid with again: made, used, ended', 'contract platform vault connectors payments'],
   ['checkouts',     'the hosted flow: a merchant makes a checkout, its shopper pays in the form, one attempt at a time; the missed return', 'contract platform vault merchants connectors payments registrations notifications'],
-  ['clearing',      'files of acquirers and banks: one import, each line one transaction; chargebacks; `reconciliation/` of days with acquirers; `captures/` in files; `receipts/` of slips', 'contract platform audit connectors payments slips'],
+  ['clearing',      'files of acquirers, banks and store chains: one import, each line one transaction; chargebacks; `reconciliation/` of days with acquirers; `captures/` in files; of slips `receipts/`, `returns/` of banks and chains and `remittance/` to banks, in layouts of `cnab/`', 'contract platform vault audit connectors payments slips'],
   ['notifications', 'what merchants are told: notification, cipher, signature; `endpoints/`, `deliveries/`', 'contract platform vault audit merchants payments'],
   ['http',          'server, router, authenticate; `v1/`, the request functions of the interface', 'contract platform vault audit merchants connectors payments registrations checkouts'],
-  ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts', 'contract platform merchants connectors payments checkouts http'],
+  ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts; `slip/`, a slip on a screen and on paper', 'contract platform merchants connectors payments slips checkouts http'],
   ['sandbox',       'the other side: a pure acquirer, an acquirer host with books of its own, issuer, wallet and bank with their pages; the movable clock, the listener, the welcome, the demo shop', 'contract platform audit merchants connectors notifications http pages'],
   ['start',         'puts it together: `assemble` without sockets, `serve` with them, processes, the environment', 'contract platform vault audit merchants connectors payments slips registrations checkouts clearing notifications http pages sandbox'],
-  ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants connectors payments clearing notifications sandbox start'],
+  ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants connectors payments slips clearing notifications sandbox start'],
   ['main',          'begins a process; leads to `bin/main.ts`, which a Node too old for the rest can read too', ''],
 ]
 

@@ -48,7 +48,7 @@ describe('a line', () => {
     assert.equal(line.inFlight(), 0)
   })
 
-  it('tells terminals apart that use one trace number at one moment', { timeout: 20_000 }, async () => {
+  it('tells terminals apart that use one trace number at one moment', { timeout: 120_000 }, async () => {
     const held: [Socket, Message][] = []
     const peer = await makePeer((socket, message) => {
       held.push([socket, message])

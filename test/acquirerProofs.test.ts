@@ -8,20 +8,22 @@ import { thisProcess } from '../src/audit/entry.ts'
 import { type CaseDecision, closeCase } from '../src/payments/cases/cases.ts'
 import { findCases } from '../src/payments/cases/store.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
-import { clockWith, systemRandom } from '../src/platform/clock.ts'
+import { systemRandom } from '../src/platform/clock.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
+import { patientClock } from './support/patientClock.ts'
 import { type ToldHost, toldHost } from './support/toldHost.ts'
 
 let ahead = 0
-const clock = clockWith(() => Date.now() + ahead)
+const clock = patientClock(() => Date.now() + ahead)
+const answerWithinSeconds = 20
 let gateway: TestGateway
 let host: ToldHost
 let file: AcquirersFile
 
 before(async () => {
-  host = await toldHost()
-  file = acquirersFile({ north: [host.port] }, { answerWithinSeconds: 0.5, recoverAfterSeconds: 0.1, breakerTimeouts: 1000 })
+  host = await toldHost({ silent: () => clock.endDeadlines(answerWithinSeconds * 1000) })
+  file = acquirersFile({ north: [host.port] }, { answerWithinSeconds, recoverAfterSeconds: 0.1, breakerTimeouts: 1000 })
   gateway = await testGateway({ clock, environment: { ACQUIRERS_FILE: file.path } })
 })
 beforeEach(() => host.clear())
@@ -256,6 +258,14 @@ describe('a reversal of ours', () => {
       await atRest(body.id)
       assert.deepEqual(host.types(), ['0200', '0420', '0421', '0421'])
     })
+  it('is a repeat when the one before was sent and not answered', async () => {
+    host.tell = message =>
+      !isTakeBack(message.type) ? { code: 'silence', books: true } : message.type === '0420' ? 'silence' : '00'
+    const { body } = await pay()
+    await later(async () => host.totals().cleared === 0, 'it is taken back')
+    await atRest(body.id)
+    assert.deepEqual(host.types(), ['0200', '0420', '0421'])
+  })
   it('is ended by 25: there is nothing', async () => {
     host.tell = message => (isTakeBack(message.type) ? '25' : 'silence')
     const { body } = await pay()
@@ -378,7 +388,7 @@ describe('an acquirer that has left the file', () => {
     await booksAgree()
   })
 
-  it('is waited for as long as it may take, whatever another may', { timeout: 30_000 }, async () => {
+  it('is waited for as long as it may take, whatever another may', { timeout: 50_000 }, async () => {
     const { acquirers } = original()
     const [north] = acquirers as [Row]
     await restartWith([north, { ...north, name: 'slow', answerWithinSeconds: 60, recoverAfterSeconds: 3600 }])

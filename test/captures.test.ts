@@ -12,6 +12,7 @@ import type pg from 'pg'
 import { importAcknowledgement } from '../src/clearing/captures/acknowledge.ts'
 import { captureText } from '../src/clearing/captures/captureFile.ts'
 import { type CaptureParts, captureFile } from '../src/clearing/captures/write.ts'
+import { lineText } from '../src/cli/files.ts'
 import { type CollectedLine, collectedColumns } from '../src/connectors/cards/iso8583/collected.ts'
 import { dialectOf } from '../src/connectors/cards/iso8583/dialects.ts'
 import { profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
@@ -408,12 +409,21 @@ describe('an acknowledgement', () => {
       takeCaptures(one.host.ledger, one.text(), '423930', ',', 'truncated'),
       whole.replace('423930', '423931'),
       whole.replace('ACCEPTED', 'constructor'),
+      whole.replace(/^ACCEPTED(,1,.*?)\r?$/m, 'REJECTED$1,a\0b'),
+      whole.replace(/^ACCEPTED(,1,.*?)\r?$/m, 'REJECTED$1,a\x1b[2J'),
+      whole.replace(/^ACCEPTED,2/m, 'ACCEPTED,1'),
       'a,b',
       '',
     ])
       assert.ok('broken' in (await acknowledge(one, text)), text)
     assert.deepEqual(await outcomes(one), [null, null])
   })
+
+  it('what it says is shown on a terminal without what a terminal would obey', () =>
+    assert.equal(
+      lineText({ line: 1, outcome: 'refused', text: 'x\rline 9\x1b[2J' }),
+      'line 1  refused  x\\u000dline 9\\u001b[2J\n',
+    ))
 
   for (const [what, change] of [
     ['trace', (text: string) => text.replace(/^(ACCEPTED,2),\d{6}/m, '$1,424242')],

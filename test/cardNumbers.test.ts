@@ -358,8 +358,9 @@ describe('through the interface', () => {
         }),
         await gateway.get('/v3/query', { entityId: sandbox.entityId, 'date.from': form, limit: form }),
       ]
-      for (const { status, text } of answers) {
+      for (const { status, body } of answers) {
         assert.equal(status, 400)
+        const text = JSON.stringify({ ...body, buildNumber: '', ndc: '' }) // random digits may look like a card's
         assert.equal(mask(text), text, `${form}: ${text}`)
       }
     }

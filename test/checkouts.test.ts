@@ -41,7 +41,11 @@ const seed: Seed = {
           id: other.merchantId,
           name: 'Another merchant',
           channels: [
-            { id: other.entityId, name: 'Another', settings: { brands: ['MASTER', 'PAYPAL', 'VISA'], shopName: 'Corner shop' } },
+            {
+              id: other.entityId,
+              name: 'Another',
+              settings: { brands: ['MASTER', 'PAYPAL', 'VISA'], shopName: 'Corner shop', checkoutMinutesMost: 10_000 },
+            },
             { id: other.narrowId, name: 'Narrow', settings: { statusReadsPerMinute: 2, requireCvvForRegistrations: true } },
           ],
         },
@@ -449,6 +453,16 @@ it('a key that made a checkout makes no second one for as long as it is kept', a
   assert.equal(await make(), id)
   assert.equal((await press(id)).status, 400)
   assert.equal(await paid(id), 1)
+})
+
+it('a twin with another body, which is refused, takes nothing away from the life of the first', async () => {
+  const fields = { entityId: other.entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR', validMinutes: '7200' }
+  const key = { 'Idempotency-Key': 'checkout-twin', ...theirs }
+  const { body } = await gateway.post('/v1/checkouts', fields, key)
+  const { validMinutes: _, ...shorter } = fields
+  assert.equal((await gateway.post('/v1/checkouts', { ...shorter, amount: '1.00' }, key)).status, 400)
+  await gateway.post('/sandbox/clock', { entityId: other.entityId, advance: '80h' }, theirs)
+  is(await press(body.id), 'succeededInTestMode')
 })
 
 it('what the merchant said stands sealed, and is erased a day after the end; the payment stays', async () => {

@@ -129,7 +129,7 @@ describe('two answers of one payment', () => {
     await eventually(
       async () => (await gateway.pool.query('select 1 from due_work')).rowCount === 0,
       'all of it is settled and acknowledged',
-      40,
+      150, // what could not be postponed waits for its lease
     )
     for (const { body } of late) {
       const { rows } = await gateway.pool.query<{ approved: boolean; lines: string; announced: string }>(

@@ -55,6 +55,14 @@ describe('the demo shop', () => {
     for (const target of ['/', '/notifications']) assert.equal(await ask(target, 'evil.example'), '400')
     assert.equal((await fetch(shop.url)).status, 200)
   })
+  it('goes on for others when somebody listens on many connections', async () => {
+    const stopping = new AbortController()
+    const listening = Array.from({ length: 40 }, () => fetch(`${shop.url}/notifications`, { signal: stopping.signal }))
+    const statuses = (await Promise.all(listening)).map(({ status }) => status)
+    assert.deepEqual([statuses.filter(one => one === 200).length, statuses.filter(one => one === 204).length], [32, 8])
+    assert.equal((await fetch(shop.url)).status, 200)
+    stopping.abort()
+  })
   it('is of another origin than the form', () => assert.notEqual(new URL(shop.url).origin, new URL(gateway.baseUrl).origin))
 
   it('sells by card, thanks again when the page is loaded again, and shows the status and the notification', async () => {

@@ -105,7 +105,7 @@ describe('what one connection can cost', () => {
     await closed
   })
 
-  it('bodies that were read are let go, however long the answers before them take', { timeout: 20_000 }, async () => {
+  it('bodies that were read are let go, however long the answers before them take', { timeout: 120_000 }, async () => {
     const slow = `entityId=${sandbox.entityId}&name=slow&wait=5`
     const first = lines(
       'POST /sandbox/notifications HTTP/1.1',
@@ -136,7 +136,7 @@ describe('what one connection can cost', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  it('whoever opens too many connections closes the oldest idle one of its own', { timeout: 20_000 }, async () => {
+  it('whoever opens too many connections closes the oldest idle one of its own', { timeout: 120_000 }, async () => {
     const many: Socket[] = []
     const closed: number[] = []
     for (let at = 0; at < networkConnectionsMost; at++) {
@@ -240,11 +240,11 @@ describe('connections that are kept busy with nothing', () => {
     server.close()
   }
 
-  it('an answer that is not taken ends with its connection, also when a byte is taken now and then', { timeout: 20_000 }, () =>
+  it('an answer that is not taken ends with its connection, also when a byte is taken now and then', { timeout: 120_000 }, () =>
     outlived(socket => void socket.pause().read(1)),
   )
 
-  it('an empty line now and then keeps no connection open', { timeout: 20_000 }, () =>
+  it('an empty line now and then keeps no connection open', { timeout: 120_000 }, () =>
     outlived(socket => void socket.resume().write('\r\n')),
   )
 })

@@ -54,7 +54,7 @@ const programs: readonly Program[] = [
 for (const { name, fence, file, command, needs } of programs)
   test(`the shop in ${name}`, async t => {
     const [missing, program, ...words] = needs
-    if (spawnSync(program, words, { stdio: 'ignore', timeout: 20_000 }).status !== 0)
+    if (spawnSync(program, words, { stdio: 'ignore', timeout: 120_000 }).status !== 0)
       return t.skip(`${missing} is missing on this machine`)
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-first-hour-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))

@@ -233,7 +233,7 @@ describe('what is typed', () => {
     await form.locator('#cardNumber').fill('4200')
     // Near its upper edge: the text of one line moves it by more.
     await form.locator('#pay').click({ position: { x: 30, y: 5 } })
-    await form.getByText('Enter the security code.').waitFor({ timeout: 3000 })
+    await form.getByText('Enter the security code.').waitFor()
     await close()
   })
 
@@ -269,15 +269,17 @@ describe('nothing is paid twice', () => {
   it('by a second click, nor by Enter beside it', async () => {
     const { page, form, id, close } = await begin()
     let asked = 0
+    const seen = Promise.withResolvers<void>()
     await page.route(/\/payment$/, async route => {
       asked++
-      await new Promise(resolve => setTimeout(resolve, 300))
+      await seen.promise
       await route.continue()
     })
     await typeCard(form)
     await form.locator('#pay').dblclick()
     await form.locator('#pay').press('Enter')
     assert.equal(await form.locator('#progress').textContent(), 'Processing your payment…')
+    seen.resolve()
     assert.equal((await atShop(gateway, { page }, id)).result.code, '000.100.110')
     assert.deepEqual([asked, await payments(id)], [1, 1])
     await close()

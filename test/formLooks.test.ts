@@ -41,7 +41,7 @@ before(async () => {
   plain = (await makeCheckout(gateway)).id
   context = await browser.newContext({ locale: 'en-US' })
   page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(60_000)
 })
 after(async () => {
   await browser?.close()

@@ -57,7 +57,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
       socket.once('close', () => resolve('closed'))
     })
 
-  it('whoever begins no handshake, or half of one, is closed', { timeout: 30_000 }, async () => {
+  it('whoever begins no handshake, or half of one, is closed', { timeout: 120_000 }, async () => {
     const beginning = Buffer.from('16030100', 'hex')
     const kinds = [await silent(port), await silent(port, beginning), await silent(port, beginning)]
     kinds[2]!.end() // and it goes: the gateway's side must not wait for more
@@ -65,13 +65,13 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
     assert.equal(await ask(), 'HTTP/1.1 200 OK')
   })
 
-  it('silent sockets of one address take no more than its share, and newcomers come in', { timeout: 20_000 }, async () => {
+  it('silent sockets of one address take no more than its share, and newcomers come in', { timeout: 120_000 }, async () => {
     for (let at = 0; at < networkConnectionsMost; at += 128) await Promise.all(Array.from({ length: 128 }, () => silent(port)))
     assert.equal(await ask(), 'HTTP/1.1 200 OK')
     await eventually(async () => sockets.filter(({ closed }) => closed).length > 0, 'the oldest silent one is closed')
   })
 
-  it('a connection that stands is not ended with the handshakes', { timeout: 30_000 }, async () => {
+  it('a connection that stands is not ended with the handshakes', { timeout: 120_000 }, async () => {
     const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
     await once(socket, 'secureConnect')
     const later = await silent(port)
@@ -83,7 +83,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
     socket.destroy()
   })
 
-  it('a stop waits for none of them', { timeout: 30_000 }, async () => {
+  it('a stop waits for none of them', { timeout: 120_000 }, async () => {
     for (const bytes of [undefined, Buffer.from('16030100', 'hex')]) await silent(port, bytes)
     const closed = Promise.all(sockets.map(socket => closing(socket)))
     const began = systemClock.elapsed()
@@ -93,7 +93,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
     port = Number(new URL(gateway.baseUrl).port)
   })
 
-  it('nobody makes the gateway begin a handshake anew', { timeout: 20_000 }, async () => {
+  it('nobody makes the gateway begin a handshake anew', { timeout: 120_000 }, async () => {
     const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.2' })
     await once(socket, 'secureConnect')
     const refused = await new Promise<boolean>(resolve => {
@@ -105,7 +105,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
   })
 })
 
-it('silent sockets keep nobody from the figures', { timeout: 20_000 }, async () => {
+it('silent sockets keep nobody from the figures', { timeout: 120_000 }, async () => {
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const figures = await serveMetrics(new Registry(), [], log, { port: 0, host: '127.0.0.1', token: undefined })
   for (let at = 0; at < 80; at++) await silent(figures.port)

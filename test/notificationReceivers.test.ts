@@ -21,7 +21,7 @@ type Language = {
   readonly program: string
   readonly runs: () => boolean
 }
-const works = (program: string, ...args: string[]) => spawnSync(program, args, { stdio: 'ignore', timeout: 20_000 }).status === 0
+const works = (program: string, ...args: string[]) => spawnSync(program, args, { stdio: 'ignore', timeout: 120_000 }).status === 0
 const languages: readonly Language[] = [
   { name: 'Node.js', fence: 'js', file: 'receiver.mjs', program: process.execPath, runs: () => true },
   {

@@ -102,6 +102,12 @@ describe('JSON', () => {
       assert.throws(() => readSeed(path), /deep\.json: /)
     }
   })
+  it('with a key that readers of maps would leave out is refused, wherever it stands', () => {
+    for (const key of ['__proto__', '\\u005f_proto__', 'constructor', 'prototype'])
+      for (const text of [`{"${key}":1}`, `[{"a":[{"b":{"${key}":{}}}]}]`])
+        assert.throws(() => parseJson(text, 'it'), /it holds the key (__proto__|constructor|prototype), which/, text)
+    parseJson('{"a":"constructor"}', 'it')
+  })
   it('with U+0000 is refused, and with a backslash before a u is not', () => {
     for (const text of ['"\\u0000"', '{"a\\u0000":1}', '["\\\\\\u0000"]'])
       assert.throws(() => parseJson(text, 'it'), /holds the character U\+0000/, text)

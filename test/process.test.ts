@@ -114,8 +114,8 @@ describe('a gateway process', () => {
   it('Ctrl-C answers what runs, stops cleanly, and a second start finds its data', async () => {
     const dataDir = join(folder, 'stopped')
     const first = await start({ DATA_DIR: dataDir })
-    const slow = pay(first, { 'customParameters[simulateDelay]': '800' })
-    await new Promise(resolve => setTimeout(resolve, 300)) // it is under way
+    const slow = pay(first, { 'customParameters[simulateDelay]': '3000' })
+    await new Promise(resolve => setTimeout(resolve, 1500)) // it is under way
     assert.equal(await first.stop('SIGINT'), 0)
     const { id, result } = await slow
     assert.equal(result.code, '000.100.110')

@@ -42,7 +42,7 @@ type Visit = { readonly page: Page; readonly problems: string[]; picture(name: s
 async function visit(language = 'en-US', width = 1100): Promise<Visit> {
   const context: BrowserContext = await browser.newContext({ locale: language, viewport: { width, height: 800 } })
   const page = await context.newPage()
-  page.setDefaultTimeout(8000)
+  page.setDefaultTimeout(60_000)
   const problems: string[] = []
   page.on('console', message => {
     if (message.type() === 'error' || /Content Security Policy/.test(message.text())) problems.push(message.text())

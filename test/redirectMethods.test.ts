@@ -190,6 +190,12 @@ describe('how the wallet’s answers are read', () => {
     const reply = await play(details, done.replace('92.00', '91.99'))
     assert.ok(reply.kind === 'answer' && reply.amount === 9199)
   })
+  it('an amount that is none, and a currency that is none, confirm nothing', async () => {
+    for (const said of ['AMT=9.5', 'AMT=1,234.56', 'AMT=', 'AMT=9e1'])
+      assert.equal((await play(details, done.replace('AMT=92.00', said))).kind, 'unknown', said)
+    assert.equal((await play(details, done.replace('PAYMENTINFO_0_AMT=92.00&', ''))).kind, 'unknown')
+    assert.equal((await play(details, done.replace('=EUR', '=euro'))).kind, 'unknown')
+  })
   it('no connection is not sent, anything else is unknown', async () => {
     assert.equal((await play(new NotSent('ECONNREFUSED'))).kind, 'notSent')
     assert.equal((await play(details, new Error('reset'))).kind, 'unknown')
@@ -276,13 +282,13 @@ describe('a redirect method that is only configured', () => {
   it('goes from the call to the final status without a line of code', async () => {
     // Somebody else's API: other field names, other words, an API key.
     const asked: { url: string; key: string | undefined; body: string }[] = []
-    let [said, sum, cur] = ['WAITING', '92.00', 'EUR']
+    let [said, sum, cur, why]: [string, unknown, string, string | undefined] = ['WAITING', '92.00', 'EUR', undefined]
     const bank = http.createServer((incoming, outgoing) => {
       const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper/中` }
       text(incoming)
         .then(body => {
           asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
-          outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur }))
+          outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur, why }))
         })
         .catch(() => outgoing.destroy())
     })
@@ -300,7 +306,7 @@ describe('a redirect method that is only configured', () => {
         who: '{virtualAccount.accountId}',
         item: '{cart.items[0].name}',
       },
-      answer: { transactionId: 'ref', redirect: 'go', status: 'state', amount: 'sum', currency: 'cur' },
+      answer: { transactionId: 'ref', redirect: 'go', status: 'state', amount: 'sum', currency: 'cur', reason: 'why' },
       statuses: { PAID: '000.000.000', WAITING: '000.200.000', NO: '800.100.100' },
     }
     writeFileSync(path, JSON.stringify({ PAYSTAR: method }))
@@ -362,6 +368,27 @@ describe('a redirect method that is only configured', () => {
         await shopper.open(other.redirect.url.replace('/r/', '/r/return/'))
         const ended = (await gateway.get(`/v1/payments/${other.id}`, { entityId: sandbox.entityId })).body
         assert.equal(ended.result.code, '100.550.701')
+      }
+      // Numbers as JSON writes them are amounts; what is none confirms none, and what is no currency neither.
+      for ([sum, cur, why] of [
+        [92, 'EUR', undefined],
+        [0.5, 'EUR', undefined],
+        ['0,50', 'EUR', undefined],
+        ['', 'EUR', undefined],
+        [{ a: 1 }, 'EUR', undefined],
+        [undefined, 'EUR', undefined],
+        ['92.000', 'EUR', undefined],
+        ['92.00', 'eur', undefined],
+        ['91.99', 'EUR', `a\u0000b\u001b[2J${'x'.repeat(1000)}`],
+      ] as const) {
+        const other = (await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane' })).body
+        await shopper.open(other.redirect.url)
+        await shopper.open(other.redirect.url.replace('/r/', '/r/return/'))
+        const { result, resultDetails } = (await gateway.get(`/v1/payments/${other.id}`, { entityId: sandbox.entityId })).body
+        const read = typeof sum === 'number' || why !== undefined
+        const code = sum === 92 ? '000.100.112' : read ? '100.550.701' : '000.200.000'
+        assert.equal(result.code, code, JSON.stringify([sum, cur]))
+        if (why !== undefined) assert.equal(resultDetails.ExtendedDescription, `ab[2J${'x'.repeat(250)}`)
       }
       // In the sandbox's own mode nobody answers for it.
       const internal = await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane', testMode: 'INTERNAL' })

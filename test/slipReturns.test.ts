@@ -248,7 +248,7 @@ describe('a return', () => {
     ['with a line twice', 'brasil240', returnFaults.lineTwice, /line 4: it is out of order/],
     ['with a line gone', 'itau400', returnFaults.lineGone, /line 3 is out of order/],
     ['with a line gone', 'brasil240', returnFaults.lineGone, /line 3: it is out of order/],
-    ['of another bank', 'itau400', put(1, 77, '237'), /line 1: .*"341"/],
+    ['of another bank', 'itau400', put(1, 77, '237'), /of bank 237, not of 341/],
     ['of another bank', 'brasil240', put(1, 1, '341'), /of bank 341/],
     ['with a line of another bank', 'brasil240', put(3, 1, '341'), /line 3: it is of bank 341/],
     ['of another account', 'itau400', put(1, 33, '54321'), /another account/],

@@ -45,7 +45,7 @@ before(async () => {
     clock: systemClock,
     random: systemRandom,
     build: 'test',
-    slips: accounts,
+    slipAccounts: accounts,
     log: { info() {} },
   } as unknown as TransferFileParts
 })
@@ -298,7 +298,7 @@ describe('a file of transfers', () => {
     await ordered('1.11')
     const { transfers: _, ...rest } = account
     const lost = new Map([['itau-demo', { ...rest, transfers: { ...account.transfers!, folder: join(folder, 'gone') } }]])
-    await assert.rejects(write({ ...parts, slips: lost }))
+    await assert.rejects(write({ ...parts, slipAccounts: lost }))
     await ordered('2.22')
     await write()
     const added = written().slice(count)

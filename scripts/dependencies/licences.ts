@@ -29,18 +29,23 @@ const allowedInTests: Readonly<Record<string, string>> = {
   xmldom: 'LGPL-2.0 or MIT, below jxon: we choose MIT',
 }
 
+/** Named by the package's LICENSE alone, or by its package.json in an older way, so that the lock file leaves it out. */
+const statedInFile: Readonly<Record<string, string>> = {
+  'buildcheck 0.0.7': 'MIT',
+  'cpu-features 0.0.10': 'MIT',
+  'png-js 2.0.0': 'MIT',
+  'ssh2 1.17.0': 'MIT',
+}
+
 /** The name of a package by its place below node_modules. */
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
-
-/** Their package.json names a licence in a way that lock files leave out. */
-const namedOtherwise: Readonly<Record<string, string>> = { buildcheck: 'MIT', 'cpu-features': 'MIT', ssh2: 'MIT' }
 
 /** Everything but the project itself. */
 export const packagesOf = ({ packages }: LockFile): [path: string, one: Package][] =>
   Object.entries(packages)
     .filter(([path]) => path !== '')
     .map(([path, one]) => {
-      const license = one.license ?? namedOtherwise[nameOf(path)]
+      const license = one.license ?? statedInFile[`${nameOf(path)} ${one.version}`]
       return [path, { ...one, ...(license !== undefined && { license }) }]
     })
 

@@ -143,9 +143,12 @@ function lifeRefused({ settings }: Channel, values: Values): Refusal | undefined
 
 const form = (refused: ResultName, ...parameterErrors: ParameterError[]): Refusal => ({ refused, stored: false, parameterErrors })
 
-/** Due work: the checkout ended long ago. Its payments stay, and know its id. */
+/** Due work: the checkout ended long ago. Its payments stay, and know its id. A twin that was refused had asked for it earlier. */
 export const checkoutErasure = 'checkoutErasure'
-export const eraseOldCheckout: DueHandler<CheckoutParts> = async ({ database }, { merchantId, subjectId }) => {
+export const eraseOldCheckout: DueHandler<CheckoutParts> = async ({ database, directory, clock }, { merchantId, subjectId }) => {
+  const row = await findCheckout(database.work, merchantId, subjectId)
+  const stays = row ? row.expiresAt + erasedAfterHours * 3_600_000 - directory.businessTime(merchantId) : 0
+  if (stays > 0) return { again: clock.real() + stays }
   await eraseCheckout(database.work, merchantId, subjectId)
   return 'done'
 }

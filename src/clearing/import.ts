@@ -12,6 +12,8 @@ import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 /** What became of a line: the payment that it is now or was before, or why it fits none. */
 export type LineResult =
   | { readonly kind: 'recorded' | 'known'; readonly paymentId: string; readonly text: string }
+  /** Nothing moved. */
+  | { readonly kind: 'noted'; readonly text: string }
   /** `details`: what both sides have, for whoever decides. */
   | { readonly kind: 'refused'; readonly why: string; readonly details?: Readonly<Record<string, unknown>> }
 
@@ -21,13 +23,16 @@ export type FileLine<Line> = { readonly at: number } & (
   | { readonly malformed: string }
 )
 
+/** Those of a long file are read one by one. */
+type FileLines<Line> = Iterable<FileLine<Line>> & { readonly length: number }
+
 /** A kind of file. A new one is an entry of its own, as `chargebackReports` is. */
-export type FileFormat<Parts, Line> = {
+export type FileFormat<Parts, Line, Content = string> = {
   readonly kind: string
   /** What a line that is not settled becomes. */
   readonly caseKind: CaseKind
   /** Undefined when it is no such file. */
-  read(text: string): readonly FileLine<Line>[] | undefined
+  read(content: Content): FileLines<Line> | undefined
   /** Settles a line; `store` writes what became of it, in the same transaction. */
   settle(parts: Parts, line: Line, store: (db: Connection, result: LineResult) => Promise<void>): Promise<LineResult>
 }
@@ -39,24 +44,25 @@ export type ImportReport = {
   readonly again: boolean
   readonly recorded: number
   readonly known: number
+  readonly noted: number
   readonly refused: number
 }
 
 /** Undefined when it is no file of this format. `tell` hears of each line. */
-export async function importFile<Parts extends ImportParts, Line>(
+export async function importFile<Parts extends ImportParts, Line, Content extends string | Buffer>(
   parts: Parts,
-  format: FileFormat<Parts, Line>,
+  format: FileFormat<Parts, Line, Content>,
   name: string,
-  text: string,
+  content: Content,
   tell: (at: number, result: LineResult) => void,
 ): Promise<ImportReport | undefined> {
-  const lines = format.read(text)
+  const lines = format.read(content)
   if (!lines) return undefined
   const db = parts.database.work
-  const hash = createHash('sha256').update(text).digest()
+  const hash = createHash('sha256').update(content).digest()
   const again = await insertFile(db, { hash, kind: format.kind, name, lines: lines.length, receivedAt: parts.clock.real() })
   const settled = await settledLines(db, hash)
-  const counts = { recorded: 0, known: 0, refused: 0 }
+  const counts = { recorded: 0, known: 0, noted: 0, refused: 0 }
   for (const one of lines) {
     const before = settled.get(one.at)
     const store = async (connection: Connection, result: LineResult): Promise<void> => {

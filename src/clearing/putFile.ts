@@ -1,4 +1,4 @@
-// A file for others, put into a folder that they look into.
+// Files that the other side fetches from a folder.
 
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -4,7 +4,7 @@ import type { LineResult } from '../clearing/import.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { readAcquirers, sandboxAcquirer } from '../start/acquirers.ts'
 import type { Config } from '../start/config.ts'
-import { refuseCommand, refuseWords } from './open.ts'
+import { refuseCommand, refuseWords, visible } from './open.ts'
 
 export type FileLineText = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
 
@@ -19,7 +19,7 @@ export function collectLines(say: (line: FileLineText) => void = () => {}) {
   return { lines, tell }
 }
 
-export const lineText = ({ line, outcome, text }: FileLineText): string => `line ${line}  ${outcome}  ${text}\n`
+export const lineText = ({ line, outcome, text }: FileLineText): string => `line ${line}  ${outcome}  ${visible(text)}\n`
 
 export const linesText = (lines: readonly FileLineText[]): string => lines.map(lineText).join('')
 

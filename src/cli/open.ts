@@ -133,7 +133,7 @@ export function readTime(name: string, text: string | undefined): number | undef
 }
 
 /** What a terminal would obey or hide is shown by its number. */
-const visible = (text: string): string =>
+export const visible = (text: string): string =>
   text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, sign => `\\u${sign.codePointAt(0)!.toString(16).padStart(4, '0')}`)
 
 /** Rows in columns, the first row being the heading. */

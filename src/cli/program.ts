@@ -17,6 +17,8 @@ import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import receipts from './receipts.ts'
 import reset from './reset.ts'
+import returns from './returns.ts'
+import slips from './slips.ts'
 import token from './token.ts'
 import transfers from './transfers.ts'
 import trigger from './trigger.ts'
@@ -31,6 +33,8 @@ const groups = [
   trigger,
   transfers,
   chargebacks,
+  slips,
+  returns,
   acquirers,
   cases,
   acquirerHost,

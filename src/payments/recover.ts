@@ -5,7 +5,7 @@
 
 import type { Connector, ConnectorState, Operation, Reply } from '../connectors/connector.ts'
 import { isApproved, type ResultName, results } from '../contract/results/results.ts'
-import type { Clock } from '../platform/clock.ts'
+import type { Clock, Timer } from '../platform/clock.ts'
 import type { DueItem } from '../platform/due/store.ts'
 import { backOff, type DueHandler } from '../platform/due/worker.ts'
 import type { CaseDecision } from './cases/cases.ts'
@@ -189,13 +189,20 @@ async function findCarried(parts: PaymentParts, merchantId: string, paymentId: s
   return { payment, root, connector, gone: { kind: 'notSent', why, needsDecision: true } }
 }
 
+const deafMilliseconds = 1000
+
 async function askAgain(clock: Clock, connector: Connector, operation: Operation, how: 'ask' | 'repeat'): Promise<Reply> {
-  const signal = clock.deadline(connector.answerWithinSeconds * 1000)
+  const patience = connector.answerWithinSeconds * 1000
+  const signal = clock.deadline(patience)
   const asked = how === 'ask' && connector.ask ? connector.ask(operation, signal) : connector.perform(operation, signal)
+  // What a connector says when its time is over counts, such as who was told meanwhile. Only one that does not hear its signal is left alone.
+  let timer: Timer | undefined
   const tooLate = new Promise<Reply>(resolve => {
-    signal.addEventListener('abort', () => resolve({ kind: 'unknown', why: 'no answer in time' }), { once: true })
+    timer = clock.after(patience + deafMilliseconds, () => resolve({ kind: 'unknown', why: 'no answer in time' }))
   })
-  return Promise.race([asked, tooLate]).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
+  const reply = await Promise.race([asked, tooLate]).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
+  timer?.cancel()
+  return reply
 }
 
 /** Beyond what a request waits for its connector: an authentication before it, two writes, each with the patience for a slow database, and some slack. */

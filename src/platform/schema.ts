@@ -41,7 +41,27 @@ export function parseJson(text: string, source: string): unknown {
   }
   if (/(?<!\\)(\\\\)*\\u0000/.test(text))
     throw new OperatorError(`${source} holds the character U+0000, which no database can keep.`)
+  const strange = keyThatIsNone(value)
+  if (strange !== undefined) throw new OperatorError(`${source} holds the key ${strange}, which nothing can have.`)
   return value
+}
+
+const keysThatAreNone = ['__proto__', 'constructor', 'prototype']
+
+/** Readers of maps leave such keys out without a word. As deep as JSON may be. */
+function keyThatIsNone(value: unknown): string | undefined {
+  const waiting = [value]
+  while (waiting.length > 0) {
+    const one = waiting.pop()
+    if (typeof one !== 'object' || one === null) continue
+    if (Array.isArray(one)) for (const item of one) waiting.push(item)
+    else
+      for (const [key, item] of Object.entries(one)) {
+        if (keysThatAreNone.includes(key)) return key
+        waiting.push(item)
+      }
+  }
+  return undefined
 }
 
 export function readJsonFile(path: string, source: string): unknown {

@@ -9,8 +9,11 @@ import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
 import { deliverReceipts, type ReceiptFileParts } from '../clearing/receiptFiles/deliver.ts'
+import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
+import { type OrderFileParts, orderFile } from '../clearing/remittance/write.ts'
+import { returnFolder } from '../clearing/returns/folder.ts'
 import { type TransferFileParts, transferFile } from '../clearing/transfers/write.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
@@ -24,7 +27,7 @@ import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
 import { buildForm, pinnedBuild } from '../pages/form/build.ts'
 import { keepScripts } from '../pages/form/store.ts'
-import type { PageParts } from '../pages/parts.ts'
+import type { SlipPageParts } from '../pages/slip/view.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
 import { countPayments } from '../payments/metrics.ts'
@@ -57,10 +60,11 @@ import { makeConnectors } from './connectors.ts'
 export type Gateway = PaymentParts &
   CheckoutParts &
   NotificationParts &
-  PageParts &
-  ReconciliationParts &
+  SlipPageParts &
+  OrderFileParts &
   TransferFileParts &
-  ReceiptFileParts & { readonly registry: Registry }
+  ReceiptFileParts &
+  ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -117,6 +121,8 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['captureFile', captureFile],
   ['transferFile', transferFile],
   ['receiptFiles', deliverReceipts],
+  ['orderFile', orderFile],
+  ['returnFolder', returnFolder],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
@@ -142,7 +148,6 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     call: network.call,
     sftp: network.sftp ?? sftpOpener(clock, undefined, config.egress, async () => []),
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
-    slips: config.slips,
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
     log,
@@ -159,7 +164,11 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
-    ...(config.mode === 'sandbox' && { passOn: passAuto }),
+    slipAccounts: config.slips,
+    ...(config.mode === 'sandbox' && {
+      passOn: passAuto,
+      paySlip: slip => payInSandbox(gateway, slip, { key: `page ${slip.paymentId}` }),
+    }),
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway), foundReplies(gateway))
   const deliver = deliverer(gateway, attemptLane(database.work, clock))

@@ -5,6 +5,7 @@ import type { Route } from '../http/router.ts'
 import { v1Routes } from '../http/v1/routes.ts'
 import { formRoutes } from '../pages/form/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
+import { slipRoutes } from '../pages/slip/routes.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import type { Gateway } from './assemble.ts'
@@ -13,6 +14,7 @@ export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simula
   ...v1Routes(gateway),
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
+  ...slipRoutes(gateway),
   ...healthRoutes(gateway),
   ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
 ]

@@ -1,6 +1,8 @@
 // Where sealed records stand, in all rooms.
 
 import { sealedOfCheckouts } from '../checkouts/sealed.ts'
+import { sealedOrders } from '../clearing/remittance/write.ts'
+import { sealedReturns } from '../clearing/returns/importReturn.ts'
 import { sealedOfNotifications } from '../notifications/sealed.ts'
 import { sealedOfPayments } from '../payments/sealed.ts'
 import { sealedCards } from '../vault/cards.ts'
@@ -11,4 +13,6 @@ export const sealedPlaces: readonly SealedPlace[] = [
   ...sealedOfPayments,
   ...sealedOfCheckouts,
   ...sealedOfNotifications,
+  sealedReturns,
+  sealedOrders,
 ]

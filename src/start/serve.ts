@@ -6,6 +6,8 @@ import { startWatching } from '../audit/watch.ts'
 import { beginCaptureFiles } from '../clearing/captures/write.ts'
 import { beginReceiptFiles } from '../clearing/receiptFiles/deliver.ts'
 import { reconcileDays } from '../clearing/reconciliation/cutOver.ts'
+import { beginOrderFiles } from '../clearing/remittance/write.ts'
+import { beginReturnFolders } from '../clearing/returns/folder.ts'
 import { beginTransferFiles } from '../clearing/transfers/write.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { showAcquirers } from '../connectors/cards/metrics.ts'
@@ -135,6 +137,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   await beginCaptureFiles(gateway)
   await beginTransferFiles(gateway)
   await beginReceiptFiles(gateway)
+  await beginOrderFiles(gateway)
+  await beginReturnFolders(gateway)
   const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)

@@ -52,7 +52,8 @@ export const startWorkers = {
       const watch = ({ worker }: WorkerProcess) =>
         worker.once('exit', (code, signal) => replace(signal ?? `code ${code}`).catch(again))
       // One that died before it was ready has said so itself, and counts like any other.
-      const again = (error: Error): Promise<void> => replace(error.message).catch(again)
+      const again = (error: Error): Promise<void> =>
+        replace(error instanceof EndedAtStart ? error.with : error.message).catch(again)
       for (const one of first) watch(one)
     })
     port = first[0]!.port
@@ -112,14 +113,21 @@ export const startWorkers = {
 
 type WorkerProcess = { readonly worker: Worker; readonly port: number }
 
+/** `with`: its signal or exit code. */
+class EndedAtStart extends OperatorError {
+  readonly with: string
+  constructor(why: string) {
+    super(`A worker ended at its start with ${why}; it has told why.`)
+    this.with = why
+  }
+}
+
 /** A worker that is ready, or an error when it ended before. */
 function fork(order: Order): Promise<WorkerProcess> {
   return new Promise((resolve, reject) => {
     const worker = cluster.fork()
     worker.once('online', () => worker.send(order))
     worker.once('message', ({ port }: { port: number }) => resolve({ worker, port }))
-    worker.once('exit', (code, signal) =>
-      reject(new OperatorError(`A worker ended at its start with ${signal ?? `code ${code}`}; it has told why.`)),
-    )
+    worker.once('exit', (code, signal) => reject(new EndedAtStart(signal ?? `code ${code}`)))
   })
 }

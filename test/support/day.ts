@@ -42,10 +42,10 @@ export async function beginDay(profile: object, more: Partial<HostOptions> = {})
   }
   const given = { ...profile, reconciliation }
   const dialect = dialectOf(read(profileSchema, given, 'test'))
-  const host = await testHost({ dialect, ...more, port: 0 })
+  const host = await testHost({ dialect, lateMilliseconds: 4500, ...more, port: 0 })
   const file = acquirersFile(
     { north: [more.port ?? host.port] },
-    { profile: given, answerWithinSeconds: 1, recoverAfterSeconds: 0.1 },
+    { profile: given, answerWithinSeconds: 3, recoverAfterSeconds: 0.1 },
   )
   const gateway = await testGateway({
     clock,

@@ -173,7 +173,7 @@ async function exchange(url: string, init: RequestInit): Promise<Reply> {
 export async function eventually<Value>(
   look: () => Promise<Value | undefined | false>,
   what: string,
-  seconds = 20,
+  seconds = 90,
 ): Promise<Value> {
   for (const until = Date.now() + seconds * 1000; Date.now() < until; ) {
     const found = await look()

@@ -57,7 +57,7 @@ export async function play(scenario: Scenario, target: Target): Promise<void> {
   }
 }
 
-const patienceSeconds = 15
+const patienceSeconds = 90
 
 async function untilItHolds(attempt: () => Promise<void>): Promise<void> {
   for (const until = Date.now() + patienceSeconds * 1000; ; ) {

@@ -82,7 +82,7 @@ export type Visit = {
 export async function visitShop(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ locale: 'en-US', viewport: { width: 700, height: 900 }, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(60_000)
   const problems: string[] = []
   page.on('console', message => {
     if (message.type() === 'error' || /Content Security Policy/.test(message.text())) problems.push(message.text())

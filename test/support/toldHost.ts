@@ -31,7 +31,8 @@ export type ToldHost = {
   stop(): void
 }
 
-export async function toldHost(): Promise<ToldHost> {
+/** `silent`: told of each message that it does not answer. */
+export async function toldHost({ silent = () => {} }: { silent?: () => void } = {}): Promise<ToldHost> {
   const books = new Map<string, { kind: 'held' | 'cleared'; amount: number; original?: string }>()
   let line: Socket
   const trace = ({ fields }: Message) => `${fields.get(11)} ${fields.get(7)}`
@@ -59,7 +60,10 @@ export async function toldHost(): Promise<ToldHost> {
 
   function answer(message: Message, { code, books: isBooked = code === '00', more = [] }: Told): void {
     if (isBooked) book(message)
-    if (code === 'silence') return
+    if (code === 'silence') {
+      silent()
+      return
+    }
     const { fields } = message
     const echoed = [3, 4, 7, 11, 12, 13, 15, 32, 37, 41, 42, 49, 50].flatMap((field): [number, string][] =>
       fields.has(field) ? [[field, fields.get(field)!]] : [],

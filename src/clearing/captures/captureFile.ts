@@ -65,7 +65,13 @@ export function readAcknowledgement(
     return { broken: 'its end is missing, or names another number of lines' }
   const lines = cells.slice(1, -1).map((row, index) => readLine(row, index + 2))
   const broken = lines.find(line => 'broken' in line)
-  return broken ?? { sequence: Number(number), lines: lines as AcknowledgedLine[] }
+  if (broken) return broken
+  const first = new Map<number, number>()
+  for (const { at, line } of lines as AcknowledgedLine[]) {
+    if (first.has(line)) return { broken: `lines ${first.get(line)} and ${at} speak of the same capture` }
+    first.set(line, at)
+  }
+  return { sequence: Number(number), lines: lines as AcknowledgedLine[] }
 }
 
 const outcomes: ReadonlyMap<string, AcknowledgedLine['outcome']> = new Map([
@@ -81,5 +87,6 @@ function readLine(
   if (!outcome) return { broken: `line ${at} begins with neither ACCEPTED nor REJECTED` }
   if (!/^[1-9]\d{0,8}$/.test(line) || !/^\d{6}$/.test(trace) || !/^[0-9A-Za-z]{1,12}$/.test(reference))
     return { broken: `line ${at} names no line, trace and reference` }
-  return { at, line: Number(line), trace, reference, outcome, reason: reason.slice(0, 100) }
+  if (/\p{C}/u.test(reason)) return { broken: `line ${at} has a reason with a character that cannot be shown` }
+  return { at, line: Number(line), trace, reference, outcome, reason: [...reason].slice(0, 100).join('') }
 }

@@ -1,11 +1,11 @@
 // CNAB 240 as FEBRABAN defines it (v10.6): a file of lots; of a title that moved, a return has segment T and then U, an order P and then Q.
 
-import type { FieldRow, RecordLayout } from './layout.ts'
+import type { FieldPlace, RecordLayout } from './layout.ts'
 
-const record = (...fields: readonly FieldRow[]): RecordLayout => ({ width: 240, fields })
+const record = (...fields: readonly FieldPlace[]): RecordLayout => ({ width: 240, fields })
 
 /** The account, as it stands in headers from a column on. */
-const holder = (at: number): readonly FieldRow[] => [
+const holder = (at: number): readonly FieldPlace[] => [
   ['agreement', at, at + 19, 'x'],
   ['agency', at + 20, at + 24, 'n'],
   ['agencyDigit', at + 25, at + 25, 'x'],
@@ -15,7 +15,7 @@ const holder = (at: number): readonly FieldRow[] => [
   ['company', at + 40, at + 69, 'x'],
 ]
 
-const place: readonly FieldRow[] = [
+const place: readonly FieldPlace[] = [
   ['agency', 18, 22, 'n'],
   ['agencyDigit', 23, 23, 'x'],
   ['account', 24, 35, 'n'],
@@ -24,7 +24,7 @@ const place: readonly FieldRow[] = [
   ['number', 38, 57, 'x'],
 ]
 
-export const segment = (letter: string, ...fields: readonly FieldRow[]): RecordLayout =>
+export const segment = (letter: string, ...fields: readonly FieldPlace[]): RecordLayout =>
   record(
     ['bank', 1, 3, 'n'],
     ['lot', 4, 7, 'n'],

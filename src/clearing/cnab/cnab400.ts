@@ -1,6 +1,6 @@
 // CNAB 400: one skeleton, which each bank fills in another way.
 
-import type { FieldRow, RecordLayout } from './layout.ts'
+import type { FieldPlace, RecordLayout } from './layout.ts'
 
 export type Cnab400 = {
   /** Of returns. */
@@ -13,14 +13,14 @@ export type Cnab400 = {
   readonly orderTrailer: RecordLayout
 }
 
-const record = (...fields: readonly FieldRow[]): RecordLayout => ({
+const record = (...fields: readonly FieldPlace[]): RecordLayout => ({
   width: 400,
   fields: [...fields, ['sequence', 395, 400, 'n']],
 })
 
 /** In orders the words are always the same; banks write theirs as they like. */
-const headerOf = (direction: '1' | '2', code: string, bankName: string, ...fields: readonly FieldRow[]): RecordLayout => {
-  const word = (name: string, first: number, last: number, text: string): FieldRow =>
+const headerOf = (direction: '1' | '2', code: string, bankName: string, ...fields: readonly FieldPlace[]): RecordLayout => {
+  const word = (name: string, first: number, last: number, text: string): FieldPlace =>
     direction === '1' ? [name, first, last, 'x', text] : [name, first, last, 'x']
   return record(
     ['type', 1, 1, 'n', '0'],
@@ -36,10 +36,10 @@ const headerOf = (direction: '1' | '2', code: string, bankName: string, ...field
   )
 }
 
-const company: FieldRow = ['company', 47, 76, 'x']
+const company: FieldPlace = ['company', 47, 76, 'x']
 
 /** What stands at one place with all three, in a return. */
-const titleMiddle: readonly FieldRow[] = [
+const titleMiddle: readonly FieldPlace[] = [
   ['occurrence', 109, 110, 'n'],
   ['occurredOn', 111, 116, 'd6'],
   ['document', 117, 126, 'x'],
@@ -47,7 +47,7 @@ const titleMiddle: readonly FieldRow[] = [
   ['face', 153, 165, 'v'],
   ['payingBank', 166, 168, 'x'],
 ]
-const titleMoney: readonly FieldRow[] = [
+const titleMoney: readonly FieldPlace[] = [
   ['rebate', 228, 240, 'v'],
   ['discount', 241, 253, 'v'],
   ['moved', 254, 266, 'v'],
@@ -55,17 +55,17 @@ const titleMoney: readonly FieldRow[] = [
 ]
 
 /** … and in an order. */
-const companyId: readonly FieldRow[] = [
+const companyId: readonly FieldPlace[] = [
   ['taxIdType', 2, 3, 'n'],
   ['taxId', 4, 17, 'x'],
 ]
-const orderMiddle: readonly FieldRow[] = [
+const orderMiddle: readonly FieldPlace[] = [
   ['occurrence', 109, 110, 'n'],
   ['document', 111, 120, 'x'],
   ['dueOn', 121, 126, 'd6'],
   ['face', 127, 139, 'v'],
 ]
-const orderMoney: readonly FieldRow[] = [
+const orderMoney: readonly FieldPlace[] = [
   ['species', 148, 149, 'n', '01'],
   ['accepted', 150, 150, 'x', 'N'],
   ['madeOn', 151, 156, 'd6'],
@@ -78,7 +78,7 @@ const orderMoney: readonly FieldRow[] = [
   ['payerIdType', 219, 220, 'n'],
   ['payerId', 221, 234, 'x'],
 ]
-const orderAddress: readonly FieldRow[] = [
+const orderAddress: readonly FieldPlace[] = [
   ['payerStreet', 275, 314, 'x'],
   ['payerDistrict', 315, 326, 'x'],
   ['payerPostcode', 327, 334, 'n'],
@@ -86,7 +86,7 @@ const orderAddress: readonly FieldRow[] = [
   ['payerState', 350, 351, 'x'],
 ]
 
-const trailerOf = (code: string, ...fields: readonly FieldRow[]): RecordLayout =>
+const trailerOf = (code: string, ...fields: readonly FieldPlace[]): RecordLayout =>
   record(
     ['type', 1, 1, 'n', '9'],
     ['direction', 2, 2, 'n', '2'],
@@ -97,7 +97,7 @@ const trailerOf = (code: string, ...fields: readonly FieldRow[]): RecordLayout =
 
 const orderTrailer = record(['type', 1, 1, 'n', '9'])
 
-const itauPlace: readonly FieldRow[] = [
+const itauPlace: readonly FieldPlace[] = [
   ['agency', 27, 30, 'n'],
   ['zeros', 31, 32, 'n'],
   ['account', 33, 37, 'n'],
@@ -153,7 +153,7 @@ const itau: Cnab400 = {
   orderTrailer,
 }
 
-const bradescoPlace: readonly FieldRow[] = [['agreement', 27, 46, 'n'], company]
+const bradescoPlace: readonly FieldPlace[] = [['agreement', 27, 46, 'n'], company]
 
 const bradesco: Cnab400 = {
   header: headerOf('2', '237', 'BRADESCO', ...bradescoPlace, ['fileNumber', 109, 113, 'n'], ['creditedOn', 380, 385, 'd6']),
@@ -202,7 +202,7 @@ const bradesco: Cnab400 = {
   orderTrailer,
 }
 
-const brasilPlace: readonly FieldRow[] = [
+const brasilPlace: readonly FieldPlace[] = [
   ['agency', 27, 30, 'n'],
   ['agencyDigit', 31, 31, 'x'],
   ['account', 32, 39, 'n'],

@@ -9,14 +9,14 @@ import { isCalendarDay } from '../../contract/formats.ts'
 export type FieldKind = 'n' | 'x' | 'v' | 'd8' | 'd6'
 
 /** First and last column, from 1; `fixed`: what always stands there. */
-export type FieldRow = readonly [name: string, first: number, last: number, kind: FieldKind, fixed?: string]
+export type FieldPlace = readonly [name: string, first: number, last: number, kind: FieldKind, fixed?: string]
 
-export type RecordLayout = { readonly width: number; readonly fields: readonly FieldRow[] }
+export type RecordLayout = { readonly width: number; readonly fields: readonly FieldPlace[] }
 
-export type FieldValues = Readonly<Record<string, string>>
+export type ColumnValues = Readonly<Record<string, string>>
 
 /** Or a sentence about the first field that does not hold what it should. */
-export function readRecord({ fields }: RecordLayout, row: string): FieldValues | string {
+export function readRecord({ fields }: RecordLayout, row: string): ColumnValues | string {
   const values: Record<string, string> = Object.create(null)
   for (const [name, first, last, kind, fixed] of fields) {
     const text = row.slice(first - 1, last)

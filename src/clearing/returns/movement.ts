@@ -1,9 +1,9 @@
 // What a bank or a store chain says that became of a slip, whichever file says it. Pure.
 
 import type { Bank, BankAccount } from '../../connectors/slips/banks/banks.ts'
-import type { FieldValues } from '../cnab/layout.ts'
+import type { ColumnValues } from '../cnab/layout.ts'
 import type { FileLine } from '../import.ts'
-import { isMoney, type Meaning, meaningOf } from './occurrences.ts'
+import { isMoney, meaningOf, type OccurrenceMeaning } from './occurrences.ts'
 
 export type BankReturns = BankAccount & {
   readonly kind: 'bank'
@@ -30,7 +30,7 @@ export type Movement = {
   readonly number: string | undefined
   /** The number as the file has it. */
   readonly theirs: string
-  readonly meaning: Meaning
+  readonly meaning: OccurrenceMeaning
   /** The code of the file; empty where files have none. */
   readonly occurrence: string
   /** `yyyy-MM-dd`. */
@@ -79,7 +79,7 @@ const shownFields = [
 export function movementOf(
   account: BankReturns,
   at: number,
-  values: FieldValues,
+  values: ColumnValues,
   number: string,
   paid: () => number | { readonly broken: string },
 ): FileLine<Movement> {
@@ -114,7 +114,7 @@ function oursOf(account: BankReturns, text: string): string | undefined {
 /** Whether a header names the account: by all that both have, and at least by its number or its agreement. */
 export function isOurs(
   account: BankReturns,
-  header: FieldValues,
+  header: ColumnValues,
   fields: readonly ('agency' | 'account' | 'agreement')[],
 ): boolean {
   const named = fields.filter(field => account[field] !== '')

@@ -5,14 +5,14 @@
  * `paid`: money · `paidLate`: money on a slip that the bank had ended or did not know · `undone`: a payment that was told before is none · `refused`: the bank
  * does not do what it was told · `entered`, `writtenOff`, `note`: nothing of money, and nothing to do.
  */
-export type Meaning = 'paid' | 'paidLate' | 'undone' | 'refused' | 'entered' | 'writtenOff' | 'note'
+export type OccurrenceMeaning = 'paid' | 'paidLate' | 'undone' | 'refused' | 'entered' | 'writtenOff' | 'note'
 
-export const isMoney = (meaning: Meaning): boolean => meaning === 'paid' || meaning === 'paidLate'
+export const isMoney = (meaning: OccurrenceMeaning): boolean => meaning === 'paid' || meaning === 'paidLate'
 
-type Rows = Readonly<Partial<Record<Meaning, string>>>
+type CodeRows = Readonly<Partial<Record<OccurrenceMeaning, string>>>
 
-const table = (rows: Rows): ReadonlyMap<string, Meaning> =>
-  new Map(Object.entries(rows).flatMap(([meaning, codes]) => codes.split(' ').map(code => [code, meaning as Meaning])))
+const table = (rows: CodeRows): ReadonlyMap<string, OccurrenceMeaning> =>
+  new Map(Object.entries(rows).flatMap(([meaning, codes]) => codes.split(' ').map(code => [code, meaning as OccurrenceMeaning])))
 
 /** FEBRABAN's, for every bank. */
 const febraban = table({
@@ -54,12 +54,12 @@ const brasil = table({
   note: '11 12 13 14 16 19 20 23 28 46 72', // 46: a cheque
 })
 
-const cnab400Codes: ReadonlyMap<string, ReadonlyMap<string, Meaning>> = new Map([
+const cnab400Codes: ReadonlyMap<string, ReadonlyMap<string, OccurrenceMeaning>> = new Map([
   ['341', itau],
   ['237', bradesco],
   ['001', brasil],
 ])
 
-export function meaningOf(layout: 'cnab240' | 'cnab400', bank: string, code: string): Meaning | undefined {
+export function meaningOf(layout: 'cnab240' | 'cnab400', bank: string, code: string): OccurrenceMeaning | undefined {
   return (layout === 'cnab240' ? febraban : cnab400Codes.get(bank))?.get(code)
 }

@@ -1,7 +1,7 @@
 // A return of CNAB 400, by the table of its bank. Pure.
 
 import { cnab400 } from '../cnab/cnab400.ts'
-import { type FieldValues, readRecord } from '../cnab/layout.ts'
+import { type ColumnValues, readRecord } from '../cnab/layout.ts'
 import type { FileLine } from '../import.ts'
 import { type BankReturns, isOurs, type Movement, movementOf, type ReturnFile } from './movement.ts'
 import { BrokenReturn, type FixedRow, fixedRows, wholeRecord } from './rows.ts'
@@ -10,19 +10,19 @@ type BankRules = {
   /** What a header names an account by. */
   readonly named: readonly ('agency' | 'account' | 'agreement')[]
   /** The number as `Bank.inFile` says. */
-  number(values: FieldValues, account: BankReturns): string
+  number(values: ColumnValues, account: BankReturns): string
   /** What the shopper paid. */
-  paid(values: FieldValues): number | { readonly broken: string }
+  paid(values: ColumnValues): number | { readonly broken: string }
 }
 
-const gross = ({ moved }: FieldValues): number => Number(moved)
+const gross = ({ moved }: ColumnValues): number => Number(moved)
 
 const rules: ReadonlyMap<string, BankRules> = new Map([
   [
     '341',
     {
       named: ['agency', 'account'],
-      number: ({ wallet, number, numberDigit }: FieldValues) => `${wallet}${number}${numberDigit}`,
+      number: ({ wallet, number, numberDigit }: ColumnValues) => `${wallet}${number}${numberDigit}`,
       paid: paidAtItau,
     },
   ],
@@ -30,15 +30,16 @@ const rules: ReadonlyMap<string, BankRules> = new Map([
     '237',
     {
       named: ['agreement'],
-      number: ({ number, numberDigit }: FieldValues, one: BankReturns) => `${one.bank.inFile(one).before}${number}${numberDigit}`,
+      number: ({ number, numberDigit }: ColumnValues, one: BankReturns) =>
+        `${one.bank.inFile(one).before}${number}${numberDigit}`,
       paid: gross,
     },
   ],
-  ['001', { named: ['agency', 'account', 'agreement'], number: ({ number }: FieldValues) => number!, paid: gross }],
+  ['001', { named: ['agency', 'account', 'agreement'], number: ({ number }: ColumnValues) => number!, paid: gross }],
 ])
 
 /** Itaú tells what it credits, which may be less its fee: what was paid is that and the fee, and it is the title with all that changes it. Both must agree. */
-function paidAtItau({ face, discount, rebate, interest, otherCredit, moved, fee }: FieldValues) {
+function paidAtItau({ face, discount, rebate, interest, otherCredit, moved, fee }: ColumnValues) {
   const paid = Number(face) - Number(discount) - Number(rebate) + Number(interest) + Number(otherCredit)
   return paid === Number(moved) + Number(fee) || paid === Number(moved)
     ? paid
@@ -51,6 +52,8 @@ export function read400(bytes: Buffer, account: BankReturns): ReturnFile {
   const [layout, rule] = [cnab400.get(code), rules.get(code)]
   if (!layout || !rule) throw new BrokenReturn(`bank ${code} is read by its files of CNAB 240 alone`)
   const [first] = fixedRows(bytes, 400)
+  const bank = first!.text.slice(76, 79)
+  if (/^\d+$/.test(bank) && bank !== code) throw new BrokenReturn(`it is of bank ${bank}, not of ${code}`)
   const header = wholeRecord(layout.header, first!)
   if (!isOurs(account, header, rule.named)) throw new BrokenReturn('it is of another account')
   const type = layout.title.fields[0]![4]!

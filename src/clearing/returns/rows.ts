@@ -1,6 +1,6 @@
 // The rows of a file of fixed columns, as they are in its bytes: what is short is filled up, what is long is refused. Pure.
 
-import { type FieldValues, type RecordLayout, readRecord } from '../cnab/layout.ts'
+import { type ColumnValues, type RecordLayout, readRecord } from '../cnab/layout.ts'
 
 /** Of the file nothing counts: it is cut, changed on its way, or another's. */
 export class BrokenReturn extends Error {}
@@ -10,7 +10,7 @@ export type FixedRow = { readonly at: number; readonly text: string }
 const [lineFeed, carriageReturn, blank, endOfFile] = [10, 13, 32, 26]
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Rows of a width, one at a time, so that a long file costs no more than its bytes. Blanks at their ends may have been cut on the way. */
+/** CodeRows of a width, one at a time, so that a long file costs no more than its bytes. Blanks at their ends may have been cut on the way. */
 export function* fixedRows(bytes: Buffer, width: number): Generator<FixedRow> {
   if (bytes.subarray(0, 3).equals(byteOrderMark))
     throw new BrokenReturn('it begins with a byte-order mark: a program has written it anew, which moves columns')
@@ -31,7 +31,7 @@ export function* fixedRows(bytes: Buffer, width: number): Generator<FixedRow> {
 }
 
 /** A record without which the file is none. */
-export function wholeRecord(layout: RecordLayout, { at, text }: FixedRow): FieldValues {
+export function wholeRecord(layout: RecordLayout, { at, text }: FixedRow): ColumnValues {
   const values = readRecord(layout, text)
   if (typeof values === 'string') throw new BrokenReturn(`line ${at}: ${values}`)
   return values

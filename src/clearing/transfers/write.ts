@@ -19,7 +19,7 @@ import { putFile } from '../putFile.ts'
 import { subjectOf } from '../reconciliation/store.ts'
 import { type TransferOrder, transferFileName, transferText } from './transferFile.ts'
 
-export type TransferFileParts = TransferParts & { readonly slips: SlipAccounts; readonly log: Log }
+export type TransferFileParts = TransferParts & { readonly slipAccounts: SlipAccounts; readonly log: Log }
 
 const minute = 60_000
 const ordersMost = 5000
@@ -30,8 +30,8 @@ const pays = (account: SlipAccount | undefined): account is PayingAccount =>
   account?.kind === 'bank' && account.transfers !== undefined
 
 /** Called at every start. */
-export async function beginTransferFiles({ database, clock, slips }: TransferFileParts): Promise<void> {
-  for (const account of [...slips.values()].filter(pays)) {
+export async function beginTransferFiles({ database, clock, slipAccounts }: TransferFileParts): Promise<void> {
+  for (const account of [...slipAccounts.values()].filter(pays)) {
     const due = clock.real() + account.transfers.everyMinutes * minute
     await addDue(database.work, 'transferFile', nobody, subjectOf('transfers', account.name), due, { account: account.name })
   }
@@ -39,7 +39,7 @@ export async function beginTransferFiles({ database, clock, slips }: TransferFil
 
 /** Due work of kind `transferFile`. Files go out in the order of their numbers. */
 export const transferFile: DueHandler<TransferFileParts> = async (parts, { details }) => {
-  const account = parts.slips.get((details as { account: string }).account)
+  const account = parts.slipAccounts.get((details as { account: string }).account)
   if (!pays(account)) return 'done' // a start with the account begins again
   const db = parts.database.work
   const { name, transfers } = account

@@ -2,7 +2,7 @@
 // return nor a notice is believed; both only lead to asking.
 
 import { amountText } from '../../contract/amounts.ts'
-import { type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
+import { isApproved, type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
 import type { Connector, ConnectorState, Mode, NoticeResult, Operation, Reply, Structures } from '../connector.ts'
 import type { Method } from '../registry.ts'
 import { NotSent, type Transport } from '../transport.ts'
@@ -52,13 +52,14 @@ export function transfer(
     const json = readJson(body)
     const named = (name: keyof RedirectMethod['answer']) => {
       const value = json[method.answer[name] ?? name]
-      return value === undefined || value === null ? undefined : String(value)
+      return value === undefined || value === null ? undefined : readable(String(value))
     }
     return {
       status: named('status') ?? '',
       ...optional('transactionId', named('transactionId')),
       ...optional('redirect', named('redirect')),
-      ...optional('amount', named('amount')),
+      // What was configured must be there: a status without its amount confirms none.
+      ...optional('amount', named('amount') ?? (which === 'status' && method.answer.amount !== undefined ? '' : undefined)),
       ...optional('currency', named('currency')),
       ...optional('reason', named('reason')),
     }
@@ -98,7 +99,7 @@ export function transfer(
     const answer = await ask(operation, 'status', data, undefined, signal)
     const result = resultOf(method, answer.status)
     if (result === undefined)
-      return { kind: 'unknown', why: 'the bank answered with a status that the configuration does not know' }
+      return { kind: 'unknown', why: 'the bank answered with a status that the configuration does not know', answered: true }
     if (results[result].outcome !== 'pending')
       return replyOf(operation, result, { ...answer, transactionId: data.transactionId! })
     if (atEnd) return replyOf(operation, 'onlineTransferTimedOut', { ...answer, transactionId: data.transactionId! })
@@ -198,13 +199,21 @@ const fill = (template: string, words: ConnectorState, encode: (text: string) =>
 const resultOf = ({ statuses }: RedirectMethod, status: string): ResultName | undefined =>
   Object.hasOwn(statuses, status) ? resultOfCode.get(statuses[status]!)?.name : undefined
 
+/** Hundredths. Where the bank says nothing, what was asked for counts; undefined when it says something that is no amount or no currency. */
+function cameBack(answer: BankAnswer, asked: Operation): { readonly amount: number; readonly currency: string } | undefined {
+  const { amount = amountText(asked.amount), currency = asked.currency } = answer
+  const [, whole, part = ''] = /^(\d{1,10})(?:\.(\d{1,2}))?$/.exec(amount) ?? []
+  if (whole === undefined || !/^[A-Z]{3}$/.test(currency)) return undefined
+  return { amount: Number(whole) * 100 + Number(part.padEnd(2, '0')), currency }
+}
+
 function replyOf(operation: Operation, result: ResultName, answer: BankAnswer): Reply {
   const { amount, currency, channel } = operation
   const account = channel.settings.bankAccount
-  const came = {
-    amount: /^\d{1,10}\.\d{2}$/.test(answer.amount ?? '') ? Number(answer.amount!.replace('.', '')) : amount,
-    currency: answer.currency ?? currency,
-  }
+  const said = cameBack(answer, operation)
+  if (isApproved(results[result].outcome) && !said)
+    return { kind: 'unknown', why: 'the bank names an amount or a currency that is none', answered: true }
+  const came = said ?? { amount, currency }
   const differs = came.amount !== amount || came.currency !== currency
   const structures: Structures | undefined = account && { 'merchant.bankAccount': account as unknown as ConnectorState }
   return {
@@ -231,6 +240,11 @@ async function guarded(work: () => Promise<Reply>): Promise<Reply> {
     return error instanceof NotSent ? { kind: 'notSent', why: error.message } : { kind: 'unknown', why: (error as Error).message }
   }
 }
+
+const wordMost = 255
+
+/** A word of the bank as it may be kept and told: without what moves a cursor or that no database keeps. */
+const readable = (text: string): string => text.replace(/[\p{C}\u2028\u2029]/gu, '').slice(0, wordMost)
 
 /** The words of a parse error would repeat what was sent. */
 function readJson(text: string): Readonly<Record<string, unknown>> {

@@ -1,5 +1,6 @@
 // The wallet as a connector: Set, redirect, Get details, Do; then captures, refunds and voids. Errors by their number.
 
+import { amountText, hundredths } from '../../contract/amounts.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Connector, Mode, Operation, Redirect, Reply } from '../connector.ts'
 import type { Method } from '../registry.ts'
@@ -203,11 +204,13 @@ function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
   const transaction = done.PAYMENTINFO_0_TRANSACTIONID
   if (!transaction) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
   const status = done.PAYMENTINFO_0_PAYMENTSTATUS ?? 'Completed'
+  const money = confirmed(operation, done.PAYMENTINFO_0_AMT ?? '', done.PAYMENTINFO_0_CURRENCYCODE)
+  if (!money) return noAmount
   const waits = status === 'Pending' && done.PAYMENTINFO_0_PENDINGREASON !== 'authorization'
   return {
     kind: 'answer',
     result: waits ? 'reviewStillPending' : 'succeeded',
-    ...money(operation, done.PAYMENTINFO_0_AMT, done.PAYMENTINFO_0_CURRENCYCODE),
+    ...money,
     details: {
       ExtendedDescription: waits ? `Pending at the wallet: ${done.PAYMENTINFO_0_PENDINGREASON}` : 'Approved',
       ...correlation(done),
@@ -222,10 +225,12 @@ function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
 
 function followed(operation: Operation, answer: Pairs): Reply {
   const transaction = answer.TRANSACTIONID ?? answer.REFUNDTRANSACTIONID ?? answer.AUTHORIZATIONID ?? ''
+  const money = confirmed(operation, answer.AMT ?? answer.GROSSREFUNDAMT, answer.CURRENCYCODE)
+  if (!money) return noAmount
   return {
     kind: 'answer',
     result: 'succeeded',
-    ...money(operation, answer.AMT ?? answer.GROSSREFUNDAMT, answer.CURRENCYCODE),
+    ...money,
     details: {
       ExtendedDescription: 'Approved',
       ...correlation(answer),
@@ -255,15 +260,12 @@ const ended = ({ amount, currency }: Operation, result: ResultName, details: Rea
   kept: {},
 })
 
-/** The amount that the wallet confirms; one that is no amount is no confirmation. */
-function money(operation: Operation, amount: string | undefined, currency: string | undefined) {
-  const confirmed = amount !== undefined && /^\d{1,10}(\.\d{2})?$/.test(amount)
-  const [whole, cents] = (amount ?? '').split('.')
-  return {
-    amount: confirmed ? Number(whole) * 100 + Number(cents ?? 0) : operation.amount,
-    currency: currency || operation.currency,
-  }
+/** What the wallet confirms, hundredths. A void names no amount, then what was asked for counts; undefined when what it names is none. */
+function confirmed(asked: Operation, amount = amountText(asked.amount), currency = asked.currency) {
+  if (!/^\d{1,10}(\.\d{2})?$/.test(amount) || !/^[A-Z]{3}$/.test(currency)) return undefined
+  return { amount: hundredths(amount), currency }
 }
+const noAmount: Reply = { kind: 'unknown', why: 'the wallet confirms no amount that can be read', answered: true }
 
 const correlation = ({ CORRELATIONID }: Pairs) => (CORRELATIONID === undefined ? {} : { CORRELATIONID })
 const isGood = ({ ACK }: Pairs): boolean => ACK === 'Success' || ACK === 'SuccessWithWarning'

@@ -25,6 +25,8 @@ export type DemoShopParts = {
 /** Orders that are remembered, so that a page of thanks can be loaded again: a status is read once. */
 const ordersMost = 1000
 const connectionsMost = 256
+/** Pages that hear of notifications. One more is told that there is nothing, and asks no more. */
+const listenersMost = 32
 /** Notifications that a page begins with. */
 const heardMost = 20
 
@@ -156,6 +158,7 @@ function tellNotifications({ account, clock, log }: DemoShopParts) {
   }
   return {
     follow(outgoing: ServerResponse) {
+      if (pages.size >= listenersMost) return void outgoing.writeHead(204).end()
       outgoing.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
       outgoing.write(`:\n\n${heard.join('')}`)
       pages.add(outgoing)

@@ -122,11 +122,14 @@ function rows240(place: BankPlace, fileNumber: number, day: string, titles: read
   ]
 }
 
-type Part = readonly [number, string]
+type PlacedText = readonly [number, string]
 
 /** What the three banks have at places of their own. */
 const banks400: Readonly<
-  Record<string, { header(place: BankPlace, fileNumber: number): Part[]; title(place: BankPlace, one: ToldTitle): Part[] }>
+  Record<
+    string,
+    { header(place: BankPlace, fileNumber: number): PlacedText[]; title(place: BankPlace, one: ToldTitle): PlacedText[] }
+  >
 > = {
   '341': {
     header: ({ agency, account, accountDigit }, fileNumber) => [
@@ -218,7 +221,7 @@ function rows400(place: BankPlace, fileNumber: number, day: string, titles: read
       [395, zeros(at + 2, 6)],
     ),
   )
-  const counted: Part[] = place.bank === '341' ? [[213, zeros(titles.length, 8)]] : []
+  const counted: PlacedText[] = place.bank === '341' ? [[213, zeros(titles.length, 8)]] : []
   return [header, ...details, columns(400, [1, `9201${place.bank}`], ...counted, [395, zeros(titles.length + 2, 6)])]
 }
 
