@@ -42,11 +42,11 @@ function use<Value>(work: (sftp: Sftp) => Promise<Value>, more: object = {}, lim
   const given = { host: '127.0.0.1', port: server.port, user: 'tollgate', hostKey: server.hostKey, ...more }
   return withSftp(systemClock, serverOf(read(sftpServer, given, 'test'), ours.private), work, { limits })
 }
-const refused = (work: Promise<unknown>, message: RegExp, identity = false) =>
+const refused = (work: Promise<unknown>, message: RegExp, about: SftpError['about'] = 'lost') =>
   assert.rejects(work, (error: Error) => {
     assert.ok(error instanceof SftpError, error.stack)
     assert.match(error.message, message)
-    assert.equal(error.identity, identity)
+    assert.equal(error.about, about)
     return true
   })
 
@@ -98,6 +98,7 @@ describe('files', () => {
       await refused(
         use(sftp => sftp.put('day.csv', Buffer.from(others))),
         /^day\.csv is there already, and is not ours$/,
+        'file',
       )
     assert.equal(readFileSync(inFolder('day.csv'), 'utf8'), 'ours')
   })
@@ -111,6 +112,7 @@ describe('files', () => {
     await refused(
       use(sftp => sftp.move('a.ret', 'done/a.ret')),
       /^moving a\.ret to done\/a\.ret: /,
+      'file',
     )
     assert.equal(readFileSync(inFolder('done/a.ret'), 'utf8'), 'a')
   })
@@ -121,7 +123,7 @@ describe('a hostile server', () => {
     await refused(
       use(sftp => sftp.list('.'), { hostKey: keyPair().public.trim().split(' ').slice(0, 2).join(' ') }),
       /another host key/,
-      true,
+      'identity',
     )
     assert.equal(server.asked.length, 0)
   })
@@ -131,7 +133,7 @@ describe('a hostile server', () => {
     await refused(
       use(sftp => sftp.list('.'), { port: other.port, hostKey: other.hostKey }),
       /refuses our key/,
-      true,
+      'identity',
     ).finally(other.stop)
   })
 
@@ -189,6 +191,7 @@ describe('a hostile server', () => {
       await refused(
         use(sftp => sftp.read('a', 100)),
         /still written to or cut off/,
+        'file',
       )
       server.lies.clear()
     }
@@ -196,6 +199,7 @@ describe('a hostile server', () => {
     await refused(
       use(sftp => sftp.read('a', 11)),
       /^a has 12 bytes, more than 11$/,
+      'file',
     )
   })
 

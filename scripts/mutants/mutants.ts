@@ -49,7 +49,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'refunds look at a chain that others change', file: 'src/payments/store/read.ts', tests: ['money'],
     find: "'select 1 from payments where merchant_id = $1 and id = $2 for update'", instead: "'select 1 from payments where merchant_id = $1 and id = $2'" },
   { name: 'what the rules refused is carried out by recovery', file: 'src/payments/followUps/followUp.ts', tests: ['recovery'],
-    find: "connector: refused ? '' : root.connector,", instead: 'connector: root.connector,' },
+    find: "connector: refused ? '' : transferred", instead: 'connector: transferred' },
   { name: 'what the risk check refused is carried out by recovery', file: 'src/payments/initial/pay.ts', tests: ['risk'],
     find: "const sent = screened && 'refused' in screened ? undefined : chosen", instead: 'const sent = chosen' },
   { name: 'another amount than was sent is a success', file: 'src/payments/execute.ts', tests: ['money'],

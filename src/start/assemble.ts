@@ -8,6 +8,7 @@ import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
+import { type IntakeParts, pollReturns } from '../clearing/intake/poll.ts'
 import { deliverReceipts, type ReceiptFileParts } from '../clearing/receiptFiles/deliver.ts'
 import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
@@ -64,6 +65,7 @@ export type Gateway = PaymentParts &
   OrderFileParts &
   TransferFileParts &
   ReceiptFileParts &
+  IntakeParts &
   ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
@@ -121,6 +123,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['captureFile', captureFile],
   ['transferFile', transferFile],
   ['receiptFiles', deliverReceipts],
+  ['returnServer', pollReturns],
   ['orderFile', orderFile],
   ['returnFolder', returnFolder],
 ])

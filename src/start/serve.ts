@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { startTelling } from '../audit/failures.ts'
 import { startWatching } from '../audit/watch.ts'
 import { beginCaptureFiles } from '../clearing/captures/write.ts'
+import { beginPolling } from '../clearing/intake/poll.ts'
 import { beginReceiptFiles } from '../clearing/receiptFiles/deliver.ts'
 import { reconcileDays } from '../clearing/reconciliation/cutOver.ts'
 import { beginOrderFiles } from '../clearing/remittance/write.ts'
@@ -137,6 +138,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   await beginCaptureFiles(gateway)
   await beginTransferFiles(gateway)
   await beginReceiptFiles(gateway)
+  await beginPolling(gateway)
   await beginOrderFiles(gateway)
   await beginReturnFolders(gateway)
   const sweeping = await startSweeping(gateway, parts.alone)

@@ -1,7 +1,7 @@
 // A server of somebody else that speaks SFTP, over a folder. It can be as nasty as a test wants.
 
 import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, renameSync, statSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import ssh2, { type Connection, type SFTPWrapper } from 'ssh2'
 
 /** What it does when it is asked: `stall` says nothing, `cut` closes the connection. */
@@ -16,6 +16,8 @@ export type SftpTestServer = {
   readonly faults: Map<Operation, Fault>
   /** Pages of a list without end, and files that are said to be longer than they are. */
   readonly lies: Set<'endlessList' | 'emptyPages' | 'longer' | 'shorter'>
+  /** What it says that a file has, by its name, whatever it has. */
+  readonly claimed: Map<string, number>
   /** What it was asked, in order. */
   readonly asked: string[]
   /** How many are open. */
@@ -31,6 +33,7 @@ export const keyPair = (): { private: string; public: string } => ssh2.utils.gen
 export async function startSftpServer(folder: string, publicKey: string, hostPair = keyPair()): Promise<SftpTestServer> {
   const faults: SftpTestServer['faults'] = new Map()
   const lies: SftpTestServer['lies'] = new Set()
+  const claimed: SftpTestServer['claimed'] = new Map()
   const asked: string[] = []
   const clients = new Set<Connection>()
   const allowed = ssh2.utils.parseKey(publicKey)
@@ -76,7 +79,7 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
     }
     const attributes = (path: string) => {
       const { mode, uid, gid, size, atimeMs, mtimeMs } = statSync(join(folder, path))
-      const said = size + (lies.has('longer') ? 10 : lies.has('shorter') ? -1 : 0)
+      const said = claimed.get(basename(path)) ?? size + (lies.has('longer') ? 10 : lies.has('shorter') ? -1 : 0)
       return { mode, uid, gid, size: said, atime: Math.floor(atimeMs / 1000), mtime: Math.floor(mtimeMs / 1000) }
     }
     channel.on('OPENDIR', (id, path) =>
@@ -157,6 +160,7 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
     hostKey: hostPair.public.trim().split(' ').slice(0, 2).join(' '),
     faults,
     lies,
+    claimed,
     asked,
     connections: () => clients.size,
     stop: () =>

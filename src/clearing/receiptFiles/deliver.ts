@@ -95,7 +95,7 @@ async function noteFailure(parts: ReceiptFileParts, file: OwedFile, error: SftpE
   const isLast = now - file.madeAt > givenUpAfterDays * 24 * 60 * minute
   await markFailed(database.work, file, error.message, isLast ? now : undefined)
   log.warn({ why: `receipts of ${file.day}: ${error.message}`, attempt: file.attempts + 1 }, 'a file could not be delivered')
-  if (isLast || error.identity)
+  if (isLast || error.about === 'identity')
     await openCase(database.work, parts, { ...aboutFile(file), details: { day: file.day, form: file.form, why: error.message } })
   return isLast ? [] : [{ ...file, attempts: file.attempts + 1 }]
 }

@@ -1,17 +1,17 @@
 // Orders to transfer money, in CNAB 240 as FEBRABAN defines it (v10.6, payments): of each transfer segment A, what and where to, and segment B, to whom. A bank's
 // return has the same rows, with its own numbers and what became of each.
 
-import type { FieldRow, RecordLayout } from '../cnab/layout.ts'
+import type { FieldPlace, RecordLayout } from '../cnab/layout.ts'
 
-const record = (...fields: readonly FieldRow[]): RecordLayout => ({ width: 240, fields })
-const head = (type: string): readonly FieldRow[] => [
+const record = (...fields: readonly FieldPlace[]): RecordLayout => ({ width: 240, fields })
+const head = (type: string): readonly FieldPlace[] => [
   ['bank', 1, 3, 'n'],
   ['lot', 4, 7, 'n'],
   ['type', 8, 8, 'n', type],
 ]
 
 /** Column 15 is blank with titles, and says something here. */
-const segment = (letter: string, ...fields: readonly FieldRow[]): RecordLayout =>
+const segment = (letter: string, ...fields: readonly FieldPlace[]): RecordLayout =>
   record(...head('3'), ['sequence', 9, 13, 'n'], ['segment', 14, 14, 'x', letter], ...fields)
 
 export const transferLayout = {

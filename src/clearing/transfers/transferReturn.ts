@@ -6,8 +6,9 @@ import { findFiledAt } from '../../payments/transfers/store.ts'
 import { settleTransfer, type TransferParts } from '../../payments/transfers/transfer.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { cnab240 } from '../cnab/cnab240.ts'
-import { type FieldValues, readRecord } from '../cnab/layout.ts'
-import { type FileFormat, type FileLine, type ImportParts, type ImportReport, importFile, type LineResult } from '../import.ts'
+import { type ColumnValues, readRecord } from '../cnab/layout.ts'
+import { type FileFormat, type FileLine, type ImportParts, importFile, type LineResult } from '../import.ts'
+import type { ReturnReport } from '../returns/importReturn.ts'
 import { BrokenReturn, fixedRows, wholeRecord } from '../returns/rows.ts'
 import { transferLayout, transferMeaningOf } from './transferLayout.ts'
 
@@ -29,10 +30,10 @@ export async function importTransferReturn(
   name: string,
   bytes: Buffer,
   tell: (at: number, result: LineResult) => void,
-): Promise<ImportReport | { readonly broken: string }> {
-  let lines: readonly FileLine<TransferLine>[]
+): Promise<ReturnReport | { readonly broken: string }> {
+  let file: TransferReturn
   try {
-    lines = readTransferReturn(bytes, account)
+    file = readTransferReturn(bytes, account)
   } catch (error) {
     if (error instanceof BrokenReturn) return { broken: error.message }
     throw error
@@ -40,7 +41,7 @@ export async function importTransferReturn(
   const format: FileFormat<TransferParts & ImportParts, TransferLine> = {
     kind: 'transferReturn',
     caseKind: 'transferLine',
-    read: () => lines,
+    read: () => file.lines,
     settle: (parts, line, store) =>
       inTransaction(parts.database.work, async db => {
         const result = await settleLine(parts, db, account.name, line)
@@ -48,7 +49,8 @@ export async function importTransferReturn(
         return result
       }),
   }
-  return (await importFile(parts, format, name, bytes.toString('latin1'), tell))!
+  const report = (await importFile(parts, format, name, bytes.toString('latin1'), tell))!
+  return { ...report, fileNumber: file.fileNumber, missing: [] }
 }
 
 async function settleLine(parts: TransferParts, db: Connection, account: string, line: TransferLine): Promise<LineResult> {
@@ -75,8 +77,10 @@ async function settleLine(parts: TransferParts, db: Connection, account: string,
   return { kind: before ? 'known' : 'recorded', paymentId, text: `${text}: ${paymentId}` }
 }
 
+export type TransferReturn = { readonly fileNumber: number; readonly lines: readonly FileLine<TransferLine>[] }
+
 /** Throws BrokenReturn. */
-export function readTransferReturn(bytes: Buffer, account: BankSlipAccount): readonly FileLine<TransferLine>[] {
+export function readTransferReturn(bytes: Buffer, account: BankSlipAccount): TransferReturn {
   const rows = [...fixedRows(bytes, 240)]
   const header = wholeRecord(cnab240.fileHeader, rows[0]!)
   const bank = account.bank.code
@@ -121,10 +125,10 @@ export function readTransferReturn(bytes: Buffer, account: BankSlipAccount): rea
   if (Number(end.records) !== rows.length)
     throw new BrokenReturn(`the file has ${rows.length} lines, its end says ${Number(end.records)}`)
   if (Number(end.lots) !== lots) throw new BrokenReturn(`the file has ${lots} lots, its end says ${Number(end.lots)}`)
-  return lines
+  return { fileNumber: Number(header.fileNumber), lines }
 }
 
-function lineOf(account: string, at: number, values: FieldValues | string): FileLine<TransferLine> {
+function lineOf(account: string, at: number, values: ColumnValues | string): FileLine<TransferLine> {
   if (typeof values === 'string') return { at, malformed: values }
   const occurrences = values.occurrences!.replaceAll(' ', '').match(/.{1,2}/g) ?? []
   const { own: reference = '', paidOn = '' } = values

@@ -16,9 +16,9 @@ export type OpenSftp = <Value>(
 export const sftpOpener =
   (clock: Clock, key: string | undefined, egress: Egress, resolve: Resolve): OpenSftp =>
   async (place, work, { guarded = false } = {}) => {
-    if (key === undefined) throw new SftpError('there is no key to log in with: SFTP_KEY_FILE names it', true)
+    if (key === undefined) throw new SftpError('there is no key to log in with: SFTP_KEY_FILE names it', 'identity')
     if (!guarded) return withSftp(clock, serverOf(place, key), work)
     const found = await findAddress(place.host, egress, resolve)
-    if ('refused' in found) throw new SftpError(`the host ${found.refused}`)
+    if ('refused' in found) throw new SftpError(`the host ${found.refused}`, 'lost')
     return withSftp(clock, serverOf(place, key), work, { address: found.address })
   }

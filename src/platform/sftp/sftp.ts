@@ -24,12 +24,15 @@ export type Sftp = {
   move(from: string, to: string): Promise<void>
 }
 
-/** The message is for operators; it holds no secret. `identity`: the server is not the one that is known, or does not know us. */
+/**
+ * The message is for operators; it holds no secret. `identity`: the server is not the one that is known, or does not know us. `lost`: nothing more will be heard in
+ * this session. `file`: another file may do better.
+ */
 export class SftpError extends Error {
-  readonly identity: boolean
-  constructor(message: string, identity = false) {
+  readonly about: 'identity' | 'lost' | 'file'
+  constructor(message: string, about: SftpError['about'] = 'file') {
     super(message)
-    this.identity = identity
+    this.about = about
   }
 }
 
@@ -73,14 +76,14 @@ export async function withSftp<Value>(
   lost.catch(() => {}) // it may be lost while nobody waits
   let knownHost = true
   client.on('error', (error: Error & { level?: string }) => lose(asSftpError(error, knownHost)))
-  client.on('close', () => lose(new SftpError('the server closed the connection')))
+  client.on('close', () => lose(new SftpError('the server closed the connection', 'lost')))
   const session = clock.after(limits.sessionSeconds * 1000, () =>
-    lose(new SftpError(`the session took longer than ${limits.sessionSeconds} s`)),
+    lose(new SftpError(`the session took longer than ${limits.sessionSeconds} s`, 'lost')),
   )
   /** One answer of the server. */
   async function answer<Answer>(what: string, ask: (done: (error: Error | undefined | null, answer: Answer) => void) => void) {
     const timer = clock.after(limits.answerSeconds * 1000, () =>
-      lose(new SftpError(`${what}: no answer within ${limits.answerSeconds} s`)),
+      lose(new SftpError(`${what}: no answer within ${limits.answerSeconds} s`, 'lost')),
     )
     try {
       return await Promise.race([
@@ -242,7 +245,7 @@ class RemoteRefusal extends SftpError {
 }
 
 function asSftpError(error: Error & { level?: string; code?: string }, knownHost: boolean): SftpError {
-  if (!knownHost) return new SftpError('the server shows another host key than the one that is known', true)
-  if (error.level === 'client-authentication') return new SftpError('the server refuses our key', true)
-  return new SftpError(error.code ?? error.message)
+  if (!knownHost) return new SftpError('the server shows another host key than the one that is known', 'identity')
+  if (error.level === 'client-authentication') return new SftpError('the server refuses our key', 'identity')
+  return new SftpError(error.code ?? error.message, 'lost')
 }
