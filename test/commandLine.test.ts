@@ -160,7 +160,15 @@ describe('each command that reads prints one document with the fields that it na
 
   // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make, days of acquirers reconciliation.test.ts's, files of captures captures.test.ts's,
   // files to banks slipOrders.test.ts's, refunds of receipts transfers.test.ts's, files of receipts receiptFiles.test.ts's.
-  const mayBeEmpty = ['returns list', 'transfers list', 'transfers import', 'receipts files', 'acquirers status', 'acquirers reconcile', 'acquirers captures']
+  const mayBeEmpty = [
+    'returns list',
+    'transfers list',
+    'transfers import',
+    'receipts files',
+    'acquirers status',
+    'acquirers reconcile',
+    'acquirers captures',
+  ]
 
   for (const { path, command } of commands) {
     const name = path.join(' ')
