@@ -11,10 +11,10 @@ import { makeProgram } from '../src/cli/program.ts'
 import { type DocumentShape, shapeOf } from '../src/cli/reads.ts'
 import { banks } from '../src/connectors/slips/banks/banks.ts'
 import { returnText } from '../src/sandbox/slipBank/returnText.ts'
-import { sandbox } from './support/gateway.ts'
+import { type Body, sandbox } from './support/gateway.ts'
 import { commandLine, project, type Started, startProcess } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
-import { boleto } from './support/slips.ts'
+import { boleto, oxxo } from './support/slips.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-commands-'))
 const dataDir = join(folder, 'data')
@@ -248,6 +248,33 @@ it('files of banks are read by hand, and what became of them is told', async () 
   )
   assert.match((await read('.', '--folder')).stderr, /^--folder needs --account/)
   assert.match((await tollgate('returns', 'list')).stdout, /itau-demo +bank\.ret +4 +2026-01-03 +2/)
+})
+
+describe('slips pay', () => {
+  it('makes a receipt of what is said, each time one more; what is no slip is told', async () => {
+    const { baseUrl, accessToken } = gateway.sandbox
+    const headers = { Authorization: `Bearer ${accessToken}`, 'Content-Type': 'application/x-www-form-urlencoded' }
+    const ask = async (path: string, fields?: Record<string, string>) =>
+      (await fetch(baseUrl + path, { headers, ...(fields && { method: 'POST', body: new URLSearchParams(fields) }) })).json()
+    const { id } = (await ask('/v1/payments', oxxo)) as Body
+    const whole = await tollgate('slips', 'pay', id)
+    assert.match(whole.stdout, new RegExp(`^RC [0-9a-f]{32} of ${id}: 123.45 MXN\n$`))
+    const again = await tollgate('slips', 'pay', id, '--amount', '100.00', '--on', '2020-02-29')
+    const receipt = (await ask(`/v1/payments/${again.stdout.split(' ')[1]}?entityId=${sandbox.entityId}`)) as Body
+    assert.deepEqual(
+      [receipt.amount, receipt.resultDetails.DUPLICATE, receipt.resultDetails.paidOn],
+      ['100.00', 'true', '2020-02-29'],
+    )
+    assert.match(
+      (await tollgate('slips', 'pay', '0'.repeat(32))).stderr,
+      /^There is no slip 0+: it is named by the id of its payment\.\n$/,
+    )
+    assert.deepEqual((await tollgate('slips', 'pay', id, '--amount', '0.00')).code, 2)
+    assert.match(
+      (await tollgate('slips', 'pay', id, '--on', '2023-02-29')).stderr,
+      /^--on must be a day, for example 2026-12-24\.\n$/,
+    )
+  })
 })
 
 describe('completion', () => {

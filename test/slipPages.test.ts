@@ -90,7 +90,7 @@ describe('bars', () => {
 describe('a scanner reads', () => {
   const onPaper = (pdf: Buffer) => {
     writeFileSync(join(folder, 'slip.pdf'), pdf)
-    spawnSync('pdftoppm', ['-r', '300', '-png', '-singlefile', join(folder, 'slip.pdf'), join(folder, 'slip')])
+    spawnSync('pdftoppm', ['-r', '300', '-gray', '-png', '-singlefile', join(folder, 'slip.pdf'), join(folder, 'slip')])
     const { stdout } = spawnSync('pdftotext', [join(folder, 'slip.pdf'), '-'], { encoding: 'utf8' })
     return { read: scanned(join(folder, 'slip.png')), text: stdout }
   }
@@ -243,5 +243,89 @@ describe('the page', () => {
     const { EXTERNAL_SYSTEM_LINK: link } = await issue(boleto)
     const foreign = link.replace(/\.[0-9a-z]+$/, `.${BigInt(`0x${sandbox.divisionId}`).toString(36)}`)
     assert.equal((await page(foreign)).status, 404)
+  })
+})
+
+describe('in the payment form', () => {
+  const begin = async (fields: Fields): Promise<string> => {
+    const made = await gateway.post('/v1/checkouts', {
+      entityId: sandbox.entityId,
+      amount: '50.00',
+      currency: 'BRL',
+      shopperResultUrl: `${gateway.baseUrl}/health`,
+      ...fields,
+    })
+    assert.equal(made.status, 200, made.text)
+    return made.body.id
+  }
+
+  it('a slip is offered where it can be issued, by its type and currency', async () => {
+    const offers = async (fields: Fields) =>
+      (await page(`${gateway.baseUrl}/pay/${await begin(fields)}`)).text.match(/way-(BOLETO|OXXO)/g) ?? []
+    assert.deepEqual(await offers({ paymentType: 'PA' }), ['way-BOLETO'])
+    assert.deepEqual(await offers({ paymentType: 'DB' }), [])
+    assert.deepEqual(await offers({ paymentType: 'DB', 'overridePaymentType[BOLETO]': 'PA' }), ['way-BOLETO'])
+    assert.deepEqual(await offers({ paymentType: 'PA', currency: 'MXN' }), ['way-OXXO'])
+  })
+
+  it('the shopper says what the merchant has not, is told what is wrong, and gets the slip', async () => {
+    const id = await begin({
+      paymentType: 'DB',
+      'overridePaymentType[BOLETO]': 'PA',
+      'customer.givenName': 'Ana',
+      'customer.surname': 'Lima',
+    })
+    const browser = await launchBrowser()
+    try {
+      const screen = await browser.newPage({ viewport: { width: 390, height: 844 }, locale: 'pt-BR' })
+      screen.setDefaultTimeout(30_000)
+      await screen.goto(`${gateway.baseUrl}/pay/${id}`)
+      await screen.check('#way-BOLETO')
+      assert.equal(await screen.locator('[name="customer.givenName"]').count(), 0)
+      await screen.click('#pay')
+      assert.equal(await screen.locator('[id="BOLETO-billing.city-error"]').textContent(), 'Preencha este campo.')
+      const typed: Fields = {
+        'customer.email': 'ana@example.com',
+        'customer.identificationDocId': '111.444.777-36',
+        'billing.street1': 'Rua 1',
+        'billing.city': 'Recife',
+        'billing.state': 'PE',
+        'billing.postcode': '50030230',
+      }
+      for (const [name, value] of Object.entries(typed)) await screen.fill(`[name="${name}"]`, value)
+      assert.deepEqual(await violations(screen), [])
+      await screen.click('#pay')
+      await screen.getByText('Confira este campo.').waitFor()
+      await screen.fill('[name="customer.identificationDocId"]', '111.444.777-35')
+      await screen.click('#pay')
+      await screen.waitForURL(/\/slip\//)
+      assert.match((await screen.locator('h1').textContent()) ?? '', /^Pagar até/)
+      assert.equal(
+        await screen.locator('a.plain').getAttribute('href'),
+        `${gateway.baseUrl}/health?id=${id}&resourcePath=${encodeURIComponent(`/v1/checkouts/${id}/payment`)}`,
+      )
+    } finally {
+      await browser.close()
+    }
+    const { body } = await gateway.get(`/v1/checkouts/${id}/payment`, { entityId: sandbox.entityId })
+    assert.deepEqual(
+      [body.paymentType, body.paymentBrand, body.customer.givenName, body.billing.country],
+      ['PA', 'BOLETO', 'Ana', 'BR'],
+    )
+    assert.equal(body.customer.ip, '127.0.0.1')
+  })
+
+  it('where the merchant has said who pays, no shopper says otherwise', async () => {
+    const said = Object.fromEntries(Object.entries(boleto).filter(([name]) => /^(customer|billing|customParameters)/.test(name)))
+    const id = await begin({ ...said, paymentType: 'PA' })
+    const answer = await fetch(`${gateway.baseUrl}/v1/checkouts/${id}/payment`, {
+      method: 'POST',
+      headers: { Accept: 'application/json', 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ paymentBrand: 'BOLETO', 'customer.givenName': 'Eve', 'billing.city': 'Elsewhere' }),
+    })
+    const { redirect } = (await answer.json()) as Body
+    assert.match(redirect.url, /\/slip\//)
+    const { body } = await gateway.get(`/v1/checkouts/${id}/payment`, { entityId: sandbox.entityId })
+    assert.deepEqual([body.customer.givenName, body.billing.city], ['João', 'São Paulo'])
   })
 })

@@ -43,6 +43,15 @@ export type Method = {
   readonly needs: readonly string[]
   /** What else of a request the method does not take, all at once. */
   wrong?(values: Values, asked: OperationRequest): readonly ParameterError[]
+  /** What a shopper's form asks for, by wire name, where the merchant has not said it; with what goes along unasked. */
+  asks?(values: Values, settings: ChannelSettings, mode: Mode): MethodQuestions | undefined
+}
+
+export type MethodQuestions = {
+  readonly fields: readonly string[]
+  readonly along: Readonly<Record<string, string>>
+  /** Whose language the form speaks where the shopper's has no texts for it. */
+  readonly country: 'BR' | 'MX'
 }
 
 export const methodConnector = (

@@ -93,6 +93,7 @@ async function countFile(parts: ReturnParts, account: string, name: string, numb
 const formatOf = (account: ReturnsAccount, { lines }: ReturnFile): FileFormat<ReturnParts, Movement, Buffer> => ({
   kind: account.kind === 'chain' ? 'chainReturn' : account.layout,
   caseKind: 'returnLine',
+  apart: ({ theirs }) => theirs,
   read: () => ({ length: lines.length, [Symbol.iterator]: () => onceEach(lines) }),
   settle: (parts, movement, store) =>
     isMoney(movement.meaning) ? receive(parts, account, movement, store) : note(parts, movement, store),

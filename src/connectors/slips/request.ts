@@ -4,6 +4,7 @@ import { isCalendarDay } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
 import { type Values, valueNamed } from '../../contract/parameters/table.ts'
 import type { OperationRequest } from '../connector.ts'
+import type { MethodQuestions } from '../registry.ts'
 import type { SlipAccount } from './accounts.ts'
 import { readTaxId, type TaxId } from './taxId.ts'
 import { isPlain } from './text.ts'
@@ -74,6 +75,31 @@ export function dueOn(values: Values, account: SlipAccount, now: number): string
   return account.kind === 'bank' ? plusDays(today, days) : plusWorkingDays(today, days, country, holidays)
 }
 
+/** In the order of a form. */
+const ofShoppers = [
+  'customer.givenName',
+  'customer.surname',
+  'customer.email',
+  document,
+  'billing.street1',
+  'billing.city',
+  'billing.state',
+  'billing.postcode',
+]
+
+/** What a shopper is asked for whose merchant has not said it. */
+export function questionsTo(values: Values, { kind, country }: SlipAccount): MethodQuestions {
+  const isBank = kind === 'bank'
+  const isKnown = (name: string) =>
+    valueNamed(values, name) !== undefined || (name === document && nonBlank(values, cpf) !== undefined)
+  const fields = ofShoppers.filter(name => (isBank || ofChains.includes(name) || listed.includes(name)) && !isKnown(name))
+  const along = {
+    ...(fields.includes(document) && { 'customer.identificationDocType': 'TAXSTATEMENT' }),
+    ...(isBank && { 'billing.country': country }),
+  }
+  return { fields, along, country }
+}
+
 type SlipRule = (values: Values, asked: OperationRequest, account: SlipAccount) => readonly ParameterError[]
 
 /** The bank registers the payer with these. */
@@ -89,7 +115,7 @@ const ofBanks = [
 const ofChains = ['customer.givenName', 'customer.surname']
 /** The interface lists these too; no bank needs them, so that a lenient channel does without. */
 const listed = ['customer.email', 'customer.ip']
-const listedForBanks = ['shopperResultUrl', 'customer.merchantCustomerId', ...listed]
+const listedForBanks = ['shopperResultUrl', ...listed]
 
 const needed: SlipRule = (values, { brand, channel }, { kind }) => {
   const [always, strictly] = kind === 'bank' ? [ofBanks, listedForBanks] : [ofChains, listed]

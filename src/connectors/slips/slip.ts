@@ -10,7 +10,7 @@ import type { Connector, Mode, Operation, Reply, SlipIssue } from '../connector.
 import type { Method } from '../registry.ts'
 import type { SlipAccount, SlipAccounts } from './accounts.ts'
 import { digitableLine, slipBarcode } from './banks/barcode.ts'
-import { dueOn, wrongForSlip } from './request.ts'
+import { dueOn, questionsTo, wrongForSlip } from './request.ts'
 import { storeNumber, storeReference } from './storeNumber.ts'
 import { bankText } from './text.ts'
 
@@ -49,6 +49,10 @@ export function slipMethods(accounts: SlipAccounts): Method[] {
     wrong(values, asked) {
       const account = accountFor(accounts, asked.channel.settings, brand, asked.mode)
       return account ? wrongForSlip(values, asked, account) : []
+    },
+    asks(values, settings, mode) {
+      const account = accountFor(accounts, settings, brand, mode)
+      return account && questionsTo(values, account)
     },
   }))
 }

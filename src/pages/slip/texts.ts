@@ -35,6 +35,18 @@ const en = {
   testNotice: 'Test slip: it cannot be paid.',
   forTesters: 'Only a sandbox shows this. The slip is then paid as a bank or a store would tell it.',
   payIt: 'Pay this slip',
+
+  // In the payment form.
+  formHint: 'You get a slip with a barcode and pay it in the app of your bank, at a bank or in a store.',
+  givenName: 'First name',
+  surname: 'Last name',
+  email: 'Email address',
+  street: 'Street and number',
+  city: 'City',
+  state: 'State',
+  postcode: 'Postcode',
+  fieldMissing: 'Please fill this in.',
+  fieldWrong: 'Please check this.',
 } as const
 export type SlipTexts = Readonly<Record<keyof typeof en, string>>
 
@@ -72,6 +84,18 @@ const pt: SlipTexts = {
   testNotice: 'Boleto de teste: não pode ser pago.',
   forTesters: 'Só um ambiente de testes mostra isto. O boleto é pago como um banco informaria.',
   payIt: 'Pagar este boleto',
+
+  // In the payment form.
+  formHint: 'Você recebe um boleto com código de barras e paga no aplicativo do seu banco ou em uma agência.',
+  givenName: 'Nome',
+  surname: 'Sobrenome',
+  email: 'E-mail',
+  street: 'Rua e número',
+  city: 'Cidade',
+  state: 'Estado (UF)',
+  postcode: 'CEP',
+  fieldMissing: 'Preencha este campo.',
+  fieldWrong: 'Confira este campo.',
 }
 
 const es: SlipTexts = {
@@ -108,6 +132,18 @@ const es: SlipTexts = {
   testNotice: 'Ficha de prueba: no se puede pagar.',
   forTesters: 'Solo un entorno de pruebas muestra esto. La ficha se paga como lo informaría una tienda.',
   payIt: 'Pagar esta ficha',
+
+  // In the payment form.
+  formHint: 'Recibes una ficha con código de barras y la pagas en una tienda o en tu banco.',
+  givenName: 'Nombre',
+  surname: 'Apellidos',
+  email: 'Correo electrónico',
+  street: 'Calle y número',
+  city: 'Ciudad',
+  state: 'Estado',
+  postcode: 'Código postal',
+  fieldMissing: 'Completa este campo.',
+  fieldWrong: 'Revisa este campo.',
 }
 
 const ofCountry = { BR: ['pt', 'BR'], MX: ['es', 'MX'] } as const

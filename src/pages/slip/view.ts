@@ -12,6 +12,7 @@ import { findChain } from '../../payments/store/read.ts'
 import { type SlipState, stateOf } from '../../slips/state.ts'
 import { findSlipByToken, type Slip } from '../../slips/store.ts'
 import type { PageParts } from '../parts.ts'
+import { shopAddressOf } from '../shopper/redirect.ts'
 
 export type SlipPageParts = PageParts & {
   readonly slipAccounts: SlipAccounts
@@ -54,7 +55,7 @@ export async function findView(parts: SlipPageParts, token: string): Promise<Sli
   const shop = shopOf(parts.directory, root.channelId, custom('merchant_sitename') ?? fields.get('merchant.name'))
   const logo = custom('url_logo')
   const product = custom('product')
-  const shopUrl = fields.get('shopperResultUrl')
+  const shopUrl = fields.has('shopperResultUrl') ? shopAddressOf(root) : undefined
   return {
     slip,
     account,
