@@ -167,6 +167,47 @@ describe('issuing', () => {
   })
 })
 
+describe('when something goes wrong', () => {
+  const takeUp = async (next: number) => {
+    await gateway.pool.query(`update slip_numbers set next = $1 where account = 'itau-demo'`, [next])
+    await gateway.restart()
+  }
+
+  it('a process that died before its answer: the slip is issued with the number that stands with the payment', async () => {
+    const slip = await issue()
+    for (const table of ['answers', 'slips', 'events'])
+      await gateway.pool.query(`delete from ${table} where payment_id = $1`, [slip.id])
+    await gateway.pool.query(`insert into due_work (kind, merchant_id, subject_id, due_at) values ('recover', $1, $2, now())`, [
+      sandbox.merchantId,
+      slip.id,
+    ])
+    const again = await eventually(async () => {
+      const body = await read(slip.id)
+      return body.result.code === success && body
+    }, 'the slip is issued')
+    assert.equal(again.resultDetails.acquirerTxId1, slip.resultDetails.acquirerTxId1)
+    assert.equal(again.resultDetails.EXTERNAL_SYSTEM_BARCODE_NUMBER, slip.resultDetails.EXTERNAL_SYSTEM_BARCODE_NUMBER)
+    assert.notEqual(again.resultDetails.EXTERNAL_SYSTEM_LINK, slip.resultDetails.EXTERNAL_SYSTEM_LINK)
+    assert.equal((await findSlip(gateway.pool, 'itau-demo', slip.resultDetails.acquirerTxId1))?.paymentId, slip.id)
+    await booksAgree()
+  })
+
+  it('an account without numbers issues nothing, and says so', async () => {
+    await takeUp(10 ** 8 - 99)
+    const { status, body } = await ask(boleto)
+    assert.deepEqual([status, body.result.code, body.resultDetails], [400, '900.100.600', undefined])
+    await issue(oxxo)
+  })
+
+  it('a database that was put back gives a number again: no second slip of it is told', async () => {
+    await takeUp(1)
+    const { body } = await ask(boleto)
+    assert.deepEqual([body.result.code, body.resultDetails], ['000.200.000', undefined])
+    await takeUp(10_000)
+    await issue()
+  })
+})
+
 describe('captures, refunds and reversals', () => {
   const brl = (amount: string) => ({ amount, currency: 'BRL' })
   const refer = async (id: string, fields: Fields) => (await gateway.refer(id, fields)).body.result.code

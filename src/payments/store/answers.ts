@@ -121,12 +121,12 @@ ${confirmRegistrations}
     insert into collected_captures (merchant_id, payment_id, acquirer, said, collected_at)
     select merchant_id, payment_id, reply::json ->> 'acquirer', collects, recorded_at from ours where collects is not null
     on conflict do nothing),
+  -- A number that another slip has fails the whole: a slip that no bank's file would find is never told.
   issued as (
     insert into slips (merchant_id, payment_id, account, number, document, due_on, amount, currency, barcode, line, link_hash, issued_at)
     select ours.merchant_id, ours.payment_id, slip ->> 'account', slip ->> 'number', slip ->> 'document', (slip ->> 'dueOn')::date, p.amount,
            p.currency, slip ->> 'barcode', slip ->> 'line', decode(slip ->> 'linkHash', 'hex'), ours.answered_at
-      from ours join payments p on p.merchant_id = ours.merchant_id and p.id = ours.payment_id where slip ? 'number'
-    on conflict do nothing),
+      from ours join payments p on p.merchant_id = ours.merchant_id and p.id = ours.payment_id where slip ? 'number'),
   ordered as (
     insert into slip_orders (merchant_id, payment_id, slip_id, account, kind, ordered_at)
     select merchant_id, payment_id, root_id, slip ->> 'account', slip ->> 'order', recorded_at from ours where slip ? 'order'
