@@ -15,16 +15,16 @@ create table refund_transfers (
   merchant_id uuid not null,
   payment_id  uuid not null,              -- the refund
   account     text not null,              -- that issued the slip, and pays
-  sealed      bytea,                      -- where the money goes; absent until somebody has entered it
+  sealed      bytea,                      -- where the money goes; absent until somebody has entered it, and some time after the end
   ordered_at  timestamptz not null,       -- real time
   sequence    integer,                    -- its file, and its place there from 1
   line        integer,
   primary key (merchant_id, payment_id),
   foreign key (account, sequence) references transfer_files,
-  check ((sequence is null) = (line is null)),
-  check (sequence is null or sealed is not null)
+  check ((sequence is null) = (line is null))
 );
 create unique index refund_transfers_by_place on refund_transfers (account, sequence, line) where sequence is not null;
+create index refund_transfers_sealed on refund_transfers (ordered_at) where sealed is not null;
 create index refund_transfers_waiting on refund_transfers (account, ordered_at) where sequence is null;
 
 -- Files of a day's receipts for the servers of merchants. A file's bytes are made of its day again whenever they are needed: what was received on a day that

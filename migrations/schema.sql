@@ -493,10 +493,10 @@ create table refund_transfers (
   sequence integer,
   line integer,
   constraint refund_transfers_pkey PRIMARY KEY (merchant_id, payment_id),
-  constraint refund_transfers_check CHECK (((sequence IS NULL) = (line IS NULL))),
-  constraint refund_transfers_check1 CHECK (((sequence IS NULL) OR (sealed IS NOT NULL)))
+  constraint refund_transfers_check CHECK (((sequence IS NULL) = (line IS NULL)))
 );
 CREATE UNIQUE INDEX refund_transfers_by_place ON refund_transfers USING btree (account, sequence, line) WHERE (sequence IS NOT NULL);
+CREATE INDEX refund_transfers_sealed ON refund_transfers USING btree (ordered_at) WHERE (sealed IS NOT NULL);
 CREATE INDEX refund_transfers_waiting ON refund_transfers USING btree (account, ordered_at) WHERE (sequence IS NULL);
 
 create table registrations (

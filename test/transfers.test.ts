@@ -15,7 +15,7 @@ import { isWorkingDay } from '../src/connectors/slips/workingDays.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { readBankDetails } from '../src/payments/transfers/bankDetails.ts'
-import { findTransfer, findTransfers } from '../src/payments/transfers/store.ts'
+import { eraseDetails, findTransfer, findTransfers } from '../src/payments/transfers/store.ts'
 import { endByHand, enterDetails } from '../src/payments/transfers/transfer.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
@@ -431,6 +431,34 @@ describe("a bank's return", () => {
       assert.match('broken' in report ? report.broken : 'read', why)
     }
     assert.equal(await resultOf(rf), '000.200.000')
+  })
+})
+
+describe('where the money went', () => {
+  it('is erased half a year later, of ended refunds alone, and of none whose file has to be made yet', async () => {
+    await write()
+    const ended = await ordered('41.00')
+    await tellUs(returnOf([[(await newest())[0]!, '00']]))
+    const open = await ordered('42.00')
+    const unwritten = await ordered('43.00')
+    const { transfers: _, ...rest } = account
+    const lost = new Map([['itau-demo', { ...rest, transfers: { ...account.transfers!, folder: join(folder, 'gone') } }]])
+    await endByHand(parts, (await findTransfer(gateway.pool, open.rf))!, true, 'Paid')
+    const reopened = await ordered('44.00')
+    await assert.rejects(write({ ...parts, slipAccounts: lost }))
+    await endByHand(parts, (await findTransfer(gateway.pool, unwritten.rf))!, true, 'Paid')
+    await gateway.pool.query('update refund_transfers set ordered_at = $1 where payment_id = any ($2)', [
+      new Date(Date.now() - 181 * 86_400_000),
+      [ended.rf, open.rf, unwritten.rf, reopened.rf],
+    ])
+    await eraseDetails(gateway.pool, Date.now() - 180 * 86_400_000)
+    const sealed = async (id: string) => (await findTransfer(gateway.pool, id))!.sealed !== null
+    assert.deepEqual(await Promise.all([ended.rf, open.rf, unwritten.rf, reopened.rf].map(sealed)), [false, false, true, true])
+    const recent = await ordered('45.00')
+    await endByHand(parts, (await findTransfer(gateway.pool, recent.rf))!, true, 'Paid')
+    await eraseDetails(gateway.pool, Date.now() - 180 * 86_400_000)
+    assert.equal(await sealed(recent.rf), true)
+    await write()
   })
 })
 

@@ -97,7 +97,7 @@ const secretFiles = [
 
 // What they say decides where money and data go, and whom Node and its OpenSSL believe.
 const plainFiles = [
-  ...['TLS_CERT', 'ACQUIRERS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
+  ...['TLS_CERT', 'ACQUIRERS_FILE', 'SLIPS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF'],
 ]
 

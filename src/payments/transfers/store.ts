@@ -1,6 +1,6 @@
 // Orders to transfer refunds, in the database.
 
-import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { type Connection, eraseInSteps, timeParameter } from '../../platform/database/connect.ts'
 import type { Payment } from '../payment.ts'
 
 type TransferName = { readonly merchantId: string; readonly paymentId: string }
@@ -97,6 +97,17 @@ export async function lockOrdered(db: Connection, account: string, most: number)
 export async function lockTransfer(db: Connection, { merchantId, paymentId }: TransferName): Promise<void> {
   await db.query('select 1 from refund_transfers where merchant_id = $1 and payment_id = $2 for update', [merchantId, paymentId])
 }
+
+/** Erases where the money of ended refunds went that were ordered before a moment, once no file has to be made of them any more. */
+export const eraseDetails = (db: Connection, before: number): Promise<number> =>
+  eraseInSteps(
+    db,
+    `update refund_transfers set sealed = null where (merchant_id, payment_id) in (
+       select t.merchant_id, t.payment_id from refund_transfers t join answers a on a.merchant_id = t.merchant_id and a.payment_id = t.payment_id
+         left join transfer_files f on f.account = t.account and f.sequence = t.sequence
+        where t.sealed is not null and t.ordered_at < $1 and (t.sequence is null or f.written_at is not null) limit $2)`,
+    before,
+  )
 
 /** The next number of the account with these orders; false when another process has taken it. */
 export async function insertTransferFile(
