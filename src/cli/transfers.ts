@@ -3,12 +3,14 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { importTransferReturn } from '../clearing/transfers/transferReturn.ts'
+import type { SlipAccount } from '../connectors/slips/accounts.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readBankDetails } from '../payments/transfers/bankDetails.ts'
 import { findTransfer, findTransfers, type TransferRow } from '../payments/transfers/store.ts'
 import { endByHand, enterDetails } from '../payments/transfers/transfer.ts'
 import { buildNumber } from '../platform/build.ts'
 import { readPlainFile } from '../platform/files.ts'
+import type { Config } from '../start/config.ts'
 import { collectLines, linesText } from './files.ts'
 import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
@@ -24,10 +26,10 @@ export default (program: Command): void => {
   reads(list, {
     'transfers[]': 'refundId merchantId account amount currency mode waitsFor orderedAt file line',
   }).action((options: ReadOptions & { all?: true; limit: string }) =>
-    withOpened(async ({ database }) => {
+    withOpened(async ({ database, config }) => {
       if (!/^\d{1,6}$/.test(options.limit)) refuseWords('--limit must be a number.')
       const found = await findTransfers(database.work, options.all === true, Number(options.limit))
-      show(options, { transfers: found.map(documentOf) }, () =>
+      show(options, { transfers: found.map(one => documentOf(one, config)) }, () =>
         table([
           ['refund', 'merchant', 'account', 'amount', 'currency', 'waits for', 'ordered', 'file'],
           ...found.map(one => [
@@ -36,7 +38,7 @@ export default (program: Command): void => {
             one.account,
             amountText(one.amount),
             one.currency,
-            waitsFor(one),
+            waitsFor(one, config),
             timeText(one.orderedAt),
             one.sequence,
           ]),
@@ -59,7 +61,10 @@ export default (program: Command): void => {
           )
         if (!(await enterDetails(opened, row, details, opened.by.id)))
           return refuseCommand(`The refund ${refundId} is in a file already, or has ended.`)
-        process.stdout.write(`Entered: the refund ${refundId} is transferred with the next file.\n`)
+        const next = writesFiles(opened.config.slips.get(row.account))
+          ? 'it is transferred with the next file'
+          : `${row.account} writes no files, so that somebody has to pay it and say so (transfers end)`
+        process.stdout.write(`Entered: ${next}.\n`)
       }),
     )
 
@@ -111,17 +116,23 @@ function bytesOf(file: string): Buffer {
   }
 }
 
-const waitsFor = ({ result, sealed, sequence }: TransferRow): string | null =>
-  result !== null ? null : sequence !== null ? 'the bank' : sealed ? 'the next file' : 'bank details'
+function waitsFor({ result, sealed, sequence, account }: TransferRow, { slips }: Config): string | null {
+  if (result !== null) return null
+  if (sequence !== null) return 'the bank'
+  if (!sealed) return 'bank details'
+  return writesFiles(slips.get(account)) ? 'the next file' : 'somebody who pays it'
+}
 
-const documentOf = (one: TransferRow) => ({
+const writesFiles = (account: SlipAccount | undefined): boolean => account?.kind === 'bank' && account.transfers !== undefined
+
+const documentOf = (one: TransferRow, config: Config) => ({
   refundId: one.paymentId,
   merchantId: one.merchantId,
   account: one.account,
   amount: amountText(one.amount),
   currency: one.currency,
   mode: one.mode,
-  waitsFor: waitsFor(one),
+  waitsFor: waitsFor(one, config),
   orderedAt: timeField(one.orderedAt),
   file: one.sequence,
   line: one.line,
