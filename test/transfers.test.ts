@@ -60,13 +60,14 @@ beforeEach(() => mkdirSync(files, { recursive: true }))
 const memo = 'João da Silva; 111.444.777-35; Itaú; 1234; 56789-0'
 const elsewhere = 'Ana Lima; 11.222.333/0001-81; Bradesco; 4321-x; 98765-P'
 
-async function receipt(amount = '100.00', brand = 'BOLETO'): Promise<string> {
+async function receipt(amount = '100.00', brand = 'BOLETO', testMode = 'EXTERNAL'): Promise<string> {
   const fields: Fields = {
     entityId: sandbox.entityId,
     paymentType: 'PA',
     paymentBrand: brand,
     amount,
     currency: brand === 'OXXO' ? 'MXN' : 'BRL',
+    testMode,
     shopperResultUrl: 'https://shop.example/done',
     merchantTransactionId: 'order-0042',
     'customer.givenName': 'João',
@@ -292,6 +293,19 @@ describe('a file of transfers', () => {
     assert.equal(written().length, count, 'nothing goes twice')
   })
 
+  it('holds nothing of the simulator, and no tests where the account is a live one', async () => {
+    await write()
+    const count = written().length
+    assert.equal((await refund(await receipt('6.00', 'BOLETO', 'INTERNAL'), '6.00')).status, 200)
+    await write()
+    assert.equal(written().length, count)
+    await ordered('7.00')
+    const live = new Map([['itau-demo', { ...account, modes: ['external', 'live'] as const }]])
+    await write({ ...parts, slipAccounts: live })
+    assert.equal(written().length, count)
+    assert.equal((await newest()).length, 1)
+  })
+
   it('that could not be put on disk keeps its number, and the next one follows it', async () => {
     await write()
     const count = written().length
@@ -339,7 +353,7 @@ describe("a bank's return", () => {
     const body = await readBack(rf)
     assert.deepEqual(
       [body.result.code, body.resultDetails.AcquirerResponse, body.resultDetails.ExtendedDescription],
-      ['000.100.110', '00', 'Transferred on 2026-11-23'],
+      ['000.100.112', '00', 'Transferred on 2026-11-23'],
     )
     assert.deepEqual(
       (await tellUs(bytes)).map(({ kind }) => kind),
@@ -373,7 +387,7 @@ describe("a bank's return", () => {
     await tellUs(returnOf([[order!, 'BD']]))
     assert.equal(await resultOf(rf), '000.200.000')
     await tellUs(returnOf([[order!, '00']]))
-    assert.equal(await resultOf(rf), '000.100.110')
+    assert.equal(await resultOf(rf), '000.100.112')
   })
 
   it('that fits nothing, or can mean two things, is a case for somebody, and moves nothing', async () => {
@@ -399,7 +413,7 @@ describe("a bank's return", () => {
     assert.equal(await openCases('transferLine', order!.own), 0)
     const [late] = await tellUs(returnOf([[order!, 'AN']]))
     assert.equal(late!.kind === 'refused' && late!.why, 'the refund has ended otherwise before')
-    assert.equal(await resultOf(rf), '000.100.110')
+    assert.equal(await resultOf(rf), '000.100.112')
     assert.equal(await openCases('transferLine', order!.own), 1)
     await booksAgree()
   })
@@ -489,7 +503,7 @@ describe('what nobody can read', () => {
     const row = (await findTransfer(gateway.pool, body.id))!
     assert.equal(await endByHand(parts, row, true, 'Paid by SPEI'), true)
     const ended = await readBack(body.id)
-    assert.deepEqual([ended.result.code, ended.resultDetails.ExtendedDescription], ['000.100.110', 'Paid by SPEI'])
+    assert.deepEqual([ended.result.code, ended.resultDetails.ExtendedDescription], ['000.100.112', 'Paid by SPEI'])
     assert.equal(await openCases('transferDetails', body.id), 0)
     assert.equal(await endByHand(parts, row, true, 'Paid by SPEI'), true)
     assert.equal(await endByHand(parts, row, false, 'Refused'), false)

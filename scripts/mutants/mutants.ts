@@ -669,4 +669,6 @@ export const mutants: readonly Mutant[] = [
     find: 'word !== undefined || fields', instead: "word === '2' || fields" },
   { name: 'reconciliation: silence closes a case', file: 'src/clearing/reconciliation/cutOver.ts', tests: ['reconciliation'],
     find: 'if (saysNothing(said)) return', instead: 'if (!saysNothing) return' },
+  { name: 'transfers: a bank is told to pay what the simulator was asked for', file: 'src/payments/transfers/store.ts', tests: ['transfers'],
+    find: ' and p.mode = $3', instead: ' and (p.mode = $3 or true)' },
 ]

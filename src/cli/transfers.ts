@@ -3,6 +3,8 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { importTransferReturn } from '../clearing/transfers/transferReturn.ts'
+import { modeOfFiles } from '../clearing/transfers/write.ts'
+import type { Mode } from '../connectors/connector.ts'
 import type { SlipAccount } from '../connectors/slips/accounts.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readBankDetails } from '../payments/transfers/bankDetails.ts'
@@ -61,9 +63,9 @@ export default (program: Command): void => {
           )
         if (!(await enterDetails(opened, row, details, opened.by.id)))
           return refuseCommand(`The refund ${refundId} is in a file already, or has ended.`)
-        const next = writesFiles(opened.config.slips.get(row.account))
+        const next = writesFiles(opened.config.slips.get(row.account), row.mode)
           ? 'it is transferred with the next file'
-          : `${row.account} writes no files, so that somebody has to pay it and say so (transfers end)`
+          : `no file takes it, so that somebody has to pay it and say so (transfers end)`
         process.stdout.write(`Entered: ${next}.\n`)
       }),
     )
@@ -116,14 +118,15 @@ function bytesOf(file: string): Buffer {
   }
 }
 
-function waitsFor({ result, sealed, sequence, account }: TransferRow, { slips }: Config): string | null {
+function waitsFor({ result, sealed, sequence, account, mode }: TransferRow, { slips }: Config): string | null {
   if (result !== null) return null
   if (sequence !== null) return 'the bank'
   if (!sealed) return 'bank details'
-  return writesFiles(slips.get(account)) ? 'the next file' : 'somebody who pays it'
+  return writesFiles(slips.get(account), mode) ? 'the next file' : 'somebody who pays it'
 }
 
-const writesFiles = (account: SlipAccount | undefined): boolean => account?.kind === 'bank' && account.transfers !== undefined
+const writesFiles = (account: SlipAccount | undefined, mode: Mode): boolean =>
+  account?.kind === 'bank' && account.transfers !== undefined && modeOfFiles(account) === mode
 
 const documentOf = (one: TransferRow, config: Config) => ({
   refundId: one.paymentId,

@@ -1,6 +1,7 @@
 // Files of orders to transfer, as due work that any process may take: one row for each account. What waits gets a number, then it is put on disk, then marked.
 // Whoever comes after a dead process goes on where it stopped: the bytes are made of the orders again.
 
+import type { Mode } from '../../connectors/connector.ts'
 import type { BankSlipAccount, SlipAccount, SlipAccounts } from '../../connectors/slips/accounts.ts'
 import { nobody } from '../../payments/cases/cases.ts'
 import {
@@ -25,6 +26,9 @@ const minute = 60_000
 const ordersMost = 5000
 
 type PayingAccount = BankSlipAccount & Required<Pick<BankSlipAccount, 'transfers'>>
+
+/** What a bank gets is paid: never what the simulator was asked for, nor tests where the account is a live one. */
+export const modeOfFiles = ({ modes }: Pick<SlipAccount, 'modes'>): Mode => (modes.includes('live') ? 'live' : 'external')
 
 const pays = (account: SlipAccount | undefined): account is PayingAccount =>
   account?.kind === 'bank' && account.transfers !== undefined
@@ -53,13 +57,13 @@ export const transferFile: DueHandler<TransferFileParts> = async (parts, { detai
       await markTransfersWritten(db, file, parts.clock.real())
       parts.log.info({ why: `${name}: ${fileName}` }, 'a file of transfers was written')
     }
-  } while (await assign(parts, name))
+  } while (await assign(parts, account))
   return { again: parts.clock.real() + transfers.everyMinutes * minute }
 }
 
 /** Gives what waits the next number; false when nothing waits, or another process was first. */
-const assign = ({ database, clock }: TransferFileParts, account: string): Promise<boolean> =>
+const assign = ({ database, clock }: TransferFileParts, account: PayingAccount): Promise<boolean> =>
   inTransaction(database.work, async db => {
-    const orders = await lockOrdered(db, account, ordersMost)
-    return orders.length > 0 && insertTransferFile(db, account, orders, clock.real())
+    const orders = await lockOrdered(db, account.name, modeOfFiles(account), ordersMost)
+    return orders.length > 0 && insertTransferFile(db, account.name, orders, clock.real())
   })

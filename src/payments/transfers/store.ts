@@ -1,5 +1,6 @@
 // Orders to transfer refunds, in the database.
 
+import type { Mode } from '../../connectors/connector.ts'
 import { type Connection, eraseInSteps, timeParameter } from '../../platform/database/connect.ts'
 import type { Payment } from '../payment.ts'
 
@@ -44,7 +45,7 @@ export type TransferRow = TransferName & {
   /** Hundredths. */
   readonly amount: number
   readonly currency: string
-  readonly mode: string
+  readonly mode: Mode
   readonly result: string | null
 }
 
@@ -81,14 +82,15 @@ export async function enterTransfer(db: Connection, { merchantId, paymentId }: T
   return rowCount === 1
 }
 
-/** Those in no file yet whose destination is known, the oldest first. Who comes at the same time waits, and finds none of them. */
-export async function lockOrdered(db: Connection, account: string, most: number): Promise<TransferName[]> {
+/** Those of a mode in no file yet whose destination is known, the oldest first. Who comes at the same time waits, and finds none of them. */
+export async function lockOrdered(db: Connection, account: string, mode: Mode, most: number): Promise<TransferName[]> {
   const { rows } = await db.query<TransferName>(
     `select t.merchant_id as "merchantId", t.payment_id as "paymentId" from refund_transfers t
+        join payments p on p.merchant_id = t.merchant_id and p.id = t.payment_id and p.mode = $3
       where account = $1 and sequence is null and sealed is not null
         and not exists (select from answers a where a.merchant_id = t.merchant_id and a.payment_id = t.payment_id)
-      order by ordered_at, payment_id limit $2 for update`,
-    [account, most],
+      order by ordered_at, payment_id limit $2 for update of t`,
+    [account, most, mode],
   )
   return rows
 }
