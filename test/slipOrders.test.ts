@@ -86,6 +86,29 @@ describe('an order file', () => {
     })
 })
 
+it('files of CNAB 400 are refused at the start where the bank has none for the account', () => {
+  const files = { layout: 'cnab400', folder: '/nowhere' }
+  const why = (bank: string, given: object) => {
+    const one = { name: 'one', bank, modes: ['live'], ...given, beneficiary, remittance: files, returns: files }
+    try {
+      readSlipsFile(JSON.stringify({ banks: [one] }), 'test')
+      return ''
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  const both = (bank: string) =>
+    new RegExp(`remittance\\.layout must be cnab240 for this agreement at bank ${bank}\\.?\n.*returns\\.layout must be cnab240`)
+  assert.match(why('033', { agency: '0012', wallet: '101', agreement: '0282033' }), both('033'))
+  assert.match(why('104', { agency: '0012', agreement: '005507' }), both('104'))
+  const brasil = { agency: '4042', account: '00061900', accountDigit: '6', wallet: '17' }
+  assert.match(why('001', { ...brasil, agreement: '050094' }), both('001'))
+  assert.equal(why('001', { ...brasil, agreement: '3128557' }), '')
+  const bradesco = { agency: '0031', account: '0095279', accountDigit: '1', wallet: '19' }
+  assert.match(why('237', bradesco), both('237'))
+  assert.equal(why('237', { ...bradesco, agreement: '4242' }), '')
+})
+
 describe('slips and their bank', () => {
   let desk: SlipDesk
   before(async () => {
@@ -148,27 +171,25 @@ describe('slips and their bank', () => {
 
   it('are in one file, once, wherever its writer dies', async () => {
     const account = 'brasil-1'
-    const before = filesOf(account)
-    const slips = [await desk.issue(account), await desk.issue(account)]
     let deaths = 0
-    for (let statements = 0; ; statements++) {
-      const done = await write(account, { database: dyingAfter(desk.parts.database, statements) }).catch(
+    for (let statements = 0; deaths === statements; statements++) {
+      const before = filesOf(account)
+      const slip = await desk.issue(account)
+      const died = await write(account, { database: dyingAfter(desk.parts.database, statements) }).catch(
         (error: Error) => error.message,
       )
-      if (done !== 'died') break
-      deaths++
+      if (died === 'died') deaths++
+      await write(account)
+      await write(account)
+      const made = filesOf(account).filter(one => !before.includes(one))
+      assert.deepEqual(made, [`brasil-1-${String(before.length + 1).padStart(6, '0')}.rem`])
+      const { titles } = readOrders(textOf(made[0]!), '001', 'cnab240')
+      assert.deepEqual(
+        titles.map(({ number }) => number.slice(7)),
+        [slip.number],
+      )
     }
-    assert.ok(deaths > 5, String(deaths))
-    const [name, ...others] = filesOf(account).filter(one => !before.includes(one))
-    assert.equal(others.length, 0)
-    assert.equal(name, `brasil-1-${String(before.length + 1).padStart(6, '0')}.rem`)
-    const { titles } = readOrders(textOf(name!), '001', 'cnab240')
-    assert.deepEqual(
-      titles.map(({ number }) => number.slice(7)),
-      slips.map(({ number }) => number),
-    )
-    await write(account)
-    assert.equal(filesOf(account).length, before.length + 1)
+    assert.ok(deaths > 8, String(deaths))
     const { rows } = await desk.gateway.pool.query('select count(*) from order_files where sealed is not null')
     assert.equal(Number(rows[0].count), 0)
   })
@@ -181,6 +202,13 @@ describe('slips and their bank', () => {
     const made = filesOf(account).filter(one => !before.includes(one))
     assert.equal(made.length, 1)
     assert.equal(readOrders(textOf(made[0]!), '237', 'cnab400').titles.length, 1)
+  })
+
+  it('of the simulator are in no file to a bank, and none is withdrawn there', async () => {
+    const slip = await desk.issue('itau-1', { testMode: 'INTERNAL' })
+    assert.equal((await desk.gateway.refer(slip.id, { paymentType: 'RV' })).status, 200)
+    const { rows } = await desk.gateway.pool.query('select count(*) from slip_orders where slip_id = $1', [slip.id])
+    assert.equal(Number(rows[0].count), 0)
   })
 
   it('in a shop are in no file to a bank', async () => {

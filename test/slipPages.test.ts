@@ -290,7 +290,7 @@ describe('in the payment form', () => {
         'billing.street1': 'Rua 1',
         'billing.city': 'Recife',
         'billing.state': 'PE',
-        'billing.postcode': '50030230',
+        'billing.postcode': '50030-230',
       }
       for (const [name, value] of Object.entries(typed)) await screen.fill(`[name="${name}"]`, value)
       assert.deepEqual(await violations(screen), [])

@@ -225,6 +225,7 @@ describe('a return', () => {
       (linesOf(place, change(fileOf(place, {}, {}))) as { malformed?: string }[]).map(line => line.malformed)
     assert.match(malformed('itau400', put(2, 111, '311126'))[0]!, /columns 111 to 116 \(occurredOn\) hold no day/)
     assert.match(malformed('itau400', put(2, 153, '12345 '))[0]!, /face/)
+    assert.match(malformed('itau400', put(2, 160, '      '))[0]!, /face/) // not 12 centavos
     assert.equal(malformed('itau400', put(2, 153, '12345 '))[1], undefined)
     assert.match(malformed('brasil240', put(4, 138, '00000000'))[0]!, /without an amount or a day/)
     assert.match(malformed('brasil240', put(4, 78, '0'.repeat(15)))[0]!, /without an amount or a day/)

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { readSlipsFile, type SlipAccount } from '../src/connectors/slips/accounts.ts'
 import { dueOn, todayAt } from '../src/connectors/slips/request.ts'
+import { accountFor } from '../src/connectors/slips/slip.ts'
 import { bankText, isPlain } from '../src/connectors/slips/text.ts'
 import { isWorkingDay, nextWorkingDay, plusWorkingDays } from '../src/connectors/slips/workingDays.ts'
 import { forbids } from '../src/payments/followUps/rules.ts'
@@ -136,6 +137,24 @@ describe('the file', () => {
     ],
   ]
   for (const [what, file, says] of wrong) it(`${what} is named`, () => assert.throws(() => read(file), says))
+})
+
+describe('the account of a channel', () => {
+  const accounts = read({
+    banks: [itau, { ...itau, name: 'other' }, { ...itau, name: 'trial', modes: ['internal'] }],
+    chains: [oxxo],
+  })
+  const chosen = (slipAccounts: Record<string, string[]>, mode: 'live' | 'internal' | 'external' = 'live') =>
+    accountFor(accounts, { slipAccounts }, 'BOLETO', mode)?.name
+
+  it('is the first of the brand and the mode, or the first that it names', () => {
+    assert.deepEqual([chosen({}), chosen({}, 'internal'), chosen({}, 'external')], ['itau', 'trial', undefined])
+    assert.deepEqual(
+      [chosen({ BOLETO: ['trial', 'other'] }), chosen({ BOLETO: ['gone'] }), chosen({ BOLETO: ['oxxo'] })],
+      ['other', undefined, undefined],
+    )
+    assert.equal(chosen({ OXXO: ['oxxo'] }), 'itau')
+  })
 })
 
 describe('how a slip stands', () => {

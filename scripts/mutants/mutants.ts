@@ -621,9 +621,9 @@ export const mutants: readonly Mutant[] = [
     find: '([...sent, ...values])', instead: '([...values, ...sent])' },
 
   // Files of banks.
-  { name: 'bank files: the due-date factor begins again every 10000 days', file: 'src/connectors/slips/banks/dueFactor.ts', tests: ['slipRules'],
+  { name: 'bank files: the due-date factor begins again every 10000 days', file: 'src/connectors/slips/banks/dueFactor.ts', tests: ['slipNumbers'],
     find: 'const cycle = 9000', instead: 'const cycle = 10000' },
-  { name: 'bank files: a digit of a digitable line is not looked at', file: 'src/connectors/slips/banks/barcode.ts', tests: ['slipRules'],
+  { name: 'bank files: a digit of a digitable line is not looked at', file: 'src/connectors/slips/banks/barcode.ts', tests: ['slipNumbers'],
     find: 'const wrong = groups.findIndex(group => tenDigit(group.slice(0, -1)) !== group.at(-1))', instead: 'const wrong = groups.slice(1).findIndex(group => tenDigit(group.slice(0, -1)) !== group.at(-1))' },
   { name: 'bank files: an amount that was cut is a smaller one', file: 'src/clearing/cnab/layout.ts', tests: ['slipReturns'],
     find: '(/^ *\\d*$/.test(text) ? text.trim() : undefined)', instead: '(/^ *\\d* *$/.test(text) ? text.trim() : undefined)' },
@@ -651,6 +651,8 @@ export const mutants: readonly Mutant[] = [
     find: 'last === undefined ? 0 : number - last - 1', instead: 'last === undefined ? 0 : number - last - 2' },
   { name: 'bank files: an order file is marked before it is there', file: 'src/clearing/remittance/write.ts', tests: ['slipOrders'],
     find: '      putFile(parts, folder, file.name, unseal(parts.keys, orderFilePlace(nobody, file.id), file.sealed))\n      await markOrdersWritten(db, file, parts.clock.real())', instead: '      await markOrdersWritten(db, file, parts.clock.real())\n      await db.query(\'select 1\')\n      putFile(parts, folder, file.name, unseal(parts.keys, orderFilePlace(nobody, file.id), file.sealed))' },
+  { name: 'bank files: a bank hears of slips of the simulator', file: 'src/connectors/slips/slip.ts', tests: ['slipOrders'],
+    find: "mode !== 'internal' && 'remittance' in account", instead: "'remittance' in account" },
   { name: 'bank files: a write-off is an entry', file: 'src/clearing/remittance/orderFile.ts', tests: ['slipOrders'],
     find: `const codes240 = { entry: '01', writeOff: '02' } as const`, instead: `const codes240 = { entry: '01', writeOff: '01' } as const` },
   { name: 'bank files: half a file is read', file: 'src/clearing/returns/folder.ts', tests: ['slipFolders'],

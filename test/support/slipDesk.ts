@@ -101,6 +101,7 @@ export async function openDesk(): Promise<SlipDesk> {
       const mexican = { currency: 'MXN', 'billing.country': 'MX' }
       const { status, body } = await gateway.post('/v1/payments', {
         ...boleto,
+        testMode: 'EXTERNAL',
         paymentBrand: brand(account),
         ...(account === 'oxxo-1' && mexican),
         ...more,

@@ -103,12 +103,15 @@ const chain = object({
 
 /** What an account lacks that its bank needs. */
 function lacks(one: Output<typeof bank>): string[] {
-  const { lengths } = banks.get(one.bank)!
-  return Object.entries(lengths).flatMap(([field, allowed]) =>
-    allowed.includes(one[field as keyof BankAccount].length)
-      ? []
-      : [`${one.name}: ${field} must have ${allowed.join(' or ')} characters at bank ${one.bank}`],
-  )
+  const { lengths, hasCnab400 } = banks.get(one.bank)!
+  return [
+    ...Object.entries(lengths)
+      .filter(([field, allowed]) => !allowed.includes(one[field as keyof BankAccount].length))
+      .map(([field, allowed]) => `${one.name}: ${field} must have ${allowed.join(' or ')} characters at bank ${one.bank}`),
+    ...(['remittance', 'returns'] as const)
+      .filter(files => one[files]?.layout === 'cnab400' && !hasCnab400(one))
+      .map(files => `${one.name}: ${files}.layout must be cnab240 for this agreement at bank ${one.bank}`),
+  ]
 }
 
 function mistakes({

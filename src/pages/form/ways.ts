@@ -161,7 +161,7 @@ const leftToRight = (text: string): string => text.replace(' / ', '\u200e / \u20
 function slipPanel({ fields, along, country }: MethodQuestions, brand: string, language: Language): Html {
   const { texts } = slipLanguage(language, country)
   return html`<p class="redirect">${texts.formHint}</p>
-${fields.length > 0 && html`<div class="fields">${fields.map(name => field(texts[labels[name]!], { id: `${brand}-${name}`, name, autocomplete: autocompleteOf[name] ?? 'off', words: true, wide: true }))}</div>`}
+${fields.length > 0 && html`<div class="fields">${fields.map(name => field(texts[labels[name]!], { id: `${brand}-${name}`, name, autocomplete: autocompleteOf[name] ?? 'off', wide: true, ...(codes.has(name) ? { code: true } : { words: true }) }))}</div>`}
 ${Object.entries(along).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`
 }
 
@@ -175,6 +175,13 @@ const labels: Readonly<Record<string, keyof SlipTexts>> = {
   'billing.state': 'state',
   'billing.postcode': 'postcode',
 }
+
+const codes: ReadonlySet<string> = new Set([
+  'customer.email',
+  'customer.identificationDocId',
+  'billing.state',
+  'billing.postcode',
+])
 
 const autocompleteOf: Readonly<Record<string, string>> = {
   'customer.givenName': 'given-name',
@@ -196,13 +203,19 @@ type FieldLook = {
   readonly length?: number
   /** Words are written as the page is, numbers from left to right in every language. */
   readonly words?: true
+  /** Neither: addresses of mail, and codes that have letters too. */
+  readonly code?: true
   readonly wide?: true
   readonly after?: Html
 }
 
 function field(label: string, look: FieldLook): Html {
-  const { id, name, autocomplete, placeholder, hint, value, length, words, wide, after } = look
-  const kind = words ? html` autocapitalize="words"` : html` inputmode="numeric" dir="ltr"`
+  const { id, name, autocomplete, placeholder, hint, value, length, words, code, wide, after } = look
+  const kind = words
+    ? html` autocapitalize="words"`
+    : code
+      ? html` autocapitalize="off" dir="ltr"`
+      : html` inputmode="numeric" dir="ltr"`
   return html`<div class="field${wide ? ' wide' : ''}">
 <label class="text" for="${id}" id="${id}-label">${label}</label>
 <div class="control"><input class="text" id="${id}" name="${name}" autocomplete="${autocomplete}"${kind} spellcheck="false" required aria-describedby="${id}-error${hint !== undefined && ` ${id}-hint`}"${placeholder !== undefined && html` placeholder="${placeholder}"`}${length !== undefined && html` data-length="${length}"`}${value !== undefined && html` value="${value}"`}>${after}</div>

@@ -125,6 +125,7 @@ function chooseMethod(
   if (typeof connector === 'string') return keep(connector)
   if (capture && !connector.operations.CP) return keep('typeNotForBrand', 'paymentType', `is not taken by ${method.brand}`)
   const unsendable = connector.refuses?.(asked)
+  if (unsendable === 'processorNotConfigured') return keep(unsendable) // its accounts are others'
   if (unsendable) return keep(unsendable, 'amount', `is not taken by ${method.brand}`)
   return { ...chosen, brand: method.brand, connector, redirects: !isSlip, ...(isSlip && { slip: true as const }) }
 }

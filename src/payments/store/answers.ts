@@ -94,8 +94,7 @@ function answerValues(row: NewAnswer): unknown[] {
   ]
 }
 
-const insertAnswers = perSize(
-  size => `
+const answersText = (size: number, slips: string): string => `
   with given (merchant_id, payment_id, result, approved, reply, body, answered_at, mode, currency, channel_id, root_id, transfers,
               announced, action, gives_back, follow_up, follow_up_at, recorded_at, registration_owner, registration_id, network_transaction, collects, slip) as (values ${valuesList(answerColumns, size)}),
   answered as (
@@ -121,6 +120,20 @@ ${confirmRegistrations}
     insert into collected_captures (merchant_id, payment_id, acquirer, said, collected_at)
     select merchant_id, payment_id, reply::json ->> 'acquirer', collects, recorded_at from ours where collects is not null
     on conflict do nothing),
+${slips}
+  left_to_do as (
+    insert into due_work (kind, merchant_id, subject_id, due_at)
+    select follow_up, merchant_id, payment_id, follow_up_at from ours where follow_up is not null
+    ${askedAgain}),
+  settled as (
+    delete from unanswered using ours where unanswered.merchant_id = ours.merchant_id and unanswered.payment_id = ours.payment_id)
+  select payment_id from answered`
+
+/** Two statements, because planning what is seldom there costs every answer. */
+const insertAnswers = perSize(size => answersText(size, ''))
+const insertSlips = perSize(size => answersText(size, slipRows))
+
+const slipRows = `
   -- A number that another slip has fails the whole: a slip that no bank's file would find is never told.
   issued as (
     insert into slips (merchant_id, payment_id, account, number, document, due_on, amount, currency, barcode, line, link_hash, issued_at)
@@ -130,15 +143,7 @@ ${confirmRegistrations}
   ordered as (
     insert into slip_orders (merchant_id, payment_id, slip_id, account, kind, ordered_at)
     select merchant_id, payment_id, root_id, slip ->> 'account', slip ->> 'order', recorded_at from ours where slip ? 'order'
-    on conflict do nothing),
-  left_to_do as (
-    insert into due_work (kind, merchant_id, subject_id, due_at)
-    select follow_up, merchant_id, payment_id, follow_up_at from ours where follow_up is not null
-    ${askedAgain}),
-  settled as (
-    delete from unanswered using ours where unanswered.merchant_id = ours.merchant_id and unanswered.payment_id = ours.payment_id)
-  select payment_id from answered`,
-)
+    on conflict do nothing),`
 
 export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
   return groupCommit<NewAnswer, boolean>({
@@ -148,7 +153,10 @@ export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
     async write(rows) {
       const size = quantised(rows.length)
       const values = padded(rows.flatMap(answerValues), size * answerColumns.length)
-      const stored = await pool.query<{ payment_id: string }>({ name: `answers ${size}`, text: insertAnswers(size), values })
+      const statement = rows.some(({ slip }) => slip)
+        ? { name: `answers with slips ${size}`, text: insertSlips(size) }
+        : { name: `answers ${size}`, text: insertAnswers(size) }
+      const stored = await pool.query<{ payment_id: string }>({ ...statement, values })
       const ids = new Set(stored.rows.map(row => row.payment_id))
       return rows.map(({ payment }) => ids.has(payment.id))
     },

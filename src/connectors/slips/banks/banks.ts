@@ -23,6 +23,8 @@ export type Bank = {
   readonly name: string
   /** What the bank needs of an account, and how many digits it may have. */
   readonly lengths: Readonly<Partial<Record<keyof BankAccount, readonly number[]>>>
+  /** Of files of CNAB 400; 240 is every bank's. */
+  hasCnab400(account: BankAccount): boolean
   /** Centavos, where it is less than a barcode holds. */
   readonly amountMost?: number
   /** Of the digits that are ours. */
@@ -55,6 +57,7 @@ const itau: Bank = {
   digit: '7',
   name: 'Banco Itaú S.A.',
   lengths: { agency: [4], account: [5], accountDigit: [1], wallet: [3] },
+  hasCnab400: () => true,
   numberLength: () => 8,
   fullNumber: (_, number) => number,
   inFile: ({ wallet }) => ({ before: wallet, withDigit: true }),
@@ -81,6 +84,7 @@ const brasil: Bank = {
   digit: '9',
   name: 'Banco do Brasil S.A.',
   lengths: { agency: [4], account: [8], wallet: [2], agreement: [4, 6, 7] },
+  hasCnab400: ({ agreement }) => agreement.length === 7,
   numberLength: one => (isFree(one) ? 17 : (one.agreement.length === 7 ? 17 : 11) - one.agreement.length),
   fullNumber: (one, number) => (isFree(one) ? number : one.agreement + number),
   inFile: one => ({ before: isFree(one) ? '' : one.agreement, withDigit: !isFree(one) && one.agreement.length < 7 }),
@@ -108,6 +112,7 @@ const bradesco: Bank = {
   digit: '2',
   name: 'Banco Bradesco S.A.',
   lengths: { agency: [4], account: [7], wallet: [2] },
+  hasCnab400: ({ agreement }) => agreement !== '', // its headers name nothing else
   numberLength: () => 11,
   fullNumber: (_, number) => number,
   inFile: ({ wallet }) => ({ before: `0${wallet}00000`, withDigit: true }),
@@ -127,6 +132,7 @@ const santander: Bank = {
   digit: '7',
   name: 'Banco Santander (Brasil) S.A.',
   lengths: { agency: [4], wallet: [3], agreement: [7] },
+  hasCnab400: () => false,
   numberLength: () => 12,
   fullNumber: (_, number) => number,
   inFile: () => ({ before: '', withDigit: true }),
@@ -149,6 +155,7 @@ const caixa: Bank = {
   digit: '0',
   name: 'Caixa Econômica Federal',
   lengths: { agency: [4], agreement: [6, 7] },
+  hasCnab400: () => false,
   amountMost: 999_999_999,
   numberLength: () => 15,
   fullNumber: (_, number) => caixaKind + number,

@@ -48,9 +48,13 @@ function askedDetails(panel: HTMLElement, brand: string): Pick<PayMethod, 'field
   for (const field of asked) watchField(field)
   return {
     fields: asked,
-    values: () => ({ paymentBrand: brand, ...Object.fromEntries(inputs.map(({ name, value }) => [name, value.trim()])) }),
+    values: () => ({ paymentBrand: brand, ...Object.fromEntries(inputs.map(({ name, value }) => [name, written(name, value)])) }),
   }
 }
+
+/** A CEP is written with a hyphen and sent without. */
+const written = (name: string, value: string): string =>
+  name === 'billing.postcode' ? value.replace(/[\s-]/g, '') : value.trim()
 
 function savedDetails(panel: HTMLElement, id: string): Pick<PayMethod, 'fields' | 'values'> {
   const input = panel.querySelector<HTMLInputElement>('input[name="card.cvv"]')
