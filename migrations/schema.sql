@@ -442,6 +442,23 @@ create table pending_answers (
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table receipt_files (
+  merchant_id uuid not null,
+  day date not null,
+  form text not null,
+  made_at timestamp with time zone not null,
+  attempts integer not null default 0,
+  failure text,
+  receipts integer,
+  outcome text,
+  ended_at timestamp with time zone,
+  constraint receipt_files_pkey PRIMARY KEY (merchant_id, day, form),
+  constraint receipt_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
+  constraint receipt_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'xml'::text]))),
+  constraint receipt_files_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'givenUp'::text])))
+);
+CREATE INDEX receipt_files_scheduled ON receipt_files USING btree (merchant_id, day) WHERE (outcome IS NULL);
+
 create table receipts (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -466,6 +483,21 @@ create table redirects (
 CREATE UNIQUE INDEX redirects_by_notice ON redirects USING btree (merchant_id, notice_hash);
 CREATE UNIQUE INDEX redirects_by_page ON redirects USING btree (merchant_id, page_hash);
 CREATE INDEX redirects_by_time ON redirects USING brin (made_at);
+
+create table refund_transfers (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  account text not null,
+  sealed bytea,
+  ordered_at timestamp with time zone not null,
+  sequence integer,
+  line integer,
+  constraint refund_transfers_pkey PRIMARY KEY (merchant_id, payment_id),
+  constraint refund_transfers_check CHECK (((sequence IS NULL) = (line IS NULL)))
+);
+CREATE UNIQUE INDEX refund_transfers_by_place ON refund_transfers USING btree (account, sequence, line) WHERE (sequence IS NOT NULL);
+CREATE INDEX refund_transfers_sealed ON refund_transfers USING btree (ordered_at) WHERE (sealed IS NOT NULL);
+CREATE INDEX refund_transfers_waiting ON refund_transfers USING btree (account, ordered_at) WHERE (sequence IS NULL);
 
 create table registrations (
   owner_id uuid not null,
@@ -612,6 +644,15 @@ create table terminals (
   constraint terminals_next_trace_check CHECK (((next_trace >= 1) AND (next_trace <= 999999)))
 );
 
+create table transfer_files (
+  account text not null,
+  sequence integer not null,
+  made_at timestamp with time zone not null,
+  written_at timestamp with time zone,
+  constraint transfer_files_pkey PRIMARY KEY (account, sequence),
+  constraint transfer_files_sequence_check CHECK ((sequence > 0))
+);
+
 create table unanswered (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -624,6 +665,8 @@ alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (
 alter table collected_captures add constraint collected_captures_acquirer_sequence_fkey FOREIGN KEY (acquirer, sequence) REFERENCES capture_files(acquirer, sequence);
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
+
+alter table refund_transfers add constraint refund_transfers_account_sequence_fkey FOREIGN KEY (account, sequence) REFERENCES transfer_files(account, sequence);
 
 CREATE TRIGGER audit_grows BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

@@ -94,6 +94,16 @@ const itau = {
   agreement: '',
 } as const
 
+/** A return of that bank that tells of no transfer. */
+const noTransfers = [
+  `34100000${' '.repeat(44)}00057 000000012345${'7'.padEnd(72)}2${'0'.repeat(20)}`,
+  '34100011C2041046',
+  `34100015${' '.repeat(9)}000002${'0'.repeat(18)}`,
+  `34199999${' '.repeat(9)}000001000004`,
+]
+  .map(row => `${row.padEnd(240)}\r\n`)
+  .join('')
+
 const allOf = (command: Command, path: string[] = []): { path: string[]; command: Command }[] => [
   { path, command },
   ...command.commands.flatMap(one => allOf(one, [...path, one.name()])),
@@ -105,6 +115,7 @@ describe('each command that reads prints one document with the fields that it na
   const words: Record<string, string[]> = {
     'chargebacks import': [join(folder, 'report.csv')],
     'returns import': [join(folder, 'itau.ret')],
+    'transfers import': [join(folder, 'transfers.ret'), '--account', 'itau-demo'],
   }
   let paymentId: string
   before(async () => {
@@ -122,6 +133,7 @@ describe('each command that reads prints one document with the fields that it na
     await tollgate('chargebacks', 'import', join(folder, 'stray.csv')) // which opens a case
     const noted = { number: '110000000011', occurrence: '02', occurredOn: today, face: 1 }
     writeFileSync(join(folder, 'itau.ret'), returnText(itau, 1, today, [noted]))
+    writeFileSync(join(folder, 'transfers.ret'), noTransfers)
     words['audit payment'] = [paymentId]
     words['endpoints secret'] = [endpoint]
     words['notifications list'] = [endpoint]
@@ -144,11 +156,19 @@ describe('each command that reads prints one document with the fields that it na
 
   // Everything but what makes, changes or hands on.
   const others =
-    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|slips pay|reset|completion (bash|zsh))$/
+    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|reset|slips pay|transfers (enter|end)|receipts again|completion (bash|zsh))$/
 
   // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make, days of acquirers reconciliation.test.ts's, files of captures captures.test.ts's,
-  // files to banks slipOrders.test.ts's.
-  const mayBeEmpty = ['returns list', 'acquirers status', 'acquirers reconcile', 'acquirers captures']
+  // files to banks slipOrders.test.ts's, refunds of receipts transfers.test.ts's, files of receipts receiptFiles.test.ts's.
+  const mayBeEmpty = [
+    'returns list',
+    'transfers list',
+    'transfers import',
+    'receipts files',
+    'acquirers status',
+    'acquirers reconcile',
+    'acquirers captures',
+  ]
 
   for (const { path, command } of commands) {
     const name = path.join(' ')

@@ -52,6 +52,7 @@ const platformTables = [
   'settled_days',
   'slip_numbers',
   'terminals',
+  'transfer_files',
 ]
 
 // Their owner is a merchant, or a division whose merchants share what it has (decisions, 51).

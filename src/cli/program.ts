@@ -15,10 +15,12 @@ import keys from './keys.ts'
 import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
+import receipts from './receipts.ts'
 import reset from './reset.ts'
 import returns from './returns.ts'
 import slips from './slips.ts'
 import token from './token.ts'
+import transfers from './transfers.ts'
 import trigger from './trigger.ts'
 
 const groups = [
@@ -29,6 +31,7 @@ const groups = [
   notifications,
   listen,
   trigger,
+  transfers,
   chargebacks,
   slips,
   returns,
@@ -38,6 +41,7 @@ const groups = [
   keys,
   doctor,
   audit,
+  receipts,
   reset,
   completion,
 ]

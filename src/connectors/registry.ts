@@ -70,6 +70,10 @@ export function brandsOf(codes: readonly string[], methods: Methods, cards: Card
   return codes.includes('CC') ? [...cards.rows.map(({ name }) => name), ...others] : others
 }
 
+/** The code of the method that has a brand; what has no brand, as an authentication alone, counts as by card. */
+export const methodCodeOf = (brand: string | undefined, { methods }: { readonly methods: Methods }): 'CC' | Method['code'] =>
+  methods.get(brand ?? '')?.code ?? 'CC'
+
 /** The success code of each mode. */
 export const successOf: Readonly<Record<Mode, ResultName>> = {
   internal: 'succeededInTestMode',

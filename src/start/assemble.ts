@@ -8,11 +8,14 @@ import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
+import { type IntakeParts, pollReturns } from '../clearing/intake/poll.ts'
+import { deliverReceipts, type ReceiptFileParts } from '../clearing/receiptFiles/deliver.ts'
 import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
 import { type OrderFileParts, orderFile } from '../clearing/remittance/write.ts'
 import { returnFolder } from '../clearing/returns/folder.ts'
+import { type TransferFileParts, transferFile } from '../clearing/transfers/write.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
@@ -46,6 +49,7 @@ import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { lookTogether } from '../platform/look.ts'
 import { makeRegistry } from '../platform/metrics.ts'
+import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import { leaseNumbers } from '../slips/numbers.ts'
@@ -59,12 +63,17 @@ export type Gateway = PaymentParts &
   NotificationParts &
   SlipPageParts &
   OrderFileParts &
+  TransferFileParts &
+  ReceiptFileParts &
+  IntakeParts &
   ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
   /** Calls to merchants' servers, guarded. */
   readonly call: PlaceCall
+  /** Servers of merchants, and of banks and store chains, that take and give files; nobody can be reached where it is absent. */
+  readonly sftp?: OpenSftp
   /** Calls to partners: wallets, banks, directory servers. */
   readonly transport: Transport
   /** The links to acquirers, which carry cards in the modes external and live. */
@@ -112,6 +121,9 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['cutOver', cutOver],
   ['compareDay', compareDue],
   ['captureFile', captureFile],
+  ['transferFile', transferFile],
+  ['receiptFiles', deliverReceipts],
+  ['returnServer', pollReturns],
   ['orderFile', orderFile],
   ['returnFolder', returnFolder],
 ])
@@ -137,6 +149,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     methods,
     egress: config.egress,
     call: network.call,
+    sftp: network.sftp ?? sftpOpener(clock, undefined, config.egress, async () => []),
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,

@@ -15,6 +15,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
+import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
 import { liveRefusals } from './liveMode.ts'
@@ -55,6 +56,8 @@ export type Config = {
   readonly directories: Directories
   /** The accounts that slips are issued for; those of a sandbox without SLIPS_FILE are for show. */
   readonly slips: SlipAccounts
+  /** Our private key for SFTP. */
+  readonly sftpKey?: string
   readonly acquirersFile?: string
   readonly riskRulesFile?: string
   /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */
@@ -182,6 +185,9 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const cardBrands = parsed('CARD_BRANDS_FILE', readCardBrands, standardBrands)
   const wallets = parsed('WALLET_FILE', readWalletFile, {})
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
+  const sftpKey = file('SFTP_KEY_FILE')?.toString('utf8')
+  if (sftpKey !== undefined && !looksLikeKey(sftpKey))
+    fail('SFTP_KEY_FILE', 'must hold a private key as ssh-keygen makes it, without a passphrase', undefined)
   const demoSlips = mode === 'live' ? new Map() : readSlipsFile(readFileSync(demoSlipsFile, 'utf8'), 'slips.json')
   const slips = parsed<SlipAccounts>('SLIPS_FILE', readSlipsFile, demoSlips)
   if (mode === 'live')
@@ -229,6 +235,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),
+    ...(sftpKey !== undefined && { sftpKey }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
     ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),

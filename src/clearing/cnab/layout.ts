@@ -35,6 +35,7 @@ export function writeRecord({ width, fields }: RecordLayout, values: Readonly<Re
     const length = last - first + 1
     const text = writes[kind](fixed ?? String(values[name] ?? ''), length)
     if (text.length !== length) throw new Error(`${name} does not fit ${length} columns`)
+    if (row.length >= first) throw new Error(`${name} stands where another field does`)
     row = row.padEnd(first - 1) + text
   }
   return row.padEnd(width)

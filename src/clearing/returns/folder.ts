@@ -11,8 +11,9 @@ import { addDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { readPlainFile } from '../../platform/files.ts'
 import type { Log } from '../../platform/log.ts'
+import { importBankFile } from '../intake/bankFile.ts'
 import { subjectOf } from '../reconciliation/store.ts'
-import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from './importReturn.ts'
+import type { ReturnParts, ReturnReport } from './importReturn.ts'
 
 export type ReturnFolderParts = ReturnParts & { readonly log: Log; readonly slipAccounts: SlipAccounts }
 
@@ -53,7 +54,7 @@ export async function importFolder(parts: ReturnParts, account: SlipAccount, fol
   for (const name of readdirSync(folder).sort()) {
     const path = join(folder, name)
     if (/^\.|\.(tmp|part|filepart)$/i.test(name) || !isAtRest(path, parts.clock.real())) continue
-    const report = await importReturn(parts, returnsOf(account), name, readPlainFile(path), () => {})
+    const report = await importBankFile(parts, account, name, readPlainFile(path))
     moveAside(folder, name, 'broken' in report ? 'refused' : 'done')
     read.push({ name, report })
   }

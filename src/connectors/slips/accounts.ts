@@ -17,6 +17,7 @@ import {
   where,
   whole,
 } from '../../platform/schema.ts'
+import { sftpServer } from '../../platform/sftp/server.ts'
 import type { Mode } from '../connector.ts'
 import { type Bank, type BankAccount, banks } from './banks/banks.ts'
 import { readTaxId } from './taxId.ts'
@@ -42,6 +43,13 @@ const timing = {
   /** The account's own days without work, in place of those of its country. */
   holidays: optional(listOf(holiday)),
 }
+
+/** Where the other side lays down its files; those that were read go to the folder `done` below. */
+const returnServer = object({
+  ...sftpServer.entries,
+  done: optional(filled, 'done'),
+  everyMinutes: optional(whole(1, 1440), 10),
+})
 
 const bank = object({
   name,
@@ -69,7 +77,9 @@ const bank = object({
   /** A QR code beside the barcode: the key that receives. */
   pix: optional(object({ key: line })),
   remittance: optional(object({ layout: oneOf(['cnab240', 'cnab400']), folder: filled })),
-  returns: optional(object({ layout: oneOf(['cnab240', 'cnab400']), folder: optional(filled) })),
+  returns: optional(object({ layout: oneOf(['cnab240', 'cnab400']), folder: optional(filled), sftp: optional(returnServer) })),
+  /** Refunds of receipts, as orders to transfer in CNAB 240. The agreement is that for payments, where it is another. */
+  transfers: optional(object({ folder: filled, agreement: optional(digits(1, 20)), everyMinutes: optional(whole(1, 1440), 60) })),
 })
 
 const chain = object({
@@ -88,7 +98,7 @@ const chain = object({
   /** Hundredths that the chain takes at a time. */
   amountFrom: optional(whole(1, 10 ** 9), 1000),
   amountTo: optional(whole(1, 10 ** 9), 1_000_000),
-  returns: optional(object({ folder: optional(filled) })),
+  returns: optional(object({ folder: optional(filled), sftp: optional(returnServer) })),
 })
 
 /** What an account lacks that its bank needs. */

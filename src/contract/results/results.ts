@@ -120,6 +120,7 @@ const refusals = {
   amountTooLargeForAcquirer: ['100.550.301', 'The amount is too large for the messages of the acquirer'],
   storedTooLate:             ['900.100.600', 'The gateway could not store the payment in time; nothing was sent'],
   noTerminalFree:            ['900.100.600', 'No terminal of the acquirer is free here, or none is configured; nothing was sent'],
+  transferRefused:           ['100.200.103', 'The bank refuses the transfer: bank code, agency, account and holder do not fit together, or the account takes none'],
   noSlipNumber:              ['900.100.600', 'No number of the account that issues slips is free here; nothing was issued'],
   neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
 } as const satisfies Record<string, readonly [code: string, description: string]>

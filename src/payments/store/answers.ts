@@ -166,7 +166,13 @@ export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
 /** Writes an operation that is answered already, inside the transaction that holds the lock on the first payment. */
 export async function insertAnswered(db: Connection, row: NewAnswer): Promise<void> {
   await insertFollowUp(db, { payment: row.payment }, [], true)
-  await db.query({ name: 'answers 1', text: insertAnswers(1), values: answerValues(row) })
+  await insertAnswerHere(db, row)
+}
+
+/** Answers a payment inside a transaction of its own; false when it has an answer. */
+export async function insertAnswerHere(db: Connection, row: NewAnswer): Promise<boolean> {
+  const { rowCount } = await db.query({ name: 'answers 1', text: insertAnswers(1), values: answerValues(row) })
+  return rowCount === 1
 }
 
 /** The pending state was answered: recovery is due, and the merchant hears of it in the words of the answer, which comes sealed. */
