@@ -285,6 +285,16 @@ describe('a reversal of ours', () => {
     await atRest(body.id)
     assert.deepEqual([host.totals().cleared, await openCases(body.id)], [0, []])
   })
+  it('becomes a case when nobody answers for about an hour, and goes on all the same', async () => {
+    let isBack = false
+    host.tell = message => (isTakeBack(message.type) && isBack ? '00' : { code: 'silence', books: !isTakeBack(message.type) })
+    const { body } = await pay()
+    await later(async () => (await openCases(body.id))[0] === 'reversalOpen', 'a case')
+    assert.ok(host.types().filter(isTakeBack).length >= 13)
+    isBack = true
+    await atRest(body.id)
+    assert.deepEqual([host.totals().cleared, await openCases(body.id)], [0, []])
+  })
   it('ends when an operator closes its case', async () => {
     host.tell = message => (isTakeBack(message.type) ? '96' : { code: 'silence', books: true })
     const { body } = await pay()

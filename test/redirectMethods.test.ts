@@ -153,6 +153,10 @@ describe('how the wallet’s answers are read', () => {
       assert.equal((await recover(failure(code))).kind, 'unknown', code)
     assert.equal((await play(failure('10001'))).kind, 'unknown')
     assert.equal((await play(details, failure('10001'))).kind, 'unknown')
+    const ended = await recover(failure('10411'))
+    assert.ok(ended.kind === 'unknown' && ended.needsDecision, 'a token that has expired is never read again')
+    const refusedBack = await takeBack({ kept: { TRANSACTIONID: 'T1' } }, failure('10009'))
+    assert.ok(refusedBack.kind === 'unknown' && refusedBack.answered)
     const paid = await recover(details, done)
     assert.ok(paid.kind === 'answer' && paid.result === 'succeeded')
   })
@@ -183,9 +187,10 @@ describe('how the wallet’s answers are read', () => {
   it('only what the wallet calls completed is paid', async () => {
     const saying = (status: string, reason = 'None') =>
       kindOf(play(details, done.replace('Completed', `${status}&PAYMENTINFO_0_PENDINGREASON=${reason}`)))
-    for (const status of ['Completed', 'Processed']) assert.equal(await saying(status), 'succeeded', status)
+    for (const status of ['Completed', 'Processed', 'Completed-Funds-Held'])
+      assert.equal(await saying(status), 'succeeded', status)
     for (const status of ['Denied', 'Failed', 'Voided', 'Expired']) assert.equal(await saying(status), 'declinedByWallet', status)
-    for (const status of ['In-Progress', 'Reversed', 'Refunded', '', 'xyz', 'constructor'])
+    for (const status of ['In-Progress', 'Reversed', 'Refunded', 'None', '', 'xyz', 'constructor'])
       assert.equal(await saying(status), 'unknown', status)
     assert.equal(await kindOf(play(details, done.replace('&PAYMENTINFO_0_PAYMENTSTATUS=Completed', ''))), 'unknown')
     assert.equal(await saying('pending', 'echeck'), 'reviewStillPending')

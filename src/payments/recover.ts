@@ -74,8 +74,8 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
       await openPaymentCase(parts, payment, 'answerUnproven', reply.why)
       return 'done'
     }
-    if (reply.kind === 'unknown' && reply.answered && item.attempts >= answersBeforeCase)
-      await openPaymentCase(parts, payment, 'stillUnknown', reply.why)
+    const wasAnswered = reply.kind === 'unknown' && reply.answered
+    if (isForSomebody(item.attempts, wasAnswered)) await openPaymentCase(parts, payment, 'stillUnknown', whyOf(reply))
     return { again: parts.clock.real() + backOff(item.attempts) }
   }
   await settle(parts, { payment, rootType: rootTypeOf(root) }, settled, updates)
@@ -132,8 +132,10 @@ export const release: DueHandler<PaymentParts> = async (parts, item) => {
   return giveBack(parts, item, found, { type: 'RV', releasing: true, reference: referenceOf(found.root, []) })
 }
 
-/** So many answers that prove nothing, and somebody should ask the acquirer. It is tried on all the same. */
-const answersBeforeCase = 5
+/** So many answers that prove nothing, or about an hour without any, and somebody should ask the other side. It is tried on all the same. */
+const isForSomebody = (attempts: number, wasAnswered: boolean | undefined): boolean => attempts >= (wasAnswered ? 5 : 14)
+
+const whyOf = (reply: Reply): string => (reply.kind === 'unknown' || reply.kind === 'notSent' ? reply.why : 'redirected')
 
 /** One attempt. Only what the other side has taken back is done. */
 async function giveBack(
@@ -165,8 +167,7 @@ async function giveBack(
   const why = open?.why ?? (reply.kind === 'answer' ? `refused: ${reply.result}` : 'redirected')
   parts.log.warn({ paymentId: subjectId, kind, attempt: attempts, why }, 'money could not be given back yet')
   const wasAnswered = reply.kind === 'answer' || (reply.kind === 'unknown' && reply.answered)
-  if (open?.needsDecision || (wasAnswered && attempts >= answersBeforeCase))
-    await openPaymentCase(parts, payment, 'reversalOpen', why)
+  if (open?.needsDecision || isForSomebody(attempts, wasAnswered)) await openPaymentCase(parts, payment, 'reversalOpen', why)
   return { again: parts.clock.real() + backOff(attempts), ...(open?.progress && { details: { progress: open.progress } }) }
 }
 

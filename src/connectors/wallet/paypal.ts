@@ -187,11 +187,17 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
     const answer = await call(operation, method, pairs, signal)
     return isGood(answer)
       ? followed(operation, method, answer)
-      : { kind: 'unknown', why: `the wallet refuses the reversal: ${answer.L_ERRORCODE0}` }
+      : { kind: 'unknown', why: `the wallet refuses the reversal: ${answer.L_ERRORCODE0}`, answered: true }
   }
 }
 
-const unread = ({ L_ERRORCODE0: code }: Pairs): Reply => ({ kind: 'unknown', why: `the checkout could not be read: ${code}` })
+/** A token that has expired will never be read again. */
+const unread = ({ L_ERRORCODE0: code }: Pairs): Reply => ({
+  kind: 'unknown',
+  why: `the checkout could not be read: ${code}`,
+  answered: true,
+  ...(code === expired && { needsDecision: true }),
+})
 
 async function guarded(work: () => Promise<Reply>): Promise<Reply> {
   try {
@@ -235,7 +241,7 @@ const proofs: Readonly<Record<string, (answer: Pairs) => { readonly name: string
   DoVoid: ({ AUTHORIZATIONID = '' }) => ({ name: AUTHORIZATIONID, status: 'Completed' }),
   RefundTransaction: ({ REFUNDTRANSACTIONID = '', REFUNDSTATUS = 'Completed' }) => ({
     name: REFUNDTRANSACTIONID,
-    status: REFUNDSTATUS,
+    status: /^none$/i.test(REFUNDSTATUS) ? 'Failed' : REFUNDSTATUS, // what it says of a refund that failed
   }),
 }
 
@@ -290,6 +296,7 @@ const unclear: Reply = { kind: 'unknown', why: 'what the wallet says proves noth
 const statuses: Readonly<Record<string, 'done' | 'waits' | 'refused'>> = {
   completed: 'done',
   processed: 'done',
+  'completed-funds-held': 'done', // it is paid, and the wallet keeps it for a while
   instant: 'done',
   delayed: 'done',
   pending: 'waits',
@@ -297,7 +304,6 @@ const statuses: Readonly<Record<string, 'done' | 'waits' | 'refused'>> = {
   failed: 'refused',
   expired: 'refused',
   voided: 'refused',
-  none: 'refused',
 }
 const statusOf = (word: string) => (Object.hasOwn(statuses, word.toLowerCase()) ? statuses[word.toLowerCase()] : undefined)
 

@@ -155,7 +155,7 @@ ${hidden}
     }
     const [, id, refunds] = /^\/bank\/transfers\/([0-9a-f-]{36})(\/refunds)?$/.exec(path) ?? []
     const transfer = id === undefined ? undefined : transfers.get(id)
-    if (id !== undefined && !transfer) return jsonPage(404, { status: 'expired', reason: 'no such transfer' })
+    if (id !== undefined && !transfer) return jsonPage(200, { status: 'expired', reason: 'no such transfer' })
     if (!transfer || id === undefined) return undefined
     return refunds && method === 'POST' ? refund(asked, id, transfer) : state(id, transfer)
   }
