@@ -158,7 +158,7 @@ it('a report of chargebacks, each line that became one, and the whole', async ()
     rows.map(row => [whoDid(row), row.details]),
     [
       [`${me} chargebackRecorded`, { type: 'CB', referenceId: id, report: 'north-1', line: 1 }],
-      [`${me} fileImported`, { kind: 'chargebackReport', name: 'north.csv', recorded: 1, known: 0, refused: 1 }],
+      [`${me} fileImported`, { kind: 'chargebackReport', name: 'north.csv', noted: 0, recorded: 1, known: 0, refused: 1 }],
     ],
   )
 })

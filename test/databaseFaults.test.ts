@@ -277,7 +277,7 @@ describe('a write of which nothing is heard', () => {
 
   it('a refund that was committed and told as failed is never carried out', async () => {
     const { body: db } = await gateway.pay()
-    gateway.wire!.swallowAnswerTo('commit\u0000') // the statement, not the level of a transaction
+    gateway.wire!.swallowAnswerTo('commit\u0000', 'told-as-failed') // the statement, not the level of a transaction, and no other's
     const failed = await gateway.refer(db.id, { paymentType: 'RF', ...at('30.00'), merchantTransactionId: 'told-as-failed' })
     assert.deepEqual([failed.status, failed.body.id], [503, undefined])
     assert.equal(await settledAs('told-as-failed'), 'storedTooLate')

@@ -13,8 +13,8 @@ export type Wire = {
   silence(): void
   /** Passes on what had to wait. */
   resume(): void
-  /** Lets everything through until a connection sends such a text: then nothing comes back on that one any more. Once. */
-  swallowAnswerTo(text: string): void
+  /** Lets everything through until a connection sends such a text, and has sent `after` before: then nothing comes back on that one any more. Once. */
+  swallowAnswerTo(text: string, after?: string): void
   /** Connections made so far. */
   made(): number
   close(): Promise<void>
@@ -23,7 +23,7 @@ export type Wire = {
 export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
   const pairs = new Set<readonly [Socket, Socket]>()
   let silent = false
-  let swallowed: string | undefined
+  let swallowed: { readonly text: string; readonly after: string } | undefined
   let made = 0
   const reach = () => {
     const { host = '', port = 5432 } = connection
@@ -32,6 +32,7 @@ export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
   const server = net.createServer(near => {
     made++
     const far = reach()
+    let hasSent = false
     const pair = [near, far] as const
     pairs.add(pair)
     for (const [from, to] of [pair, [far, near] as const]) {
@@ -41,7 +42,8 @@ export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
         to.destroy()
       })
       from.on('data', (chunk: Buffer) => {
-        if (from === near && swallowed !== undefined && chunk.includes(swallowed)) {
+        if (from === near && swallowed && chunk.includes(swallowed.after)) hasSent = true
+        if (from === near && swallowed && hasSent && chunk.includes(swallowed.text)) {
           swallowed = undefined
           far.removeAllListeners('data').resume()
         }
@@ -67,8 +69,8 @@ export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
       silent = false
       for (const pair of pairs) for (const socket of pair) socket.resume()
     },
-    swallowAnswerTo(text) {
-      swallowed = text
+    swallowAnswerTo(text, after = text) {
+      swallowed = { text, after }
     },
     made: () => made,
     async close() {
