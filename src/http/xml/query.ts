@@ -20,8 +20,11 @@ export const xmlQuery =
     try {
       query = readXmlQuery(peek(form, 'load') ?? '')
     } catch (error) {
-      if (error instanceof WrongXmlQuery) return wrongXml(400, 'invalidParameter', error.message)
-      throw error
+      if (!(error instanceof WrongXmlQuery)) throw error
+      if (peek(form, 'load') !== undefined) return wrongXml(400, 'invalidParameter', error.message)
+      // Whoever sends no query shows no credentials either.
+      const stranger = await admission.authenticate(request, { pairs: [], broken: new Set() }, 'report')
+      return isCaller(stranger) ? wrongXml(400, 'invalidParameter', error.message) : asXml(stranger)
     }
     const caller = await callerOf(admission, request, query)
     if (!isCaller(caller)) return asXml(caller)
