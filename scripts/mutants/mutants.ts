@@ -398,7 +398,7 @@ export const mutants: readonly Mutant[] = [
     find: "if (sent !== undefined && descriptor === 'replace') return cut(sent)", instead: 'if (sent !== undefined) return cut(sent)' },
 
   { name: 'what is answered 96 for ever is nobody’s to know', file: 'src/payments/recover.ts', tests: ['acquirerProofs'],
-    find: "reply.kind === 'unknown' && reply.answered && item.attempts >= answersBeforeCase", instead: "reply.kind === 'unknown' && reply.answered && item.attempts < 0" },
+    find: 'if (isForSomebody(item.attempts, wasAnswered)) await', instead: 'if (item.attempts < 0) await' },
   // Days of acquirers.
   { name: 'a repeat of the totals is a new request', file: 'src/connectors/cards/iso8583/totals.ts', tests: ['reconciliation'],
     find: "const type = ['500', '520', '521'][Math.min(attempt, 3) - 1]!", instead: "const type = ['500', '500', '500'][Math.min(attempt, 3) - 1]!" },
