@@ -165,15 +165,16 @@ describe('an operation without an answer', () => {
     await gateway.pool.query('delete from due_work where subject_id = $1', [body.id]) // no recovery may be faster
     const payment = (await findPayment(gateway.pool, sandbox.merchantId, body.id))!
     const { amount, currency } = payment
+    const clock = clockWith(() => Date.now() + ahead) // the gateway's, or its recovery is due at once
     const parts = {
-      clock: systemClock,
+      clock,
       random: systemRandom,
       keys: testKeys,
       build: 'test',
       log: { warn() {}, info() {} },
-      directory: { businessTime: systemClock.real },
+      directory: { businessTime: clock.real },
       database: { work: gateway.pool },
-      insertAnswer: answerLane(gateway.pool, systemClock),
+      insertAnswer: answerLane(gateway.pool, clock),
     } as unknown as PaymentParts
     const reply: Reply = { kind: 'answer', result: 'succeeded', amount, currency, details: {}, kept: {} }
     let bring = (_: Reply) => {}
