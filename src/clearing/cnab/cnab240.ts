@@ -2,10 +2,17 @@
 
 import type { FieldPlace, RecordLayout } from './layout.ts'
 
-const record = (...fields: readonly FieldPlace[]): RecordLayout => ({ width: 240, fields })
+export const cnabRecord = (...fields: readonly FieldPlace[]): RecordLayout => ({ width: 240, fields })
+
+/** What all records begin with. */
+export const head = (type: string, lot?: string): readonly FieldPlace[] => [
+  ['bank', 1, 3, 'n'],
+  lot === undefined ? ['lot', 4, 7, 'n'] : ['lot', 4, 7, 'n', lot],
+  ['type', 8, 8, 'n', type],
+]
 
 /** The account, as it stands in headers from a column on. */
-const holder = (at: number): readonly FieldPlace[] => [
+export const holder = (at: number): readonly FieldPlace[] => [
   ['agreement', at, at + 19, 'x'],
   ['agency', at + 20, at + 24, 'n'],
   ['agencyDigit', at + 25, at + 25, 'x'],
@@ -25,21 +32,15 @@ const place: readonly FieldPlace[] = [
 ]
 
 export const segment = (letter: string, ...fields: readonly FieldPlace[]): RecordLayout =>
-  record(
-    ['bank', 1, 3, 'n'],
-    ['lot', 4, 7, 'n'],
-    ['type', 8, 8, 'n', '3'],
-    ['sequence', 9, 13, 'n'],
-    ['segment', 14, 14, 'x', letter],
-    ['blank', 15, 15, 'x'],
-    ...fields,
-  )
+  cnabRecord(...head('3'), ['sequence', 9, 13, 'n'], ['segment', 14, 14, 'x', letter], ...fields)
+
+/** Column 15 is blank with titles. */
+const titleSegment = (letter: string, ...fields: readonly FieldPlace[]): RecordLayout =>
+  segment(letter, ['blank', 15, 15, 'x'], ...fields)
 
 export const cnab240 = {
-  fileHeader: record(
-    ['bank', 1, 3, 'n'],
-    ['lot', 4, 7, 'n', '0000'],
-    ['type', 8, 8, 'n', '0'],
+  fileHeader: cnabRecord(
+    ...head('0', '0000'),
     ['taxIdType', 18, 18, 'n'],
     ['taxId', 19, 32, 'x'],
     ...holder(33),
@@ -51,10 +52,8 @@ export const cnab240 = {
     ['version', 164, 166, 'n'],
     ['density', 167, 171, 'n'],
   ),
-  lotHeader: record(
-    ['bank', 1, 3, 'n'],
-    ['lot', 4, 7, 'n'],
-    ['type', 8, 8, 'n', '1'],
+  lotHeader: cnabRecord(
+    ...head('1'),
     ['operation', 9, 9, 'x'],
     ['service', 10, 11, 'n'],
     ['version', 14, 16, 'n'],
@@ -65,7 +64,7 @@ export const cnab240 = {
     ['madeOn', 192, 199, 'd8'],
     ['creditedOn', 200, 207, 'd8'],
   ),
-  title: segment(
+  title: titleSegment(
     'T',
     ['occurrence', 16, 17, 'n'],
     ...place,
@@ -79,7 +78,7 @@ export const cnab240 = {
     ['fee', 199, 213, 'v'],
     ['reasons', 214, 223, 'x'],
   ),
-  money: segment(
+  money: titleSegment(
     'U',
     ['occurrence', 16, 17, 'n'],
     ['interest', 18, 32, 'v'],
@@ -90,7 +89,7 @@ export const cnab240 = {
     ['occurredOn', 138, 145, 'd8'],
     ['creditedOn', 146, 153, 'd8'],
   ),
-  order: segment(
+  order: titleSegment(
     'P',
     ['occurrence', 16, 17, 'n'],
     ...place,
@@ -123,7 +122,7 @@ export const cnab240 = {
     ['currency', 228, 229, 'n', '09'],
     ['contract', 230, 239, 'n'],
   ),
-  payer: segment(
+  payer: titleSegment(
     'Q',
     ['occurrence', 16, 17, 'n'],
     ['payerIdType', 18, 18, 'n'],
@@ -139,10 +138,8 @@ export const cnab240 = {
     ['guarantorName', 170, 209, 'x'],
     ['otherBank', 210, 212, 'n'],
   ),
-  lotTrailer: record(
-    ['bank', 1, 3, 'n'],
-    ['lot', 4, 7, 'n'],
-    ['type', 8, 8, 'n', '5'],
+  lotTrailer: cnabRecord(
+    ...head('5'),
     ['records', 18, 23, 'n'],
     ['simpleCount', 24, 29, 'n'],
     ['simpleSum', 30, 46, 'v'],
@@ -153,12 +150,5 @@ export const cnab240 = {
     ['discountedCount', 93, 98, 'n'],
     ['discountedSum', 99, 115, 'v'],
   ),
-  fileTrailer: record(
-    ['bank', 1, 3, 'n'],
-    ['lot', 4, 7, 'n', '9999'],
-    ['type', 8, 8, 'n', '9'],
-    ['lots', 18, 23, 'n'],
-    ['records', 24, 29, 'n'],
-    ['accounts', 30, 35, 'n'],
-  ),
+  fileTrailer: cnabRecord(...head('9', '9999'), ['lots', 18, 23, 'n'], ['records', 24, 29, 'n'], ['accounts', 30, 35, 'n']),
 } as const

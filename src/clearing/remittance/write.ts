@@ -1,7 +1,7 @@
 // Order files to banks, as due work that any process may take: one row for each account. What waits gets a number and is written down with its bytes in one
 // transaction, then put on disk, then marked. Whoever comes after a dead process goes on where it stopped.
 
-import type { BankSlipAccount, SlipAccounts } from '../../connectors/slips/accounts.ts'
+import type { BankSlipAccount, SlipAccount, SlipAccounts } from '../../connectors/slips/accounts.ts'
 import { payerOf, todayAt } from '../../connectors/slips/request.ts'
 import { nobody } from '../../payments/cases/cases.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
@@ -40,7 +40,7 @@ export const sealedOrders: SealedPlace = {
   ...sealedColumn('sealed'),
 }
 
-const sending = (account: SlipAccounts extends ReadonlyMap<string, infer One> ? One | undefined : never) =>
+const sending = (account: SlipAccount | undefined) =>
   account?.kind === 'bank' && account.remittance ? { account, folder: account.remittance.folder } : undefined
 
 /** Called at every start. */

@@ -1,21 +1,10 @@
 // Orders to transfer money, in CNAB 240 as FEBRABAN defines it (v10.6, payments): of each transfer segment A, what and where to, and segment B, to whom. A bank's
 // return has the same rows, with its own numbers and what became of each.
 
-import type { FieldPlace, RecordLayout } from '../cnab/layout.ts'
-
-const record = (...fields: readonly FieldPlace[]): RecordLayout => ({ width: 240, fields })
-const head = (type: string): readonly FieldPlace[] => [
-  ['bank', 1, 3, 'n'],
-  ['lot', 4, 7, 'n'],
-  ['type', 8, 8, 'n', type],
-]
-
-/** Column 15 is blank with titles, and says something here. */
-const segment = (letter: string, ...fields: readonly FieldPlace[]): RecordLayout =>
-  record(...head('3'), ['sequence', 9, 13, 'n'], ['segment', 14, 14, 'x', letter], ...fields)
+import { cnabRecord, head, holder, segment } from '../cnab/cnab240.ts'
 
 export const transferLayout = {
-  lotHeader: record(
+  lotHeader: cnabRecord(
     ...head('1'),
     ['operation', 9, 9, 'x', 'C'],
     ['service', 10, 11, 'n'],
@@ -23,13 +12,7 @@ export const transferLayout = {
     ['version', 14, 16, 'n', '046'],
     ['taxIdType', 18, 18, 'n'],
     ['taxId', 19, 32, 'x'],
-    ['agreement', 33, 52, 'x'],
-    ['agency', 53, 57, 'n'],
-    ['agencyDigit', 58, 58, 'x'],
-    ['account', 59, 70, 'n'],
-    ['accountDigit', 71, 71, 'x'],
-    ['placeDigit', 72, 72, 'x'],
-    ['company', 73, 102, 'x'],
+    ...holder(33),
     ['street', 143, 172, 'x'],
     ['houseNumber', 173, 177, 'n'],
     ['city', 193, 212, 'x'],
@@ -68,7 +51,7 @@ export const transferLayout = {
     ['dueOn', 128, 135, 'd8'],
     ['amount', 136, 150, 'v'],
   ),
-  lotTrailer: record(...head('5'), ['records', 18, 23, 'n'], ['sum', 24, 41, 'v'], ['occurrences', 231, 240, 'x']),
+  lotTrailer: cnabRecord(...head('5'), ['records', 18, 23, 'n'], ['sum', 24, 41, 'v'], ['occurrences', 231, 240, 'x']),
 } as const
 
 /**
