@@ -588,7 +588,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'slips: another amount under a known key is the same receipt', file: 'src/clearing/receipts/receipts.ts', tests: ['slips'],
     find: 'one.id === before && one.amount === amount && one.currency === currency', instead: 'one.id === before' },
   { name: 'slips: a receipt carries what was asked for', file: 'src/clearing/receipts/receipts.ts', tests: ['slips'],
-    find: "    amount,\n    currency,\n    mode,", instead: "    amount: root.amount,\n    currency,\n    mode," },
+    find: "{ type: 'RC', amount, currency }", instead: "{ type: 'RC', amount: root.amount, currency }" },
   { name: 'slips: a second payment is no duplicate', file: 'src/clearing/receipts/receipts.ts', tests: ['slips'],
     find: 'flags.duplicate || paid >= slip.amount', instead: 'flags.duplicate || paid > slip.amount' },
   { name: 'slips: a slip holds money', file: 'src/payments/ledger/journal.ts', tests: ['slips'],

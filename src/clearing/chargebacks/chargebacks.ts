@@ -7,12 +7,12 @@ import { answerRow } from '../../payments/execute.ts'
 import { type Chain, chargedBack, cleared, done } from '../../payments/followUps/rules.ts'
 import { rootTypeOf } from '../../payments/ledger/journal.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
-import type { Payment, PaymentState } from '../../payments/payment.ts'
+import type { PaymentState } from '../../payments/payment.ts'
 import { insertAnswered } from '../../payments/store/answers.ts'
 import { findChain, findRoot, lockRoot } from '../../payments/store/read.ts'
-import { timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import type { FileFormat, ImportParts, LineResult } from '../import.ts'
+import { type ReportedResult, reportedPayment } from '../reported.ts'
 import { hourOf, type ReportLine, readReport, resultOfReason } from './report.ts'
 import {
   findByHostReference,
@@ -25,10 +25,7 @@ import {
 
 export type Bookkeeping = Pick<PaymentParts, 'database' | 'directory' | 'clock' | 'random' | 'build'> & Recorder
 
-export type ImportResult =
-  | { readonly kind: 'recorded'; readonly payment: Payment }
-  | { readonly kind: 'known'; readonly paymentId: string }
-  | { readonly kind: 'refused'; readonly why: Mismatch }
+export type ImportResult = ReportedResult<Mismatch>
 
 /** Why a line is not recorded. */
 export const mismatches = {
@@ -88,7 +85,7 @@ async function settleLine(
   }
   const reference = line.type === 'CB' ? chargeable(line, chain) : reversible(line, chain)
   if (typeof reference === 'string') return { kind: 'refused', why: reference }
-  const payment = paymentOf(parts, line, chain.root, reference)
+  const payment = reportedPayment(parts, line, chain.root, reference, inherited)
   const result = line.type === 'CB' ? resultOfReason(line.reason) : successOf[payment.mode]
   const answer = answerRow(parts, payment, rootTypeOf(chain.root), result, {
     kept: { report: line.report, line: String(line.line), reason: line.reason, date: line.date },
@@ -145,37 +142,6 @@ async function findNamed({ database }: Bookkeeping, { acquirer, reference, date 
 }
 
 const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merchantCustomerId', 'descriptor']
-
-function paymentOf(
-  { clock, random, directory }: Bookkeeping,
-  line: ReportLine,
-  root: PaymentState,
-  reference: PaymentState,
-): Payment {
-  const { merchantId, channelId, merchantTransactionId } = reference
-  const id = timeOrderedId(clock.real(), random)
-  return {
-    merchantId,
-    id,
-    channelId,
-    rootId: root.id,
-    referenceId: reference.id,
-    type: line.type,
-    ...(root.brand !== undefined && { brand: root.brand }),
-    amount: line.amount,
-    currency: line.currency,
-    mode: root.mode,
-    connector: '', // nobody is asked
-    ...(merchantTransactionId !== undefined && { merchantTransactionId }),
-    receivedAt: directory.businessTime(merchantId),
-    recordedAt: clock.real(),
-    record: {
-      ndc: `${channelId}_${id}`,
-      fields: reference.record.fields.filter(([name]) => inherited.includes(name)),
-      ...(root.record.card && { card: root.record.card }),
-    },
-  }
-}
 
 /** Reports of chargebacks as files: the first format of the import. */
 export const chargebackReports: FileFormat<Bookkeeping & ImportParts, ReportLine> = {

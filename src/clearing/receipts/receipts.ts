@@ -7,12 +7,11 @@ import { answerRow } from '../../payments/execute.ts'
 import { cleared } from '../../payments/followUps/rules.ts'
 import { rootTypeOf } from '../../payments/ledger/journal.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
-import type { Payment, PaymentState } from '../../payments/payment.ts'
 import { insertAnswered } from '../../payments/store/answers.ts'
 import { findChain, lockRoot } from '../../payments/store/read.ts'
-import { timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { findSlip, type SlipPlace } from '../../slips/store.ts'
+import { type ReportedResult, reportedPayment } from '../reported.ts'
 import { findReceipt, insertReceipt } from './store.ts'
 
 export type ReceiptParts = Pick<PaymentParts, 'database' | 'directory' | 'clock' | 'random' | 'build'>
@@ -36,10 +35,7 @@ export type Receipt = {
   readonly details?: Readonly<Record<string, string>>
 }
 
-export type ReceiptResult =
-  | { readonly kind: 'recorded'; readonly payment: Payment }
-  | { readonly kind: 'known'; readonly paymentId: string }
-  | { readonly kind: 'refused'; readonly why: ReceiptMismatch }
+export type ReceiptResult = ReportedResult<ReceiptMismatch>
 
 /** Why a receipt is not recorded. */
 export const receiptMismatches = {
@@ -83,7 +79,7 @@ async function settleReceipt(parts: ReceiptParts, db: Connection, receipt: Recei
   if (currency !== slip.currency) return { kind: 'refused', why: 'currencyDiffers' }
   const root = payments.find(({ id }) => id === slipId)!
   const paid = cleared(root, payments)
-  const payment = paymentOf(parts, receipt, root)
+  const payment = reportedPayment(parts, { type: 'RC', amount, currency }, root, root, inherited)
   const answer = answerRow(parts, payment, rootTypeOf(root), successOf[payment.mode], {
     kept: { account, number: receipt.number, key },
     outcome: {
@@ -127,28 +123,3 @@ const inherited = [
   'customer.surname',
   'descriptor',
 ]
-
-function paymentOf({ clock, random, directory }: ReceiptParts, { amount, currency }: Receipt, root: PaymentState): Payment {
-  const { merchantId, channelId, merchantTransactionId, brand, mode } = root
-  const id = timeOrderedId(clock.real(), random)
-  return {
-    merchantId,
-    id,
-    channelId,
-    rootId: root.id,
-    referenceId: root.id,
-    type: 'RC',
-    ...(brand !== undefined && { brand }),
-    amount,
-    currency,
-    mode,
-    connector: '', // nobody is asked
-    ...(merchantTransactionId !== undefined && { merchantTransactionId }),
-    receivedAt: directory.businessTime(merchantId),
-    recordedAt: clock.real(),
-    record: {
-      ndc: `${channelId}_${id}`,
-      fields: root.record.fields.filter(([name]) => inherited.includes(name)),
-    },
-  }
-}
