@@ -27,10 +27,19 @@ export const linesText = (lines: readonly FileLineText[]): string => lines.map(l
 export function chosenAcquirers({ acquirersFile, mode }: Config, name: string | undefined): AcquirerOptions[] {
   const own = sandboxAcquirer(() => refuseCommand('The host is not called from here.'))
   const all = acquirersFile === undefined ? [own] : readAcquirers(acquirersFile, mode)
+  return chosenOf('acquirer', all, name)
+}
+
+/** All where none is named. */
+export function chosenOf<One extends { readonly name: string }>(
+  what: string,
+  all: readonly One[],
+  name: string | undefined,
+): One[] {
   const chosen = all.filter(one => name === undefined || one.name === name)
   return chosen.length > 0
     ? chosen
-    : refuseCommand(`There is no acquirer ${name}. There are: ${all.map(one => one.name).join(', ')}.`)
+    : refuseCommand(`There is no ${what} ${name}. There are: ${all.map(one => one.name).join(', ')}.`)
 }
 
 export const onlyOne = (chosen: readonly AcquirerOptions[], file: string): AcquirerOptions =>

@@ -13,6 +13,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { errorText, OperatorError, visible } from '../platform/errors.ts'
+import { readPlainFile } from '../platform/files.ts'
 import { type Config, readConfig } from '../start/config.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
@@ -101,9 +102,14 @@ export function readSecret(path: string, option: string): string {
 }
 
 /** What stands in a file that was named on the command line. */
-export function readText(file: string): string {
+export const readText = (file: string): string => readNamed(file, () => readFileSync(file, 'utf8'))
+
+/** The same as its bytes; what is a pipe or a device is not waited for. */
+export const readBytes = (file: string): Buffer => readNamed(file, () => readPlainFile(file))
+
+function readNamed<Content>(file: string, content: () => Content): Content {
   try {
-    return readFileSync(file, 'utf8')
+    return content()
   } catch (error) {
     return refuseCommand(`${file} cannot be read: ${(error as Error).message}`)
   }

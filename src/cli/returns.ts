@@ -9,10 +9,9 @@ import { readReturn } from '../clearing/returns/readReturn.ts'
 import { findReturns } from '../clearing/returns/store.ts'
 import type { SlipAccount } from '../connectors/slips/accounts.ts'
 import { buildNumber } from '../platform/build.ts'
-import { readPlainFile } from '../platform/files.ts'
 import type { Config } from '../start/config.ts'
-import { collectLines, type FileLineText, lineText } from './files.ts'
-import { type CommandParts, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { chosenOf, collectLines, type FileLineText, lineText } from './files.ts'
+import { type CommandParts, readBytes, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type AccountOptions = ReadOptions & { readonly account?: string }
@@ -141,12 +140,7 @@ async function readFolder(
 }
 
 async function readFile(parts: ImportingParts, path: string, { account: name, sameNumber }: ImportOptions): Promise<ReadFile[]> {
-  let bytes: Buffer
-  try {
-    bytes = readPlainFile(path)
-  } catch (error) {
-    return refuseCommand(`${path} cannot be read: ${(error as Error).message}`)
-  }
+  const bytes = readBytes(path)
   const account = accountOfFile(chosenAccounts(parts.config, name), path, bytes)
   const { lines, tell } = collectLines()
   const report = await importReturn(parts, returnsOf(account), basename(path), bytes, tell, { sameNumber: sameNumber === true })
@@ -162,14 +156,8 @@ function accountOfFile(accounts: readonly SlipAccount[], path: string, bytes: Bu
 }
 
 function chosenAccounts({ slips }: Config, name: string | undefined): SlipAccount[] {
-  const all = [...slips.values()]
-  const chosen = all.filter(one => name === undefined || one.name === name)
-  if (chosen.length > 0) return chosen
-  return refuseCommand(
-    name === undefined
-      ? 'No account is configured: SLIPS_FILE names none.'
-      : `There is no account ${name}. There are: ${all.map(one => one.name).join(', ')}.`,
-  )
+  if (slips.size === 0 && name === undefined) return refuseCommand('No account is configured: SLIPS_FILE names none.')
+  return chosenOf('account', [...slips.values()], name)
 }
 
 const fileText = ({ name, account, broken, number, again, missing, recorded, known, noted, refused, lines }: ReadFile): string =>

@@ -11,10 +11,19 @@ import { readBankDetails } from '../payments/transfers/bankDetails.ts'
 import { findTransfer, findTransfers, type TransferRow } from '../payments/transfers/store.ts'
 import { endByHand, enterDetails } from '../payments/transfers/transfer.ts'
 import { buildNumber } from '../platform/build.ts'
-import { readPlainFile } from '../platform/files.ts'
 import type { Config } from '../start/config.ts'
 import { collectLines, linesText } from './files.ts'
-import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import {
+  type CommandParts,
+  looksLikeId,
+  readBytes,
+  readSecret,
+  refuseCommand,
+  refuseWords,
+  table,
+  timeText,
+  withOpened,
+} from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
@@ -95,7 +104,7 @@ export default (program: Command): void => {
       const account = opened.config.slips.get(options.account)
       if (account?.kind !== 'bank') return refuseCommand(`SLIPS_FILE has no bank account ${options.account}.`)
       const { lines, tell } = collectLines()
-      const report = await importTransferReturn(partsOf(opened), account, basename(file), bytesOf(file), tell)
+      const report = await importTransferReturn(partsOf(opened), account, basename(file), readBytes(file), tell)
       if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
       show(options, { lines }, () => linesText(lines))
       if (report.refused > 0) process.exitCode = 1
@@ -108,14 +117,6 @@ const partsOf = (opened: CommandParts) => ({ ...opened, build: buildNumber() })
 async function named({ database }: CommandParts, refundId: string): Promise<TransferRow> {
   const row = looksLikeId(refundId) ? await findTransfer(database.work, refundId) : undefined
   return row ?? refuseCommand(`There is no transfer of a refund ${refundId}.`)
-}
-
-function bytesOf(file: string): Buffer {
-  try {
-    return readPlainFile(file)
-  } catch (error) {
-    return refuseCommand(`${file} cannot be read: ${(error as Error).message}`)
-  }
 }
 
 function waitsFor({ result, sealed, sequence, account, mode }: TransferRow, { slips }: Config): string | null {
