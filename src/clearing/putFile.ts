@@ -1,8 +1,9 @@
 // Files that the other side fetches from a folder.
 
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Clock, type Random, timeOrderedId } from '../platform/clock.ts'
+import { syncFolder } from '../platform/files.ts'
 
 /** Whole or not there: under its name only when all of it is on disk. What is there already with other bytes is another's, and stays. */
 export function putFile(
@@ -19,7 +20,5 @@ export function putFile(
     writeFileSync(part, content, { flag: 'wx', mode: 0o600, flush: true })
     renameSync(part, path)
   }
-  const handle = openSync(folder, 'r')
-  fsyncSync(handle)
-  closeSync(handle)
+  syncFolder(folder)
 }

@@ -5,6 +5,7 @@ import {
   constants,
   existsSync,
   fstatSync,
+  fsyncSync,
   lstatSync,
   openSync,
   readFileSync,
@@ -85,4 +86,11 @@ export function readPlainFile(path: string): Buffer {
   } finally {
     closeSync(handle)
   }
+}
+
+/** What was renamed survives a power failure only when the folder that names it has been forced to the disk. */
+export function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r')
+  fsyncSync(handle)
+  closeSync(handle)
 }

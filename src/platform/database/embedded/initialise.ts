@@ -1,8 +1,9 @@
 // Makes the files of a new database.
 
 import { randomUUID } from 'node:crypto'
-import { chownSync, closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, renameSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import { syncFolder } from '../../files.ts'
 import { FolderError } from '../folder.ts'
 import { start } from './account.ts'
 import { removeFolder } from './ownFile.ts'
@@ -57,11 +58,4 @@ export async function initialise(place: EmbeddedPlace, fast: boolean, signal: Ab
   await makeRole(place, draft, fast)
   renameSync(draft, cluster)
   if (!fast) syncFolder(folder)
-}
-
-/** A renamed folder survives a power failure only when the folder that names it has been forced to the disk. */
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, 'r')
-  fsyncSync(handle)
-  closeSync(handle)
 }
