@@ -135,7 +135,11 @@ export const release: DueHandler<PaymentParts> = async (parts, item) => {
 /** So many answers that prove nothing, or about an hour without any, and somebody should ask the other side. It is tried on all the same. */
 const isForSomebody = (attempts: number, wasAnswered: boolean | undefined): boolean => attempts >= (wasAnswered ? 5 : 14)
 
-const whyOf = (reply: Reply): string => (reply.kind === 'unknown' || reply.kind === 'notSent' ? reply.why : 'redirected')
+/** Why a reply ended nothing. */
+function whyOf(reply: Reply): string {
+  if (reply.kind === 'answer') return `refused: ${reply.result}`
+  return reply.kind === 'redirect' ? 'redirected' : reply.why
+}
 
 /** One attempt. Only what the other side has taken back is done. */
 async function giveBack(
@@ -164,7 +168,7 @@ async function giveBack(
     return 'done'
   }
   const open = reply.kind === 'notSent' || reply.kind === 'unknown' ? reply : undefined
-  const why = open?.why ?? (reply.kind === 'answer' ? `refused: ${reply.result}` : 'redirected')
+  const why = whyOf(reply)
   parts.log.warn({ paymentId: subjectId, kind, attempt: attempts, why }, 'money could not be given back yet')
   const wasAnswered = reply.kind === 'answer' || (reply.kind === 'unknown' && reply.answered)
   if (open?.needsDecision || isForSomebody(attempts, wasAnswered)) await openPaymentCase(parts, payment, 'reversalOpen', why)
