@@ -42,6 +42,9 @@ export function returnText(place: BankPlace, fileNumber: number, day: string, ti
   return rows.map(row => `${row}\r\n`).join('')
 }
 
+/** A lot numbers its records, two for each title, with five digits. */
+const titlesOfLot = 49_999
+
 function rows240(place: BankPlace, fileNumber: number, day: string, titles: readonly ToldTitle[]): string[] {
   const { bank, agency, account, accountDigit } = place
   const holder = (at: number) =>
@@ -52,51 +55,74 @@ function rows240(place: BankPlace, fileNumber: number, day: string, titles: read
       [at + 38, accountDigit],
       [at + 40, 'LOJA EXEMPLO'],
     ] as const
-  const details = titles.flatMap((one, at) => {
-    const head = (offset: number, letter: string) =>
-      [
-        [1, `${bank}00013${zeros(2 * at + offset, 5)}${letter}`],
-        [16, one.occurrence],
-      ] as const
-    const paid = one.paid ?? 0
+  const detailsOf = (lot: string, some: readonly ToldTitle[]) =>
+    some.flatMap((one, at) => {
+      const head = (offset: number, letter: string) =>
+        [
+          [1, `${bank}${lot}3${zeros(2 * at + offset, 5)}${letter}`],
+          [16, one.occurrence],
+        ] as const
+      const paid = one.paid ?? 0
+      return [
+        columns(
+          240,
+          ...head(1, 'T'),
+          [18, zeros(agency, 5)],
+          [24, zeros(account, 12)],
+          [36, accountDigit],
+          [38, blanks(one.number, 20)],
+          [58, '1'],
+          [59, blanks(one.document ?? '', 15)],
+          [74, longDay(one.dueOn ?? '')],
+          [82, zeros(one.face, 15)],
+          [97, blanks((one.receiver ?? '').slice(0, 3), 3)],
+          [100, zeros((one.receiver ?? '').slice(3), 5)],
+          [106, blanks(one.own ?? '', 25)],
+          [131, '09'],
+          [133, '1'],
+          [134, zeros('11144477735', 15)],
+          [149, 'FULANO DE TAL'],
+          [199, zeros(one.fee ?? 0, 15)],
+          [214, blanks(one.reasons ?? '', 10)],
+        ),
+        columns(
+          240,
+          ...head(2, 'U'),
+          [18, zeros(one.interest ?? 0, 15)],
+          [33, zeros(one.discount ?? 0, 15)],
+          [48, zeros(one.rebate ?? 0, 15)],
+          [63, zeros(0, 15)],
+          [78, zeros(paid, 15)],
+          [93, zeros(Math.max(0, paid - (one.fee ?? 0)), 15)],
+          [108, zeros(0, 30)],
+          [138, longDay(one.occurredOn)],
+          [146, longDay(one.creditedOn ?? '')],
+        ),
+      ]
+    })
+  const lots = Array.from({ length: Math.max(1, Math.ceil(titles.length / titlesOfLot)) }, (_, at) => {
+    const some = titles.slice(at * titlesOfLot, (at + 1) * titlesOfLot)
+    const lot = zeros(at + 1, 4)
     return [
+      columns(240, [1, `${bank}${lot}1T01`], [14, '060'], ...holder(34), [184, zeros(fileNumber, 8)], [192, longDay(day)]),
+      ...detailsOf(lot, some),
       columns(
         240,
-        ...head(1, 'T'),
-        [18, zeros(agency, 5)],
-        [24, zeros(account, 12)],
-        [36, accountDigit],
-        [38, blanks(one.number, 20)],
-        [58, '1'],
-        [59, blanks(one.document ?? '', 15)],
-        [74, longDay(one.dueOn ?? '')],
-        [82, zeros(one.face, 15)],
-        [97, blanks((one.receiver ?? '').slice(0, 3), 3)],
-        [100, zeros((one.receiver ?? '').slice(3), 5)],
-        [106, blanks(one.own ?? '', 25)],
-        [131, '09'],
-        [133, '1'],
-        [134, zeros('11144477735', 15)],
-        [149, 'FULANO DE TAL'],
-        [199, zeros(one.fee ?? 0, 15)],
-        [214, blanks(one.reasons ?? '', 10)],
-      ),
-      columns(
-        240,
-        ...head(2, 'U'),
-        [18, zeros(one.interest ?? 0, 15)],
-        [33, zeros(one.discount ?? 0, 15)],
-        [48, zeros(one.rebate ?? 0, 15)],
-        [63, zeros(0, 15)],
-        [78, zeros(paid, 15)],
-        [93, zeros(Math.max(0, paid - (one.fee ?? 0)), 15)],
-        [108, zeros(0, 30)],
-        [138, longDay(one.occurredOn)],
-        [146, longDay(one.creditedOn ?? '')],
+        [1, `${bank}${lot}5`],
+        [18, zeros(2 * some.length + 2, 6)],
+        [24, zeros(some.length, 6)],
+        [
+          30,
+          zeros(
+            some.reduce((total, { face }) => total + face, 0),
+            17,
+          ),
+        ],
+        [47, zeros(0, 69)],
       ),
     ]
   })
-  const sum = titles.reduce((total, { face }) => total + face, 0)
+  const inner = lots.flat()
   return [
     columns(
       240,
@@ -108,17 +134,8 @@ function rows240(place: BankPlace, fileNumber: number, day: string, titles: read
       [158, zeros(fileNumber, 6)],
       [164, '103'],
     ),
-    columns(240, [1, `${bank}00011T01`], [14, '060'], ...holder(34), [184, zeros(fileNumber, 8)], [192, longDay(day)]),
-    ...details,
-    columns(
-      240,
-      [1, `${bank}00015`],
-      [18, zeros(details.length + 2, 6)],
-      [24, zeros(titles.length, 6)],
-      [30, zeros(sum, 17)],
-      [47, zeros(0, 69)],
-    ),
-    columns(240, [1, `${bank}99999`], [18, zeros(1, 6)], [24, zeros(details.length + 4, 6)]),
+    ...inner,
+    columns(240, [1, `${bank}99999`], [18, zeros(lots.length, 6)], [24, zeros(inner.length + 2, 6)]),
   ]
 }
 
