@@ -32,7 +32,10 @@ const newCase = async (kind: 'clearingLine' | 'answerUnproven', subject: string)
     { clock: systemClock, random: systemRandom },
     { kind, merchantId: sandbox.merchantId, subject, details: { line: '<b>17</b>' } },
   )
-  return linkIn(await finance.ask('/office/cases'), new RegExp(`/office/cases/[0-9a-f]{32}/[0-9a-f]{32}(?=(?:(?!<tr>).)*${subject})`))
+  return linkIn(
+    await finance.ask('/office/cases'),
+    new RegExp(`/office/cases/[0-9a-f]{32}/[0-9a-f]{32}(?=(?:(?!<tr>).)*${subject})`),
+  )
 }
 const caseRow = async (path: string) =>
   (await gateway.pool.query('select * from operator_cases where id = $1', [path.split('/').at(-1)])).rows[0]
