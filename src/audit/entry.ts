@@ -37,6 +37,8 @@ export const actions = {
   staffSignedIn: 'somebody signed in, or entered a sandbox by its link',
   staffSignedOut: 'a session was ended by hand',
   staffLocked: 'attempts to sign in for somebody are not looked at for a while',
+  approvalAsked: 'somebody of the staff ordered what a colleague has to approve',
+  approvalDecided: 'a colleague approved or refused an order',
   tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions

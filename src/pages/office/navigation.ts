@@ -8,6 +8,7 @@ export type MenuEntry = { readonly path: string; readonly word: keyof FrameWords
 // biome-ignore format: one line a page
 export const menu: readonly MenuEntry[] = [
   { path: '/cases',      word: 'cases',      action: 'readCases' },
+  { path: '/approvals',  word: 'approvals',  action: 'approve' },
   { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },
   { path: '/work',       word: 'work',       action: 'readWork' },
   { path: '/webhooks',   word: 'webhooks',   action: 'readNotifications' },
