@@ -1,5 +1,5 @@
 -- The people who work with the back office: who they are, what they prove themselves with, and their sessions. Tables of the whole platform: somebody may
--- act for several merchants. Nothing in them shows a secret: passwords are hashed by argon2id, codes and ids of sessions by a key, secrets are sealed.
+-- act for several merchants. Nothing in them shows a secret: passwords are hashed by argon2id, links and ids of sessions by a key, secrets are sealed.
 
 create table staff (
   id            uuid primary key,

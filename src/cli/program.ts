@@ -15,9 +15,13 @@ import keys from './keys.ts'
 import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
+import receipts from './receipts.ts'
 import reset from './reset.ts'
+import returns from './returns.ts'
+import slips from './slips.ts'
 import staff from './staff.ts'
 import token from './token.ts'
+import transfers from './transfers.ts'
 import trigger from './trigger.ts'
 
 const groups = [
@@ -28,7 +32,10 @@ const groups = [
   notifications,
   listen,
   trigger,
+  transfers,
   chargebacks,
+  slips,
+  returns,
   acquirers,
   cases,
   acquirerHost,
@@ -36,6 +43,7 @@ const groups = [
   doctor,
   audit,
   staff,
+  receipts,
   reset,
   completion,
 ]
