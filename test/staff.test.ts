@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
-import { makeStaffLink } from '../src/staff/links.ts'
+import { enterSandbox, makeStaffLink } from '../src/staff/links.ts'
+import type { StaffParts } from '../src/staff/parts.ts'
 import { hashPassword, passwordRefusal } from '../src/staff/password.ts'
+import { findSignedIn } from '../src/staff/sessions.ts'
 import { stepAt, stepSeconds, totpCode } from '../src/staff/totp.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { addStaff, type Clerk, sandboxDeveloper, signedIn, textOf, visitor } from './support/office.ts'
@@ -271,6 +273,16 @@ describe('the door of a sandbox', () => {
     const token = await makeStaffLink(gateway.pool, { keys: testKeys, clock, random: systemRandom }, id)
     assert.equal((await visitor(gateway).ask(`/office/enter/${token}`)).status, 410)
     assert.equal((await visitor(gateway).ask(`/office/invitation/${token}`)).status, 200)
+  })
+
+  test('is none in live mode: neither its link nor a session of it counts there', async () => {
+    const live = { clock, random: systemRandom, keys: testKeys, database: { work: gateway.pool }, sandbox: false } as StaffParts
+    const token = await makeStaffLink(gateway.pool, live, null)
+    const here = { address: '127.0.0.1', agent: 'test' }
+    assert.equal(await enterSandbox(live, token, here), undefined)
+    const clerk = await sandboxDeveloper(gateway, clock)
+    assert.equal(await findSignedIn(live, clerk.cookies.get('tollgate_office')!, here.address, true), undefined)
+    assert.equal((await clerk.ask('/office/account')).status, 200)
   })
 
   test('is open from this machine alone', async () => {

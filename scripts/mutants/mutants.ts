@@ -707,6 +707,8 @@ export const mutants: readonly Mutant[] = [
     find: "'delete from staff_sessions where staff_id is not distinct from $1::uuid and id = $2'", instead: "'delete from staff_sessions where ($1::uuid is null or true) and id = $2'" },
   { name: 'staff: the door of a sandbox is open from everywhere', file: 'src/staff/links.ts', tests: ['staff'],
     find: 'if (!parts.sandbox || !isThisMachine(visitor.address))', instead: 'if (!parts.sandbox)' },
+  { name: 'staff: live mode has the door of a sandbox', file: 'src/staff/links.ts', tests: ['staff'],
+    find: 'if (!parts.sandbox || !isThisMachine(visitor.address))', instead: 'if (!isThisMachine(visitor.address))' },
   { name: 'staff: a link works twice', file: 'src/staff/links.ts', tests: ['staff'],
     find: 'const link = await takeLink(db', instead: 'const link = await findLink(db' },
   { name: 'staff: somebody gives away more than he has', file: 'src/pages/office/people/routes.ts', tests: ['officePermissions'],
