@@ -36,6 +36,30 @@ create table answers (
 CREATE INDEX answers_host_reference ON answers USING btree (merchant_id, "substring"(reply, '"hostReference":"([^"]+)"'::text)) WHERE (reply ~~ '%"hostReference"%'::text);
 CREATE INDEX answers_settled_on ON answers USING btree (merchant_id, "substring"(reply, '"settledOn":"([^"]+)"'::text)) WHERE (reply ~~ '%"settledOn"%'::text);
 
+create table approvals (
+  merchant_id uuid not null,
+  id uuid not null,
+  payment_id uuid not null,
+  channel_id uuid not null,
+  type text not null,
+  amount bigint not null,
+  currency text not null,
+  reason text not null,
+  asked_by text not null,
+  asked_at timestamp with time zone not null,
+  decision text,
+  decided_by text,
+  decided_at timestamp with time zone,
+  outcome text,
+  constraint approvals_pkey PRIMARY KEY (merchant_id, id),
+  constraint approvals_amount_check CHECK ((amount > 0)),
+  constraint approvals_check CHECK ((((decision IS NULL) = (decided_by IS NULL)) AND ((decision IS NULL) = (decided_at IS NULL)))),
+  constraint approvals_check1 CHECK ((decided_by <> asked_by)),
+  constraint approvals_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'refused'::text]))),
+  constraint approvals_type_check CHECK ((type = ANY (ARRAY['CP'::text, 'RF'::text, 'RV'::text])))
+);
+CREATE INDEX approvals_open ON approvals USING btree (merchant_id, asked_at) WHERE (outcome IS NULL);
+
 create table audit (
   sequence bigint not null,
   recorded_at timestamp with time zone not null,
@@ -81,6 +105,18 @@ create table captures (
   payment_id uuid not null,
   capture_id uuid not null,
   constraint captures_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+
+create table case_notes (
+  merchant_id uuid not null,
+  case_id uuid not null,
+  id uuid not null,
+  written_at timestamp with time zone not null,
+  written_by text not null,
+  kind text not null,
+  text text not null,
+  constraint case_notes_pkey PRIMARY KEY (merchant_id, case_id, id),
+  constraint case_notes_kind_check CHECK ((kind = ANY (ARRAY['taken'::text, 'released'::text, 'note'::text])))
 );
 
 create unlogged table challenge_secrets (
@@ -209,6 +245,7 @@ create table deliveries (
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['scheduled'::text, 'acknowledged'::text, 'given up'::text])))
 );
 CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE (state = 'scheduled'::text);
+CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
 CREATE UNIQUE INDEX deliveries_once ON deliveries USING btree (merchant_id, endpoint_id, payment_id, event_sequence) WHERE (NOT replay);
 
@@ -388,6 +425,7 @@ create table operator_cases (
   closed_at timestamp with time zone,
   closed_by text,
   reason text,
+  owner text,
   constraint operator_cases_pkey PRIMARY KEY (merchant_id, id),
   constraint operator_cases_check CHECK ((((closed_at IS NULL) = (closed_by IS NULL)) AND ((closed_at IS NULL) = (reason IS NULL))))
 );
@@ -470,6 +508,12 @@ create table receipts (
   constraint receipts_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 CREATE UNIQUE INDEX receipts_by_key ON receipts USING btree (account, key);
+
+create table recovery_codes (
+  staff_id uuid not null,
+  hash bytea not null,
+  constraint recovery_codes_pkey PRIMARY KEY (staff_id, hash)
+);
 
 create table redirects (
   merchant_id uuid not null,
@@ -581,6 +625,13 @@ create table settled_days (
   constraint settled_days_pkey PRIMARY KEY (acquirer, day, hash)
 );
 
+create table sign_in_attempts (
+  subject text not null,
+  since timestamp with time zone not null,
+  attempts integer not null,
+  constraint sign_in_attempts_pkey PRIMARY KEY (subject)
+);
+
 create table slip_numbers (
   account text not null,
   next bigint not null,
@@ -623,6 +674,44 @@ create table slips (
 CREATE UNIQUE INDEX slips_by_link ON slips USING btree (merchant_id, link_hash);
 CREATE UNIQUE INDEX slips_by_number ON slips USING btree (account, number);
 
+create table staff (
+  id uuid not null,
+  name text not null,
+  role text not null,
+  entities uuid[] not null,
+  password text,
+  sealed_totp bytea,
+  totp_step bigint not null default 0,
+  made_at timestamp with time zone not null,
+  removed_at timestamp with time zone,
+  constraint staff_pkey PRIMARY KEY (id),
+  constraint staff_check CHECK (((password IS NULL) = (sealed_totp IS NULL))),
+  constraint staff_entities_check CHECK ((cardinality(entities) > 0)),
+  constraint staff_name_check CHECK ((name = lower(name)))
+);
+CREATE UNIQUE INDEX staff_by_name ON staff USING btree (name) WHERE (removed_at IS NULL);
+
+create table staff_links (
+  hash bytea not null,
+  staff_id uuid,
+  ends_at timestamp with time zone not null,
+  constraint staff_links_pkey PRIMARY KEY (hash)
+);
+
+create table staff_sessions (
+  hash bytea not null,
+  id uuid not null,
+  staff_id uuid,
+  begun_at timestamp with time zone not null,
+  used_at timestamp with time zone not null,
+  proven_at timestamp with time zone not null,
+  address text not null,
+  agent text not null,
+  constraint staff_sessions_pkey PRIMARY KEY (hash),
+  constraint staff_sessions_id_key UNIQUE (id)
+);
+CREATE INDEX staff_sessions_by_staff ON staff_sessions USING btree (staff_id);
+
 create table taken_back (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -660,13 +749,21 @@ create table unanswered (
   constraint unanswered_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+alter table case_notes add constraint case_notes_merchant_id_case_id_fkey FOREIGN KEY (merchant_id, case_id) REFERENCES operator_cases(merchant_id, id);
+
 alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (hash) REFERENCES clearing_files(hash);
 
 alter table collected_captures add constraint collected_captures_acquirer_sequence_fkey FOREIGN KEY (acquirer, sequence) REFERENCES capture_files(acquirer, sequence);
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
 
+alter table recovery_codes add constraint recovery_codes_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
+
 alter table refund_transfers add constraint refund_transfers_account_sequence_fkey FOREIGN KEY (account, sequence) REFERENCES transfer_files(account, sequence);
+
+alter table staff_links add constraint staff_links_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
+
+alter table staff_sessions add constraint staff_sessions_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 
 CREATE TRIGGER audit_grows BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

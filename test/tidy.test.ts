@@ -49,8 +49,13 @@ const platformTables = [
   'key_checks',
   'log_in_failures',
   'migrations',
+  'recovery_codes',
   'settled_days',
+  'sign_in_attempts',
   'slip_numbers',
+  'staff',
+  'staff_links',
+  'staff_sessions',
   'terminals',
   'transfer_files',
 ]

@@ -30,6 +30,17 @@ export const actions = {
   transferEntered: 'the bank details of a refund were entered',
   transferEnded: 'somebody said what became of the transfer of a refund',
   caseClosed: 'an operator case was closed',
+  staffAdded: 'somebody of the staff was added, with a link to set a password',
+  staffChanged: 'the role or the entities of somebody were changed',
+  staffReset: 'the password and the second factor of somebody were taken away, with a new link',
+  staffRemoved: 'somebody works here no more',
+  staffLinkMade: 'somebody made a link to set other factors',
+  staffFactorsSet: 'somebody set a password and a second factor by a link, and signed in',
+  staffSignedIn: 'somebody signed in, or entered a sandbox by its link',
+  staffSignedOut: 'a session was ended by hand',
+  staffLocked: 'attempts to sign in for somebody are not looked at for a while',
+  approvalAsked: 'somebody of the staff ordered what a colleague has to approve',
+  approvalDecided: 'a colleague approved or refused an order',
   tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions

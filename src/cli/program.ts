@@ -19,6 +19,7 @@ import receipts from './receipts.ts'
 import reset from './reset.ts'
 import returns from './returns.ts'
 import slips from './slips.ts'
+import staff from './staff.ts'
 import token from './token.ts'
 import transfers from './transfers.ts'
 import trigger from './trigger.ts'
@@ -41,6 +42,7 @@ const groups = [
   keys,
   doctor,
   audit,
+  staff,
   receipts,
   reset,
   completion,

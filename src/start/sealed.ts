@@ -5,6 +5,7 @@ import { sealedOrders } from '../clearing/remittance/write.ts'
 import { sealedReturns } from '../clearing/returns/importReturn.ts'
 import { sealedOfNotifications } from '../notifications/sealed.ts'
 import { sealedOfPayments } from '../payments/sealed.ts'
+import { sealedOfStaff } from '../staff/sealed.ts'
 import { sealedCards } from '../vault/cards.ts'
 import type { SealedPlace } from '../vault/store.ts'
 
@@ -13,6 +14,7 @@ export const sealedPlaces: readonly SealedPlace[] = [
   ...sealedOfPayments,
   ...sealedOfCheckouts,
   ...sealedOfNotifications,
+  ...sealedOfStaff,
   sealedReturns,
   sealedOrders,
 ]

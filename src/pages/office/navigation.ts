@@ -1,0 +1,18 @@
+// What stands in the menu of the back office: a page by its path below /office, for whoever may do its action.
+
+import type { StaffAction } from '../../staff/permissions.ts'
+import type { FrameWords } from './words.ts'
+
+export type MenuEntry = { readonly path: string; readonly word: keyof FrameWords; readonly action: StaffAction }
+
+// biome-ignore format: one line a page
+export const menu: readonly MenuEntry[] = [
+  { path: '/cases',      word: 'cases',      action: 'readCases' },
+  { path: '/approvals',  word: 'approvals',  action: 'approve' },
+  { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },
+  { path: '/work',       word: 'work',       action: 'readWork' },
+  { path: '/webhooks',   word: 'webhooks',   action: 'readNotifications' },
+  { path: '/entities',   word: 'entities',   action: 'readSettings' },
+  { path: '/staff',      word: 'staff',      action: 'readStaff' },
+  { path: '/audit',      word: 'audit',      action: 'readAudit' },
+]
