@@ -460,6 +460,25 @@ create table registrations (
 );
 CREATE INDEX registrations_by_card ON registrations USING btree (owner_id, fingerprint) WHERE (deleted_at IS NULL);
 
+create table request_records (
+  merchant_id uuid not null,
+  id uuid not null,
+  recorded_at timestamp with time zone not null,
+  method text not null,
+  path text not null,
+  status smallint not null,
+  milliseconds integer not null,
+  number text not null,
+  entity_id uuid,
+  token_id uuid,
+  payment_id uuid,
+  result text,
+  content text not null,
+  constraint request_records_pkey PRIMARY KEY (merchant_id, id)
+);
+CREATE INDEX request_records_by_time ON request_records USING btree (recorded_at, id);
+CREATE INDEX request_records_of_payment ON request_records USING btree (merchant_id, payment_id) WHERE (payment_id IS NOT NULL);
+
 create table risk_attempts (
   merchant_id uuid not null,
   kind text not null,

@@ -106,6 +106,7 @@ describe('each command that reads prints one document with the fields that it na
     words['audit payment'] = [paymentId]
     words['endpoints secret'] = [endpoint]
     words['notifications list'] = [endpoint]
+    words['search find'] = [paymentId]
     words['notifications list --position'] = [endpoint, '--position', '1']
   })
 
@@ -125,7 +126,7 @@ describe('each command that reads prints one document with the fields that it na
 
   // Everything but what makes, changes or hands on.
   const others =
-    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|reset|completion (bash|zsh))$/
+    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|reset|search rebuild|completion (bash|zsh))$/
 
   // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make, days of acquirers reconciliation.test.ts's, files of captures captures.test.ts's.
   const mayBeEmpty = ['acquirers status', 'acquirers reconcile', 'acquirers captures']

@@ -13,9 +13,11 @@ import doctor from './doctor.ts'
 import endpoints from './endpoints.ts'
 import keys from './keys.ts'
 import listen from './listen.ts'
+import logs from './logs.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import reset from './reset.ts'
+import search from './search.ts'
 import token from './token.ts'
 import trigger from './trigger.ts'
 
@@ -26,6 +28,8 @@ const groups = [
   endpoints,
   notifications,
   listen,
+  logs,
+  search,
   trigger,
   chargebacks,
   acquirers,

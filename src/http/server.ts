@@ -10,6 +10,8 @@ import { randomHex } from '../platform/clock.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
 import { networkOf } from '../platform/network.ts'
 import { spokenTls } from '../platform/tls.ts'
+import { isRecorded } from '../reporting/requests/keep.ts'
+import type { RequestTrace } from '../reporting/requests/record.ts'
 import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
@@ -31,6 +33,8 @@ export type ServerOptions = {
   readonly requireForwardedTls: boolean
   /** Names why no request is taken at the moment, if so. */
   refusal(): ResultName | undefined
+  /** Takes what is known of a request of the interface when its answer is given. */
+  record?(trace: RequestTrace): void
 }
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
@@ -89,18 +93,18 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         // What cannot be written, for a character that no header may have, is a failure like any other.
         .catch(error => send(outgoing, failed(destination, request, error)))
         .then(made => {
-          parts.count.request(String(made.status))
+          const milliseconds = Math.round(parts.clock.elapsed() - started)
+          const { status, body } = made
+          parts.count.request(String(status))
           noteRefusal(parts, request, made)
-          parts.log.debug(
-            {
-              ndc: number,
-              method: request.method,
-              route: destination.name,
-              status: made.status,
-              milliseconds: Math.round(parts.clock.elapsed() - started),
-            },
-            'answered',
-          )
+          parts.log.debug({ ndc: number, method: request.method, route: destination.name, status, milliseconds }, 'answered')
+          const { method, path } = request
+          if (!isRecorded(method, path, destination.route?.callers)) return
+          options.record?.({
+            ...{ method, path, status, milliseconds, number, at: parts.clock.real(), route: destination.name },
+            ...request.seen,
+            ...(typeof body === 'string' && { answer: body }),
+          })
         })
         .catch(error => {
           failed(destination, request, error)
@@ -195,6 +199,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ),
       number,
       whenAnswered: [],
+      seen: {},
     }
   }
 
@@ -229,6 +234,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         address: '',
         number: randomHex(parts.random),
         whenAnswered: [],
+        seen: {},
       },
       status,
       name,
