@@ -293,12 +293,15 @@ create table events (
   occurred_at timestamp with time zone not null,
   recorded_at timestamp with time zone not null,
   notified text,
+  searched text,
   constraint events_pkey PRIMARY KEY (merchant_id, payment_id, sequence),
   constraint events_action_check CHECK ((action = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text]))),
   constraint events_notified_check CHECK ((notified = ANY (ARRAY['done'::text, 'superseded'::text]))),
+  constraint events_searched_check CHECK ((searched = ANY (ARRAY['done'::text, 'superseded'::text]))),
   constraint events_type_check CHECK ((type = ANY (ARRAY['PAYMENT'::text, 'REGISTRATION'::text])))
 );
 CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
+CREATE INDEX events_not_searched ON events USING btree (recorded_at) WHERE (searched IS NULL);
 
 create table form_scripts (
   hash text not null,
@@ -498,6 +501,43 @@ create table sealed_cards (
   erase_after date not null,
   constraint sealed_cards_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+
+create table searched_payments (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  root_id uuid not null,
+  channel_id uuid not null,
+  received_at timestamp with time zone not null,
+  mode text not null,
+  payment_type text not null,
+  brand text,
+  amount bigint,
+  currency text,
+  result text not null,
+  outcome text not null,
+  merchant_transaction_id text,
+  invoice text,
+  bin text,
+  last_four text,
+  email_hash bytea,
+  descriptor text,
+  slip_number text,
+  reference text,
+  constraint searched_payments_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+CREATE INDEX searched_by_amount ON searched_payments USING btree (merchant_id, amount, received_at, payment_id);
+CREATE INDEX searched_by_bin ON searched_payments USING btree (merchant_id, bin, received_at, payment_id) WHERE (bin IS NOT NULL);
+CREATE INDEX searched_by_brand ON searched_payments USING btree (merchant_id, brand, received_at, payment_id);
+CREATE INDEX searched_by_card ON searched_payments USING btree (merchant_id, last_four, received_at, payment_id) WHERE (last_four IS NOT NULL);
+CREATE INDEX searched_by_descriptor ON searched_payments USING btree (merchant_id, descriptor, received_at, payment_id) WHERE (descriptor IS NOT NULL);
+CREATE INDEX searched_by_email ON searched_payments USING btree (merchant_id, email_hash, received_at, payment_id) WHERE (email_hash IS NOT NULL);
+CREATE INDEX searched_by_invoice ON searched_payments USING btree (merchant_id, invoice, received_at, payment_id) WHERE (invoice IS NOT NULL);
+CREATE INDEX searched_by_reference ON searched_payments USING btree (merchant_id, reference, received_at, payment_id) WHERE (reference IS NOT NULL);
+CREATE INDEX searched_by_result ON searched_payments USING btree (merchant_id, result, received_at, payment_id);
+CREATE INDEX searched_by_slip ON searched_payments USING btree (merchant_id, slip_number, received_at, payment_id) WHERE (slip_number IS NOT NULL);
+CREATE INDEX searched_by_time ON searched_payments USING btree (merchant_id, received_at, payment_id);
+CREATE INDEX searched_by_transaction ON searched_payments USING btree (merchant_id, merchant_transaction_id, received_at, payment_id) WHERE (merchant_transaction_id IS NOT NULL);
+CREATE INDEX searched_by_type ON searched_payments USING btree (merchant_id, payment_type, received_at, payment_id);
 
 create table settled_bookings (
   merchant_id uuid not null,

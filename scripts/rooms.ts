@@ -18,7 +18,7 @@ const rooms: readonly Room[] = [
   ['checkouts',     'the hosted flow: a merchant makes a checkout, its shopper pays in the form, one attempt at a time; the missed return', 'contract platform vault merchants connectors payments registrations notifications'],
   ['clearing',      'files of acquirers and banks: one import, each line one transaction; chargebacks; `reconciliation/` of days with acquirers; `captures/` in files', 'contract platform audit connectors payments'],
   ['notifications', 'what merchants are told: notification, cipher, signature; `endpoints/`, `deliveries/`', 'contract platform vault audit merchants payments'],
-  ['reporting',     'what people look for: `requests/`, records of what was asked and answered, masked; `search/`, payments by whatever is known of them', 'contract platform vault merchants connectors payments'],
+  ['reporting',     'what people look for: `requests/`, records of what was asked and answered, masked; `search/`, payments by whatever is known of them', 'contract platform vault connectors payments'],
   ['http',          'server, router, authenticate; `v1/`, the request functions of the interface', 'contract platform vault audit merchants connectors payments registrations checkouts reporting'],
   ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts', 'contract platform merchants connectors payments checkouts http'],
   ['sandbox',       'the other side: a pure acquirer, an acquirer host with books of its own, issuer, wallet and bank with their pages; the movable clock, the listener, the welcome, the demo shop', 'contract platform audit merchants connectors notifications http pages'],
