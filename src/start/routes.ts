@@ -4,6 +4,7 @@ import { healthRoutes } from '../http/health.ts'
 import type { Route } from '../http/router.ts'
 import { v1Routes } from '../http/v1/routes.ts'
 import { formRoutes } from '../pages/form/routes.ts'
+import { officeRoutes } from '../pages/office/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
@@ -13,6 +14,7 @@ export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simula
   ...v1Routes(gateway),
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
+  ...officeRoutes(gateway),
   ...healthRoutes(gateway),
   ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
 ]
