@@ -61,3 +61,6 @@ create index searched_by_email on searched_payments (merchant_id, email_hash, re
 create index searched_by_descriptor on searched_payments (merchant_id, descriptor, received_at, payment_id) where descriptor is not null;
 create index searched_by_slip on searched_payments (merchant_id, slip_number, received_at, payment_id) where slip_number is not null;
 create index searched_by_reference on searched_payments (merchant_id, reference, received_at, payment_id) where reference is not null;
+
+-- What an endpoint was told again of a payment; what it was told first is found by deliveries_once.
+create index deliveries_replayed on deliveries (merchant_id, payment_id) where replay;

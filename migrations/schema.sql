@@ -211,6 +211,7 @@ create table deliveries (
 CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE (state = 'scheduled'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
 CREATE UNIQUE INDEX deliveries_once ON deliveries USING btree (merchant_id, endpoint_id, payment_id, event_sequence) WHERE (NOT replay);
+CREATE INDEX deliveries_replayed ON deliveries USING btree (merchant_id, payment_id) WHERE replay;
 
 create table delivery_attempts (
   merchant_id uuid not null,

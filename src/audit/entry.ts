@@ -37,6 +37,8 @@ export const actions = {
   staffSignedIn: 'somebody signed in, or entered a sandbox by its link',
   staffSignedOut: 'a session was ended by hand',
   staffLocked: 'attempts to sign in for somebody are not looked at for a while',
+  paymentsExported: 'somebody of the staff took payments away in a file',
+  followUpOrdered: 'somebody of the staff ordered a capture, a refund or a reversal, and why',
   tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions

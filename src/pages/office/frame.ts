@@ -14,6 +14,8 @@ export type OfficePage = {
   readonly status?: number
   /** Of our own, run with the nonce of the page. */
   readonly script?: string
+  /** Beside that of the frame. */
+  readonly style?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -26,7 +28,7 @@ export type OfficeLook = {
   readonly signedIn?: SignedIn
 }
 
-export function officeFrame({ title, body, script }: OfficePage, look: OfficeLook): string {
+export function officeFrame({ title, body, script, style = '' }: OfficePage, look: OfficeLook): string {
   const { language, nonce, path, sandbox, signedIn } = look
   const words = frameWords(language)
   return html`<!doctype html>
@@ -37,7 +39,7 @@ export function officeFrame({ title, body, script }: OfficePage, look: OfficeLoo
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
 <title>${title} · Tollgate</title>
-<style nonce="${nonce}">${trusted(officeStyle)}</style>
+<style nonce="${nonce}">${trusted(officeStyle + style)}</style>
 </head>
 <body>
 <a class="skip" href="#content">${words.skip}</a>

@@ -1,6 +1,5 @@
 // A payment as people look for it: one row of what is known of it, read from the payment and its answer. An e-mail address stands in it as a keyed hash.
 
-import { retrievalReference } from '../../connectors/cards/iso8583/versions.ts'
 import { isApproved, type Outcome, results } from '../../contract/results/results.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { type Keys, keyedHash, keyedHashes } from '../../vault/keys.ts'
@@ -57,7 +56,7 @@ export function searchedPayment(keys: Keys, payment: PaymentState): SearchedPaym
     lastFour: record.card?.last4Digits ?? null,
     descriptor: field('descriptor'),
     slipNumber: kept.account === undefined ? null : (kept.number ?? null),
-    reference: kept.hostReference ?? (kept.stan === undefined ? null : retrievalReference(Number(kept.at), kept.stan)),
+    reference: kept.hostReference ?? kept.rrn ?? null,
     emailHash: email === null ? null : keyedHash(keys, emailPurpose, emailText(email)),
   }
 }

@@ -32,8 +32,8 @@ export type SearchTerms = {
   readonly to?: number
 }
 
-const types: ReadonlySet<string> = new Set(['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'RC', 'CB', 'CR', '3D'])
-const outcomes: ReadonlySet<string> = new Set(['success', 'review', 'pending', 'rejected', 'invalid', 'error'])
+export const paymentTypes: ReadonlySet<string> = new Set(['PA', 'DB', 'CD', 'CP', 'RF', 'RV', 'RC', 'CB', 'CR', '3D'])
+export const outcomes: ReadonlySet<string> = new Set(['success', 'review', 'pending', 'rejected', 'invalid', 'error'])
 const brands: ReadonlySet<string> = new Set([...standardBrands.rows.map(({ name }) => name), ...otherBrands])
 
 const dayMilliseconds = 86_400_000
@@ -51,7 +51,7 @@ const readings: readonly Reading[] = [
   [/^[*x•…]+(\d{4})$/i, (_, lastFour) => ({ lastFour: lastFour! }), true],
   [/^(\d{1,10})[.,](\d\d)$/, (_, whole, cents) => amountOf(`${whole}.${cents}`), true],
   [/^[A-Z]{3}$/, word => (currencies.has(word) ? { currency: word } : undefined)],
-  [/^[A-Za-z0-9]{2}$/, word => (types.has(word.toUpperCase()) ? { type: word.toUpperCase() } : undefined), true],
+  [/^[A-Za-z0-9]{2}$/, word => (paymentTypes.has(word.toUpperCase()) ? { type: word.toUpperCase() } : undefined), true],
   [/^[A-Za-z]+$/, word => (outcomes.has(word.toLowerCase()) ? { outcome: word.toLowerCase() } : undefined)],
   [/^\w+$/, word => (brands.has(word.toUpperCase()) ? { brand: word.toUpperCase() } : undefined)],
   [/^\d{6}$/, word => ({ bin: word })],
