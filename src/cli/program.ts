@@ -18,6 +18,7 @@ import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import reset from './reset.ts'
 import search from './search.ts'
+import staff from './staff.ts'
 import token from './token.ts'
 import trigger from './trigger.ts'
 
@@ -38,6 +39,7 @@ const groups = [
   keys,
   doctor,
   audit,
+  staff,
   reset,
   completion,
 ]
