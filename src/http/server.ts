@@ -73,6 +73,7 @@ const headers = [
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   const turn = fairTurns(setImmediate)
+  const streams = new Set<ServerResponse>()
   const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -175,12 +176,20 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
     if (before) outgoing.write(before)
-    if (whole) outgoing.end(body)
+    if (whole) {
+      outgoing.end(body)
+      return made
+    }
+    // A stream has no end of its own that a stop could wait for, and its reader leaves when it likes.
+    const isStream = more?.['Content-Type']?.startsWith('text/event-stream') === true
+    if (isStream) {
+      streams.add(outgoing)
+      outgoing.once('close', () => streams.delete(outgoing))
+    }
     // What breaks on the way breaks the connection: half an answer must not look whole.
-    else
-      pipeline(body, outgoing).catch((error: Error) =>
-        parts.log.warn({ why: error.message }, 'an answer was broken off on its way'),
-      )
+    pipeline(body, outgoing).catch((error: Error) => {
+      if (!isStream) parts.log.warn({ why: error.message }, 'an answer was broken off on its way')
+    })
     return made
   }
 
@@ -257,6 +266,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     async close() {
       closing = true
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      for (const stream of streams) stream.destroy()
       server.closeIdleConnections()
       connections.closeAll('unsecured')
       const hurry = parts.clock.after(40_000, () => connections.closeAll('every'))

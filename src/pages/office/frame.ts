@@ -46,7 +46,7 @@ export function officeFrame({ title, body, script, style = '' }: OfficePage, loo
 ${sandbox && html`<p class="notice" role="note">${words.sandbox}</p>`}
 <header class="top">
 <a class="brand" href="/office">Tollgate</a>
-${signedIn && menuOf(signedIn, language, path)}
+${signedIn && menuOf(signedIn, look)}
 <div class="who">
 ${
   signedIn &&
@@ -66,10 +66,10 @@ ${script !== undefined && html`<script nonce="${nonce}">${trusted(script)}</scri
 `.html
 }
 
-function menuOf(signedIn: SignedIn, language: OfficeLanguage, path: string): Html {
+function menuOf(signedIn: SignedIn, { language, path, sandbox }: OfficeLook): Html {
   const words = frameWords(language)
   const items = menu
-    .filter(({ action }) => signedIn.may(action))
+    .filter(({ action, onlySandbox }) => signedIn.may(action) && (sandbox || !onlySandbox))
     .map(entry => {
       const address = `/office${entry.path}`
       const isHere = path === address || (entry.path !== '' && path.startsWith(`${address}/`))

@@ -3,6 +3,14 @@
 import type { StaffAction } from '../../staff/permissions.ts'
 import type { FrameWords } from './words.ts'
 
-export type MenuEntry = { readonly path: string; readonly word: keyof FrameWords; readonly action: StaffAction }
+export type MenuEntry = {
+  readonly path: string
+  readonly word: keyof FrameWords
+  readonly action: StaffAction
+  readonly onlySandbox?: true
+}
 
-export const menu: readonly MenuEntry[] = [{ path: '/payments', word: 'payments', action: 'readPayments' }]
+export const menu: readonly MenuEntry[] = [
+  { path: '/console', word: 'console', action: 'useSandbox', onlySandbox: true },
+  { path: '/payments', word: 'payments', action: 'readPayments' },
+]
