@@ -96,7 +96,8 @@ describe('the box', () => {
   })
 
   it('shows nothing of another merchant', async () => {
-    for (const path of [`/office/payments?q=${id}`, '/office/payments']) assert.ok(!(await stranger.ask(path)).text.includes(pageOf()))
+    for (const path of [`/office/payments?q=${id}`, '/office/payments'])
+      assert.ok(!(await stranger.ask(path)).text.includes(pageOf()))
     assert.equal((await stranger.post('/office/payments', { q: id })).location, `/office/payments?q=${id}`)
   })
 })

@@ -10,7 +10,15 @@ export type MenuEntry = {
   readonly onlySandbox?: true
 }
 
+// biome-ignore format: one line a page
 export const menu: readonly MenuEntry[] = [
-  { path: '/console', word: 'console', action: 'useSandbox', onlySandbox: true },
-  { path: '/payments', word: 'payments', action: 'readPayments' },
+  { path: '/console',    word: 'console',    action: 'useSandbox', onlySandbox: true },
+  { path: '/payments',   word: 'payments',   action: 'readPayments' },
+  { path: '/cases',      word: 'cases',      action: 'readCases' },
+  { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },
+  { path: '/work',       word: 'work',       action: 'readWork' },
+  { path: '/webhooks',   word: 'webhooks',   action: 'readNotifications' },
+  { path: '/entities',   word: 'entities',   action: 'readSettings' },
+  { path: '/staff',      word: 'staff',      action: 'readStaff' },
+  { path: '/audit',      word: 'audit',      action: 'readAudit' },
 ]

@@ -2,16 +2,28 @@
 
 import type { Route } from '../../http/router.ts'
 import { accountRoutes } from './account/routes.ts'
+import { auditRoutes } from './audit/routes.ts'
+import { caseRoutes } from './cases/routes.ts'
+import { entityRoutes } from './entities/routes.ts'
 import type { OfficeParts } from './parts.ts'
 import { paymentRoutes } from './payments/routes.ts'
+import { peopleRoutes } from './people/routes.ts'
 import { type OfficeRoute, officeRoute, openRoute } from './route.ts'
 import { openRoutes, sessionRoutes } from './signIn/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
+import { workRoutes } from './work/routes.ts'
 
 /** Those that need somebody signed in: what tests of permissions go through, one by one. */
 export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...sessionRoutes(parts),
   ...accountRoutes(parts),
   ...paymentRoutes(parts),
+  ...caseRoutes(parts),
+  ...workRoutes(parts),
+  ...entityRoutes(parts),
+  ...webhookRoutes(parts),
+  ...peopleRoutes(parts),
+  ...auditRoutes(parts),
 ]
 
 export const officeRoutes = (parts: OfficeParts): Route[] => [

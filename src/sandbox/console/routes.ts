@@ -125,7 +125,7 @@ function cards(language: OfficeLanguage): Html {
   ]
   return html`<ul class="feed">${rows.map(
     ([number, what]) =>
-      html`<li><code>${number}</code> <button class="quiet" type="button" data-copy="${number}" data-done="${words.copied}">${words.copy}</button><br><span class="soft">${what}</span></li>`,
+      html`<li><code>${number}</code> <button class="quiet" type="button" data-copy="${number}" data-done="${words.copied}" data-again="${words.copy}">${words.copy}</button><br><span class="soft">${what}</span></li>`,
   )}</ul>`
 }
 

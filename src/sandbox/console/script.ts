@@ -18,8 +18,6 @@ document.addEventListener('click', async event => {
   const button = event.target.closest('[data-copy]')
   if (!button) return
   await navigator.clipboard.writeText(button.dataset.copy)
-  const before = button.textContent
-  button.textContent = button.dataset.done
-  setTimeout(() => { button.textContent = before }, 1500)
+  for (const one of document.querySelectorAll('[data-copy]')) one.textContent = one === button ? one.dataset.done : one.dataset.again
 })
 `

@@ -48,7 +48,7 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
         const named = /^[0-9a-f]{32}$/i.test(text.trim())
           ? await searchPayments(parts, merchants, [{ id: text.trim().toLowerCase() }], 1)
           : []
-        if (named[0]) return goTo(addressOf(named[0]))
+        if (named[0]) return goTo(paymentAddress(named[0]))
         values.set('q', withoutCards(text))
         return goTo(`/office/payments?${queryOf(values)}`)
       },
@@ -104,7 +104,7 @@ function placeOf(behind: string | null): SearchPlace | undefined {
   return paymentId === undefined ? undefined : { receivedAt: Number(receivedAt), paymentId }
 }
 
-export const addressOf = ({ merchantId, paymentId }: { merchantId: string; paymentId: string }): string =>
+export const paymentAddress = ({ merchantId, paymentId }: { merchantId: string; paymentId: string }): string =>
   `/office/payments/${merchantId}/${paymentId}`
 
 function searchForm(values: URLSearchParams, words: PaymentWords): Html {
@@ -130,7 +130,7 @@ function listOf(found: readonly FoundPayment[], language: OfficeLanguage): Html 
     words.payments,
     [words.time, words.type, words.brand, words.amount, words.result, words.order, words.card],
     found.map(one => [
-      html`<a href="${addressOf(one)}">${momentText(language, one.receivedAt)}</a>`,
+      html`<a href="${paymentAddress(one)}">${momentText(language, one.receivedAt)}</a>`,
       one.type,
       one.brand ?? '',
       html`<span class="amount">${amountOf(one)}</span>`,
