@@ -17,9 +17,9 @@ import { goTo, type OfficeRoute, proveFirst } from '../route.ts'
 import { readStory, type Story } from './story.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
-type Order = { readonly type: FollowUpType; readonly word: 'capture' | 'refund' | 'reverse'; readonly action: StaffAction }
+type StaffOrder = { readonly type: FollowUpType; readonly word: 'capture' | 'refund' | 'reverse'; readonly action: StaffAction }
 
-export const orders: readonly Order[] = [
+export const orders: readonly StaffOrder[] = [
   { type: 'CP', word: 'capture', action: 'capture' },
   { type: 'RF', word: 'refund', action: 'refund' },
   { type: 'RV', word: 'reverse', action: 'refund' },
@@ -76,7 +76,10 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
   }))
 
 /** What may still be done about the payment of the page, and up to which amount; hundredths. */
-export function possible(parts: OfficeParts, { payment, root, chain }: Story): readonly (Order & { readonly most: number })[] {
+export function possible(
+  parts: OfficeParts,
+  { payment, root, chain }: Story,
+): readonly (StaffOrder & { readonly most: number })[] {
   const followers = chain.filter(({ id }) => id !== root.id)
   const connector = parts.connectors.get(root.connector)
   const abilities = { partialReversal: connector?.partialReversal(root.answer?.kept ?? {}) === true }

@@ -11,7 +11,7 @@ import { dueAbout } from '../../../platform/due/store.ts'
 import { findRequests, type RequestRow } from '../../../reporting/requests/store.ts'
 import type { OfficeParts } from '../parts.ts'
 
-export type Told = Awaited<ReturnType<typeof deliveriesOf>>[number] & {
+export type ToldNotification = Awaited<ReturnType<typeof deliveriesOf>>[number] & {
   readonly url: string | null
   readonly tries: Awaited<ReturnType<typeof listAttempts>>
 }
@@ -23,7 +23,7 @@ export type Story = {
   /** Root and followers, oldest first. */
   readonly chain: readonly Readable[]
   readonly journal: readonly JournalLine[]
-  readonly told: readonly Told[]
+  readonly told: readonly ToldNotification[]
   readonly requests: readonly RequestRow[]
   readonly due: Awaited<ReturnType<typeof dueAbout>>
   readonly cases: readonly OperatorCase[]
@@ -39,7 +39,7 @@ export async function readStory(parts: OfficeParts, merchantId: string, id: stri
   const chain = await readable(parts, await findChain(db, merchantId, rootId))
   const ids = chain.map(one => one.id)
   const endpoints = new Map((await listEndpoints(db, merchantId)).map(one => [one.id, one]))
-  const told: Told[] = []
+  const told: ToldNotification[] = []
   for (const one of await deliveriesOf(db, merchantId, [...endpoints.keys()], ids)) {
     const tries = one.attempts === 0 ? [] : await listAttempts(db, merchantId, one.endpointId, one.position)
     told.push({ ...one, url: endpoints.get(one.endpointId)?.url ?? null, tries })
