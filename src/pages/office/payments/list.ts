@@ -108,7 +108,7 @@ export const paymentAddress = ({ merchantId, paymentId }: { merchantId: string; 
   `/office/payments/${merchantId}/${paymentId}`
 
 function searchForm(values: URLSearchParams, words: PaymentWords): Html {
-  const value = (name: string) => values.get(name) ?? ''
+  const value = (name: string) => withoutCards(values.get(name) ?? '')
   const options = (of: ReadonlySet<string>) => [['', words.any] as const, ...[...of].map(one => [one, one] as const)]
   return html`<form method="post" action="/office/payments" class="search" role="search">
 ${field({ name: 'q', label: words.box, value: value('q'), hint: words.boxHint, type: 'search', isOptional: true })}
