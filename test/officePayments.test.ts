@@ -81,7 +81,7 @@ describe('the box', () => {
     assert.doesNotMatch(decodeURIComponent(location!).replace(/[ +]/g, ''), /\d{12}/)
     assert.ok((await finance.ask(location!)).text.includes(pageOf()))
     const asked = await finance.ask(`/office/payments?q=${encodeURIComponent('4200000000000000')}&type=DB`)
-    assert.doesNotMatch(asked.text, /\d{16}/)
+    assert.ok(asked.text.includes(pageOf()) && !asked.text.includes('4200000000000000'))
   })
 
   for (const q of ['jane@example.org', '92.00 VISA', '=SUM(A1:A9)', '****0000'])

@@ -2,10 +2,11 @@
 
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
+import { visible } from '../platform/errors.ts'
 import type { RequestContent } from '../reporting/requests/record.ts'
 import { findRequests, type RequestRow, unknownMerchant } from '../reporting/requests/store.ts'
 import { wholeNumber } from './choices.ts'
-import { type CommandParts, looksLikeId, refuseWords, timeText, visible, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, refuseWords, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type LogOptions = ReadOptions & {
