@@ -50,6 +50,8 @@ create table searched_payments (
 );
 create index searched_by_time on searched_payments (merchant_id, received_at, payment_id);
 create index searched_by_result on searched_payments (merchant_id, result, received_at, payment_id);
+create index searched_by_outcome on searched_payments (merchant_id, outcome, received_at, payment_id) where outcome <> 'success';
+create index searched_by_chain on searched_payments (merchant_id, root_id, received_at, payment_id) where root_id <> payment_id;
 create index searched_by_type on searched_payments (merchant_id, payment_type, received_at, payment_id);
 create index searched_by_brand on searched_payments (merchant_id, brand, received_at, payment_id);
 create index searched_by_amount on searched_payments (merchant_id, amount, received_at, payment_id);

@@ -550,9 +550,11 @@ CREATE INDEX searched_by_amount ON searched_payments USING btree (merchant_id, a
 CREATE INDEX searched_by_bin ON searched_payments USING btree (merchant_id, bin, received_at, payment_id) WHERE (bin IS NOT NULL);
 CREATE INDEX searched_by_brand ON searched_payments USING btree (merchant_id, brand, received_at, payment_id);
 CREATE INDEX searched_by_card ON searched_payments USING btree (merchant_id, last_four, received_at, payment_id) WHERE (last_four IS NOT NULL);
+CREATE INDEX searched_by_chain ON searched_payments USING btree (merchant_id, root_id, received_at, payment_id) WHERE (root_id <> payment_id);
 CREATE INDEX searched_by_descriptor ON searched_payments USING btree (merchant_id, descriptor, received_at, payment_id) WHERE (descriptor IS NOT NULL);
 CREATE INDEX searched_by_email ON searched_payments USING btree (merchant_id, email_hash, received_at, payment_id) WHERE (email_hash IS NOT NULL);
 CREATE INDEX searched_by_invoice ON searched_payments USING btree (merchant_id, invoice, received_at, payment_id) WHERE (invoice IS NOT NULL);
+CREATE INDEX searched_by_outcome ON searched_payments USING btree (merchant_id, outcome, received_at, payment_id) WHERE (outcome <> 'success'::text);
 CREATE INDEX searched_by_reference ON searched_payments USING btree (merchant_id, reference, received_at, payment_id) WHERE (reference IS NOT NULL);
 CREATE INDEX searched_by_result ON searched_payments USING btree (merchant_id, result, received_at, payment_id);
 CREATE INDEX searched_by_slip ON searched_payments USING btree (merchant_id, slip_number, received_at, payment_id) WHERE (slip_number IS NOT NULL);

@@ -49,7 +49,7 @@ export type SearchPlace = { readonly receivedAt: number; readonly paymentId: str
 /** What a condition compares, and how. An e-mail address comes as its hashes. */
 const conditions: Readonly<Record<Exclude<keyof SearchTerms, 'email'> | 'emailHashes', string>> = {
   id: 'payment_id = $',
-  chain: 'root_id = $',
+  chain: 'root_id = $ and root_id <> payment_id',
   merchantTransactionId: 'merchant_transaction_id = $',
   invoice: 'invoice = $',
   amount: 'amount = $',

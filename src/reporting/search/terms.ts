@@ -9,6 +9,7 @@ import { maskedCard } from '../../payments/read/record.ts'
 /** One condition on payments; those of a filter hold together. */
 export type SearchTerms = {
   readonly id?: string
+  /** What refers to the first payment of a chain. */
   readonly chain?: string
   readonly merchantTransactionId?: string
   readonly invoice?: string
