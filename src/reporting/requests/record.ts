@@ -1,7 +1,7 @@
 // A request of the interface as it is shown to the people of its merchant: masked by the parameter table. Of a secret stands that it was sent, of a card
 // number what an answer tells of it, and of an unknown parameter the name alone, because its value may be a mistyped secret.
 
-import { maskCardNumbers, mayBeRepeated } from '../../contract/cardNumbers.ts'
+import { maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { matches } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
@@ -57,7 +57,7 @@ export function maskedRequest(trace: RequestTrace): MaskedRequest {
   const unknown = new Set<string>()
   for (const [name, value] of form?.pairs.slice(0, fieldsMost) ?? []) {
     const row = find(name)
-    if (row) fields.push([maskCardNumbers(name).slice(0, valueMost), shownValue(row, value)])
+    if (row) fields.push([masked(name).slice(0, valueMost), shownValue(row, value)])
     else unknown.add(name)
   }
   const named = /^\/v1\/(?:payments|query)\/([0-9a-f]{32})$/.exec(path)?.[1]
@@ -96,9 +96,12 @@ function shownValue({ parameter, keyError }: NamedParameter, value: string): str
   if (matches(hex32, value)) return value // ids are full of digits
   // What is not even well-formed may be a card number with a slip in it.
   if (!matches(parameter.format, value) && !mayBeRepeated(value)) return hidden
-  const masked = maskCardNumbers(value)
-  return masked.length > valueMost ? `${masked.slice(0, valueMost)}…` : masked
+  const shown = masked(value)
+  return shown.length > valueMost ? `${shown.slice(0, valueMost)}…` : shown
 }
+
+/** Most texts need no more than one look. */
+const masked = (text: string): string => (mayHoldCardNumber(text) ? maskCardNumbers(text) : text)
 
 /** The id of a checkout lets its holder pay: of it stands that there is one. */
 const shownPath = (path: string): string => maskCardNumbers(path.replace(/\/[0-9A-F]{32}\.[\w-]+/g, '/…')).slice(0, 200)
