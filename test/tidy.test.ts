@@ -55,7 +55,9 @@ const platformTables = [
   'staff',
   'staff_links',
   'staff_sessions',
+  'slip_numbers',
   'terminals',
+  'transfer_files',
 ]
 
 // Their owner is a merchant, or a division whose merchants share what it has (decisions, 51).

@@ -16,10 +16,14 @@ import listen from './listen.ts'
 import logs from './logs.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
+import receipts from './receipts.ts'
 import reset from './reset.ts'
+import returns from './returns.ts'
 import search from './search.ts'
+import slips from './slips.ts'
 import staff from './staff.ts'
 import token from './token.ts'
+import transfers from './transfers.ts'
 import trigger from './trigger.ts'
 
 const groups = [
@@ -32,7 +36,10 @@ const groups = [
   logs,
   search,
   trigger,
+  transfers,
   chargebacks,
+  slips,
+  returns,
   acquirers,
   cases,
   acquirerHost,
@@ -40,6 +47,7 @@ const groups = [
   doctor,
   audit,
   staff,
+  receipts,
   reset,
   completion,
 ]

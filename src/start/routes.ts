@@ -6,6 +6,7 @@ import { v1Routes } from '../http/v1/routes.ts'
 import { formRoutes } from '../pages/form/routes.ts'
 import { officeRoutes } from '../pages/office/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
+import { slipRoutes } from '../pages/slip/routes.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import type { Gateway } from './assemble.ts'
@@ -15,6 +16,7 @@ export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simula
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
   ...officeRoutes(gateway),
+  ...slipRoutes(gateway),
   ...healthRoutes(gateway),
   ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
 ]

@@ -87,7 +87,7 @@ export function possible(
   const asked: Chain = { reference: payment, root, followers }
   return orders.flatMap(order => {
     const { type } = order
-    const most = type === 'RF' ? refundOpen(root, followers) : reversalOpen(payment, followers)
+    const most = type === 'RF' ? refundOpen(asked) : reversalOpen(payment, followers)
     const request = { type, amount: most, channelId: payment.channelId, now }
     const isOffered = connector?.operations[type] !== undefined
     return forbids(request, asked, { ...abilities, offered: isOffered }) === undefined ? [{ ...order, most }] : []
