@@ -1,5 +1,5 @@
 -- The people who work with the back office: who they are, what they prove themselves with, and their sessions. Tables of the whole platform: somebody may
--- act for several merchants. Nothing in them shows a secret: passwords are hashed by argon2id, codes and ids of sessions by a key, secrets are sealed.
+-- act for several merchants. Nothing in them shows a secret: passwords are hashed by argon2id, links and ids of sessions by a key, secrets are sealed.
 
 create table staff (
   id            uuid primary key,
@@ -64,3 +64,25 @@ create table case_notes (
 
 -- The queue of what merchants were not told.
 create index deliveries_given_up on deliveries (merchant_id, settled_at) where state = 'given up';
+
+-- Refunds and reversals that somebody of the staff ordered, and that a colleague has to approve before they are begun.
+create table approvals (
+  merchant_id uuid not null,
+  id          uuid not null,
+  payment_id  uuid not null,         -- to which the order refers
+  channel_id  uuid not null,
+  type        text not null check (type in ('CP', 'RF', 'RV')),
+  amount      bigint not null check (amount > 0),  -- hundredths
+  currency    text not null,
+  reason      text not null,
+  asked_by    text not null,         -- as the audit names people
+  asked_at    timestamptz not null,  -- real time
+  decision    text check (decision in ('approved', 'refused')),
+  decided_by  text,
+  decided_at  timestamptz,
+  outcome     text,                  -- what became of it: the description of the result
+  primary key (merchant_id, id),
+  check ((decision is null) = (decided_by is null) and (decision is null) = (decided_at is null)),
+  check (decided_by <> asked_by)     -- the second pair of eyes
+);
+create index approvals_open on approvals (merchant_id, asked_at) where outcome is null;

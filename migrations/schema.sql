@@ -36,6 +36,30 @@ create table answers (
 CREATE INDEX answers_host_reference ON answers USING btree (merchant_id, "substring"(reply, '"hostReference":"([^"]+)"'::text)) WHERE (reply ~~ '%"hostReference"%'::text);
 CREATE INDEX answers_settled_on ON answers USING btree (merchant_id, "substring"(reply, '"settledOn":"([^"]+)"'::text)) WHERE (reply ~~ '%"settledOn"%'::text);
 
+create table approvals (
+  merchant_id uuid not null,
+  id uuid not null,
+  payment_id uuid not null,
+  channel_id uuid not null,
+  type text not null,
+  amount bigint not null,
+  currency text not null,
+  reason text not null,
+  asked_by text not null,
+  asked_at timestamp with time zone not null,
+  decision text,
+  decided_by text,
+  decided_at timestamp with time zone,
+  outcome text,
+  constraint approvals_pkey PRIMARY KEY (merchant_id, id),
+  constraint approvals_amount_check CHECK ((amount > 0)),
+  constraint approvals_check CHECK ((((decision IS NULL) = (decided_by IS NULL)) AND ((decision IS NULL) = (decided_at IS NULL)))),
+  constraint approvals_check1 CHECK ((decided_by <> asked_by)),
+  constraint approvals_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'refused'::text]))),
+  constraint approvals_type_check CHECK ((type = ANY (ARRAY['CP'::text, 'RF'::text, 'RV'::text])))
+);
+CREATE INDEX approvals_open ON approvals USING btree (merchant_id, asked_at) WHERE (outcome IS NULL);
+
 create table audit (
   sequence bigint not null,
   recorded_at timestamp with time zone not null,

@@ -37,10 +37,10 @@ test('every reference of the document leads somewhere', () => {
 
 test('every route is described, and nothing else', () => {
   // What stands below /r/ is for browsers and other servers: docs/reference/redirects.md. The payment form is for browsers: docs/hosted-form.md; so are
-  // the pages of slips: docs/slips.md.
+  // the pages of slips: docs/slips.md. The back office is for the staff: docs/operating.md.
   const served = routesOf({ sandbox: true } as Gateway, [])
     .map(({ method, path }) => `${method} ${path}`)
-    .filter(route => !/ \/(r\/|pay\/|slip\/|v1\/(form|static)\/|v1\/paymentWidgets)/.test(route))
+    .filter(route => !/ \/(r\/|pay\/|slip\/|office|v1\/(form|static)\/|v1\/paymentWidgets)/.test(route))
   assert.deepEqual(operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`).sort(), served.sort())
 })
 

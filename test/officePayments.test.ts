@@ -3,11 +3,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
+import { applySeed, readSeed, sandboxSeed } from '../src/merchants/seed.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser } from './support/chromium.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { decode } from './support/entities.ts'
-import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type Clerk, signedIn } from './support/office.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 
@@ -223,6 +225,20 @@ describe('money is given back', () => {
     assert.match((await order('refund', { amount: '1000.00' }, clerk, large)).location!, /^\/office\/prove\?/)
     assert.deepEqual(await followers(large), [])
     assert.match((await order('refund', { amount: '999.99' }, clerk, large)).location!, /done=refund/)
+  })
+
+  it('only after a colleague has approved it, where the channel says so', async () => {
+    const paid = (await gateway.pay({ amount: '60.00' })).body.id
+    const seed = readSeed(sandboxSeed)
+    Object.assign(seed.divisions![0]!.merchants![0]!.channels![0]!.settings!, { approvalFrom: 5000 })
+    await applySeed(gateway.pool, testKeys, systemClock, systemRandom, seed)
+    await gateway.restart()
+    assert.equal((await order('refund', { amount: '50.00' }, finance, paid)).location, '/office/approvals')
+    assert.deepEqual(await followers(paid), [])
+    assert.ok((await finance.ask('/office/approvals')).text.includes(paid))
+    assert.match((await order('refund', { amount: '49.99' }, finance, paid)).location!, /done=refund/)
+    await applySeed(gateway.pool, testKeys, systemClock, systemRandom, readSeed(sandboxSeed))
+    await gateway.restart()
   })
 
   it('by a capture and a reversal of what was authorized', async () => {

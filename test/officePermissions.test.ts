@@ -12,12 +12,12 @@ import { type Clerk, signedIn, visitor } from './support/office.ts'
 
 const routes = signedInRoutes({} as OfficeParts)
 const { psp } = readSeed(sandboxSeed)
-const other = { merchantId: 'f'.repeat(31) + '1', channelId: 'f'.repeat(31) + '2' }
+const other = { merchantId: `${'f'.repeat(31)}1`, channelId: `${'f'.repeat(31)}2` }
 const seed: Seed = {
   psp,
   divisions: [
     {
-      id: 'f'.repeat(31) + '0',
+      id: `${'f'.repeat(31)}0`,
       name: 'Other division',
       merchants: [{ id: other.merchantId, name: 'Other merchant', channels: [{ id: other.channelId, name: 'Other channel' }] }],
     },

@@ -41,6 +41,8 @@ export const actions = {
   staffLocked: 'attempts to sign in for somebody are not looked at for a while',
   paymentsExported: 'somebody of the staff took payments away in a file',
   followUpOrdered: 'somebody of the staff ordered a capture, a refund or a reversal, and why',
+  approvalAsked: 'somebody of the staff ordered what a colleague has to approve',
+  approvalDecided: 'a colleague approved or refused an order',
   tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions

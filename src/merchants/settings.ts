@@ -162,6 +162,10 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     ),
     /** The name of a set of risk rules; empty = payments are not screened. */
     riskRules: optional(text(/^/, 'must be the name of a set of risk rules'), ''),
+    /** From this amount on (hundredths) the staff proves both factors again before it refunds, reverses or captures. */
+    proofFrom: optional(hundredths, 100_000),
+    /** From this amount on (hundredths) a colleague has to approve what somebody of the staff orders; absent = never. */
+    approvalFrom: optional(hundredths),
     /** By brand, the accounts that slips are issued for, in order; absent = the first account of the brand and mode. */
     slipAccounts: optional(mapOf(brand, filledListOf(acquirer)), {}),
     /** Empty = the first acquirer of the mode. */

@@ -7,7 +7,7 @@ import { OperatorError } from '../platform/errors.ts'
 import { isThisMachine } from '../platform/network.ts'
 import { keyedHash, keyedHashes } from '../vault/keys.ts'
 import { seal } from '../vault/seal.ts'
-import { attemptsOf, recoveryHashes, totpPlace } from './factors.ts'
+import { attemptsOf, recoveryHash, totpPlace } from './factors.ts'
 import type { StaffParts } from './parts.ts'
 import { hashPassword, passwordRefusal } from './password.ts'
 import { actorOfStaff, beginSession, type Visitor } from './sessions.ts'
@@ -75,7 +75,7 @@ export async function useInvitation(
       password: hashed,
       sealedTotp,
       step,
-      recovery: recovery.map(one => recoveryHashes(parts, one)[0]),
+      recovery: recovery.map(one => recoveryHash(one)),
     })
     await endSessionsOf(db, person.id)
     await forgetAttempts(db, attemptsOf(parts, person.name))

@@ -85,8 +85,8 @@ export async function takeStep(db: Connection, id: string, step: number): Promis
   return rowCount === 1
 }
 
-export async function takeRecoveryCode(db: Connection, id: string, hashes: readonly Buffer[]): Promise<boolean> {
-  const { rowCount } = await db.query('delete from recovery_codes where staff_id = $1 and hash = any ($2)', [id, hashes])
+export async function takeRecoveryCode(db: Connection, id: string, hash: Buffer): Promise<boolean> {
+  const { rowCount } = await db.query('delete from recovery_codes where staff_id = $1 and hash = $2', [id, hash])
   return rowCount === 1
 }
 

@@ -15,6 +15,7 @@ export const menu: readonly MenuEntry[] = [
   { path: '/console',    word: 'console',    action: 'useSandbox', onlySandbox: true },
   { path: '/payments',   word: 'payments',   action: 'readPayments' },
   { path: '/cases',      word: 'cases',      action: 'readCases' },
+  { path: '/approvals',  word: 'approvals',  action: 'approve' },
   { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },
   { path: '/work',       word: 'work',       action: 'readWork' },
   { path: '/webhooks',   word: 'webhooks',   action: 'readNotifications' },

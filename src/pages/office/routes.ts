@@ -2,6 +2,7 @@
 
 import type { Route } from '../../http/router.ts'
 import { accountRoutes } from './account/routes.ts'
+import { approvalRoutes } from './approvals/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { caseRoutes } from './cases/routes.ts'
 import { entityRoutes } from './entities/routes.ts'
@@ -19,6 +20,7 @@ export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...accountRoutes(parts),
   ...paymentRoutes(parts),
   ...caseRoutes(parts),
+  ...approvalRoutes(parts),
   ...workRoutes(parts),
   ...entityRoutes(parts),
   ...webhookRoutes(parts),

@@ -21,9 +21,9 @@ details.menu { display: none; }
 .who { display: flex; align-items: center; gap: .75rem; margin-left: auto; }
 .who form { margin: 0; }
 .who a { color: var(--ink); overflow-wrap: anywhere; }
-.role { margin-left: .5rem; padding: .1rem .5rem; color: var(--soft); border: 1px solid var(--line); border-radius: 99px; font-size: .82rem; }
+.role { margin-left: .5rem; padding: .1rem .5rem; color: var(--soft); border: 1px solid var(--line); border-radius: 99px; font-size: .82rem; white-space: nowrap; }
+h1::first-letter, td a::first-letter { text-transform: uppercase; }
 main { max-width: 84rem; margin: 0 auto; padding: 1.5rem 1.25rem 3rem; outline: none; }
-main.narrow, .narrow { max-width: 30rem; margin-inline: auto; }
 h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: anywhere; }
 h2 { margin: 1.75rem 0 .6rem; font-size: 1.1rem; }
 p { margin: 0 0 1rem; overflow-wrap: anywhere; }
@@ -31,6 +31,8 @@ p { margin: 0 0 1rem; overflow-wrap: anywhere; }
 .good { color: var(--good); } .bad { color: var(--wrong); }
 .card { margin: 0 0 1.25rem; padding: 1.25rem; background: var(--paper); border: 1px solid var(--line); border-radius: 12px; }
 .card > :last-child { margin-bottom: 0; }
+.card form + form { margin-top: .5rem; }
+.narrow { max-width: 30rem; }
 .scroll { overflow-x: auto; margin: 0 0 1.25rem; background: var(--paper); border: 1px solid var(--line); border-radius: 12px; }
 table { width: 100%; border-collapse: collapse; font-size: .93rem; }
 th, td { padding: .5rem .8rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
@@ -46,6 +48,7 @@ label { display: block; margin: 0 0 .25rem; font-weight: 600; font-size: .9rem; 
 .field { margin: 0 0 1rem; }
 .hint { margin: .25rem 0 0; color: var(--soft); font-size: .88rem; }
 input:not([type=checkbox], [type=radio], [type=hidden]), select, textarea { width: 100%; min-height: 2.5rem; padding: .4rem .65rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--soft); border-radius: 8px; }
+form.line .field { margin: 0; }
 form.line input, form.line select { width: auto; }
 textarea { min-height: 8rem; font: .87rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }
 button, a.button { display: inline-block; min-height: 2.5rem; padding: .4rem 1rem; font: inherit; font-weight: 600; text-decoration: none; cursor: pointer; color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: 8px; }

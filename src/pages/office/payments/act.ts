@@ -7,6 +7,7 @@ import { followUp } from '../../../payments/followUps/followUp.ts'
 import { type Chain, type FollowUpType, forbids, refundOpen, reversalOpen } from '../../../payments/followUps/rules.ts'
 import { requestKey } from '../../../payments/idempotency.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
+import { askApproval } from '../../../staff/approvals/approvals.ts'
 import type { StaffAction } from '../../../staff/permissions.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
@@ -24,9 +25,6 @@ export const orders: readonly StaffOrder[] = [
   { type: 'RF', word: 'refund', action: 'refund' },
   { type: 'RV', word: 'reverse', action: 'refund' },
 ]
-
-/** From this amount on both factors must have been proven in the last minutes; hundredths. */
-export const largeAmount = 100_000
 
 export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
   orders.map(({ type, word, action }) => ({
@@ -49,8 +47,14 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
       if (!/^\d{1,10}\.\d\d$/.test(amount) || hundredths(amount) === 0) return refuse(400, words.wrongAmount)
       if (reason.length < 3 || reason.length > 500) return refuse(400, words.wrongReason)
       if (values.get('confirmed') !== 'yes' || !/^[0-9a-f]{32}$/.test(once)) return refuse(400, words.notConfirmed)
-      if (hundredths(amount) >= largeAmount && !signedIn.isProven) return proveFirst(parts, request)
-      const { currency } = story.payment
+      const { proofFrom, approvalFrom } = channel.settings
+      if (hundredths(amount) >= proofFrom && !signedIn.isProven) return proveFirst(parts, request)
+      const { currency, merchantId } = story.payment
+      if (approvalFrom !== undefined && hundredths(amount) >= approvalFrom) {
+        const ordered = { merchantId, paymentId: id, channelId: channel.id, type, amount: hundredths(amount), currency, reason }
+        await askApproval(parts, signedIn, ordered)
+        return goTo('/office/approvals')
+      }
       const { clock, keys } = parts
       await inTransaction(parts.database.work, db =>
         record(db, { clock, keys, by: signedIn.by }, [

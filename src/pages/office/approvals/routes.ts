@@ -1,0 +1,115 @@
+// Orders of colleagues: approved, they are carried out by the same way as a merchant's.
+
+import { amountText } from '../../../contract/amounts.ts'
+import { results } from '../../../contract/results/results.ts'
+import { followUp } from '../../../payments/followUps/followUp.ts'
+import { requestKey } from '../../../payments/idempotency.ts'
+import { approvalHours, decideApproval } from '../../../staff/approvals/approvals.ts'
+import { type Approval, listApprovals, setOutcome } from '../../../staff/approvals/store.ts'
+import { namesOfStaff } from '../../../staff/store.ts'
+import { html } from '../../html.ts'
+import { moneyText } from '../../languages/languages.ts'
+import { button, message, tableOf } from '../fields.ts'
+import type { OfficeParts } from '../parts.ts'
+import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
+import { frameWords, momentText, officeLocales, wordsIn } from '../words.ts'
+
+const approvalsShown = 200
+
+export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
+  const { database, clock } = parts
+  const decides =
+    (decision: 'approved' | 'refused'): OfficeRoute['answer'] =>
+    async ({ language, number }, signedIn, { entity = '', approval: id = '' }) => {
+      const decided = /^[0-9a-f]{32}$/.test(id) ? await decideApproval(parts, signedIn, entity, id, decision) : 'gone'
+      if (decided === 'gone') return nothingHere(language)
+      const words = approvalWords(language)
+      if (decided === 'own') return { status: 403, title: frameWords(language).approvals, body: message(words.own, 'wrong') }
+      if (decision === 'approved') await setOutcome(database.work, decided, await carryOut(parts, decided, number))
+      return goTo('/office/approvals')
+    }
+  return [
+    {
+      method: 'GET',
+      path: '/approvals',
+      action: 'readPayments',
+      async answer({ language }, signedIn) {
+        const words = approvalWords(language)
+        const since = clock.real() - 30 * 24 * 3_600_000
+        const names = await namesOfStaff(database.work)
+        const isOpen = ({ outcome, askedAt }: Approval) => outcome === null && clock.real() - askedAt <= approvalHours * 3_600_000
+        const rows = (await listApprovals(database.work, signedIn.merchants, since, approvalsShown)).map(one => [
+          momentText(language, one.askedAt),
+          names.get(one.askedBy) ?? one.askedBy,
+          `${one.type} ${moneyText(officeLocales[language], one.amount, one.currency)}`,
+          html`<code>${one.paymentId}</code>`,
+          one.reason,
+          isOpen(one) && signedIn.may('approve') && one.askedBy !== signedIn.by.id
+            ? html`${button(addressOfApproval(one, 'approve'), words.approve, '')}${one.decision === null && button(addressOfApproval(one, 'refuse'), words.refuse, 'danger')}`
+            : (one.outcome ?? (isOpen(one) ? words.waits : words.over)),
+        ])
+        const title = frameWords(language).approvals
+        const heads = [words.asked, words.by, words.what, words.payment, words.reason, '']
+        return { title, body: rows.length === 0 ? message(words.none) : tableOf(title, heads, rows) }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/approvals/{entity}/{approval}/approve',
+      action: 'approve',
+      proven: true,
+      answer: decides('approved'),
+    },
+    { method: 'POST', path: '/approvals/{entity}/{approval}/refuse', action: 'approve', answer: decides('refused') },
+  ]
+}
+
+const addressOfApproval = ({ merchantId, id }: Approval, verb: 'approve' | 'refuse') =>
+  `/office/approvals/${merchantId}/${id}/${verb}`
+
+/** What became of it, in the words of its result. */
+async function carryOut(parts: OfficeParts, { channelId, paymentId, id, ...order }: Approval, number: string): Promise<string> {
+  const channel = parts.directory.entity(channelId)
+  if (channel?.kind !== 'channel') return results.channelDisabled.description
+  const fields = { paymentType: order.type, amount: amountText(order.amount), currency: order.currency }
+  const said = await followUp(parts, {
+    channel,
+    referenceId: paymentId,
+    values: new Map(Object.entries(fields)),
+    known: new Map(),
+    ndc: `${channelId}_${number}`,
+    key: requestKey(parts, channel, 'approvals', id, { pairs: Object.entries(fields), broken: new Set() }),
+  })
+  if ('unknown' in said) return results[said.unknown].description
+  if ('refused' in said) return results[said.refused].description
+  return (JSON.parse(said.body) as { result: { description: string } }).result.description
+}
+
+const approvalWords = wordsIn(
+  {
+    none: 'Nothing waits for a second pair of eyes.',
+    asked: 'Ordered (UTC)',
+    by: 'By',
+    what: 'What',
+    payment: 'Payment',
+    reason: 'Reason',
+    approve: 'Approve, and carry out',
+    refuse: 'Refuse',
+    own: 'You ordered this yourself: a colleague has to approve it.',
+    waits: 'waits for a colleague',
+    over: 'nobody approved it in time',
+  },
+  {
+    none: 'Nada espera um segundo par de olhos.',
+    asked: 'Pedido em (UTC)',
+    by: 'Por',
+    what: 'O quê',
+    payment: 'Pagamento',
+    reason: 'Motivo',
+    approve: 'Aprovar e realizar',
+    refuse: 'Recusar',
+    own: 'Você mesmo pediu isto: um colega precisa aprovar.',
+    waits: 'espera um colega',
+    over: 'ninguém aprovou a tempo',
+  },
+)

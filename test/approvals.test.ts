@@ -1,0 +1,98 @@
+// Four eyes: what somebody of the staff ordered is carried out when a colleague approves it, once.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { clockWith, systemRandom } from '../src/platform/clock.ts'
+import { askApproval } from '../src/staff/approvals/approvals.ts'
+import type { StaffParts } from '../src/staff/parts.ts'
+import type { SignedIn } from '../src/staff/sessions.ts'
+import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { type Clerk, signedIn } from './support/office.ts'
+
+let now = Date.now()
+const clock = clockWith(() => now)
+let gateway: TestGateway
+let asker: Clerk
+let colleague: Clerk
+before(async () => {
+  gateway = await testGateway({ clock })
+  asker = await signedIn(gateway, 'finance', [sandbox.merchantId], clock)
+  colleague = await signedIn(gateway, 'finance', [sandbox.merchantId], clock)
+})
+after(() => gateway.stop())
+
+/** A paid payment and an order to give back a part of it. */
+async function ordered(): Promise<{ paymentId: string; approval: string }> {
+  const { body } = await gateway.pay()
+  const parts = { clock, random: systemRandom, keys: testKeys, database: { work: gateway.pool } } as unknown as StaffParts
+  const by = { kind: 'user', id: asker.id!, address: '127.0.0.1' } as const
+  const id = await askApproval(parts, { by } as unknown as SignedIn, {
+    merchantId: sandbox.merchantId,
+    paymentId: body.id,
+    channelId: sandbox.entityId,
+    type: 'RF',
+    amount: 40_00,
+    currency: 'EUR',
+    reason: 'came back broken',
+  })
+  return { paymentId: body.id, approval: `/office/approvals/${sandbox.merchantId}/${id}` }
+}
+const refundsOf = async (paymentId: string) =>
+  (
+    await gateway.pool.query(
+      `select p.amount, a.approved from payments p join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id where p.payment_type = 'RF' and p.reference_id = $1`,
+      [paymentId],
+    )
+  ).rows
+
+test('nothing is done before a colleague approves, and then once, however often the button is pressed', async () => {
+  const { paymentId, approval } = await ordered()
+  assert.match((await colleague.ask('/office/approvals')).text, /RF €40\.00[\s\S]*came back broken/)
+  assert.deepEqual(await refundsOf(paymentId), [])
+  const answers = await Promise.all([1, 2, 3].map(() => colleague.post(`${approval}/approve`)))
+  assert.ok(answers.some(({ status }) => status === 303))
+  assert.equal((await refundsOf(paymentId)).length, 1)
+  assert.equal((await colleague.post(`${approval}/approve`)).status, 404)
+  assert.equal((await refundsOf(paymentId)).length, 1)
+  const { rows } = await gateway.pool.query(`select actor, action from audit where action like 'approval%' order by sequence`)
+  assert.deepEqual(rows, [
+    { actor: asker.id, action: 'approvalAsked' },
+    { actor: colleague.id, action: 'approvalDecided' },
+  ])
+})
+
+test('who ordered it does not approve it', async () => {
+  const { paymentId, approval } = await ordered()
+  assert.equal((await asker.post(`${approval}/approve`)).status, 403)
+  assert.equal((await asker.post(`${approval}/refuse`)).status, 403)
+  assert.deepEqual(await refundsOf(paymentId), [])
+  const row = `merchant_id = '${sandbox.merchantId}' and id = '${approval.split('/').at(-1)}'`
+  const itself = gateway.pool.query(
+    `update approvals set decision = 'approved', decided_by = asked_by, decided_at = asked_at where ${row}`,
+  )
+  await assert.rejects(itself, /check/)
+})
+
+test('what was refused, or waited for more than a day, is not carried out', async () => {
+  const refused = await ordered()
+  assert.equal((await colleague.post(`${refused.approval}/refuse`)).status, 303)
+  assert.equal((await colleague.post(`${refused.approval}/approve`)).status, 404)
+  const late = await ordered()
+  now += 24 * 3_600_000 + 1
+  const next = await signedIn(gateway, 'admin', [sandbox.merchantId], clock)
+  assert.equal((await next.post(`${late.approval}/approve`)).status, 404)
+  assert.match((await next.ask('/office/approvals')).text, /nobody approved it in time/)
+  assert.deepEqual([...(await refundsOf(refused.paymentId)), ...(await refundsOf(late.paymentId))], [])
+})
+
+test('after a crash between approval and outcome it is carried out by pressing again, once', async () => {
+  const approver = await signedIn(gateway, 'finance', [sandbox.merchantId], clock)
+  const { paymentId, approval } = await ordered()
+  const id = approval.split('/').at(-1)
+  await approver.post(`${approval}/approve`)
+  // As if the process had died before it wrote down what became of it.
+  await gateway.pool.query('update approvals set outcome = null where id = $1', [id])
+  assert.match((await approver.ask('/office/approvals')).text, new RegExp(`${approval}/approve`))
+  assert.equal((await approver.post(`${approval}/approve`)).status, 303)
+  assert.equal((await refundsOf(paymentId)).length, 1)
+})
