@@ -248,6 +248,7 @@ CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id,
 CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
 CREATE UNIQUE INDEX deliveries_once ON deliveries USING btree (merchant_id, endpoint_id, payment_id, event_sequence) WHERE (NOT replay);
+CREATE INDEX deliveries_replayed ON deliveries USING btree (merchant_id, payment_id) WHERE replay;
 
 create table delivery_attempts (
   merchant_id uuid not null,
@@ -330,12 +331,15 @@ create table events (
   occurred_at timestamp with time zone not null,
   recorded_at timestamp with time zone not null,
   notified text,
+  searched text,
   constraint events_pkey PRIMARY KEY (merchant_id, payment_id, sequence),
   constraint events_action_check CHECK ((action = ANY (ARRAY['CREATED'::text, 'UPDATED'::text, 'DELETED'::text]))),
   constraint events_notified_check CHECK ((notified = ANY (ARRAY['done'::text, 'superseded'::text]))),
+  constraint events_searched_check CHECK ((searched = ANY (ARRAY['done'::text, 'superseded'::text]))),
   constraint events_type_check CHECK ((type = ANY (ARRAY['PAYMENT'::text, 'REGISTRATION'::text])))
 );
 CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
+CREATE INDEX events_not_searched ON events USING btree (recorded_at) WHERE (searched IS NULL);
 
 create table form_scripts (
   hash text not null,
@@ -564,6 +568,25 @@ create table registrations (
 );
 CREATE INDEX registrations_by_card ON registrations USING btree (owner_id, fingerprint) WHERE (deleted_at IS NULL);
 
+create table request_records (
+  merchant_id uuid not null,
+  id uuid not null,
+  recorded_at timestamp with time zone not null,
+  method text not null,
+  path text not null,
+  status smallint not null,
+  milliseconds integer not null,
+  number text not null,
+  entity_id uuid,
+  token_id uuid,
+  payment_id uuid,
+  result text,
+  content text not null,
+  constraint request_records_pkey PRIMARY KEY (merchant_id, id)
+);
+CREATE INDEX request_records_by_time ON request_records USING btree (recorded_at, id);
+CREATE INDEX request_records_of_payment ON request_records USING btree (merchant_id, payment_id) WHERE (payment_id IS NOT NULL);
+
 create table return_files (
   merchant_id uuid not null,
   id uuid not null,
@@ -600,6 +623,45 @@ create table sealed_cards (
   erase_after date not null,
   constraint sealed_cards_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+
+create table searched_payments (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  root_id uuid not null,
+  channel_id uuid not null,
+  received_at timestamp with time zone not null,
+  mode text not null,
+  payment_type text not null,
+  brand text,
+  amount bigint,
+  currency text,
+  result text not null,
+  outcome text not null,
+  merchant_transaction_id text,
+  invoice text,
+  bin text,
+  last_four text,
+  email_hash bytea,
+  descriptor text,
+  slip_number text,
+  reference text,
+  constraint searched_payments_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+CREATE INDEX searched_by_amount ON searched_payments USING btree (merchant_id, amount, received_at, payment_id);
+CREATE INDEX searched_by_bin ON searched_payments USING btree (merchant_id, bin, received_at, payment_id) WHERE (bin IS NOT NULL);
+CREATE INDEX searched_by_brand ON searched_payments USING btree (merchant_id, brand, received_at, payment_id);
+CREATE INDEX searched_by_card ON searched_payments USING btree (merchant_id, last_four, received_at, payment_id) WHERE (last_four IS NOT NULL);
+CREATE INDEX searched_by_chain ON searched_payments USING btree (merchant_id, root_id, received_at, payment_id) WHERE (root_id <> payment_id);
+CREATE INDEX searched_by_descriptor ON searched_payments USING btree (merchant_id, descriptor, received_at, payment_id) WHERE (descriptor IS NOT NULL);
+CREATE INDEX searched_by_email ON searched_payments USING btree (merchant_id, email_hash, received_at, payment_id) WHERE (email_hash IS NOT NULL);
+CREATE INDEX searched_by_invoice ON searched_payments USING btree (merchant_id, invoice, received_at, payment_id) WHERE (invoice IS NOT NULL);
+CREATE INDEX searched_by_outcome ON searched_payments USING btree (merchant_id, outcome, received_at, payment_id) WHERE (outcome <> 'success'::text);
+CREATE INDEX searched_by_reference ON searched_payments USING btree (merchant_id, reference, received_at, payment_id) WHERE (reference IS NOT NULL);
+CREATE INDEX searched_by_result ON searched_payments USING btree (merchant_id, result, received_at, payment_id);
+CREATE INDEX searched_by_slip ON searched_payments USING btree (merchant_id, slip_number, received_at, payment_id) WHERE (slip_number IS NOT NULL);
+CREATE INDEX searched_by_time ON searched_payments USING btree (merchant_id, received_at, payment_id);
+CREATE INDEX searched_by_transaction ON searched_payments USING btree (merchant_id, merchant_transaction_id, received_at, payment_id) WHERE (merchant_transaction_id IS NOT NULL);
+CREATE INDEX searched_by_type ON searched_payments USING btree (merchant_id, payment_type, received_at, payment_id);
 
 create table settled_bookings (
   merchant_id uuid not null,

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import pg from 'pg'
 import { runningEmbedded } from '../src/platform/database/find.ts'
+import { eventually } from './support/gateway.ts'
 import { type Started, startProcess } from './support/process.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -165,6 +166,7 @@ it('what is secret is nowhere but sealed', async () => {
   const pool = new pg.Pool({ ...connection, max: 1 })
   // A failing statement must not bring its values into the server's log.
   await pool.query('select $1::integer', [numbers.good]).catch(() => {})
+  await eventually(async () => (await pool.query(lastRequest)).rowCount === 1, 'the last request is recorded')
   const { rows: tables } = await pool.query<{ name: string }>(
     `select format('%I', tablename) as name from pg_tables where schemaname = 'public'`,
   )
@@ -192,11 +194,16 @@ it('what is secret is nowhere but sealed', async () => {
     }
     // The form's script, which is public, names the field.
     if ((where.startsWith('table') && where !== 'table form_scripts') || where.startsWith('what'))
-      assert.ok(!/card\.cvv|"cvv"/.test(bytes.toString('latin1')), `a CVV stands in ${where}`)
+      assert.ok(!/card\.cvv|"cvv"/.test(withoutMention(bytes.toString('utf8'))), `a CVV stands in ${where}`)
   }
   assert.ok(!heard.join().includes(gateway.sandbox.accessToken))
   assert.ok(!searched.some(([where, bytes]) => where.startsWith('table') && bytes.includes(gateway.sandbox.accessToken)))
 })
+
+const lastRequest = `select from request_records where method = 'GET' and path like '/v1/checkouts/%'`
+
+/** The record of a request says that one was sent, or what was wrong with it, and never which. */
+const withoutMention = (text: string): string => text.replace(/"+card\.cvv"+(,"+•••"+\]|,"+message"+:)/g, '')
 
 const formsOf = (secret: string): Record<string, string> => ({
   plain: secret,

@@ -148,6 +148,7 @@ describe('requests under way without a token', () => {
         address,
         number: '0'.repeat(32),
         whenAnswered: [],
+        seen: {},
       }
       return { request, answer: Promise.resolve(limited('GET', '/slow').answer(request)) }
     }

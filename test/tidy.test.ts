@@ -52,10 +52,10 @@ const platformTables = [
   'recovery_codes',
   'settled_days',
   'sign_in_attempts',
-  'slip_numbers',
   'staff',
   'staff_links',
   'staff_sessions',
+  'slip_numbers',
   'terminals',
   'transfer_files',
 ]

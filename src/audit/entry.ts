@@ -39,6 +39,8 @@ export const actions = {
   staffSignedIn: 'somebody signed in, or entered a sandbox by its link',
   staffSignedOut: 'a session was ended by hand',
   staffLocked: 'attempts to sign in for somebody are not looked at for a while',
+  paymentsExported: 'somebody of the staff took payments away in a file',
+  followUpOrdered: 'somebody of the staff ordered a capture, a refund or a reversal, and why',
   approvalAsked: 'somebody of the staff ordered what a colleague has to approve',
   approvalDecided: 'a colleague approved or refused an order',
   tamperingFound: 'what the database had of the audit was not what this installation had left there',

@@ -13,11 +13,13 @@ import doctor from './doctor.ts'
 import endpoints from './endpoints.ts'
 import keys from './keys.ts'
 import listen from './listen.ts'
+import logs from './logs.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import receipts from './receipts.ts'
 import reset from './reset.ts'
 import returns from './returns.ts'
+import search from './search.ts'
 import slips from './slips.ts'
 import staff from './staff.ts'
 import token from './token.ts'
@@ -31,6 +33,8 @@ const groups = [
   endpoints,
   notifications,
   listen,
+  logs,
+  search,
   trigger,
   transfers,
   chargebacks,

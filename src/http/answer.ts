@@ -6,6 +6,7 @@ import type { Nested } from '../contract/nested.ts'
 import { isGood, type ResultName, results } from '../contract/results/results.ts'
 import type { PaymentResponse } from '../payments/execute.ts'
 import { plainRecord } from '../payments/read/record.ts'
+import type { RequestTrace } from '../reporting/requests/record.ts'
 import type { HttpParts } from './parts.ts'
 
 export type Request = {
@@ -23,6 +24,8 @@ export type Request = {
   readonly number: string
   /** What is done when its answer is gone. */
   readonly whenAnswered: (() => void)[]
+  /** What it turned out to be, for its record. */
+  readonly seen: Partial<Pick<RequestTrace, 'form' | 'caller'>>
 }
 
 /** The body, once: a request is kept until its answer is gone, and what stood in it need not be. */

@@ -109,8 +109,12 @@ export function readCaller(
 ): CalledForm | HttpAnswer | Promise<HttpAnswer> {
   const form = sentForm(request)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
+  request.seen.form = form
   const caller = authenticate(request, form, action, otherwise)
-  return isCaller(caller) ? { form, caller } : caller
+  if (!isCaller(caller)) return caller
+  const { merchantId, entityId, token } = caller
+  request.seen.caller = { merchantId, entityId, tokenId: token.id }
+  return { form, caller }
 }
 
 export const isCaller = (found: Caller | HttpAnswer | Promise<HttpAnswer>): found is Caller => 'token' in found

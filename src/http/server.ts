@@ -10,6 +10,8 @@ import { randomHex } from '../platform/clock.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
 import { networkOf } from '../platform/network.ts'
 import { spokenTls } from '../platform/tls.ts'
+import { isRecorded } from '../reporting/requests/keep.ts'
+import type { RequestTrace } from '../reporting/requests/record.ts'
 import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
@@ -31,6 +33,8 @@ export type ServerOptions = {
   readonly requireForwardedTls: boolean
   /** Names why no request is taken at the moment, if so. */
   refusal(): ResultName | undefined
+  /** Takes what is known of a request of the interface when its answer is given. */
+  record?(trace: RequestTrace): void
 }
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
@@ -69,6 +73,7 @@ const headers = [
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   const turn = fairTurns(setImmediate)
+  const streams = new Set<ServerResponse>()
   const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
   const listener = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
@@ -89,18 +94,18 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         // What cannot be written, for a character that no header may have, is a failure like any other.
         .catch(error => send(outgoing, failed(destination, request, error)))
         .then(made => {
-          parts.count.request(String(made.status))
+          const milliseconds = Math.round(parts.clock.elapsed() - started)
+          const { status, body } = made
+          parts.count.request(String(status))
           noteRefusal(parts, request, made)
-          parts.log.debug(
-            {
-              ndc: number,
-              method: request.method,
-              route: destination.name,
-              status: made.status,
-              milliseconds: Math.round(parts.clock.elapsed() - started),
-            },
-            'answered',
-          )
+          parts.log.debug({ ndc: number, method: request.method, route: destination.name, status, milliseconds }, 'answered')
+          const { method, path } = request
+          if (!isRecorded(method, path, destination.route?.callers)) return
+          options.record?.({
+            ...{ method, path, status, milliseconds, number, at: parts.clock.real(), route: destination.name },
+            ...request.seen,
+            ...(typeof body === 'string' && { answer: body }),
+          })
         })
         .catch(error => {
           failed(destination, request, error)
@@ -171,12 +176,20 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
     if (before) outgoing.write(before)
-    if (whole) outgoing.end(body)
+    if (whole) {
+      outgoing.end(body)
+      return made
+    }
+    // A stream has no end of its own that a stop could wait for, and its reader leaves when it likes.
+    const isStream = more?.['Content-Type']?.startsWith('text/event-stream') === true
+    if (isStream) {
+      streams.add(outgoing)
+      outgoing.once('close', () => streams.delete(outgoing))
+    }
     // What breaks on the way breaks the connection: half an answer must not look whole.
-    else
-      pipeline(body, outgoing).catch((error: Error) =>
-        parts.log.warn({ why: error.message }, 'an answer was broken off on its way'),
-      )
+    pipeline(body, outgoing).catch((error: Error) => {
+      if (!isStream) parts.log.warn({ why: error.message }, 'an answer was broken off on its way')
+    })
     return made
   }
 
@@ -195,6 +208,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ),
       number,
       whenAnswered: [],
+      seen: {},
     }
   }
 
@@ -229,6 +243,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         address: '',
         number: randomHex(parts.random),
         whenAnswered: [],
+        seen: {},
       },
       status,
       name,
@@ -251,6 +266,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     async close() {
       closing = true
       const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      for (const stream of streams) stream.destroy()
       server.closeIdleConnections()
       connections.closeAll('unsecured')
       const hurry = parts.clock.after(40_000, () => connections.closeAll('every'))

@@ -17,6 +17,7 @@ import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
+import { type KeptRequests, keptRequests } from '../reporting/requests/keep.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
 import { liveRefusals } from './liveMode.ts'
 import { isPublicAddress, isPublicName, networkList } from './networks.ts'
@@ -60,6 +61,8 @@ export type Config = {
   readonly sftpKey?: string
   readonly acquirersFile?: string
   readonly riskRulesFile?: string
+  /** Which requests of the interface leave a record. */
+  readonly requestRecords: KeptRequests
   /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */
   keys(random?: () => Buffer): Keys
 }
@@ -167,6 +170,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
   if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
+  const requestRecords = oneOf('REQUEST_RECORDS', keptRequests, mode === 'sandbox' ? 'all' : 'failed')
   const parsed = <Value>(
     name: string,
     read: (text: string, source: string, strict: boolean) => Value,
@@ -223,6 +227,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     sandboxHosts,
     workers,
     logLevel,
+    requestRecords,
     egress,
     redirectMethods,
     cardBrands,

@@ -30,6 +30,8 @@ import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { serveMetrics } from '../platform/metrics.ts'
 import { sftpOpener } from '../platform/sftp/open.ts'
+import { keepRequests } from '../reporting/requests/keep.ts'
+import { startProjecting } from '../reporting/search/search.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
 import type { Keys } from '../vault/keys.ts'
@@ -113,14 +115,17 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     },
   })
   const { gateway, deliver, sources } = assembly
+  const requests = keepRequests(gateway, config.requestRecords)
   const server = makeServer(gateway, router(gateway, routesOf(gateway, sources, simulatorsUrl)), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     hosts: sandbox ? { names: config.sandboxHosts } : {},
     requireForwardedTls: config.mode === 'live' && !config.tls,
     refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
+    record: requests.record,
   })
   const close = async () => {
+    await requests.stop()
     await assembly.stop()
     await ownSimulators?.stop()
     await acquirers.stop()
@@ -152,6 +157,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),
+      startProjecting(gateway),
       ...(config.metricsPort === undefined ? [] : [await metrics(config.metricsPort)]),
     ]
     return {

@@ -113,8 +113,10 @@ export const postCheckoutPayment =
     if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
     const form = sentForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
+    request.seen.form = form
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
+    request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }
     const pressed = await pressPay(parts, checkout, form, request.number, request.address)
     parts.count.payment('refused' in pressed.said ? 'refused' : pressed.said.outcome)
     return asJson ? formAnswer(parts, request, checkout, pressed) : browserAnswer(parts, request, checkout, pressed)

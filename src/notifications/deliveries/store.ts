@@ -371,6 +371,30 @@ export async function listDeliveries(
   return rows
 }
 
+/** What a merchant's endpoints were told of some payments, oldest first. */
+export async function deliveriesOf(
+  db: Connection,
+  merchantId: string,
+  endpointIds: readonly string[],
+  paymentIds: readonly string[],
+): Promise<
+  Pick<
+    DeliveryRow,
+    'endpointId' | 'position' | 'notificationId' | 'paymentId' | 'state' | 'attempts' | 'emittedAt' | 'dueAt' | 'replay'
+  >[]
+> {
+  const { rows } = await db.query(
+    `select endpoint_id as "endpointId", position, notification_id as "notificationId", payment_id as "paymentId", state, attempts,
+            emitted_at as "emittedAt", due_at as "dueAt", replay
+       from (select * from deliveries where merchant_id = $1 and endpoint_id = any ($2) and payment_id = any ($3) and not replay
+             union all
+             select * from deliveries where merchant_id = $1 and payment_id = any ($3) and replay) told
+      order by emitted_at, endpoint_id, position`,
+    [merchantId, endpointIds, paymentIds],
+  )
+  return rows
+}
+
 /** Those of some merchants that nobody acknowledged and that are sent no more, the newest first. */
 export async function listGivenUp(db: Connection, merchantIds: readonly string[], limit: number): Promise<DeliveryRow[]> {
   const { rows } = await db.query<DeliveryRow>(

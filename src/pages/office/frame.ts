@@ -14,6 +14,8 @@ export type OfficePage = {
   readonly status?: number
   /** Of our own, run with the nonce of the page. */
   readonly script?: string
+  /** Beside that of the frame. */
+  readonly style?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -26,7 +28,7 @@ export type OfficeLook = {
   readonly signedIn?: SignedIn
 }
 
-export function officeFrame({ title, body, script }: OfficePage, look: OfficeLook): string {
+export function officeFrame({ title, body, script, style = '' }: OfficePage, look: OfficeLook): string {
   const { language, nonce, path, sandbox, signedIn } = look
   const words = frameWords(language)
   return html`<!doctype html>
@@ -37,14 +39,14 @@ export function officeFrame({ title, body, script }: OfficePage, look: OfficeLoo
 <meta name="robots" content="noindex">
 <meta name="color-scheme" content="light dark">
 <title>${title} · Tollgate</title>
-<style nonce="${nonce}">${trusted(officeStyle)}</style>
+<style nonce="${nonce}">${trusted(officeStyle + style)}</style>
 </head>
 <body>
 <a class="skip" href="#content">${words.skip}</a>
 ${sandbox && html`<p class="notice" role="note">${words.sandbox}</p>`}
 <header class="top">
 <a class="brand" href="/office">Tollgate</a>
-${signedIn && menuOf(signedIn, language, path)}
+${signedIn && menuOf(signedIn, look)}
 <div class="who">
 ${
   signedIn &&
@@ -64,10 +66,10 @@ ${script !== undefined && html`<script nonce="${nonce}">${trusted(script)}</scri
 `.html
 }
 
-function menuOf(signedIn: SignedIn, language: OfficeLanguage, path: string): Html {
+function menuOf(signedIn: SignedIn, { language, path, sandbox }: OfficeLook): Html {
   const words = frameWords(language)
   const items = menu
-    .filter(({ action }) => signedIn.may(action))
+    .filter(({ action, onlySandbox }) => signedIn.may(action) && (sandbox || !onlySandbox))
     .map(entry => {
       const address = `/office${entry.path}`
       const isHere = path === address || (entry.path !== '' && path.startsWith(`${address}/`))

@@ -3,10 +3,17 @@
 import type { StaffAction } from '../../staff/permissions.ts'
 import type { FrameWords } from './words.ts'
 
-export type MenuEntry = { readonly path: string; readonly word: keyof FrameWords; readonly action: StaffAction }
+export type MenuEntry = {
+  readonly path: string
+  readonly word: keyof FrameWords
+  readonly action: StaffAction
+  readonly onlySandbox?: true
+}
 
 // biome-ignore format: one line a page
 export const menu: readonly MenuEntry[] = [
+  { path: '/console',    word: 'console',    action: 'useSandbox', onlySandbox: true },
+  { path: '/payments',   word: 'payments',   action: 'readPayments' },
   { path: '/cases',      word: 'cases',      action: 'readCases' },
   { path: '/approvals',  word: 'approvals',  action: 'approve' },
   { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },

@@ -7,6 +7,7 @@ import { auditRoutes } from './audit/routes.ts'
 import { caseRoutes } from './cases/routes.ts'
 import { entityRoutes } from './entities/routes.ts'
 import type { OfficeParts } from './parts.ts'
+import { paymentRoutes } from './payments/routes.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { type OfficeRoute, officeRoute, openRoute } from './route.ts'
 import { openRoutes, sessionRoutes } from './signIn/routes.ts'
@@ -17,6 +18,7 @@ import { workRoutes } from './work/routes.ts'
 export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...sessionRoutes(parts),
   ...accountRoutes(parts),
+  ...paymentRoutes(parts),
   ...caseRoutes(parts),
   ...approvalRoutes(parts),
   ...workRoutes(parts),

@@ -147,3 +147,12 @@ export async function countOpenCases(
   )
   return rows[0]!
 }
+
+/** Those about some subjects of a merchant, the oldest first. */
+export async function casesAbout(db: Connection, merchantId: string, subjects: readonly string[]): Promise<OperatorCase[]> {
+  const { rows } = await db.query<OperatorCase>(
+    `select ${columns} from operator_cases where merchant_id = $1 and subject = any ($2) order by opened_at, id`,
+    [merchantId, subjects],
+  )
+  return rows
+}

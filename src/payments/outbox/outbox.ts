@@ -15,6 +15,7 @@ export type Consumer = {
 
 export const consumers = {
   notifications: { mark: 'notified', lock: 7_065_112 },
+  search: { mark: 'searched', lock: 7_065_113 },
 } as const satisfies Readonly<Record<string, Consumer>>
 
 /** Something that happened: the first state of a payment is told with sequence 1 where it is pending, the final one with 2. */

@@ -60,3 +60,27 @@ export async function countWaiting(db: Connection, { mark }: Consumer, merchantI
   )
   return rows[0]!.count
 }
+
+/** A place in the events, in the order of their key. */
+export type EventPlace = Pick<OutboxEvent, 'merchantId' | 'paymentId' | 'sequence'>
+
+/** Takes a consumer's marks away from some events behind a place, so that it gets them anew. Returns where it came to; undefined at the end. */
+export async function unmarkEvents(
+  db: Connection,
+  { mark }: Consumer,
+  after: EventPlace,
+  limit: number,
+): Promise<EventPlace | undefined> {
+  const { rows } = await db.query<EventPlace>(
+    `with next as (
+       select merchant_id, payment_id, sequence from events where (merchant_id, payment_id, sequence) > ($1, $2, $3)
+        order by merchant_id, payment_id, sequence limit $4),
+     unmarked as (
+       update events e set ${mark} = null from next
+        where e.merchant_id = next.merchant_id and e.payment_id = next.payment_id and e.sequence = next.sequence)
+     select merchant_id as "merchantId", payment_id as "paymentId", sequence from next
+      order by merchant_id desc, payment_id desc, sequence desc limit 1`,
+    [after.merchantId, after.paymentId, after.sequence, limit],
+  )
+  return rows[0]
+}

@@ -161,3 +161,18 @@ export async function hasDue(db: Connection, kind: string, merchantId: string, s
   const { rowCount } = await db.query(`select 1 from due_work where ${key}`, [kind, merchantId, subjectId])
   return rowCount === 1
 }
+
+/** What is still to be done about some subjects of a merchant, the first due first. */
+export async function dueAbout(
+  db: Connection,
+  merchantId: string,
+  kinds: readonly string[],
+  subjectIds: readonly string[],
+): Promise<Pick<DueItem, 'kind' | 'subjectId' | 'dueAt' | 'attempts'>[]> {
+  const { rows } = await db.query(
+    `select d.kind, d.subject_id as "subjectId", d.due_at as "dueAt", d.attempts from due_work d
+      where d.kind = any ($1) and d.merchant_id = $2 and d.subject_id = any ($3) order by d.due_at`,
+    [kinds, merchantId, subjectIds],
+  )
+  return rows
+}

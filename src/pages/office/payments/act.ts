@@ -1,0 +1,116 @@
+// Captures, refunds and reversals ordered by the staff: by the same way as a merchant's, with a reason, and told of in the audit before they are begun.
+
+import { record } from '../../../audit/chain.ts'
+import { amountText, hundredths } from '../../../contract/amounts.ts'
+import { results } from '../../../contract/results/results.ts'
+import { followUp } from '../../../payments/followUps/followUp.ts'
+import { type Chain, type FollowUpType, forbids, refundOpen, reversalOpen } from '../../../payments/followUps/rules.ts'
+import { requestKey } from '../../../payments/idempotency.ts'
+import { inTransaction } from '../../../platform/database/connect.ts'
+import { askApproval } from '../../../staff/approvals/approvals.ts'
+import type { StaffAction } from '../../../staff/permissions.ts'
+import type { SignedIn } from '../../../staff/sessions.ts'
+import { type Html, html } from '../../html.ts'
+import { fill } from '../../languages/texts.ts'
+import { message } from '../fields.ts'
+import type { OfficeParts } from '../parts.ts'
+import { goTo, type OfficeRoute, proveFirst } from '../route.ts'
+import { readStory, type Story } from './story.ts'
+import { type PaymentWords, paymentWords } from './words.ts'
+
+type StaffOrder = { readonly type: FollowUpType; readonly word: 'capture' | 'refund' | 'reverse'; readonly action: StaffAction }
+
+export const orders: readonly StaffOrder[] = [
+  { type: 'CP', word: 'capture', action: 'capture' },
+  { type: 'RF', word: 'refund', action: 'refund' },
+  { type: 'RV', word: 'reverse', action: 'refund' },
+]
+
+export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
+  orders.map(({ type, word, action }) => ({
+    method: 'POST',
+    path: `/payments/{entity}/{id}/${word}`,
+    action,
+    async answer(request, signedIn, { entity = '', id = '' }) {
+      const { values, language, number } = request
+      const words = paymentWords(language)
+      const story = await readStory(parts, entity, id)
+      const channel = story && parts.directory.entity(story.payment.channelId)
+      if (!story || channel?.kind !== 'channel') return { status: 404, title: words.notDone, body: html`` }
+      const back = `/office/payments/${entity}/${story.root.id}`
+      const refuse = (status: number, text: string) => ({
+        status,
+        title: words.notDone,
+        body: html`${message(text, 'wrong')}<p><a class="button" href="${back}">${words.back}</a></p>`,
+      })
+      const [amount, reason, once] = [values.get('amount') ?? '', (values.get('reason') ?? '').trim(), values.get('once') ?? '']
+      if (!/^\d{1,10}\.\d\d$/.test(amount) || hundredths(amount) === 0) return refuse(400, words.wrongAmount)
+      if (reason.length < 3 || reason.length > 500) return refuse(400, words.wrongReason)
+      if (values.get('confirmed') !== 'yes' || !/^[0-9a-f]{32}$/.test(once)) return refuse(400, words.notConfirmed)
+      const { proofFrom, approvalFrom } = channel.settings
+      if (hundredths(amount) >= proofFrom && !signedIn.isProven) return proveFirst(parts, request)
+      const { currency, merchantId } = story.payment
+      if (approvalFrom !== undefined && hundredths(amount) >= approvalFrom) {
+        const ordered = { merchantId, paymentId: id, channelId: channel.id, type, amount: hundredths(amount), currency, reason }
+        await askApproval(parts, signedIn, ordered)
+        return goTo('/office/approvals')
+      }
+      const { clock, keys } = parts
+      await inTransaction(parts.database.work, db =>
+        record(db, { clock, keys, by: signedIn.by }, [
+          { action: 'followUpOrdered', entityId: channel.id, subject: id, details: { type, amount, currency, reason } },
+        ]),
+      )
+      const fields = { paymentType: type, amount, currency }
+      const said = await followUp(parts, {
+        channel,
+        referenceId: id,
+        values: new Map(Object.entries(fields)),
+        known: new Map(),
+        ndc: `${channel.id}_${number}`,
+        // A second press of the button is the same order.
+        key: requestKey(parts, channel, `office ${id}`, once, { pairs: Object.entries(fields), broken: new Set() }),
+      })
+      if ('unknown' in said) return refuse(404, results[said.unknown].description)
+      if ('refused' in said) return refuse(400, results[said.refused].description)
+      const { result } = JSON.parse(said.body) as { result: { code: string; description: string } }
+      const isGood = said.outcome === 'success' || said.outcome === 'review' || said.outcome === 'pending'
+      return isGood ? goTo(`${back}?done=${word}&amount=${amount}`) : refuse(400, `${result.code}: ${result.description}`)
+    },
+  }))
+
+/** What may still be done about the payment of the page, and up to which amount; hundredths. */
+export function possible(
+  parts: OfficeParts,
+  { payment, root, chain }: Story,
+): readonly (StaffOrder & { readonly most: number })[] {
+  const followers = chain.filter(({ id }) => id !== root.id)
+  const connector = parts.connectors.get(root.connector)
+  const abilities = { partialReversal: connector?.partialReversal(root.answer?.kept ?? {}) === true }
+  const now = parts.directory.businessTime(payment.merchantId)
+  const asked: Chain = { reference: payment, root, followers }
+  return orders.flatMap(order => {
+    const { type } = order
+    const most = type === 'RF' ? refundOpen(asked) : reversalOpen(payment, followers)
+    const request = { type, amount: most, channelId: payment.channelId, now }
+    const isOffered = connector?.operations[type] !== undefined
+    return forbids(request, asked, { ...abilities, offered: isOffered }) === undefined ? [{ ...order, most }] : []
+  })
+}
+
+export function orderForms(parts: OfficeParts, story: Story, { may }: SignedIn, words: PaymentWords): Html {
+  const { merchantId, id, currency } = story.payment
+  const forms = possible(parts, story).filter(({ action }) => may(action))
+  if (forms.length === 0) return html``
+  return html`<h2>${words.actions}</h2>${forms.map(({ word, most }) => {
+    const [amount, what] = [amountText(most), words[word]]
+    const name = (of: string) => `${word}-${of}`
+    return html`<details class="card order"><summary>${what}</summary>
+<form method="post" action="/office/payments/${merchantId}/${id}/${word}">
+<input type="hidden" name="once" value="${parts.random.bytes(16).toString('hex')}">
+<div class="field"><label for="${name('amount')}">${words.amount} (${currency})</label><input id="${name('amount')}" name="amount" value="${amount}" required inputmode="decimal" pattern="[0-9]{1,10}\\.[0-9]{2}" autocomplete="off"></div>
+<div class="field"><label for="${name('reason')}">${words.reason}</label><input id="${name('reason')}" name="reason" required minlength="3" maxlength="500" autocomplete="off" aria-describedby="${name('hint')}"><p class="hint" id="${name('hint')}">${words.reasonHint}</p></div>
+<p><label><input type="checkbox" name="confirmed" value="yes" required> ${fill(words.confirm, { what: what.toLowerCase() })}</label></p>
+<button>${what}</button></form></details>`
+  })}`
+}

@@ -1,0 +1,13 @@
+// The pages about payments: to find them, to read what became of one, to act.
+
+import type { OfficeParts } from '../parts.ts'
+import type { OfficeRoute } from '../route.ts'
+import { actRoutes } from './act.ts'
+import { listRoutes } from './list.ts'
+import { pageRoutes } from './payment.ts'
+
+export const paymentRoutes = (parts: OfficeParts): OfficeRoute[] => [
+  ...listRoutes(parts),
+  ...pageRoutes(parts),
+  ...actRoutes(parts),
+]

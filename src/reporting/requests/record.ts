@@ -1,0 +1,142 @@
+// A request of the interface as it is shown to the people of its merchant: masked by the parameter table. Of a secret stands that it was sent, of a card
+// number what an answer tells of it, and of an unknown parameter the name alone, because its value may be a mistyped secret.
+
+import { maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from '../../contract/cardNumbers.ts'
+import type { Form } from '../../contract/form.ts'
+import { matches } from '../../contract/formats.ts'
+import type { ParameterError } from '../../contract/formCheck.ts'
+import { namesNear } from '../../contract/nearest.ts'
+import { operations } from '../../contract/operations.ts'
+import { hex32 } from '../../contract/parameters/common.ts'
+import { type Group, groups, lookup, type NamedParameter } from '../../contract/parameters/table.ts'
+import { maskedCard } from '../../payments/read/record.ts'
+
+/** What the server knows of a request when its answer is given. Held for a moment only: nothing in it is masked. */
+export type RequestTrace = {
+  readonly method: string
+  readonly path: string
+  /** The path of its route; absent when there is none. */
+  readonly route?: string
+  readonly status: number
+  readonly milliseconds: number
+  /** Ends its ndc. */
+  readonly number: string
+  /** Real time of the answer. */
+  readonly at: number
+  /** As the request is read. */
+  form?: Form
+  /** Whoever has shown who he is; what a stranger names says nothing. */
+  caller?: { readonly merchantId: string; readonly entityId: string; readonly tokenId?: string }
+  /** JSON of the answer, where it is one piece. */
+  readonly answer?: string
+}
+
+export type RequestContent = {
+  readonly fields: readonly (readonly [name: string, value: string])[]
+  readonly description?: string
+  readonly parameterErrors?: readonly ParameterError[]
+  /** Names that the request knows no parameter of, with the one that was probably meant. */
+  readonly unknown?: readonly string[]
+}
+
+export type MaskedRequest = Pick<RequestTrace, 'method' | 'path' | 'status' | 'milliseconds' | 'number' | 'at' | 'caller'> & {
+  readonly paymentId?: string
+  readonly result?: string
+  readonly content: RequestContent
+}
+
+const fieldsMost = 100
+const valueMost = 255
+const answerMost = 64 * 1024
+
+export function maskedRequest(trace: RequestTrace): MaskedRequest {
+  const { method, path, route, status, milliseconds, number, at, form, caller } = trace
+  const answer = readAnswer(trace.answer)
+  const { find, near } = namesOf(method, route)
+  const fields: (readonly [string, string])[] = []
+  const unknown = new Set<string>()
+  for (const [name, value] of form?.pairs.slice(0, fieldsMost) ?? []) {
+    const row = find(name)
+    if (row) fields.push([masked(name).slice(0, valueMost), shownValue(row, value)])
+    else unknown.add(name)
+  }
+  const named = /^\/v1\/(?:payments|query)\/([0-9a-f]{32})$/.exec(path)?.[1]
+  const paymentId = isPayment(answer) ? answer.id : named
+  const { code, description, parameterErrors } = answer.result ?? {}
+  const meant = near([...unknown])
+  return {
+    method,
+    path: shownPath(path),
+    status,
+    milliseconds,
+    number,
+    at,
+    ...(caller && { caller }),
+    ...(paymentId !== undefined && { paymentId }),
+    ...(code !== undefined && { result: code }),
+    content: {
+      fields,
+      ...(description !== undefined && { description }),
+      ...(parameterErrors && { parameterErrors }),
+      ...(meant.length > 0 && { unknown: meant }),
+    },
+  }
+}
+
+/** In the place of what is not shown. */
+export const hidden = '•••'
+
+function shownValue({ parameter, keyError }: NamedParameter, value: string): string {
+  if (keyError !== undefined) return hidden
+  if (parameter.cardNumbers === 'belong' && matches(parameter.format, value)) {
+    const { bin = '', last4Digits } = maskedCard(value)
+    return `${bin}${hidden}${last4Digits}`
+  }
+  if (parameter.secret) return hidden
+  if (matches(hex32, value)) return value // ids are full of digits
+  // What is not even well-formed may be a card number with a slip in it.
+  if (!matches(parameter.format, value) && !mayBeRepeated(value)) return hidden
+  const shown = masked(value)
+  return shown.length > valueMost ? `${shown.slice(0, valueMost)}…` : shown
+}
+
+/** Most texts need no more than one look. */
+const masked = (text: string): string => (mayHoldCardNumber(text) ? maskCardNumbers(text) : text)
+
+/** The id of a checkout lets its holder pay: of it stands that there is one. */
+const shownPath = (path: string): string => maskCardNumbers(path.replace(/\/[0-9A-F]{32}\.[\w-]+/g, '/…')).slice(0, 200)
+
+type ReadAnswer = {
+  readonly id?: string
+  readonly paymentType?: string
+  readonly result?: {
+    readonly code?: string
+    readonly description?: string
+    readonly parameterErrors?: readonly ParameterError[]
+  }
+}
+
+/** Our own answer: what is no JSON is a page, or nothing. */
+function readAnswer(text: string | undefined): ReadAnswer {
+  return text?.startsWith('{') && text.length <= answerMost ? (JSON.parse(text) as ReadAnswer) : {}
+}
+
+const isPayment = (answer: ReadAnswer): answer is ReadAnswer & { id: string } =>
+  answer.paymentType !== undefined && /^[0-9a-f]{32}$/.test(answer.id ?? '')
+
+type RequestNames = { readonly find: ReturnType<typeof lookup>; readonly near: ReturnType<typeof namesNear> }
+
+const allGroups = Object.keys(groups) as Group[]
+const everyName: RequestNames = { find: lookup(allGroups), near: namesNear({ groups: allGroups }) }
+const namesOfRoutes = new Map(
+  operations
+    .filter(({ form }) => form !== undefined)
+    .map(({ method, path, form }): [string, RequestNames] => {
+      const { groups } = form!
+      return [`${method} ${path}`, { find: lookup(groups), near: namesNear({ groups }) }]
+    }),
+)
+
+/** The names that a route takes; all there are where it has no form of its own. */
+const namesOf = (method: string, route: string | undefined): RequestNames =>
+  namesOfRoutes.get(`${method.toLowerCase()} ${route}`) ?? everyName

@@ -1,0 +1,321 @@
+// The pages about payments, as support uses them: paste something, read what became of it, give money back; and what others may not.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { applySeed, readSeed, sandboxSeed } from '../src/merchants/seed.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { violations } from './support/axe.ts'
+import { launchBrowser } from './support/chromium.ts'
+import { addEndpoint } from './support/endpoints.ts'
+import { decode } from './support/entities.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { type Clerk, signedIn } from './support/office.ts'
+import { type Receiver, startReceiver } from './support/receiver.ts'
+
+let gateway: TestGateway
+let receiver: Receiver
+let finance: Clerk
+let stranger: Clerk
+const elsewhere = 'f0'.repeat(16)
+let id: string
+const pageOf = (payment = id) => `/office/payments/${sandbox.merchantId}/${payment}`
+const allTaken = () =>
+  eventually(
+    async () => (await gateway.pool.query('select from events where searched is null')).rowCount === 0,
+    'events are taken',
+  )
+
+before(async () => {
+  const merchants = [{ id: elsewhere, name: 'Elsewhere', channels: [{ id: 'f2'.repeat(16), name: 'Elsewhere' }] }]
+  gateway = await testGateway({
+    seed: {
+      psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
+      divisions: [{ id: 'f1'.repeat(16), name: 'Other', merchants }],
+    },
+  })
+  receiver = await startReceiver()
+  await addEndpoint(gateway.pool, { url: receiver.url })
+  finance = await signedIn(gateway, 'admin', [sandbox.merchantId])
+  stranger = await signedIn(gateway, 'admin', [elsewhere])
+  id = (
+    await gateway.pay({
+      amount: '92.00',
+      merchantTransactionId: '=SUM(A1:A9)',
+      'customer.givenName': '<b>Jane</b>'.replace(/[<>/]/g, ''),
+      'customer.surname': 'Jones',
+      'customer.email': 'jane@example.org',
+      amuont: '1.00',
+    })
+  ).body.id
+  assert.ok(id)
+  await allTaken()
+})
+after(async () => {
+  await receiver.close()
+  await gateway.stop()
+})
+
+const once = () => `${Date.now()}`.padStart(32, '0')
+const order = (word: string, fields: Record<string, string>, clerk = finance, payment = id) =>
+  clerk.post(`${pageOf(payment)}/${word}`, {
+    amount: '1.00',
+    reason: 'shoes came back',
+    confirmed: 'yes',
+    once: once(),
+    ...fields,
+  })
+const followers = async (payment = id) =>
+  (
+    await gateway.pool.query('select payment_type as type, amount from payments where root_id = $1 order by recorded_at', [
+      payment,
+    ])
+  ).rows
+
+describe('the box', () => {
+  it('leads from an id to its payment', async () => {
+    assert.equal((await finance.post('/office/payments', { q: ` ${id.toUpperCase()} ` })).location, pageOf())
+  })
+
+  it('finds by what was pasted, and no card number comes to stand in an address', async () => {
+    const { location } = await finance.post('/office/payments', { q: '4200 0000 0000 0000' })
+    assert.ok(location!.startsWith('/office/payments?q='))
+    assert.doesNotMatch(decodeURIComponent(location!).replace(/[ +]/g, ''), /\d{12}/)
+    assert.ok((await finance.ask(location!)).text.includes(pageOf()))
+    const asked = await finance.ask(`/office/payments?q=${encodeURIComponent('4200000000000000')}&type=DB`)
+    assert.ok(asked.text.includes(pageOf()) && !asked.text.includes('4200000000000000'))
+  })
+
+  for (const q of ['jane@example.org', '92.00 VISA', '=SUM(A1:A9)', '****0000'])
+    it(`finds by ${q}`, async () =>
+      assert.ok((await finance.ask(`/office/payments?${new URLSearchParams({ q })}`)).text.includes(pageOf())))
+
+  it('shows whole days, both ends inclusive', async () => {
+    const today = new Date().toISOString().slice(0, 10)
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+    assert.ok((await finance.ask(`/office/payments?from=${today}&to=${today}`)).text.includes(pageOf()))
+    assert.ok(!(await finance.ask(`/office/payments?to=${yesterday}`)).text.includes(pageOf()))
+  })
+
+  it('shows nothing of another merchant', async () => {
+    for (const path of [`/office/payments?q=${id}`, '/office/payments'])
+      assert.ok(!(await stranger.ask(path)).text.includes(pageOf()))
+    assert.equal((await stranger.post('/office/payments', { q: id })).location, `/office/payments?q=${id}`)
+  })
+})
+
+describe('a file to take away', () => {
+  it('has every payment that the filter finds, and no formula', async () => {
+    const { text, headers } = await finance.ask('/office/payments.csv?outcome=success')
+    assert.match(headers.get('content-disposition')!, /attachment/)
+    const line = text.split('\r\n').find(one => one.startsWith(id))!
+    assert.ok(line.includes(`'=SUM(A1:A9)`) && line.includes('92.00,EUR'))
+    const { rows } = await gateway.pool.query(`select actor from audit where action = 'paymentsExported'`)
+    assert.deepEqual(rows, [{ actor: finance.id }])
+  })
+  it('is for those who may take it, and of the own merchant', async () => {
+    const viewer = await signedIn(gateway, 'viewer', [sandbox.merchantId])
+    assert.equal((await viewer.ask('/office/payments.csv')).status, 403)
+    assert.equal((await stranger.ask('/office/payments.csv')).text.split('\r\n').length, 2)
+  })
+})
+
+describe('the page of a payment', () => {
+  it('tells what it is, what was sent and what became of it', async () => {
+    await eventually(async () => receiver.received.length >= 2, 'the merchant is told')
+    const text = await eventually(async () => {
+      const { text } = await finance.ask(pageOf())
+      return text.includes('amuont') && text.includes('acknowledged') && decode(text)
+    }, 'the request is recorded, the notification told')
+    for (const part of [id, 'did you mean amount?', 'card.number=420000•••0000', receiver.url, 'acquirer', 'merchant'])
+      assert.ok(text.includes(part), part)
+    assert.doesNotMatch(text, /4200000000000000/)
+  })
+
+  it('says of a refusal who has to act', async () => {
+    const declined = (await gateway.pay({ 'card.number': '4000000000000002' })).body
+    const { text } = await finance.ask(pageOf(declined.id))
+    assert.ok(text.includes(declined.result.code) && text.includes(declined.result.description))
+    assert.match(text, /The shopper can mend this|The issuer of the card decides/)
+  })
+
+  it('is not there for others', async () => {
+    assert.equal((await stranger.ask(pageOf())).status, 404)
+    assert.equal((await stranger.ask(`/office/payments/${elsewhere}/${id}`)).status, 404)
+    assert.equal((await finance.ask(`${pageOf('0'.repeat(32))}`)).status, 404)
+    assert.equal((await finance.ask(`${pageOf('x')}`)).status, 404)
+  })
+
+  it('hides requests from those who may not read them', async () => {
+    const viewer = await signedIn(gateway, 'viewer', [sandbox.merchantId])
+    const { status, text } = await viewer.ask(pageOf())
+    assert.equal(status, 200)
+    assert.doesNotMatch(text, /card\.number=|Refund<|\/replay/)
+  })
+})
+
+describe('money is given back', () => {
+  it('only with an amount, a reason and a tick', async () => {
+    for (const wrong of [
+      { amount: '0.00' },
+      { amount: '1' },
+      { amount: '-1.00' },
+      { reason: ' a ' },
+      { confirmed: '' },
+      { once: 'x' },
+    ])
+      assert.equal((await order('refund', wrong)).status, 400, JSON.stringify(wrong))
+    assert.deepEqual(await followers(), [])
+  })
+
+  it('by those who may, of their own merchant, from our own page', async () => {
+    for (const role of ['viewer', 'developer'] as const)
+      assert.equal((await order('refund', {}, await signedIn(gateway, role, [sandbox.merchantId]))).status, 403)
+    assert.equal((await order('refund', {}, stranger)).status, 404)
+    const foreign = await finance.post(
+      `${pageOf()}/refund`,
+      { amount: '1.00', reason: 'abc', confirmed: 'yes', once: once() },
+      { Origin: 'https://evil.example' },
+    )
+    assert.equal(foreign.status, 403)
+    assert.equal(
+      (
+        await stranger.post(`/office/payments/${elsewhere}/${id}/refund`, {
+          amount: '1.00',
+          reason: 'abc',
+          confirmed: 'yes',
+          once: once(),
+        })
+      ).status,
+      404,
+    )
+    assert.deepEqual(await followers(), [])
+  })
+
+  it('once, however often the button is pressed, and the merchant hears of it', async () => {
+    const key = { once: 'ab'.repeat(16), amount: '10.00' }
+    const before = receiver.received.length
+    const replies = await Promise.all([order('refund', key), order('refund', key)])
+    assert.deepEqual(
+      replies.map(({ location }) => location),
+      Array(2).fill(`${pageOf()}?done=refund&amount=10.00`),
+    )
+    assert.deepEqual(await followers(), [{ type: 'RF', amount: 1000 }])
+    await eventually(async () => receiver.received.length > before, 'the merchant is told')
+    const { rows } = await gateway.pool.query(
+      `select actor, subject, details from audit where action = 'followUpOrdered' limit 1`,
+    )
+    assert.deepEqual([rows[0].actor, rows[0].subject], [finance.id, id])
+    assert.deepEqual(JSON.parse(rows[0].details), { type: 'RF', amount: '10.00', currency: 'EUR', reason: 'shoes came back' })
+  })
+
+  it('never more than is left', async () => {
+    const { status, text } = await order('refund', { amount: '82.01' })
+    assert.equal(status, 400)
+    assert.ok(text.includes('700.400.200') || /refund/i.test(text))
+    assert.ok((await finance.ask(pageOf())).text.includes('value="82.00"'))
+  })
+
+  it('of a large amount only after both factors were proven anew', async () => {
+    const large = (await gateway.pay({ amount: '1000.00' })).body.id
+    const clerk = await signedIn(gateway, 'finance', [sandbox.merchantId])
+    await gateway.pool.query(`update staff_sessions set proven_at = proven_at - interval '1 hour' where staff_id = $1`, [
+      clerk.id,
+    ])
+    assert.match((await order('refund', { amount: '1000.00' }, clerk, large)).location!, /^\/office\/prove\?/)
+    assert.deepEqual(await followers(large), [])
+    assert.match((await order('refund', { amount: '999.99' }, clerk, large)).location!, /done=refund/)
+  })
+
+  it('only after a colleague has approved it, where the channel says so', async () => {
+    const paid = (await gateway.pay({ amount: '60.00' })).body.id
+    const seed = readSeed(sandboxSeed)
+    Object.assign(seed.divisions![0]!.merchants![0]!.channels![0]!.settings!, { approvalFrom: 5000 })
+    await applySeed(gateway.pool, testKeys, systemClock, systemRandom, seed)
+    await gateway.restart()
+    assert.equal((await order('refund', { amount: '50.00' }, finance, paid)).location, '/office/approvals')
+    assert.deepEqual(await followers(paid), [])
+    assert.ok((await finance.ask('/office/approvals')).text.includes(paid))
+    assert.match((await order('refund', { amount: '49.99' }, finance, paid)).location!, /done=refund/)
+    await applySeed(gateway.pool, testKeys, systemClock, systemRandom, readSeed(sandboxSeed))
+    await gateway.restart()
+  })
+
+  it('by a capture and a reversal of what was authorized', async () => {
+    const held = (await gateway.pay({ paymentType: 'PA', amount: '20.00' })).body.id
+    assert.match((await order('capture', { amount: '15.00' }, finance, held)).location!, /done=capture/)
+    const other = (await gateway.pay({ paymentType: 'PA', amount: '20.00' })).body.id
+    assert.match((await order('reverse', { amount: '20.00' }, finance, other)).location!, /done=reverse/)
+    assert.deepEqual(
+      [await followers(held), await followers(other)],
+      [[{ type: 'CP', amount: 1500 }], [{ type: 'RV', amount: 2000 }]],
+    )
+    assert.doesNotMatch((await finance.ask(pageOf(other))).text, /\/(capture|refund|reverse)"/)
+  })
+})
+
+it('a notification is sent again by hand', async () => {
+  const before = receiver.received.filter(({ text }) => text !== '').length
+  const { rows } = await gateway.pool.query(`select replace(id::text, '-', '') as id from endpoints where kind = 'webhook'`)
+  assert.match((await finance.post(`${pageOf()}/replay`, { endpoint: rows[0].id })).location!, /done=replay/)
+  await eventually(async () => receiver.received.length > before, 'it came again')
+  assert.equal((await stranger.post(`${pageOf()}/replay`, { endpoint: rows[0].id })).status, 404)
+})
+
+describe('in a browser', () => {
+  let browser: Browser
+  let page: Page
+  before(async () => {
+    browser = await launchBrowser()
+  })
+  after(() => browser?.close())
+
+  for (const [look, options] of [
+    ['light', { colorScheme: 'light', viewport: { width: 1280, height: 900 } }],
+    ['dark', { colorScheme: 'dark', viewport: { width: 1280, height: 900 } }],
+    ['phone', { colorScheme: 'light', viewport: { width: 360, height: 740 }, locale: 'pt-BR' }],
+  ] as const)
+    it(`nothing is wrong with the pages: ${look}`, async () => {
+      const context = await browser.newContext(options)
+      page = await context.newPage()
+      page.setDefaultTimeout(60_000)
+      const errors: string[] = []
+      page.on('console', one => one.type() === 'error' && errors.push(one.text()))
+      await context.addCookies([...finance.cookies].map(([name, value]) => ({ name, value, url: gateway.baseUrl })))
+      for (const [name, path] of [
+        ['payments', '/office/payments'],
+        ['payment', pageOf()],
+      ] as const) {
+        await page.goto(gateway.baseUrl + path)
+        for (const one of await page.locator('details.order summary').all()) await one.click()
+        if (process.env.SCREENSHOTS)
+          await page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}-${look}.png`, fullPage: true })
+        assert.deepEqual(await violations(page), [])
+        assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'no wider than the window')
+      }
+      assert.deepEqual(errors, [])
+      await context.close()
+    })
+
+  it('somebody finds a payment by its amount and refunds a part of it by keyboard and mouse', async () => {
+    const paid = (await gateway.pay({ amount: '37.31' })).body.id
+    await allTaken()
+    const context = await browser.newContext({ locale: 'en-GB' })
+    page = await context.newPage()
+    page.setDefaultTimeout(60_000)
+    await context.addCookies([...finance.cookies].map(([name, value]) => ({ name, value, url: gateway.baseUrl })))
+    await page.goto(`${gateway.baseUrl}/office/payments`)
+    await page.getByRole('searchbox').fill('37.31')
+    await page.keyboard.press('Enter')
+    await page.locator(`a[href$="${paid}"]`).click()
+    await page.locator('summary', { hasText: 'Refund' }).click()
+    await page.locator('#refund-amount').fill('7.31')
+    await page.locator('#refund-reason').fill('one shoe missing')
+    await page.locator('form[action$="/refund"] input[type=checkbox]').check()
+    await page.locator('form[action$="/refund"] button').click()
+    await page.getByRole('status').waitFor()
+    assert.match(await page.getByRole('status').innerText(), /Done: refund 7\.31/)
+    assert.deepEqual(await followers(paid), [{ type: 'RF', amount: 731 }])
+    await context.close()
+  })
+})

@@ -1,0 +1,182 @@
+// Records of requests: what developers read of a request that failed, and what nobody may read of any.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { keepRequests, requestDays } from '../src/reporting/requests/keep.ts'
+import { maskedRequest, type RequestContent, type RequestTrace } from '../src/reporting/requests/record.ts'
+import { findRequests } from '../src/reporting/requests/store.ts'
+import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+
+let gateway: TestGateway
+before(async () => {
+  gateway = await testGateway()
+})
+after(() => gateway.stop())
+
+type Row = Awaited<ReturnType<typeof findRequests>>[number] & { content: RequestContent }
+
+/** The record of the request that ended so, once it is written. */
+const recorded = (ndc: string): Promise<Row> =>
+  eventually(async () => {
+    const found = (await findRequests(gateway.pool, {}, 1000)).find(({ number }) => ndc.endsWith(number))
+    return found && ({ ...found, content: JSON.parse(found.content) } as Row)
+  }, 'the request is recorded')
+
+const fieldsOf = ({ content }: Row) => Object.fromEntries(content.fields)
+
+describe('a request', () => {
+  it('is recorded with its payment, and no secret stands in it', async () => {
+    const { body } = await gateway.pay({ merchantTransactionId: 'order-0001', merchantMemo: 'Banco 341 1234-5' })
+    const row = await recorded(body.ndc)
+    assert.deepEqual(
+      [row.method, row.path, row.status, row.paymentId, row.result, row.merchantId, row.entityId],
+      ['POST', '/v1/payments', 200, body.id, body.result.code, sandbox.merchantId, sandbox.entityId],
+    )
+    assert.deepEqual(fieldsOf(row)['card.number'], '420000•••0000')
+    assert.deepEqual([fieldsOf(row)['card.cvv'], fieldsOf(row).merchantMemo], ['•••', '•••'])
+    assert.deepEqual([fieldsOf(row).merchantTransactionId, fieldsOf(row).entityId], ['order-0001', sandbox.entityId])
+    assert.doesNotMatch(JSON.stringify(row), /4200000000000000|341 1234|"123"/)
+  })
+
+  it('that was refused names what was wrong, and what was probably meant', async () => {
+    const { body } = await gateway.pay({ amuont: '5.00', currency: 'EURO', card_number: '4200000000000000' })
+    const row = await recorded(body.ndc)
+    assert.equal(row.status, 400)
+    assert.deepEqual(row.content.parameterErrors, body.result.parameterErrors)
+    assert.equal(row.content.parameterErrors?.[0]?.name, 'currency')
+    assert.ok(row.content.unknown?.includes('amuont: did you mean amount?'))
+    assert.doesNotMatch(JSON.stringify(row), /4200000000000000|5\.00/) // the values of what is not known
+  })
+
+  it('with a card number in the wrong place, in a name, a value or the path, hides it', async () => {
+    const number = '4242424242424242'
+    const replies = [
+      await gateway.pay({ merchantInvoiceId: number }),
+      await gateway.pay({ [`customParameters[${number}]`]: number }),
+      await gateway.pay({ 'card.cvv': number, 'card.holder': number }),
+      await gateway.get(`/v1/payments/${number}`, { entityId: sandbox.entityId, merchantTransactionId: number }),
+      await gateway.get(`/v1/nothing/${number}`, { entityId: sandbox.entityId }),
+    ]
+    for (const { body } of replies) assert.ok(!JSON.stringify(await recorded(body.ndc)).includes(number))
+  })
+
+  it('that names a checkout does not give it away', async () => {
+    const made = await gateway.post('/v1/checkouts', {
+      entityId: sandbox.entityId,
+      amount: '1.00',
+      currency: 'EUR',
+      paymentType: 'DB',
+    })
+    const { body } = await gateway.get(`/v1/checkouts/${made.body.id}/payment`, { entityId: sandbox.entityId })
+    const found = await eventually(async () => {
+      const rows = await findRequests(gateway.pool, {}, 100)
+      return rows.find(({ path }) => path.startsWith('/v1/checkouts/')) && rows
+    }, 'the reading is recorded')
+    assert.ok(made.body.id && body.result)
+    assert.deepEqual(
+      found.filter(row => JSON.stringify(row).includes(made.body.id)),
+      [],
+    )
+  })
+
+  it('of a stranger is not recorded for the merchant that it names', async () => {
+    const { body } = await gateway.post(
+      '/v1/payments',
+      { entityId: sandbox.entityId, amount: '1.00' },
+      { Authorization: 'Bearer bm90aGluZ3xub3RoaW5n' },
+    )
+    const row = await recorded(body.ndc)
+    assert.equal(row.status, 403)
+    assert.deepEqual([row.merchantId, row.entityId, row.tokenId], ['0'.repeat(32), null, null])
+    assert.ok(!(await findRequests(gateway.pool, { merchantIds: [sandbox.merchantId] }, 1000)).some(({ id }) => id === row.id))
+  })
+
+  it('is found by the payment that it made or names', async () => {
+    const { body } = await gateway.pay()
+    const read = await gateway.get(`/v1/payments/${body.id}`, { entityId: sandbox.entityId })
+    await recorded(read.body.ndc)
+    const refund = await gateway.refer(body.id, { paymentType: 'RF', amount: '1.00', currency: 'EUR' })
+    await recorded(refund.body.ndc)
+    const found = await findRequests(gateway.pool, { paymentId: body.id }, 10)
+    assert.deepEqual(
+      found.map(({ method }) => method),
+      ['GET', 'POST'],
+    )
+  })
+
+  it('is no page, no script and nothing that only a sandbox has', async () => {
+    for (const path of ['/health', '/v1/paymentWidgets.js', '/v1/resultcodes']) await fetch(gateway.baseUrl + path)
+    await gateway.advance('1ms')
+    await recorded((await gateway.pay()).body.ndc)
+    const found = await findRequests(gateway.pool, {}, 1000)
+    assert.ok(!found.some(({ path }) => /health|\.js|resultcodes|sandbox/.test(path)))
+  })
+})
+
+const trace = (number: string, more: Partial<RequestTrace> = {}): RequestTrace => ({
+  method: 'POST',
+  path: '/v1/payments',
+  status: 200,
+  milliseconds: 1,
+  number,
+  at: systemClock.real(),
+  ...more,
+})
+
+describe('records are bounded', () => {
+  const parts = () => ({ clock: systemClock, random: systemRandom, database: { work: gateway.pool }, log: silent })
+  const silent = { debug() {}, info() {}, warn() {}, error() {} }
+  const numbers = async (merchantId: string) =>
+    (await findRequests(gateway.pool, { merchantIds: [merchantId] }, 1000)).map(({ number }) => number)
+
+  it('of each merchant the newest are left, whatever strangers send', async () => {
+    const merchantId = 'a'.repeat(32)
+    const keeper = keepRequests(parts(), 'all', { most: 3, eraseEveryMilliseconds: 50 })
+    const caller = { merchantId, entityId: merchantId }
+    keeper.record(trace('stranger'))
+    const before = systemClock.real() - 100
+    for (let at = 0; at < 60; at++) keeper.record(trace(`of ${at}`, { caller, at: before + at }))
+    await keeper.stop()
+    const again = keepRequests(parts(), 'all', { most: 3, eraseEveryMilliseconds: 50 })
+    again.record(trace('last', { caller }))
+    await eventually(async () => (await numbers(merchantId)).length === 3, 'the oldest are gone')
+    await again.stop()
+    assert.deepEqual(await numbers(merchantId), ['last', 'of 59', 'of 58'])
+    assert.ok((await numbers('0'.repeat(32))).includes('stranger'))
+  })
+
+  it('the oldest are gone after some days', async () => {
+    const caller = { merchantId: 'b'.repeat(32), entityId: 'b'.repeat(32) }
+    const keeper = keepRequests(parts(), 'all', { most: 3, eraseEveryMilliseconds: 50 })
+    const day = 86_400_000
+    keeper.record(trace('young', { caller, at: systemClock.real() - (requestDays - 1) * day }))
+    keeper.record(trace('old', { caller, at: systemClock.real() - requestDays * day - 1000 }))
+    await eventually(async () => (await numbers(caller.merchantId)).join() === 'young', 'the old one is gone')
+    await keeper.stop()
+  })
+
+  it('good ones are left out where only failures are asked for, all where none is', async () => {
+    const caller = { merchantId: 'c'.repeat(32), entityId: 'c'.repeat(32) }
+    for (const which of ['failed', 'none'] as const) {
+      const keeper = keepRequests(parts(), which)
+      keeper.record(trace(`${which} good`, { caller }))
+      keeper.record(trace(`${which} bad`, { caller, status: 400 }))
+      await keeper.stop()
+    }
+    assert.deepEqual(await numbers(caller.merchantId), ['failed bad'])
+  })
+
+  it('a request with many fields and long values leaves a small record', () => {
+    const pairs = Array.from({ length: 2000 }, (_, at) => [`customParameters[p${at}]`, 'x'.repeat(2000)] as const)
+    const { content } = maskedRequest(trace('long', { form: { pairs, broken: new Set() } }))
+    assert.ok(JSON.stringify(content).length < 32_000)
+  })
+
+  it('a database that is away stops no request', async () => {
+    const gone = { query: () => Promise.reject(new Error('away')) } as unknown as typeof gateway.pool
+    const keeper = keepRequests({ ...parts(), database: { work: gone } }, 'all')
+    keeper.record(trace('lost'))
+    await keeper.stop()
+  })
+})

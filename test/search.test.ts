@@ -1,0 +1,187 @@
+// The search over payments: one box that understands what is pasted, pages that hold while payments come, and a projection that can be written anew
+// while it is read.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { systemClock } from '../src/platform/clock.ts'
+import { connect, type Database } from '../src/platform/database/connect.ts'
+import type { FoundPayment } from '../src/reporting/search/found.ts'
+import { rebuildSearch, searchPayments } from '../src/reporting/search/search.ts'
+import { type SearchTerms, understand, withoutCards } from '../src/reporting/search/terms.ts'
+import { makeKeys } from '../src/vault/keys.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+
+let gateway: TestGateway
+let database: Database
+before(async () => {
+  gateway = await testGateway()
+  database = connect(gateway.connection, systemClock, () => {})
+})
+after(async () => {
+  await database.close()
+  await gateway.stop()
+})
+
+const parts = () => ({ database, keys: testKeys })
+const find = (text: string, merchantId = sandbox.merchantId): Promise<FoundPayment[]> =>
+  searchPayments(parts(), [merchantId], understand(text), 100)
+const idsOf = (found: readonly FoundPayment[]) => found.map(({ paymentId }) => paymentId)
+const allTaken = () =>
+  eventually(
+    async () => (await gateway.pool.query('select from events where searched is null')).rowCount === 0,
+    'events are taken',
+  )
+
+describe('what somebody means', () => {
+  const day = 86_400_000
+  const cases: [text: string, first: SearchTerms, readings: number][] = [
+    ['92.00', { amount: 9200 }, 1],
+    ['92,00', { amount: 9200 }, 1],
+    ['2026-02-28', { from: Date.UTC(2026, 1, 28), to: Date.UTC(2026, 2, 1) }, 1],
+    ['2026-02-01..2026-02-28', { from: Date.UTC(2026, 1, 1), to: Date.UTC(2026, 1, 28) + day }, 1],
+    ['Jane@Example.org', { email: 'Jane@Example.org' }, 1],
+    ['000.100.110', { result: '000.100.110' }, 1],
+    ['4200 0000 0000 0000', { bin: '420000', lastFour: '0000' }, 1],
+    ['4200000000000000', { bin: '420000', lastFour: '0000' }, 1],
+    ['420000******0000', { bin: '420000', lastFour: '0000' }, 1],
+    ['****0000', { lastFour: '0000' }, 1],
+    ['rf', { type: 'RF' }, 1],
+    ['visa 92.00', { brand: 'VISA', amount: 9200 }, 7],
+    ['5A11d0000000000000000000000000c1', { id: '5a11d0000000000000000000000000c1' }, 5],
+    ['  ', {}, 0],
+  ]
+  for (const [text, first, count] of cases)
+    it(text, () => {
+      const meant = understand(text)
+      assert.deepEqual(meant[0] ?? {}, first)
+      assert.equal(meant.length, count)
+    })
+
+  it('of many words is bounded', () => assert.ok(understand('a b c d e f g h i j'.repeat(50)).length < 40))
+  it('never holds a card number', () => {
+    for (const text of ['4200000000000000', 'order 4200-0000-0000-0000 of Jane', 'x4242424242424242'])
+      assert.ok(!/\d{12}/.test(JSON.stringify([understand(text), withoutCards(text)]).replace(/[ -]/g, '')), text)
+    assert.equal(withoutCards('1234567890123'), '1234567890123')
+  })
+})
+
+describe('a payment', () => {
+  let id: string
+  let refundId: string
+  const number = 'order-20261122-0001'
+  before(async () => {
+    await gateway.pay({ amount: '11.00' })
+    const { body } = await gateway.pay({
+      amount: '48.77',
+      merchantTransactionId: number,
+      merchantInvoiceId: 'Invoice 77',
+      descriptor: 'Blue shoes',
+      'customer.givenName': 'Jane',
+      'customer.surname': 'Jones',
+      'customer.email': 'jane@example.org',
+      'card.number': '5454545454545454',
+      paymentBrand: 'MASTER',
+    })
+    id = body.id
+    assert.ok(id, JSON.stringify(body))
+    refundId = (await gateway.refer(id, { paymentType: 'RF', amount: '8.77', currency: 'EUR' })).body.id
+    await allTaken()
+  })
+
+  for (const text of [
+    number,
+    'Invoice 77',
+    'JANE@example.org master',
+    '48.77',
+    '48.77 EUR',
+    'master 4454 545454 success'.replace('4454', '5454'),
+    '5454545454545454',
+    '545454…5454 48.77',
+  ])
+    it(`is found by ${text}`, async () => assert.ok(idsOf(await find(text)).includes(id)))
+
+  it('is found by its id, and so is its chain', async () => {
+    assert.deepEqual(idsOf(await find(id)), [refundId, id])
+    assert.deepEqual(idsOf(await find(`${id} RF`)), [refundId])
+  })
+
+  it('is found by its whole descriptor', async () => {
+    const [found] = await find(id.toUpperCase())
+    assert.ok(idsOf(await find(found!.descriptor!)).includes(id))
+  })
+
+  it('is not found by what fits only in part', async () => {
+    for (const text of ['48.77 VISA', `${number} 11.00`, 'john@example.org', '48.78', 'order', "' or 1=1 --"])
+      assert.deepEqual(
+        idsOf(await find(text)).filter(one => one === id),
+        [],
+        text,
+      )
+  })
+
+  it('is not found for another merchant', async () => {
+    for (const text of [id, number, '48.77', 'jane@example.org']) assert.deepEqual(await find(text, 'e'.repeat(32)), [], text)
+  })
+
+  it('is found under an older lookup key too', async () => {
+    const renewed = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 3), Buffer.alloc(32, 2))
+    const found = await searchPayments({ database, keys: renewed }, [sandbox.merchantId], [{ email: 'jane@example.org' }], 10)
+    assert.ok(idsOf(found).includes(id))
+  })
+
+  it('is searched without its e-mail address in clear', async () => {
+    const { rows } = await gateway.pool.query<{ line: string }>('select t::text as line from searched_payments t')
+    assert.ok(rows.length > 0 && !rows.some(({ line }) => /jane@/i.test(line)))
+  })
+
+  it('that is pending is found as such, and as what became of it', async () => {
+    const { body } = await gateway.pay({ amount: '3.33', 'customParameters[simulateAnswer]': 'late' })
+    await eventually(async () => (await find('3.33 success'))[0]?.paymentId === body.id, 'the final result is found')
+    assert.deepEqual(await find('3.33 pending'), [])
+  })
+})
+
+describe('pages', () => {
+  it('hold while payments come: nothing is shown twice, nothing left out', async () => {
+    for (let at = 0; at < 7; at++) await gateway.pay({ amount: '5.55' })
+    await allTaken()
+    const read = async (behind?: FoundPayment) => searchPayments(parts(), [sandbox.merchantId], [{ amount: 555 }], 3, behind)
+    const first = await read()
+    await gateway.pay({ amount: '5.55' })
+    await allTaken()
+    const second = await read(first.at(-1))
+    const third = await read(second.at(-1))
+    const all = [...first, ...second, ...third]
+    assert.deepEqual([all.length, new Set(idsOf(all)).size], [7, 7])
+    const times = all.map(({ receivedAt }) => receivedAt)
+    assert.deepEqual(
+      times,
+      [...times].sort((a, b) => b - a),
+    )
+  })
+})
+
+describe('the projection', () => {
+  const rowsOf = async () =>
+    (await gateway.pool.query('select * from searched_payments order by merchant_id, payment_id')).rows as object[]
+
+  it('is written anew beside a gateway that runs, and what is there is found meanwhile', async () => {
+    await allTaken()
+    const before = await rowsOf()
+    await gateway.pool.query(`update searched_payments set amount = 1, result = 'lost' where amount = 4877`)
+    await gateway.pool.query('delete from searched_payments where amount = 555')
+    let told = 0
+    await rebuildSearch(parts(), () => told++)
+    await allTaken()
+    assert.deepEqual(await rowsOf(), before)
+    assert.ok(told > 0)
+  })
+
+  it('misses nothing that happens meanwhile', async () => {
+    const paying = Promise.all(Array.from({ length: 20 }, () => gateway.pay({ amount: '6.66' })))
+    await rebuildSearch(parts(), () => {})
+    await paying
+    await allTaken()
+    assert.equal((await find('6.66')).length, 20)
+  })
+})
