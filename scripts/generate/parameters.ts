@@ -27,7 +27,7 @@ const titles: Readonly<Record<Group, string>> = {
   browser: 'Browser of the shopper',
   threeDSecure: '3-D Secure',
   checkout: 'Checkouts',
-  reporting: 'Reports (not built yet)',
+  reporting: 'Reports',
   query: 'Searches',
 }
 
@@ -42,6 +42,8 @@ const requestTitles: Readonly<Record<keyof typeof requests, string>> = {
   registrationPayment: 'POST /v1/registrations/{id}/payments',
   read: 'GET /v1/payments/{id}',
   query: 'GET /v1/payments, /v1/query and /v3/query',
+  report: 'GET /reports/v1/reconciliations/aggregations',
+  reportDetail: 'GET /reports/v1/reconciliations/aggregations/{id}, and on v2',
 }
 
 export function parametersPage(): string {
