@@ -242,45 +242,40 @@ function answerSchemas(): Record<string, JsonSchema> {
 const signed: JsonSchema = { type: 'string', pattern: '^-?[0-9]{1,16}\\.[0-9]{2}$' }
 const day: JsonSchema = { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' }
 const kindOfRecord: JsonSchema = { type: 'string', enum: [...reconciliationTypes] }
-const strict = (properties: Record<string, JsonSchema>): JsonSchema => ({
+const strict = (properties: Record<string, JsonSchema>, others: Record<string, JsonSchema> = {}): JsonSchema => ({
   type: 'object',
   required: Object.keys(properties),
-  properties,
+  properties: { ...properties, ...others },
 })
 const sums: Record<string, JsonSchema> = { ...texts('count', 'matchedCount'), credit: signed, debit: signed, amount: signed }
 
 /** A day of a currency; `amount` is `credit` less `debit`. */
-const aggregation = strict({
-  id: { type: 'string', pattern: '^[0-9a-f]{32}$' },
-  date: day,
-  ...texts('currency', 'testMode'),
-  ...sums,
-  totals: { type: 'array', items: strict({ reconciliationType: kindOfRecord, ...sums }) },
-})
+const aggregation = strict(
+  {
+    id: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+    date: day,
+    currency: text,
+    ...sums,
+    totals: { type: 'array', items: strict({ reconciliationType: kindOfRecord, ...sums }) },
+  },
+  { testMode: { type: 'string', enum: ['INTERNAL', 'EXTERNAL'], description: 'Absent where the payments are live.' } },
+)
 
-const reconciliationRecord: JsonSchema = {
-  type: 'object',
-  required: ['id', 'reconciliationType', 'paymentType', 'amount', 'currency', 'settlementTxDate', 'matchedTransactions'],
-  properties: {
-    ...texts(
-      'id',
-      'referencedId',
-      'entityId',
-      'paymentType',
-      'paymentBrand',
-      'currency',
-      'merchantTransactionId',
-      'settlementTxDate',
-    ),
+const reconciliationRecord = strict(
+  {
+    ...texts('id', 'entityId', 'paymentType', 'currency', 'settlementTxDate'),
     reconciliationType: kindOfRecord,
     amount: signed,
     matchedTransactions: strict({
       status: { type: 'string', enum: ['NOT_MATCHED', 'MATCHED', 'MULTIPLE_MATCHES'] },
       transactions: { type: 'array', items: text },
     }),
+  },
+  {
+    ...texts('referencedId', 'paymentBrand', 'merchantTransactionId'),
     settlement: strict({ date: day, ...texts('acquirer', 'outcome') }),
   },
-}
+)
 
 /** What the gateway adds to what it echoes. */
 const added: Readonly<Record<string, JsonSchema>> = {

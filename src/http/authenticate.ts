@@ -76,7 +76,7 @@ export function authenticator(parts: HttpParts): Authenticate {
     if (
       entity.kind === 'psp' ||
       entity.kind === 'division' ||
-      (entity.kind === 'merchant' && entity.settings.channelDispatching.length === 0)
+      (entity.kind === 'merchant' && action !== 'report' && entity.settings.channelDispatching.length === 0)
     ) {
       return refuse(400, 'entityTooBroad', {
         name: 'entityId',

@@ -44,7 +44,7 @@ const listAggregations =
   (admission: Admission, reports: Reports): RequestFunction =>
   async request => {
     const { parts } = admission
-    const admitted = admitRead(admission, request, admission.checks.report, 'search')
+    const admitted = admitRead(admission, request, admission.checks.report, 'report')
     if (!('caller' in admitted)) return admitted
     const { caller, values } = admitted
     const [from, to] = [values.get('date.from')!, values.get('date.to')!]
@@ -109,7 +109,7 @@ async function openAggregation(
   id: string,
 ): Promise<OpenAggregation | HttpAnswer> {
   const { parts } = admission
-  const admitted = await admitRead(admission, request, admission.checks.reportDetail, 'search')
+  const admitted = await admitRead(admission, request, admission.checks.reportDetail, 'report')
   if (!('caller' in admitted)) return admitted
   const { caller, values } = admitted
   const named = readAggregationId(parts.keys, entityOf(caller), id)

@@ -1,7 +1,7 @@
 // Who may do what, on behalf of whom: the one question that every door asks.
 
 /** What can be asked for. */
-export const rightNames = ['pay', 'register', 'read', 'search', 'listen', 'moveClock'] as const
+export const rightNames = ['pay', 'register', 'read', 'search', 'report', 'listen', 'moveClock'] as const
 export type Action = (typeof rightNames)[number]
 
 /** Whoever has shown who he is, and the entities for which he acts: for these and for all below them. */

@@ -76,7 +76,7 @@ export const aggregationRecord = (keys: Keys, scope: ReportScope, { sums, byType
   id: aggregationId(keys, scope, key),
   date: key.day,
   currency: key.currency,
-  testMode: scope.mode.toUpperCase(),
+  ...(scope.mode !== 'live' && { testMode: scope.mode.toUpperCase() }),
   ...sumsRecord(sums),
   totals: [...byType].map(([reconciliationType, ofType]) => ({ reconciliationType, ...sumsRecord(ofType) })),
 })

@@ -36,7 +36,7 @@ export type Reports = {
 }
 
 const dayMilliseconds = 86_400_000
-const portion = 1000
+const portion = 250
 const turnSeconds = 10
 const waitingMost = 20
 
