@@ -24,10 +24,15 @@ try {
 
 /** Whole files in one run, single tests in another: a pattern would hold for all files of its run. */
 async function run(choices: readonly Choice[]): Promise<number> {
-  const server = await startTestServer()
+  const server = await startTestServer({ forProcesses: choices.length > 1 })
   // Most of what a file of tests loads, others have loaded before it.
   const compiled = join(project, 'node_modules/.cache/node')
-  const env = { ...withoutSettings(process.env), NODE_COMPILE_CACHE: compiled, TEST_SERVER: JSON.stringify(server.connection) }
+  const env = {
+    ...withoutSettings(process.env),
+    NODE_COMPILE_CACHE: compiled,
+    TEST_SERVER: JSON.stringify(server.connection),
+    ...(server.cluster && { TEST_CLUSTER: server.cluster }),
+  }
   const stopping = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   let worst = 0

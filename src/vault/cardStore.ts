@@ -42,8 +42,8 @@ export async function findSealedCard(db: Connection, merchantId: string, payment
 export const eraseCards = (db: Connection, now: number): Promise<number> =>
   eraseInSteps(
     db,
-    `delete from sealed_cards where ctid in (
-       select c.ctid from sealed_cards c join entities m on m.id = c.merchant_id
+    `delete from sealed_cards where (merchant_id, payment_id) in (
+       select c.merchant_id, c.payment_id from sealed_cards c join entities m on m.id = c.merchant_id
         where c.erase_after < (($1::timestamptz + m.clock_offset_ms * interval '1 millisecond') at time zone 'UTC')::date limit $2)`,
     now,
   )

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import { type Connection, inTransaction, timeParameter } from '../../platform/database/connect.ts'
+import { type Connection, eraseInSteps, inTransaction, timeParameter } from '../../platform/database/connect.ts'
 import type { Subject, Velocity } from './facts.ts'
 
 export type RiskAttempt = {
@@ -64,20 +64,14 @@ export async function countAttempt(
   })
 }
 
-/** In small steps; the number of what was erased. */
-export async function eraseAttempts(db: Connection, before: number): Promise<number> {
-  const step = 1000
-  let erased = 0
-  for (let more = true; more; ) {
-    const { rowCount } = await db.query(
-      `delete from risk_attempts where ctid in (select ctid from risk_attempts where attempted_at < $1 limit ${step})`,
-      [timeParameter(before)],
-    )
-    erased += rowCount ?? 0
-    more = rowCount === step
-  }
-  return erased
-}
+/** The number of what was erased. */
+export const eraseAttempts = (db: Connection, before: number): Promise<number> =>
+  eraseInSteps(
+    db,
+    `delete from risk_attempts where (merchant_id, kind, subject, attempted_at, payment_id) in (
+       select merchant_id, kind, subject, attempted_at, payment_id from risk_attempts where attempted_at < $1 limit $2)`,
+    before,
+  )
 
 /** The number of a subject's lock. */
 const lockOf = (merchantId: string, kind: string, subject: Buffer): bigint =>

@@ -6,13 +6,19 @@ import { type Connection, eraseInSteps, timeParameter } from '../../platform/dat
 export const eraseKeys = (db: Connection, before: number): Promise<number> =>
   eraseInSteps(
     db,
-    'delete from idempotency_keys where ctid in (select ctid from idempotency_keys where recorded_at < $1 limit $2)',
+    `delete from idempotency_keys where (merchant_id, key_hash) in (
+       select merchant_id, key_hash from idempotency_keys where recorded_at < $1 limit $2)`,
     before,
   )
 
 /** Erases the addresses that were handed to shoppers before a moment. */
 export const eraseRedirects = (db: Connection, before: number): Promise<number> =>
-  eraseInSteps(db, 'delete from redirects where ctid in (select ctid from redirects where made_at < $1 limit $2)', before)
+  eraseInSteps(
+    db,
+    `delete from redirects where (merchant_id, payment_id) in (
+       select merchant_id, payment_id from redirects where made_at < $1 limit $2)`,
+    before,
+  )
 
 /** Hands what is under way since before a moment to recovery; without a moment everything that is under way. Returns how many. */
 export async function sweepUnanswered(db: Connection, before: number | undefined, dueAt: number): Promise<number> {

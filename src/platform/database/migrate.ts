@@ -32,10 +32,20 @@ export async function migrate(pool: pg.Pool, at: string): Promise<string[]> {
       const before = applied.get(name)
       if (before === checksum) continue
       if (before !== undefined) throw new MigrationError(`The migration ${name} was changed after it had been applied.`)
-      await connection.query(sql)
+      for (const statement of statementsOf(sql)) await connection.query(statement)
       await connection.query('insert into migrations (name, checksum, applied_at) values ($1, $2, $3)', [name, checksum, at])
       made.push(name)
     }
     return made
   })
+}
+
+/** One by one: what fails is named with its own words, and proxies that know no more than one statement at a time carry it too. */
+export function statementsOf(sql: string): string[] {
+  const statements = ['']
+  for (const [piece] of sql.matchAll(/--[^\n]*|'(?:[^']|'')*'|"[^"]*"|\$(\w*)\$[\s\S]*?\$\1\$|[\s\S]/g)) {
+    if (piece === ';') statements.push('')
+    else if (!piece.startsWith('--')) statements[statements.length - 1] += piece
+  }
+  return statements.map(one => one.trim()).filter(one => one !== '')
 }
