@@ -3,10 +3,14 @@
 import { healthRoutes } from '../http/health.ts'
 import type { Route } from '../http/router.ts'
 import { v1Routes } from '../http/v1/routes.ts'
+import { readSeed, sandboxSeed } from '../merchants/seed.ts'
+import { developerRoutes } from '../pages/developers/routes.ts'
 import { formRoutes } from '../pages/form/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
+import { triggers } from '../sandbox/triggers.ts'
+import { sandboxCredentials } from '../sandbox/welcome.ts'
 import type { Gateway } from './assemble.ts'
 
 export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simulatorsUrl?: string): Route[] => [
@@ -14,5 +18,10 @@ export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simula
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
   ...healthRoutes(gateway),
-  ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
+  ...(gateway.sandbox
+    ? [
+        ...sandboxRoutes(gateway, sources, simulatorsUrl),
+        ...developerRoutes(gateway, sandboxCredentials('', readSeed(sandboxSeed)), triggers),
+      ]
+    : []),
 ]
