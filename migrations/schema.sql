@@ -427,6 +427,12 @@ create table pending_answers (
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table recovery_codes (
+  staff_id uuid not null,
+  hash bytea not null,
+  constraint recovery_codes_pkey PRIMARY KEY (staff_id, hash)
+);
+
 create table redirects (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -505,6 +511,51 @@ create table settled_days (
   constraint settled_days_pkey PRIMARY KEY (acquirer, day, hash)
 );
 
+create table sign_in_attempts (
+  subject text not null,
+  since timestamp with time zone not null,
+  attempts integer not null,
+  constraint sign_in_attempts_pkey PRIMARY KEY (subject)
+);
+
+create table staff (
+  id uuid not null,
+  name text not null,
+  role text not null,
+  entities uuid[] not null,
+  password text,
+  sealed_totp bytea,
+  totp_step bigint not null default 0,
+  made_at timestamp with time zone not null,
+  removed_at timestamp with time zone,
+  constraint staff_pkey PRIMARY KEY (id),
+  constraint staff_check CHECK (((password IS NULL) = (sealed_totp IS NULL))),
+  constraint staff_entities_check CHECK ((cardinality(entities) > 0)),
+  constraint staff_name_check CHECK ((name = lower(name)))
+);
+CREATE UNIQUE INDEX staff_by_name ON staff USING btree (name) WHERE (removed_at IS NULL);
+
+create table staff_links (
+  hash bytea not null,
+  staff_id uuid,
+  ends_at timestamp with time zone not null,
+  constraint staff_links_pkey PRIMARY KEY (hash)
+);
+
+create table staff_sessions (
+  hash bytea not null,
+  id uuid not null,
+  staff_id uuid,
+  begun_at timestamp with time zone not null,
+  used_at timestamp with time zone not null,
+  proven_at timestamp with time zone not null,
+  address text not null,
+  agent text not null,
+  constraint staff_sessions_pkey PRIMARY KEY (hash),
+  constraint staff_sessions_id_key UNIQUE (id)
+);
+CREATE INDEX staff_sessions_by_staff ON staff_sessions USING btree (staff_id);
+
 create table taken_back (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -538,6 +589,12 @@ alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (
 alter table collected_captures add constraint collected_captures_acquirer_sequence_fkey FOREIGN KEY (acquirer, sequence) REFERENCES capture_files(acquirer, sequence);
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
+
+alter table recovery_codes add constraint recovery_codes_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
+
+alter table staff_links add constraint staff_links_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
+
+alter table staff_sessions add constraint staff_sessions_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 
 CREATE TRIGGER audit_grows BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 

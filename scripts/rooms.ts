@@ -12,6 +12,7 @@ const rooms: readonly Room[] = [
   ['vault',         'the keys of an installation, the seal, sealing anew, and `cards`, which nobody else touches', 'contract platform'],
   ['audit',         'who did what: sealed rows that only grow; failed attempts to authenticate, limited for all processes together', 'platform vault'],
   ['merchants',     'PSP, divisions, merchants, channels, settings, seed files; held in memory by `directory`; `access/`: tokens and who may do what', 'contract platform vault audit'],
+  ['staff',         'the people who work with the back office: roles and what each may do, passwords and second factors, links that work once, sessions', 'platform vault audit merchants'],
   ['connectors',    'what every payment method gives (`connector.ts`) and which one carries a payment (`registry.ts`); `cards/` to acquirers over ISO 8583 with 3-D Secure and leased terminals, `wallet/`, `bankTransfer/` with redirect methods of a file', 'contract platform merchants'],
   ['payments',      '`initial/` payments and `followUps/`, operator `cases/`, `execute`, `recover`, `redirects/` for shoppers who left, `risk/`, `ledger/` (journal and doctor), `outbox/` with a mark for each consumer, `read/`, `store/`', 'contract platform vault audit merchants connectors'],
   ['registrations', 'payment details that were stored to be paid with again: made, used, ended', 'contract platform vault connectors payments'],
@@ -20,10 +21,10 @@ const rooms: readonly Room[] = [
   ['notifications', 'what merchants are told: notification, cipher, signature; `endpoints/`, `deliveries/`', 'contract platform vault audit merchants payments'],
   ['reporting',     'what people and programs read about many payments: `settlement/` reports of what was cleared', 'contract platform vault merchants connectors'],
   ['http',          'server, router, authenticate; `v1/`, the request functions of the interface', 'contract platform vault audit merchants connectors payments registrations checkouts reporting'],
-  ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts', 'contract platform merchants connectors payments checkouts http'],
+  ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts; `office/`, the back office of the staff', 'contract platform merchants staff connectors payments checkouts notifications http'],
   ['sandbox',       'the other side: a pure acquirer, an acquirer host with books of its own, issuer, wallet and bank with their pages; the movable clock, the listener, the welcome, the demo shop', 'contract platform audit merchants connectors notifications http pages'],
-  ['start',         'puts it together: `assemble` without sockets, `serve` with them, processes, the environment', 'contract platform vault audit merchants connectors payments registrations checkouts clearing notifications http pages sandbox'],
-  ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants connectors payments clearing notifications sandbox start'],
+  ['start',         'puts it together: `assemble` without sockets, `serve` with them, processes, the environment', 'contract platform vault audit merchants staff connectors payments registrations checkouts clearing notifications http pages sandbox'],
+  ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants staff connectors payments clearing notifications sandbox start'],
   ['main',          'begins a process; leads to `bin/main.ts`, which a Node too old for the rest can read too', ''],
 ]
 

@@ -49,7 +49,12 @@ const platformTables = [
   'key_checks',
   'log_in_failures',
   'migrations',
+  'recovery_codes',
   'settled_days',
+  'sign_in_attempts',
+  'staff',
+  'staff_links',
+  'staff_sessions',
   'terminals',
 ]
 

@@ -28,6 +28,15 @@ export const actions = {
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
   fileImported: 'a file of an acquirer or a bank was read to its end',
   caseClosed: 'an operator case was closed',
+  staffAdded: 'somebody of the staff was added, with a link to set a password',
+  staffChanged: 'the role or the entities of somebody were changed',
+  staffReset: 'the password and the second factor of somebody were taken away, with a new link',
+  staffRemoved: 'somebody works here no more',
+  staffLinkMade: 'somebody made a link to set other factors',
+  staffFactorsSet: 'somebody set a password and a second factor by a link, and signed in',
+  staffSignedIn: 'somebody signed in, or entered a sandbox by its link',
+  staffSignedOut: 'a session was ended by hand',
+  staffLocked: 'attempts to sign in for somebody are not looked at for a while',
   tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions

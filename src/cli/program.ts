@@ -16,6 +16,7 @@ import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import reset from './reset.ts'
+import staff from './staff.ts'
 import token from './token.ts'
 import trigger from './trigger.ts'
 
@@ -34,6 +35,7 @@ const groups = [
   keys,
   doctor,
   audit,
+  staff,
   reset,
   completion,
 ]

@@ -38,7 +38,8 @@ export function openSandbox({ baseUrl, entity, tokenFile }: SandboxOptions): San
   }
 }
 
-function readSandbox(): Json {
+/** What the start of a sandbox left. */
+export function readSandbox(): Json {
   const { dataDir } = readConfig(process.env, fileURLToPath(new URL('../..', import.meta.url)))
   try {
     return JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'))

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { ResultName } from '../contract/results/results.ts'
+import { isThisMachine } from '../platform/network.ts'
 
 export type HostRules = {
   /** Absent = every well-formed Host is ours: behind proxies and load balancers it can be any. */
@@ -31,14 +32,10 @@ export function hostRefusal(
   return names === undefined || isOurs(asked.toLowerCase(), names) ? undefined : 'hostNotOurs'
 }
 
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
 function isOurs(host: string, names: ReadonlySet<string>): boolean {
   const address = host.replace(/^\[|\]$/g, '')
   if (isIP(address) === 0) return host === 'localhost' || names.has(host)
-  if (loopback.check(address, isIPv6(address) ? 'ipv6' : 'ipv4') || names.has(address)) return true
+  if (isThisMachine(address) || names.has(address)) return true
   const own = new BlockList()
   for (const one of Object.values(networkInterfaces()).flat())
     if (one) own.addAddress(one.address, one.family === 'IPv6' ? 'ipv6' : 'ipv4')

@@ -70,6 +70,7 @@ export type Directory = {
   /** The id of a token that was valid once, for whoever reads the traces. */
   revokedToken(sent: string): string | undefined
   may(token: Token, action: Action, entityId: string): boolean
+  entities(): readonly Entity[]
   channels(): readonly Channel[]
   /** The channels that a token reaches. */
   channelsOf(token: Token): readonly Channel[]
@@ -131,6 +132,7 @@ export async function openDirectory(
       return token && !isValid(token) ? token.id : undefined
     },
     may: mayDo,
+    entities: () => [...contents.entities.values()],
     channels,
     channelsOf: token => channels().filter(({ id }) => mayDo(token, 'read', id)),
     merchant(id) {

@@ -1,6 +1,6 @@
-// Which addresses belong to one caller.
+// Which addresses belong to one caller, and which to this machine.
 
-import { isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv6 } from 'node:net'
 
 /** One line or household has a whole /64 of IPv6: it counts as one address. */
 export function networkOf(address: string): string {
@@ -15,3 +15,12 @@ export function networkOf(address: string): string {
     .map(group => group.replace(/^0+(?=.)/, ''))
     .join(':')}::/64`
 }
+
+/** Does the caller sit at this machine, as far as its address tells? */
+export const isThisMachine = (address: string): boolean => {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  return isIP(plain) !== 0 && loopback.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
+}
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')

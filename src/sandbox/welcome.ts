@@ -14,9 +14,11 @@ export type Start = {
   readonly milliseconds: number
   /** The demo shop's, where there is one. */
   readonly shopUrl?: string
+  /** Signs the developer into the back office, once. */
+  readonly officeUrl?: string
 }
 
-export function writeWelcome({ baseUrl, dataDir, seed, newDatabase, milliseconds, shopUrl }: Start): void {
+export function writeWelcome({ baseUrl, dataDir, seed, newDatabase, milliseconds, shopUrl, officeUrl }: Start): void {
   const sandbox = sandboxCredentials(baseUrl, seed)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const path = join(dataDir, 'sandbox.json')
@@ -33,6 +35,12 @@ Tollgate is ready (sandbox${newDatabase ? ', new database' : ''}, ${(millisecond
       ? ''
       : `
   Demo shop      ${shopUrl}`
+  }${
+    officeUrl === undefined
+      ? ''
+      : `
+  Back office    ${officeUrl}
+                 (signs you in once, on this machine; bin/tollgate staff enter prints another)`
   }
 
 Make a payment:

@@ -5,11 +5,13 @@ import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
+import { inTransaction, makePool } from '../platform/database/connect.ts'
 import { markRunning } from '../platform/database/running.ts'
 import { endingSignals, errorText, onDefect, outliveReaders, refuseInspector } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import { type DemoShop, startDemoShop } from '../sandbox/demoShop/shop.ts'
 import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
+import { makeStaffLink } from '../staff/links.ts'
 import { readAcquirers } from './acquirers.ts'
 import { type Config, readConfig } from './config.ts'
 import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
@@ -42,7 +44,10 @@ async function main(): Promise<void> {
     const starting = start(config, opened, log)
     const running = await Promise.race([starting, ending.reason])
     const shop = typeof running === 'string' ? undefined : await openShop(config, running.port, log)
-    if (typeof running !== 'string') welcome(config, running.port, opened, systemClock.elapsed() - began, shop?.url)
+    if (typeof running !== 'string') {
+      const officeUrl = await officeDoor(config, running.port, opened, log)
+      welcome(config, running.port, opened, systemClock.elapsed() - began, shop?.url, officeUrl)
+    }
     const why = await Promise.race([
       ending.reason,
       ...(typeof running === 'string' ? [] : [running.failed]),
@@ -59,7 +64,14 @@ async function main(): Promise<void> {
   }
 }
 
-function welcome(config: Config, port: number, { embedded }: OpenDatabase, milliseconds: number, shopUrl?: string): void {
+function welcome(
+  config: Config,
+  port: number,
+  { embedded }: OpenDatabase,
+  milliseconds: number,
+  shopUrl?: string,
+  officeUrl?: string,
+): void {
   const baseUrl = publicUrlOf(config, port)
   const newDatabase = embedded?.created === true
   if (config.mode === 'live') say(`Tollgate is ready at ${baseUrl} (live).`)
@@ -71,7 +83,22 @@ function welcome(config: Config, port: number, { embedded }: OpenDatabase, milli
       newDatabase,
       milliseconds,
       ...(shopUrl && { shopUrl }),
+      ...(officeUrl && { officeUrl }),
     })
+}
+
+/** A link that signs the developer of a sandbox in; live mode has no such door (decisions, 64). */
+async function officeDoor(config: Config, port: number, { connection }: OpenDatabase, log: Log): Promise<string | undefined> {
+  if (config.mode === 'live') return undefined
+  const pool = makePool(connection, 1, () => {})
+  const made = { keys: config.keys(), clock: systemClock, random: systemRandom }
+  return inTransaction(pool, db => makeStaffLink(db, made, null))
+    .then(token => `${publicUrlOf(config, port)}/office/enter/${token}`)
+    .catch((error: Error) => {
+      log.warn({ why: error.message }, 'the link into the back office could not be made')
+      return undefined
+    })
+    .finally(() => pool.end())
 }
 
 /** A shop to try a sandbox with. A gateway runs as well without. */

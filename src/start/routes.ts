@@ -6,6 +6,7 @@ import { v1Routes } from '../http/v1/routes.ts'
 import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { developerRoutes } from '../pages/developers/routes.ts'
 import { formRoutes } from '../pages/form/routes.ts'
+import { officeRoutes } from '../pages/office/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
@@ -17,6 +18,7 @@ export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simula
   ...v1Routes(gateway),
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
+  ...officeRoutes(gateway),
   ...healthRoutes(gateway),
   ...(gateway.sandbox
     ? [

@@ -3,6 +3,7 @@
 import { sealedOfCheckouts } from '../checkouts/sealed.ts'
 import { sealedOfNotifications } from '../notifications/sealed.ts'
 import { sealedOfPayments } from '../payments/sealed.ts'
+import { sealedOfStaff } from '../staff/sealed.ts'
 import { sealedCards } from '../vault/cards.ts'
 import type { SealedPlace } from '../vault/store.ts'
 
@@ -11,4 +12,5 @@ export const sealedPlaces: readonly SealedPlace[] = [
   ...sealedOfPayments,
   ...sealedOfCheckouts,
   ...sealedOfNotifications,
+  ...sealedOfStaff,
 ]

@@ -42,7 +42,9 @@ export type SealedPlace = {
   /** What is sealed there, in the plural. */
   readonly what: string
   readonly table: string
-  /** The column beside merchant_id that names a row. */
+  /** Whose a row is; merchant_id when absent. */
+  readonly owner?: string
+  /** The column beside it that names a row. */
   readonly id: string
   /** Reads the record, in SQL; null where a row has none. */
   readonly sealed: string
@@ -73,14 +75,14 @@ export async function countSealed(db: Connection, { table, sealed }: SealedPlace
 /** The next records after a row that need another key than one, in the order of their rows. */
 export async function sealedOtherwise(
   db: Connection,
-  { table, id, sealed }: SealedPlace,
+  { table, owner = 'merchant_id', id, sealed }: SealedPlace,
   key: string,
   after: Pick<SealedRow, 'merchantId' | 'id'>,
   limit: number,
 ): Promise<SealedRow[]> {
   const { rows } = await db.query<SealedRow>(
-    `select merchant_id as "merchantId", ${id} as id, ${sealed} as sealed from ${table}
-      where (merchant_id, ${id}) > ($1, $2) and ${sealed} is not null and ${keyOf(sealed)} <> $3 order by merchant_id, ${id} limit $4`,
+    `select ${owner} as "merchantId", ${id} as id, ${sealed} as sealed from ${table}
+      where (${owner}, ${id}) > ($1, $2) and ${sealed} is not null and ${keyOf(sealed)} <> $3 order by ${owner}, ${id} limit $4`,
     [after.merchantId, after.id, key, limit],
   )
   return rows
@@ -89,13 +91,13 @@ export async function sealedOtherwise(
 /** Replaces records that are still what they were. Returns how many. */
 export async function replaceSealed(
   db: Connection,
-  { table, id, sealed, replace }: SealedPlace,
+  { table, owner = 'merchant_id', id, sealed, replace }: SealedPlace,
   rows: readonly (SealedRow & { readonly renewed: Buffer })[],
 ): Promise<number> {
   const { rowCount } = await db.query(
     `update ${table} set ${replace('given.renewed')}
        from unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::bytea[]) as given (merchant_id, row_id, old, renewed)
-      where ${table}.merchant_id = given.merchant_id and ${table}.${id} = given.row_id and ${sealed} = given.old`,
+      where ${table}.${owner} = given.merchant_id and ${table}.${id} = given.row_id and ${sealed} = given.old`,
     [rows.map(row => row.merchantId), rows.map(row => row.id), rows.map(row => row.sealed), rows.map(row => row.renewed)],
   )
   return rowCount ?? 0

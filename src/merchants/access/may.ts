@@ -7,7 +7,7 @@ export type Action = (typeof rightNames)[number]
 /** Whoever has shown who he is, and the entities for which he acts: for these and for all below them. */
 export type Principal = { readonly kind: keyof typeof rights; readonly entities: readonly string[] }
 
-// A merchant's server may do all that the interface has. People who sign in will be rows beside it.
+// A merchant's server may do all that the interface has. What people may who sign in stands in staff/permissions.ts.
 const rights = {
   token: new Set<Action>(rightNames),
 } as const satisfies Readonly<Record<string, ReadonlySet<Action>>>

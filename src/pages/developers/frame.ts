@@ -104,7 +104,8 @@ pre { margin: 0 0 1rem; padding: .9rem 1rem; overflow: auto; max-height: 34rem; 
 table { width: 100%; border-collapse: collapse; font-size: .92rem; }
 th, td { padding: .4rem .75rem .4rem 0; text-align: start; vertical-align: top; border-bottom: 1px solid var(--line); }
 td:first-child { min-width: 9rem; }
-ul.plain { margin: 0; padding: 0; list-style: none; }
+ul.plain { list-style: none; } ul.plain:not(.panel) { margin: 0; padding: 0; }
+.panel > h2:first-child { margin-top: 0; }
 ul.plain li { border-bottom: 1px solid var(--line); }
 ul.plain li a { display: flex; flex-wrap: wrap; align-items: baseline; gap: .1rem .75rem; min-height: 2.75rem; padding: .45rem 0; color: inherit; text-decoration: none; }
 ul.plain li a:hover { background: var(--ground); }

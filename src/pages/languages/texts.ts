@@ -2,8 +2,11 @@
 
 import type { en } from './en.ts'
 
-export type Texts = { readonly [Name in keyof typeof en]: WithSlots<(typeof en)[Name]> }
+export type Texts = Translated<typeof en>
 export type TextName = keyof Texts
+
+/** The same names, each with a text that has the same slots. */
+export type Translated<En extends Readonly<Record<string, string>>> = { readonly [Name in keyof En]: WithSlots<En[Name]> }
 
 /** 'Pay {amount}' → any text with {amount} in it. */
 type WithSlots<Text extends string> = Text extends `${string}{${infer Slot}}${infer Rest}`

@@ -1,0 +1,49 @@
+-- The people who work with the back office: who they are, what they prove themselves with, and their sessions. Tables of the whole platform: somebody may
+-- act for several merchants. Nothing in them shows a secret: passwords are hashed by argon2id, codes and ids of sessions by a key, secrets are sealed.
+
+create table staff (
+  id            uuid primary key,
+  name          text not null check (name = lower(name)),  -- an e-mail address, by which somebody signs in
+  role          text not null,                             -- a row of src/staff/permissions.ts
+  entities      uuid[] not null check (cardinality(entities) > 0),
+  password      text,                                      -- as PHC strings are written; absent until a link was used
+  sealed_totp   bytea,                                     -- the secret of the second factor
+  totp_step     bigint not null default 0,                 -- the last half minute of which a code was taken: each code counts once
+  made_at       timestamptz not null,                      -- real time, as all times here
+  removed_at    timestamptz,
+  check ((password is null) = (sealed_totp is null))
+);
+create unique index staff_by_name on staff (name) where removed_at is null;
+
+-- Each signs somebody in once who lost the device of the second factor.
+create table recovery_codes (
+  staff_id uuid not null references staff (id),
+  hash     bytea not null,
+  primary key (staff_id, hash)
+);
+
+-- Links that work once: to set a password and a second factor, or, without somebody, to enter a sandbox.
+create table staff_links (
+  hash     bytea primary key,
+  staff_id uuid references staff (id),
+  ends_at  timestamptz not null
+);
+
+create table staff_sessions (
+  hash      bytea primary key,                     -- of what the browser's cookie holds
+  id        uuid not null unique,                  -- by which it is shown and ended
+  staff_id  uuid references staff (id),            -- absent: the developer of a sandbox, who came by a link
+  begun_at  timestamptz not null,
+  used_at   timestamptz not null,                  -- about: written once a minute at most
+  proven_at timestamptz not null,                  -- when somebody last proved both factors
+  address   text not null,
+  agent     text not null
+);
+create index staff_sessions_by_staff on staff_sessions (staff_id);
+
+-- Attempts to sign in, by whom (a keyed hash) and from which network, counted before a password is looked at.
+create table sign_in_attempts (
+  subject  text primary key,
+  since    timestamptz not null,
+  attempts integer not null
+);

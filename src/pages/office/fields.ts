@@ -1,0 +1,64 @@
+// Pieces that many pages of the back office have: a field with its label, a message, a table, a button that sends something.
+
+import { type Html, html } from '../html.ts'
+
+export type OfficeField = {
+  readonly name: string
+  readonly label: string
+  readonly type?: string
+  readonly value?: string
+  readonly hint?: string
+  /** As browsers know it, for managers of passwords. */
+  readonly autocomplete?: string
+  readonly isOptional?: true
+  readonly isNumeric?: true
+}
+
+export const field = ({
+  name,
+  label,
+  type = 'text',
+  value = '',
+  hint,
+  autocomplete = 'off',
+  isOptional,
+  isNumeric,
+}: OfficeField): Html =>
+  html`<div class="field"><label for="${name}">${label}</label>
+<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${!isOptional && html` required`}${
+    isNumeric && html` inputmode="numeric" spellcheck="false"`
+  }${hint !== undefined && html` aria-describedby="${name}-hint"`}>
+${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`
+
+export const choiceField = (
+  name: string,
+  label: string,
+  options: readonly (readonly [value: string, text: string])[],
+  chosen = '',
+): Html =>
+  html`<div class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${options.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  )}</select></div>`
+
+export const message = (text: string, kind: 'wrong' | 'plain' = 'plain'): Html =>
+  html`<p class="message${kind === 'wrong' && ' wrong'}" role="${kind === 'wrong' ? 'alert' : 'status'}">${text}</p>`
+
+export type Cell = string | number | Html
+
+/** `name`: what the table is of, for who cannot see it. It scrolls by itself where it is wider than the page. */
+export const tableOf = (name: string, heads: readonly string[], rows: readonly (readonly Cell[])[]): Html =>
+  html`<div class="scroll" role="region" aria-label="${name}" tabindex="0"><table>
+<thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${rows.map(row => html`<tr>${row.map(cell => html`<td>${cell}</td>`)}</tr>`)}</tbody>
+</table></div>`
+
+/** A form of one button. */
+export const button = (
+  action: string,
+  text: string,
+  kind: 'plain' | 'danger' | '' = 'plain',
+  hidden: Readonly<Record<string, string>> = {},
+): Html =>
+  html`<form method="post" action="${action}">${Object.entries(hidden).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  )}<button${kind !== '' && html` class="${kind}"`}>${text}</button></form>`

@@ -1,0 +1,7 @@
+// What the back office needs of a process.
+
+import type { NotificationParts } from '../../notifications/parts.ts'
+import type { StaffParts } from '../../staff/parts.ts'
+import type { PageParts } from '../parts.ts'
+
+export type OfficeParts = PageParts & NotificationParts & StaffParts

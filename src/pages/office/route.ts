@@ -1,0 +1,170 @@
+// A route of the back office is a record, and what stands around every answer stands here: is it one of our own pages that asks, who is signed in, may
+// that role do it, is the entity within reach, were both factors proven just now. What answers knows all of that already.
+
+import type { HttpAnswer, Request } from '../../http/answer.ts'
+import { sentForm } from '../../http/authenticate.ts'
+import { isForeign } from '../../http/host.ts'
+import type { PathValues, Route } from '../../http/router.ts'
+import type { StaffAction } from '../../staff/permissions.ts'
+import { findSignedIn, type SignedIn } from '../../staff/sessions.ts'
+import { html } from '../html.ts'
+import { fill } from '../languages/texts.ts'
+import { type OfficePage, officeFrame, officeHeaders, privateHeaders } from './frame.ts'
+import type { OfficeParts } from './parts.ts'
+import { frameWords, type OfficeLanguage, officeLanguage } from './words.ts'
+
+/** A request as pages are given it: with what its query (GET) or its form (POST) says, decoded, and the language of the reader. */
+export type OfficeRequest = Request & { readonly values: URLSearchParams; readonly language: OfficeLanguage }
+/** A page, or whatever else: a redirect, a file, a stream. */
+export type OfficeAnswer = OfficePage | HttpAnswer
+
+type OfficePlace = {
+  readonly method: 'GET' | 'POST'
+  /** Below /office, or where `top` says so. `{entity}` names an entity: who does not reach it gets the answer of one that there is not. */
+  readonly path: string
+  /** The path is not below /office. */
+  readonly top?: true
+  readonly bodyMax?: number
+}
+
+export type OfficeRoute = OfficePlace & {
+  /** Of staff/permissions.ts. */
+  readonly action: StaffAction
+  /** For those alone who act for a PSP: it shows what belongs to no merchant, or to all. */
+  readonly whole?: true
+  /** Pages ask for it by themselves: it does not keep a session alive. */
+  readonly live?: true
+  /** Both factors must have been proven in the last minutes; else they are asked for first. */
+  readonly proven?: true
+  answer(request: OfficeRequest, signedIn: SignedIn, named: PathValues): OfficeAnswer | Promise<OfficeAnswer>
+}
+
+/** What somebody sees who is not signed in yet. */
+export type OpenRoute = OfficePlace & {
+  answer(request: OfficeRequest, named: PathValues): OfficeAnswer | Promise<OfficeAnswer>
+}
+
+export const officeRoute = (parts: OfficeParts, route: OfficeRoute): Route =>
+  placed(parts, route, async (request, named) => {
+    const words = frameWords(request.language)
+    const signedIn = await signedInOf(parts, request, route.live !== true)
+    if (!signedIn) return signInFirst(request)
+    const page = (status: number, title: string, text: string): Framed => ({
+      answer: { status, title, body: html`<p>${text}</p>` },
+      signedIn,
+    })
+    const role = words[`role_${signedIn.role}`]
+    if (!signedIn.may(route.action) || (route.whole && !signedIn.isWhole))
+      return page(403, words.forbidden, fill(words.forbiddenText, { role }))
+    if (named.entity !== undefined && !signedIn.reaches(named.entity)) return page(404, words.notFound, words.notFoundText)
+    if (route.proven && !signedIn.isProven) return { answer: proveFirst(parts, request) }
+    return { answer: await route.answer(request, signedIn, named), signedIn }
+  })
+
+export const openRoute = (parts: OfficeParts, route: OpenRoute): Route =>
+  placed(parts, route, async (request, named) => ({ answer: await route.answer(request, named) }))
+
+type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
+
+function placed(
+  parts: OfficeParts,
+  { method, path, top, bodyMax }: OfficePlace,
+  answer: (request: OfficeRequest, named: PathValues) => Promise<Framed>,
+): Route {
+  return {
+    method,
+    path: top ? path : `/office${path}`,
+    callers: 'anyone',
+    ...(bodyMax !== undefined && { bodyMax }),
+    async answer(request, named) {
+      const language = officeLanguage(cookieOf(request, languageCookie), request.headers['accept-language'])
+      const show = ({ answer, signedIn }: Framed) => shown(parts, answer, request, language, signedIn)
+      const words = frameWords(language)
+      if (request.method === 'POST' && !isOurPage(parts, request))
+        return show({ answer: { status: 403, title: words.foreign, body: html`<p>${words.foreignText}</p>` } })
+      const form = sentForm(request)
+      const values = new URLSearchParams(
+        form === 'tooManyParameters' ? [] : form.pairs.map(([name, value]): [string, string] => [name, value]),
+      )
+      return show(await answer({ ...request, values, language }, named))
+    },
+  }
+}
+
+function shown(
+  { random, sandbox }: OfficeParts,
+  answer: OfficeAnswer,
+  { path }: Request,
+  language: OfficeLanguage,
+  signedIn: SignedIn | undefined,
+): HttpAnswer {
+  if (!('title' in answer)) return { ...answer, headers: { ...dataHeaders, ...answer.headers } }
+  const nonce = random.bytes(16).toString('base64')
+  const body = officeFrame(answer, { language, nonce, path, sandbox, ...(signedIn && { signedIn }) })
+  return { status: answer.status ?? 200, body, headers: { ...officeHeaders(nonce), ...answer.headers } }
+}
+
+/** Browsers say where a request comes from (Fetch Metadata); those that do not, or not without HTTPS, send an Origin with every POST. */
+function isOurPage({ publicUrl }: OfficeParts, { headers }: Request): boolean {
+  const site = headers['sec-fetch-site']
+  if (site !== undefined) return site === 'same-origin'
+  return headers.origin !== undefined && !isForeign(headers.origin, headers.host, publicUrl())
+}
+
+export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean): Promise<SignedIn | undefined> =>
+  findSignedIn(parts, cookieOf(request, sessionCookie(parts)) ?? '', request.address, isUse)
+
+/** A page is led to the door; what a script or a form sent is told. */
+function signInFirst(request: OfficeRequest): Framed {
+  const { method, headers, language, path, query } = request
+  const words = frameWords(language)
+  const isPage = method === 'GET' && (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
+  if (isPage) return { answer: goTo(`/office/sign-in?${new URLSearchParams({ to: query === '' ? path : `${path}?${query}` })}`) }
+  const body = html`<p>${words.signedOutText}</p><p><a class="button" href="/office/sign-in">${words.signIn}</a></p>`
+  return { answer: { status: 401, title: words.signedOut, body } }
+}
+
+/** Both factors first, then back to the page: that of a form, when it was one. Whatever a form said is said again there. */
+export function proveFirst({ publicUrl }: OfficeParts, { method, path, query, headers }: Request): HttpAnswer {
+  const from = URL.parse(headers.referer ?? '', publicUrl())
+  const page = from === null ? '/office' : from.pathname + from.search
+  const to = method === 'GET' ? (query === '' ? path : `${path}?${query}`) : page
+  return goTo(`/office/prove?${new URLSearchParams({ to })}`)
+}
+
+/** A page of our own, named by its path; anything else, which could lead to another host, becomes the first page. */
+export const ownPath = (to: string | null): string => (to !== null && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) ? to : '/office')
+
+/** Sends the browser on inside the office. */
+export const goTo = (path: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({
+  status: 303,
+  body: '',
+  headers: { ...privateHeaders, ...headers, Location: path, 'Content-Type': 'text/plain' },
+})
+
+const isSecure = ({ publicUrl }: OfficeParts): boolean => publicUrl().startsWith('https:')
+
+/** Under HTTPS with the prefix that lets no other host or path set one. */
+const sessionCookie = (parts: OfficeParts): string => `${isSecure(parts) ? '__Host-' : ''}tollgate_office`
+const languageCookie = 'tollgate_language'
+
+/** Data, where it is not said what it is, is what the interface answers too. */
+const dataHeaders = {
+  'Content-Type': 'application/json;charset=UTF-8',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  ...privateHeaders,
+}
+
+/** Gives the browser a session, or takes it away. */
+export const sessionHeader = (parts: OfficeParts, token: string | undefined): Readonly<Record<string, string>> => ({
+  'Set-Cookie': `${sessionCookie(parts)}=${token ?? ''}; Path=/; HttpOnly; SameSite=Lax${isSecure(parts) ? '; Secure' : ''}${token === undefined ? '; Max-Age=0' : ''}`,
+})
+
+export const languageHeader = (language: OfficeLanguage): Readonly<Record<string, string>> => ({
+  'Set-Cookie': `${languageCookie}=${language}; Path=/; Max-Age=31536000; SameSite=Lax`,
+})
+
+function cookieOf({ headers }: Request, name: string): string | undefined {
+  const found = (headers.cookie ?? '').split(/; */).find(one => one.startsWith(`${name}=`))
+  return found?.slice(name.length + 1)
+}

@@ -1,0 +1,15 @@
+// All pages of the back office: every folder beside this file gives its own.
+
+import type { Route } from '../../http/router.ts'
+import { accountRoutes } from './account/routes.ts'
+import type { OfficeParts } from './parts.ts'
+import { type OfficeRoute, officeRoute, openRoute } from './route.ts'
+import { openRoutes, sessionRoutes } from './signIn/routes.ts'
+
+/** Those that need somebody signed in: what tests of permissions go through, one by one. */
+export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [...sessionRoutes(parts), ...accountRoutes(parts)]
+
+export const officeRoutes = (parts: OfficeParts): Route[] => [
+  ...openRoutes(parts).map(route => openRoute(parts, route)),
+  ...signedInRoutes(parts).map(route => officeRoute(parts, route)),
+]

@@ -1,0 +1,204 @@
+// Coming in and going out: signing in with both factors at once, the link that sets them, the door of a sandbox, proving oneself again.
+
+import type { HttpAnswer } from '../../../http/answer.ts'
+import { enterSandbox, findInvitation, useInvitation } from '../../../staff/links.ts'
+import { passwordLeast } from '../../../staff/password.ts'
+import { endOwnSession, proveAgain, signIn, type Visitor } from '../../../staff/sessions.ts'
+import { base32, totpAddress } from '../../../staff/totp.ts'
+import { qrCode } from '../../form/code.ts'
+import { type Html, html } from '../../html.ts'
+import { fill } from '../../languages/texts.ts'
+import { field, message } from '../fields.ts'
+import type { OfficePage } from '../frame.ts'
+import { menu } from '../navigation.ts'
+import type { OfficeParts } from '../parts.ts'
+import {
+  goTo,
+  languageHeader,
+  type OfficeRequest,
+  type OfficeRoute,
+  type OpenRoute,
+  ownPath,
+  sessionHeader,
+  signedInOf,
+} from '../route.ts'
+import { frameWords, officeLanguage } from '../words.ts'
+import { signInWords } from './words.ts'
+
+export function openRoutes(parts: OfficeParts): OpenRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/sign-in',
+      answer: async request =>
+        (await signedInOf(parts, request, true)) ? goTo(ownPath(request.values.get('to'))) : signInPage(parts, request),
+    },
+    {
+      method: 'POST',
+      path: '/sign-in',
+      async answer(request) {
+        const { values } = request
+        const factors = { name: values.get('name') ?? '', ...factorsOf(values) }
+        const signed = await signIn(parts, factors, visitorOf(request))
+        if (typeof signed === 'string') return signInPage(parts, request, signed)
+        return goTo(ownPath(values.get('to')), sessionHeader(parts, signed.token))
+      },
+    },
+    {
+      method: 'GET',
+      path: '/enter/{token}',
+      async answer(request, { token = '' }) {
+        const session = await enterSandbox(parts, token, visitorOf(request))
+        const words = signInWords(request.language)
+        if (session !== undefined) return goTo('/office', sessionHeader(parts, session))
+        return { status: 410, title: words.linkGone, body: html`<p>${words.enterGone}</p>` }
+      },
+    },
+    { method: 'GET', path: '/invitation/{token}', answer: (request, { token = '' }) => invitation(parts, request, token) },
+    {
+      method: 'POST',
+      path: '/invitation/{token}',
+      async answer(request, { token = '' }) {
+        const { password, code } = factorsOf(request.values)
+        const used = await useInvitation(parts, token, password, code, visitorOf(request))
+        if (typeof used !== 'string') return recoveryPage(request, used.recovery, sessionHeader(parts, used.token))
+        const words = signInWords(request.language)
+        const wrong =
+          used === 'gone' ? undefined : used === 'code' ? words.badCode : fill(words[used], { least: String(passwordLeast) })
+        return invitation(parts, request, token, wrong)
+      },
+    },
+    {
+      method: 'POST',
+      path: '/language',
+      answer: ({ values }) =>
+        goTo(ownPath(values.get('to')), languageHeader(officeLanguage(values.get('language') ?? undefined))),
+    },
+  ]
+}
+
+export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '',
+      action: 'own',
+      answer: (_, signedIn) => goTo(`/office${menu.find(({ action }) => signedIn.may(action))?.path ?? '/account'}`),
+    },
+    {
+      method: 'POST',
+      path: '/sign-out',
+      action: 'own',
+      async answer(_, signedIn) {
+        await endOwnSession(parts, signedIn, signedIn.sessionId)
+        return goTo('/office/sign-in', sessionHeader(parts, undefined))
+      },
+    },
+    { method: 'GET', path: '/prove', action: 'own', answer: request => provePage(request) },
+    {
+      method: 'POST',
+      path: '/prove',
+      action: 'own',
+      async answer(request, signedIn) {
+        const proven = await proveAgain(parts, signedIn, factorsOf(request.values))
+        return proven === 'proven' ? goTo(ownPath(request.values.get('to'))) : provePage(request, proven)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/{rest…}',
+      action: 'own',
+      answer({ language }) {
+        const words = frameWords(language)
+        return { status: 404, title: words.notFound, body: html`<p>${words.notFoundText}</p>` }
+      },
+    },
+  ]
+}
+
+const factorsOf = (values: URLSearchParams) => ({ password: values.get('password') ?? '', code: values.get('code') ?? '' })
+const visitorOf = ({ address, headers }: OfficeRequest): Visitor => ({ address, agent: headers['user-agent'] ?? '' })
+
+function signInPage({ sandbox }: OfficeParts, { values, language }: OfficeRequest, refusal?: 'wrong' | 'wait'): OfficePage {
+  const words = signInWords(language)
+  return {
+    title: words.title,
+    ...(refusal && { status: refusal === 'wait' ? 429 : 403 }),
+    body: html`<div class="card narrow">
+${refusal && message(words[refusal], 'wrong')}
+<form method="post" action="/office/sign-in">
+<input type="hidden" name="to" value="${ownPath(values.get('to'))}">
+${field({ name: 'name', label: words.name, type: 'email', value: values.get('name') ?? '', autocomplete: 'username' })}
+${factorFields(words)}
+<button>${words.go}</button>
+</form>
+</div>
+<p class="narrow soft">${sandbox ? words.enter : words.noAccount}</p>`,
+  }
+}
+
+const factorFields = (words: ReturnType<typeof signInWords>): Html =>
+  html`${field({ name: 'password', label: words.password, type: 'password', autocomplete: 'current-password' })}
+${field({ name: 'code', label: words.code, hint: words.codeHint, autocomplete: 'one-time-code' })}`
+
+function provePage({ values, language }: OfficeRequest, refusal?: 'wrong' | 'wait'): OfficePage {
+  const words = signInWords(language)
+  return {
+    title: words.prove,
+    ...(refusal && { status: refusal === 'wait' ? 429 : 403 }),
+    body: html`<div class="card narrow">
+${refusal ? message(words[refusal], 'wrong') : html`<p>${words.proveText}</p>`}
+<form method="post" action="/office/prove">
+<input type="hidden" name="to" value="${ownPath(values.get('to'))}">
+${factorFields(words)}
+<button>${words.goOn}</button>
+</form>
+</div>`,
+  }
+}
+
+async function invitation(parts: OfficeParts, { language }: OfficeRequest, token: string, wrong?: string): Promise<OfficePage> {
+  const words = signInWords(language)
+  const found = await findInvitation(parts, token)
+  if (!found) return { status: 410, title: words.linkGone, body: html`<p>${words.linkGoneText}</p>` }
+  const { person, secret } = found
+  const address = totpAddress(secret, `Tollgate ${new URL(parts.publicUrl()).hostname}`, person.name)
+  return {
+    title: words.invitation,
+    ...(wrong !== undefined && { status: 400 }),
+    body: html`<div class="card narrow">
+${wrong === undefined ? html`<p>${fill(words.welcome, { name: person.name })}</p>` : message(wrong, 'wrong')}
+<form method="post" action="/office/invitation/${token}">
+<input type="hidden" name="name" value="${person.name}" autocomplete="username">
+${field({
+  name: 'password',
+  label: words.newPassword,
+  type: 'password',
+  autocomplete: 'new-password',
+  hint: fill(words.passwordHint, { least: String(passwordLeast) }),
+})}
+<p>${words.scan}</p>
+<p><span class="qr">${await qrCode(address)}</span></p>
+<dl><dt>${words.key}</dt><dd><code id="key">${base32(secret)}</code></dd></dl>
+${field({ name: 'code', label: words.codeNow, autocomplete: 'one-time-code', isNumeric: true })}
+<button>${words.save}</button>
+</form>
+</div>`,
+  }
+}
+
+function recoveryPage(
+  { language }: OfficeRequest,
+  codes: readonly string[],
+  headers: HttpAnswer['headers'] & object,
+): OfficePage {
+  const words = signInWords(language)
+  return {
+    title: words.done,
+    headers,
+    body: html`<div class="card narrow"><h2>${words.recoveryTitle}</h2>
+<p>${words.recoveryText}</p>
+<pre id="recovery">${codes.join('\n')}</pre>
+<p><a class="button" href="/office">${words.goOn}</a></p></div>`,
+  }
+}

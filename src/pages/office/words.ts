@@ -1,0 +1,102 @@
+// The words of the back office in its languages. Every folder of pages has a table of its own; English is what the others must have, slot by slot.
+
+import type { Translated } from '../languages/texts.ts'
+
+export const officeLanguages = { en: 'English', pt: 'Português (Brasil)' } as const
+export type OfficeLanguage = keyof typeof officeLanguages
+
+/** For the lang attribute, amounts and times. */
+export const officeLocales: Readonly<Record<OfficeLanguage, string>> = { en: 'en-GB', pt: 'pt-BR' }
+
+/** const words = wordsIn({ title: 'Payments' }, { title: 'Pagamentos' }); words(language).title. A word that is missing does not compile, nor one without one of its slots. */
+export const wordsIn =
+  <const En extends Readonly<Record<string, string>>>(en: En, pt: Translated<En>) =>
+  (language: OfficeLanguage): Translated<En> =>
+    language === 'pt' ? pt : (en as unknown as Translated<En>)
+
+/** The first of the browser's languages that there is, unless somebody chose one. */
+export function officeLanguage(chosen: string | undefined, accepted = ''): OfficeLanguage {
+  if (chosen !== undefined && Object.hasOwn(officeLanguages, chosen)) return chosen as OfficeLanguage
+  const [first] = accepted
+    .split(',')
+    .map(part => part.trim().slice(0, 2).toLowerCase())
+    .filter(code => Object.hasOwn(officeLanguages, code))
+  return (first as OfficeLanguage | undefined) ?? 'en'
+}
+
+/** A moment in UTC, to the second: the same for colleagues wherever they sit. */
+export const momentText = (language: OfficeLanguage, milliseconds: number): string =>
+  new Intl.DateTimeFormat(officeLocales[language], { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }).format(
+    milliseconds,
+  )
+
+export const frameWords = wordsIn(
+  {
+    office: 'Back office',
+    menu: 'Menu',
+    signOut: 'Sign out',
+    account: 'Your account',
+    skip: 'Skip to the content',
+    language: 'Language',
+    sandbox: 'Sandbox: no real money moves here.',
+    payments: 'Payments',
+    overview: 'Overview',
+    cases: 'Cases',
+    deliveries: 'Notifications given up',
+    work: 'Work that fails',
+    reports: 'Reports',
+    entities: 'Entities',
+    webhooks: 'Webhooks',
+    staff: 'Staff',
+    audit: 'Audit',
+    notFound: 'Nothing here',
+    notFoundText: 'There is no such page, or it belongs to a merchant that you do not act for.',
+    forbidden: 'Not for your role',
+    forbiddenText: 'Your role, {role}, does not include this. An administrator can change it.',
+    foreign: 'This came from another site',
+    foreignText:
+      'The request did not come from a page of this back office, and nothing was done. Open the page here and try again.',
+    signedOut: 'You are signed out',
+    signedOutText: 'Sign in and try again. Nothing was done.',
+    signIn: 'Sign in',
+    role_viewer: 'viewer',
+    role_support: 'support',
+    role_finance: 'finance',
+    role_developer: 'developer',
+    role_admin: 'administrator',
+  },
+  {
+    office: 'Retaguarda',
+    menu: 'Menu',
+    signOut: 'Sair',
+    account: 'Sua conta',
+    skip: 'Ir para o conteúdo',
+    language: 'Idioma',
+    sandbox: 'Sandbox: aqui não se movimenta dinheiro de verdade.',
+    payments: 'Pagamentos',
+    overview: 'Visão geral',
+    cases: 'Casos',
+    deliveries: 'Notificações abandonadas',
+    work: 'Tarefas com falha',
+    reports: 'Relatórios',
+    entities: 'Entidades',
+    webhooks: 'Webhooks',
+    staff: 'Equipe',
+    audit: 'Auditoria',
+    notFound: 'Nada aqui',
+    notFoundText: 'Esta página não existe ou pertence a um lojista pelo qual você não responde.',
+    forbidden: 'Fora do seu papel',
+    forbiddenText: 'O seu papel, {role}, não inclui isto. Um administrador pode mudá-lo.',
+    foreign: 'Isto veio de outro site',
+    foreignText: 'O pedido não veio de uma página desta retaguarda, e nada foi feito. Abra a página aqui e tente de novo.',
+    signedOut: 'Você saiu',
+    signedOutText: 'Entre e tente de novo. Nada foi feito.',
+    signIn: 'Entrar',
+    role_viewer: 'leitor',
+    role_support: 'atendimento',
+    role_finance: 'financeiro',
+    role_developer: 'desenvolvedor',
+    role_admin: 'administrador',
+  },
+)
+export type FrameWords = ReturnType<typeof frameWords>

@@ -1,0 +1,106 @@
+// Links that work once. One lets somebody set a password and a second factor; the other lets the developer of a sandbox in without an account
+// (decisions, 64).
+
+import { record } from '../audit/chain.ts'
+import { type Connection, inTransaction } from '../platform/database/connect.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { isThisMachine } from '../platform/network.ts'
+import { keyedHash, keyedHashes } from '../vault/keys.ts'
+import { seal } from '../vault/seal.ts'
+import { attemptsOf, recoveryHashes, totpPlace } from './factors.ts'
+import type { StaffParts } from './parts.ts'
+import { hashPassword, passwordRefusal } from './password.ts'
+import { actorOfStaff, beginSession, type Visitor } from './sessions.ts'
+import {
+  dropLinksOf,
+  endSessionsOf,
+  findLink,
+  findPerson,
+  forgetAttempts,
+  insertLink,
+  type Person,
+  setFactors,
+  takeLink,
+} from './store.ts'
+import { base32, secretBytes, stepOfCode } from './totp.ts'
+
+export const linkHours = 24
+export const recoveryCodesGiven = 10
+
+type LinkParts = Pick<StaffParts, 'keys' | 'clock' | 'random'>
+
+const hashesOf = ({ keys }: Pick<StaffParts, 'keys'>, token: string) => keyedHashes(keys, 'staff link', token)
+
+/** The token of a link. `staffId` null: the door of a sandbox. */
+export async function makeStaffLink(db: Connection, parts: LinkParts, staffId: string | null): Promise<string> {
+  const now = parts.clock.real()
+  const token = parts.random.bytes(32).toString('base64url')
+  await insertLink(db, hashesOf(parts, token)[0], staffId, now + linkHours * 3_600_000, now)
+  return token
+}
+
+/** Who may set a password and a second factor by this link, and the secret of the factor. It follows from the link: the page shows the same to
+ *  whoever asks again, and nothing is stored until somebody proves to have it. */
+export async function findInvitation(parts: StaffParts, token: string): Promise<{ person: Person; secret: Buffer } | undefined> {
+  const link = await findLink(parts.database.work, hashesOf(parts, token), parts.clock.real())
+  const person = link?.staffId && (await findPerson(parts.database.work, 'id', link.staffId))
+  return person ? { person, secret: keyedHash(parts.keys, 'staff totp', token).subarray(0, secretBytes) } : undefined
+}
+
+export type FactorsRefusal = 'gone' | 'code' | NonNullable<ReturnType<typeof passwordRefusal>>
+
+/** Sets both factors, ends whatever sessions there were, and begins one. The codes for recovery are shown this once. */
+export async function useInvitation(
+  parts: StaffParts,
+  token: string,
+  password: string,
+  code: string,
+  visitor: Visitor,
+): Promise<{ token: string; recovery: readonly string[] } | FactorsRefusal> {
+  const { keys, random, clock, database } = parts
+  const found = await findInvitation(parts, token)
+  if (!found) return 'gone'
+  const { person, secret } = found
+  const refusal = passwordRefusal(password, person.name)
+  if (refusal) return refusal
+  const step = stepOfCode(secret, code, clock.real())
+  if (step === undefined) return 'code'
+  const hashed = await hashPassword(random, password)
+  const recovery = Array.from({ length: recoveryCodesGiven }, () => base32(random.bytes(10)).replace(/.{4}(?=.)/g, '$&-'))
+  const sealedTotp = seal(keys, random, totpPlace(person.id), secret.toString('hex'))
+  return inTransaction(database.work, async db => {
+    if (!(await takeLink(db, hashesOf(parts, token), clock.real()))) return 'gone'
+    await dropLinksOf(db, person.id)
+    await setFactors(db, person.id, {
+      password: hashed,
+      sealedTotp,
+      step,
+      recovery: recovery.map(one => recoveryHashes(parts, one)[0]),
+    })
+    await endSessionsOf(db, person.id)
+    await forgetAttempts(db, attemptsOf(parts, person.name))
+    return { token: await beginSession(db, parts, person.id, visitor, 'staffFactorsSet'), recovery }
+  })
+}
+
+/** A link for somebody who is signed in and wants other factors: the present ones hold until it is used. */
+export const makeOwnLink = (parts: StaffParts, staffId: string, address: string): Promise<string> =>
+  inTransaction(parts.database.work, async db => {
+    const token = await makeStaffLink(db, parts, staffId)
+    await record(db, parts, [{ actor: actorOfStaff(staffId, address), action: 'staffLinkMade', subject: staffId }])
+    return token
+  })
+
+/** The cookie's value for whoever has the link of a sandbox and sits at this machine. */
+export async function enterSandbox(parts: StaffParts, token: string, visitor: Visitor): Promise<string | undefined> {
+  if (!parts.sandbox || !isThisMachine(visitor.address)) return undefined
+  return inTransaction(parts.database.work, async db => {
+    const link = await takeLink(db, hashesOf(parts, token), parts.clock.real())
+    if (!link) return undefined
+    if (link.staffId !== null) throw new OperatorError('This link is for setting a password.') // rolls back: the link stays
+    return beginSession(db, parts, null, visitor, 'staffSignedIn')
+  }).catch(error => {
+    if (error instanceof OperatorError) return undefined
+    throw error
+  })
+}

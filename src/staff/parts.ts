@@ -1,0 +1,17 @@
+// What staff needs of a process.
+
+import type { Failures } from '../audit/failures.ts'
+import type { Directory } from '../merchants/directory.ts'
+import type { Clock, Random } from '../platform/clock.ts'
+import type { Database } from '../platform/database/connect.ts'
+import type { Keys } from '../vault/keys.ts'
+
+export type StaffParts = {
+  readonly clock: Clock
+  readonly random: Random
+  readonly keys: Keys
+  readonly directory: Directory
+  readonly database: Pick<Database, 'work'>
+  readonly failures: Failures
+  readonly sandbox: boolean
+}

@@ -1,0 +1,104 @@
+// Who works with the back office: added, changed, given a new link, removed. There is no account to begin with.
+
+import { type Recorder, record } from '../audit/chain.ts'
+import { timeOrderedId } from '../platform/clock.ts'
+import { inTransaction } from '../platform/database/connect.ts'
+import { attemptsOf, nameOfStaff } from './factors.ts'
+import { makeStaffLink } from './links.ts'
+import type { StaffParts } from './parts.ts'
+import type { Role } from './permissions.ts'
+import {
+  changePerson,
+  dropLinksOf,
+  endSessionsOf,
+  findPerson,
+  forgetAttempts,
+  insertPerson,
+  removePerson,
+  setFactors,
+} from './store.ts'
+
+type PeopleParts = Pick<StaffParts, 'random' | 'database' | 'directory'> & Recorder
+
+/** A sentence for whoever asked. */
+export type StaffRefusal = { readonly refused: string }
+export type StaffLink = { readonly id: string; readonly link: string }
+
+/** A link that lets the new one set a password and a second factor. */
+export async function addPerson(
+  parts: PeopleParts,
+  wanted: { readonly name: string; readonly role: Role; readonly entities: readonly string[] },
+): Promise<StaffLink | StaffRefusal> {
+  const { clock, random, database } = parts
+  const name = nameOfStaff(wanted.name)
+  if (!/^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u.test(name)) return { refused: 'The name must be an e-mail address.' }
+  const refused = entitiesRefusal(parts, wanted.entities)
+  if (refused) return { refused }
+  const { role, entities } = wanted
+  const now = clock.real()
+  const id = timeOrderedId(now, random)
+  return inTransaction(database.work, async db => {
+    const person = { id, name, role, entities, password: null, sealedTotp: null, madeAt: now }
+    if (!(await insertPerson(db, person))) return { refused: `${name} works here already.` }
+    const link = await makeStaffLink(db, parts, id)
+    await record(db, parts, [{ action: 'staffAdded', entityId: entities[0], subject: id, details: { name, role, entities } }])
+    return { id, link }
+  })
+}
+
+/** Their next request counts by the new role: sessions need not end. */
+export async function changeRole(
+  parts: PeopleParts,
+  id: string,
+  role: Role,
+  entities: readonly string[],
+): Promise<{ readonly id: string } | StaffRefusal> {
+  const refused = entitiesRefusal(parts, entities)
+  if (refused) return { refused }
+  return changed(parts, id, async (db, person) => {
+    await changePerson(db, id, role, entities)
+    const details = { name: person.name, role: [person.role, role], entities: [person.entities, entities] }
+    await record(db, parts, [{ action: 'staffChanged', entityId: entities[0], subject: id, details }])
+    return { id }
+  })
+}
+
+/** Takes both factors away and ends all sessions: for who lost the device, or may have lost the password. */
+export const resetPerson = (parts: PeopleParts, id: string): Promise<StaffLink | StaffRefusal> =>
+  changed(parts, id, async (db, { name, entities }) => {
+    await dropLinksOf(db, id)
+    await setFactors(db, id)
+    await endSessionsOf(db, id)
+    await forgetAttempts(db, attemptsOf(parts, name))
+    const link = await makeStaffLink(db, parts, id)
+    await record(db, parts, [{ action: 'staffReset', entityId: entities[0], subject: id, details: { name } }])
+    return { id, link }
+  })
+
+/** The row stays, so that traces keep their name. */
+export const dismissPerson = (parts: PeopleParts, id: string): Promise<{ readonly id: string } | StaffRefusal> =>
+  changed(parts, id, async (db, { name, entities }) => {
+    await dropLinksOf(db, id)
+    await setFactors(db, id)
+    await endSessionsOf(db, id)
+    await removePerson(db, id, parts.clock.real())
+    await record(db, parts, [{ action: 'staffRemoved', entityId: entities[0], subject: id, details: { name } }])
+    return { id }
+  })
+
+function changed<Value>(
+  { database }: PeopleParts,
+  id: string,
+  change: (db: Parameters<typeof findPerson>[0], person: NonNullable<Awaited<ReturnType<typeof findPerson>>>) => Promise<Value>,
+): Promise<Value | StaffRefusal> {
+  return inTransaction(database.work, async db => {
+    const person = await findPerson(db, 'id', id)
+    return person ? change(db, person) : { refused: 'There is nobody with this id.' }
+  })
+}
+
+function entitiesRefusal({ directory }: PeopleParts, entities: readonly string[]): string | undefined {
+  if (entities.length === 0) return 'Name at least one entity.'
+  const wrong = entities.find(id => (directory.entity(id)?.kind ?? 'channel') === 'channel')
+  return wrong === undefined ? undefined : `${wrong} is no PSP, division or merchant.`
+}

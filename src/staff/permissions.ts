@@ -1,0 +1,46 @@
+// Who of the staff may do what: one table, which routes, pages and tests read.
+
+export const roles = ['viewer', 'support', 'finance', 'developer', 'admin'] as const
+export type Role = (typeof roles)[number]
+
+type Permission = readonly [action: string, what: string, roles: string]
+
+// biome-ignore format: one line an action
+const rows = [
+  ['own',                 'the own sessions, language and second factor',                    'viewer support finance developer admin'],
+  ['readPayments',        'payments, their chains and what became of them; searches',        'viewer support finance developer admin'],
+  ['readOverview',        'figures and plots of a day',                                      'viewer support finance developer admin'],
+  ['readRequests',        'requests as they were sent, masked, and messages to processors',  '       support         developer admin'],
+  ['readNotifications',   'notifications with their attempts',                               'viewer support finance developer admin'],
+  ['replayNotifications', 'to tell merchants again',                                         '       support         developer admin'],
+  ['capture',             'to capture what was authorized',                                  '       support finance           admin'],
+  ['refund',              'to give money back: refunds and reversals',                       '       support finance           admin'],
+  ['approve',             'to approve what a colleague asked for',                           '               finance           admin'],
+  ['readReports',         'transactions, settlement and chargebacks',                        'viewer         finance           admin'],
+  ['export',              'to take payments and reports away in files',                      '               finance           admin'],
+  ['readCases',           'what the gateway would not guess',                                'viewer support finance           admin'],
+  ['closeCases',          'to take cases over and to decide them',                           '               finance           admin'],
+  ['readSettings',        'entities, tokens by name, webhooks',                              '       support         developer admin'],
+  ['changeSettings',      'names and settings of entities',                                  '                                 admin'],
+  ['changeTokens',        'to make and revoke access tokens',                                '                                 admin'],
+  ['changeWebhooks',      'to make, test, rotate and end webhooks',                          '                       developer admin'],
+  ['readStaff',           'who works here, with which role',                                 '                                 admin'],
+  ['changeStaff',         'to add people, to change their roles, to remove them',            '                                 admin'],
+  ['readAudit',           'who did what',                                                    '                                 admin'],
+  ['readWork',            'work that waits for its time, and fails',                         '       support         developer admin'],
+  ['useSandbox',          'clock, triggers and try-it of a sandbox',                         '       support         developer admin'],
+] as const satisfies readonly Permission[]
+
+export type StaffAction = (typeof rows)[number][0]
+
+const allowed: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+  rows.map(([action, , roles]) => [action, new Set(roles.split(' '))]),
+)
+
+/** Every action with what it is, in words. */
+export const staffActions: readonly { readonly action: StaffAction; readonly what: string }[] = rows.map(([action, what]) => ({
+  action,
+  what,
+}))
+
+export const roleMay = (role: Role, action: StaffAction): boolean => allowed.get(action)!.has(role)
