@@ -28,6 +28,7 @@ export const actions = {
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
   fileImported: 'a file of an acquirer or a bank was read to its end',
   caseClosed: 'an operator case was closed',
+  reportTaken: 'somebody of the staff took a report away as a file',
   staffAdded: 'somebody of the staff was added, with a link to set a password',
   staffChanged: 'the role or the entities of somebody were changed',
   staffReset: 'the password and the second factor of somebody were taken away, with a new link',

@@ -11,18 +11,10 @@ import {
   movementRecord,
   readAggregationId,
 } from '../../reporting/settlement/aggregation.ts'
-import { csvFile } from '../../reporting/settlement/csv.ts'
-import {
-  aggregationColumns,
-  makeReports,
-  movementColumns,
-  type ReportRefusal,
-  type Reports,
-  spanError,
-  spanOf,
-} from '../../reporting/settlement/reports.ts'
+import { aggregationsFile, movementsFile } from '../../reporting/settlement/files.ts'
+import { makeReports, type ReportRefusal, type Reports, spanError, spanOf } from '../../reporting/settlement/reports.ts'
 import type { MovementRow, ReportScope } from '../../reporting/settlement/store.ts'
-import { type HttpAnswer, type Request, resultAnswer } from '../answer.ts'
+import { fileAnswer, type HttpAnswer, type Request, resultAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction, Route } from '../router.ts'
@@ -53,10 +45,9 @@ const listAggregations =
     const scope = { ...entityOf(caller), mode: modeOf(parts, caller, values) }
     const found = await reports.aggregations(caller.token.id, scope, spanOf(from, to, values.get('currency')))
     if (typeof found === 'string') return refused(parts, request, caller, found)
-    const records = found.map(one => aggregationRecord(parts.keys, scope, one))
-    return asksForFile(request)
-      ? file(`settlement-${from}-${to}.csv`, csvFile(aggregationColumns, portionsOf([records])))
-      : resultAnswer(parts, request, 200, 'requestSucceeded', { entityId: caller.entityId, more: { aggregations: records } })
+    if (asksForFile(request)) return fileAnswer(aggregationsFile(parts.keys, scope, from, to, found))
+    const aggregations = found.map(one => aggregationRecord(parts.keys, scope, one))
+    return resultAnswer(parts, request, 200, 'requestSucceeded', { entityId: caller.entityId, more: { aggregations } })
   }
 
 const allRecords =
@@ -66,7 +57,7 @@ const allRecords =
     if (!('key' in asked)) return asked
     const { caller, scope, key, order } = asked
     const portions = reports.records(caller.token.id, scope, key, order)
-    if (asksForFile(request)) return fileOf(key, portions)
+    if (asksForFile(request)) return fileAnswer(movementsFile(key, portions))
     return { status: 200, body: inList('records', jsonTexts(portions), asked.rest()) }
   }
 
@@ -84,7 +75,7 @@ const recordPage =
       })
     const rows = await reports.page(caller.token.id, scope, key, order, pageNo)
     if (typeof rows === 'string') return refused(parts, request, caller, rows)
-    if (asksForFile(request)) return fileOf(key, portionsOf([rows]))
+    if (asksForFile(request)) return fileAnswer(movementsFile(key, [rows]))
     const pages = String(Math.max(1, Math.ceil(count / pageSize)))
     return { status: 200, body: `{"records":${JSON.stringify(rows.map(movementRecord))},${asked.rest({ pages }).slice(1)}` }
   }
@@ -160,23 +151,6 @@ const refused = (
     : resultAnswer(parts, request, 400, name, { entityId, parameterErrors })
 
 const asksForFile = ({ headers }: Request): boolean => /^text\/csv\b/i.test(headers.accept ?? '')
-
-const file = (name: string, body: AsyncIterable<string>): HttpAnswer => ({
-  status: 200,
-  body,
-  headers: { 'Content-Type': 'text/csv;charset=UTF-8;header=present', 'Content-Disposition': `attachment; filename="${name}"` },
-})
-
-const fileOf = ({ day, currency }: AggregationKey, portions: AsyncIterable<readonly MovementRow[]>): HttpAnswer =>
-  file(`settlement-${day}-${currency}.csv`, csvFile(movementColumns, recordsOf(portions)))
-
-async function* portionsOf<Item>(portions: readonly Item[]): AsyncGenerator<Item> {
-  yield* portions
-}
-
-async function* recordsOf(portions: AsyncIterable<readonly MovementRow[]>) {
-  for await (const rows of portions) yield rows.map(movementRecord)
-}
 
 async function* jsonTexts(portions: AsyncIterable<readonly MovementRow[]>): AsyncGenerator<string> {
   let comma = ''

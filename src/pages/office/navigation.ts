@@ -5,4 +5,7 @@ import type { FrameWords } from './words.ts'
 
 export type MenuEntry = { readonly path: string; readonly word: keyof FrameWords; readonly action: StaffAction }
 
-export const menu: readonly MenuEntry[] = []
+export const menu: readonly MenuEntry[] = [
+  { path: '/overview', word: 'overview', action: 'readOverview' },
+  { path: '/reports', word: 'reports', action: 'readReports' },
+]

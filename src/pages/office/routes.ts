@@ -2,12 +2,19 @@
 
 import type { Route } from '../../http/router.ts'
 import { accountRoutes } from './account/routes.ts'
+import { overviewRoutes } from './overview/routes.ts'
 import type { OfficeParts } from './parts.ts'
+import { reportPages } from './reports/routes.ts'
 import { type OfficeRoute, officeRoute, openRoute } from './route.ts'
 import { openRoutes, sessionRoutes } from './signIn/routes.ts'
 
 /** Those that need somebody signed in: what tests of permissions go through, one by one. */
-export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [...sessionRoutes(parts), ...accountRoutes(parts)]
+export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
+  ...sessionRoutes(parts),
+  ...accountRoutes(parts),
+  ...overviewRoutes(parts),
+  ...reportPages(parts),
+]
 
 export const officeRoutes = (parts: OfficeParts): Route[] => [
   ...openRoutes(parts).map(route => openRoute(parts, route)),

@@ -7,8 +7,7 @@ import type { ResultName } from '../../contract/results/results.ts'
 import { isTooSlow, WriteTimeout } from '../../platform/database/errors.ts'
 import { takeTurns } from '../../platform/database/turns.ts'
 import type { ReportParts } from '../parts.ts'
-import { type Aggregation, type AggregationKey, aggregate, type aggregationRecord, type movementRecord } from './aggregation.ts'
-import type { Columns } from './csv.ts'
+import { type Aggregation, type AggregationKey, aggregate } from './aggregation.ts'
 import {
   findMovements,
   type ListedMovements,
@@ -84,36 +83,4 @@ export function makeReports({ clock, database }: ReportParts): Reports {
       }
     },
   }
-}
-
-type AggregationRecord = ReturnType<typeof aggregationRecord>
-type MovementRecord = ReturnType<typeof movementRecord>
-
-export const aggregationColumns: Columns<AggregationRecord> = {
-  id: one => one.id,
-  date: one => one.date,
-  currency: one => one.currency,
-  testMode: one => one.testMode,
-  count: one => one.count,
-  matchedCount: one => one.matchedCount,
-  credit: one => one.credit,
-  debit: one => one.debit,
-  amount: one => one.amount,
-}
-
-export const movementColumns: Columns<MovementRecord> = {
-  id: one => one.id,
-  referencedId: one => one.referencedId,
-  entityId: one => one.entityId,
-  reconciliationType: one => one.reconciliationType,
-  paymentType: one => one.paymentType,
-  paymentBrand: one => one.paymentBrand,
-  amount: one => one.amount,
-  currency: one => one.currency,
-  merchantTransactionId: one => one.merchantTransactionId,
-  settlementTxDate: one => one.settlementTxDate,
-  matched: one => one.matchedTransactions.status,
-  settlementDate: one => one.settlement?.date,
-  acquirer: one => one.settlement?.acquirer,
-  outcome: one => one.settlement?.outcome,
 }
