@@ -3,7 +3,7 @@
 import { openApi } from '../../contract/openapi.ts'
 import { resultAnswer } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
-import { scriptText, untyped } from '../form/build.ts'
+import { pageScript } from '../form/build.ts'
 import type { PageParts } from '../parts.ts'
 import { pressed } from '../pressed.ts'
 import { codesPage } from './codes.ts'
@@ -16,8 +16,7 @@ export function developerRoutes(
   playground: Playground,
   events: Readonly<Record<string, SandboxEvent>>,
 ): Route[] {
-  let script: string | undefined
-  const scriptOf = () => (script ??= scriptText(new URL('./browser/page.ts', import.meta.url), untyped))
+  const script = pageScript(new URL('./browser/page.ts', import.meta.url))
   const page =
     (make: (...asked: Parameters<RequestFunction>) => DeveloperPage | undefined): RequestFunction =>
     (request, named) => {
@@ -59,7 +58,7 @@ export function developerRoutes(
             title: found.says,
             place: 'reference',
             body: operationPage(found, parts.publicUrl(), today(), playground),
-            script: scriptOf(),
+            script: script(),
           }
         )
       }),
@@ -82,7 +81,7 @@ export function developerRoutes(
         title: 'Events',
         place: 'events',
         body: eventsPage(events, parts.publicUrl(), playground),
-        script: scriptOf(),
+        script: script(),
       })),
     },
   ]

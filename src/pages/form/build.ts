@@ -27,7 +27,7 @@ export const pinnedBuild = ({ widget }: BuiltForm): { build: string; integrity: 
 })
 
 function built(name: string, entry: string): BuiltFile {
-  const content = scriptText(new URL(`./browser/${entry}`, import.meta.url))
+  const content = scriptText(new URL(`./browser/${entry}`, import.meta.url), plain)
   const digest = (algorithm: string) => createHash(algorithm).update(content)
   return {
     name,
@@ -37,8 +37,16 @@ function built(name: string, entry: string): BuiltFile {
   }
 }
 
-/** One script of a browser module and all that it imports. `write`: what becomes of each module. */
-export const scriptText = (entry: URL, write = plain): string => `(()=>{'use strict'\n${joined(entry, write)}})()\n`
+const scriptText = (entry: URL, write: typeof plain): string => `(()=>{'use strict'\n${joined(entry, write)}})()\n`
+
+/** The script of a page that carries it: of a browser module and all that it imports, made when it is first asked for. Texts stay as they were written. */
+export function pageScript(entry: URL): () => string {
+  let script: string | undefined
+  return () => {
+    script ??= scriptText(entry, untyped)
+    return script
+  }
+}
 
 /** A module behind all that it imports, each once. */
 function joined(entry: URL, write: typeof plain): string {
@@ -65,7 +73,7 @@ function joined(entry: URL, write: typeof plain): string {
 const importLine = /^import (?!type\b)[^'"]*? from '(\.[^']+)'$/gm
 
 /** JavaScript without types and imports, else as it was written. */
-export const untyped = (source: string): string =>
+const untyped = (source: string): string =>
   quietly(() => stripTypeScriptTypes(source))
     .replace(/^import [^'"]*? from '[^']+';?$/gm, '')
     .replace(/^export /gm, '')

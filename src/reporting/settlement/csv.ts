@@ -1,9 +1,9 @@
 // Reports as files for spreadsheets: RFC 4180, a heading, amounts with a dot. Pure.
 
-type Cell = string | number | undefined
+type CsvCell = string | number | undefined
 
 /** A row with its line end. What a spreadsheet would take for a formula is made text; amounts are ours and stay numbers. */
-export const csvRow = (cells: readonly Cell[]): string =>
+export const csvRow = (cells: readonly CsvCell[]): string =>
   `${cells.map(cell => quoted(plainCell(String(cell ?? '')))).join(',')}\r\n`
 
 const plainCell = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^-?\d+\.\d\d$/.test(text) ? `'${text}` : text)
@@ -11,7 +11,7 @@ const plainCell = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^-?\
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
 /** Columns by their names, each with what it takes of a record. */
-export type Columns<Item> = Readonly<Record<string, (item: Item) => Cell>>
+export type Columns<Item> = Readonly<Record<string, (item: Item) => CsvCell>>
 
 /** Items as they come, some at a time. */
 export type Portions<Item> = AsyncIterable<readonly Item[]> | readonly (readonly Item[])[]

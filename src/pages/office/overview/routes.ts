@@ -5,6 +5,7 @@ import { isTooSlow } from '../../../platform/database/errors.ts'
 import { approvalRate, type Overview, overviewOf, spanUntil } from '../../../reporting/overview/overview.ts'
 import type { OverviewSpan } from '../../../reporting/overview/store.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
+import { pageScript } from '../../form/build.ts'
 import { type Html, html } from '../../html.ts'
 import { moneyText } from '../../languages/languages.ts'
 import { fill } from '../../languages/texts.ts'
@@ -16,10 +17,10 @@ import { frameWords, momentText, type OfficeLanguage, officeLocales } from '../w
 import { endingsPlot, totalOf } from './plot.ts'
 import { overviewWords } from './words.ts'
 
-const everySeconds = 5
 const reasonsMost = 10
 
 export function overviewRoutes(parts: OfficeParts): OfficeRoute[] {
+  const script = pageScript(new URL('../browser/overview.ts', import.meta.url))
   return [
     {
       method: 'GET',
@@ -32,7 +33,7 @@ export function overviewRoutes(parts: OfficeParts): OfficeRoute[] {
           title: frameWords(language).overview,
           body: html`${choices(parts, signedIn, request, span)}
 <div id="figures" aria-live="off">${await figures(parts, span, language)}</div>`,
-          script,
+          script: script(),
         }
       },
     },
@@ -158,19 +159,3 @@ const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 const percent = (locale: string, share: number | undefined): string =>
   share === undefined ? '–' : new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 }).format(share)
-
-// What somebody opened stays open; a page that nobody looks at asks for nothing.
-const script = `
-const figures = document.getElementById('figures')
-const openNames = () => [...figures.querySelectorAll('details[open]')].map(({ dataset }) => dataset.name)
-async function again() {
-  if (document.hidden || figures.contains(document.activeElement)) return
-  const response = await fetch('/office/overview/figures' + location.search)
-  if (!response.ok) return void clearInterval(timer)
-  const open = openNames()
-  figures.innerHTML = await response.text()
-  for (const one of figures.querySelectorAll('details')) one.open = open.includes(one.dataset.name)
-}
-const timer = setInterval(() => again().catch(() => {}), ${everySeconds * 1000})
-document.addEventListener('visibilitychange', () => again().catch(() => {}))
-`
