@@ -47,3 +47,20 @@ create table sign_in_attempts (
   since    timestamptz not null,
   attempts integer not null
 );
+
+-- Whoever of the staff looks after a case, and what was said of it while it was open.
+alter table operator_cases add column owner text;
+create table case_notes (
+  merchant_id uuid not null,
+  case_id     uuid not null,
+  id          uuid not null,
+  written_at  timestamptz not null,  -- real time
+  written_by  text not null,
+  kind        text not null check (kind in ('taken', 'released', 'note')),
+  text        text not null,
+  primary key (merchant_id, case_id, id),
+  foreign key (merchant_id, case_id) references operator_cases (merchant_id, id)
+);
+
+-- The queue of what merchants were not told.
+create index deliveries_given_up on deliveries (merchant_id, settled_at) where state = 'given up';

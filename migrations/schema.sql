@@ -83,6 +83,18 @@ create table captures (
   constraint captures_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table case_notes (
+  merchant_id uuid not null,
+  case_id uuid not null,
+  id uuid not null,
+  written_at timestamp with time zone not null,
+  written_by text not null,
+  kind text not null,
+  text text not null,
+  constraint case_notes_pkey PRIMARY KEY (merchant_id, case_id, id),
+  constraint case_notes_kind_check CHECK ((kind = ANY (ARRAY['taken'::text, 'released'::text, 'note'::text])))
+);
+
 create unlogged table challenge_secrets (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -209,6 +221,7 @@ create table deliveries (
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['scheduled'::text, 'acknowledged'::text, 'given up'::text])))
 );
 CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE (state = 'scheduled'::text);
+CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
 CREATE UNIQUE INDEX deliveries_once ON deliveries USING btree (merchant_id, endpoint_id, payment_id, event_sequence) WHERE (NOT replay);
 
@@ -389,6 +402,7 @@ create table operator_cases (
   closed_at timestamp with time zone,
   closed_by text,
   reason text,
+  owner text,
   constraint operator_cases_pkey PRIMARY KEY (merchant_id, id),
   constraint operator_cases_check CHECK ((((closed_at IS NULL) = (closed_by IS NULL)) AND ((closed_at IS NULL) = (reason IS NULL))))
 );
@@ -583,6 +597,8 @@ create table unanswered (
   recorded_at timestamp with time zone not null,
   constraint unanswered_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+
+alter table case_notes add constraint case_notes_merchant_id_case_id_fkey FOREIGN KEY (merchant_id, case_id) REFERENCES operator_cases(merchant_id, id);
 
 alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (hash) REFERENCES clearing_files(hash);
 

@@ -86,6 +86,38 @@ const allOf = (command: Command, path: string[] = []): { path: string[]; command
 ]
 const commands = allOf(makeProgram()).filter(({ path }) => path.length > 0)
 
+describe('staff', () => {
+  const opened = async (url: string) => (await fetch(url, { redirect: 'manual' })).status
+  const add = (...words: string[]) => tollgate('staff', 'add', ...words)
+
+  it('is added with a link, which a reset replaces and a removal ends', async () => {
+    const { stdout: first } = await add('ana@office.example', '--role', 'admin', '--entity', sandbox.divisionId)
+    assert.equal(await opened(first.trim()), 200)
+    assert.equal((await add('Ana@office.example', '--role', 'viewer', '--entity', sandbox.divisionId)).code, 1)
+    const { stdout: second } = await tollgate('staff', 'reset', 'ana@office.example')
+    assert.deepEqual([await opened(first.trim()), await opened(second.trim())], [410, 200])
+    assert.equal((await tollgate('staff', 'remove', 'ana@office.example')).code, 0)
+    assert.equal(await opened(second.trim()), 410)
+    assert.equal((await tollgate('staff', 'remove', 'ana@office.example')).code, 1)
+  })
+
+  it('acts for entities that there are, but for no channel, in a role that there is', async () => {
+    for (const [entity, code] of [
+      ['0'.repeat(32), 1],
+      [sandbox.entityId, 1],
+      ['shop', 2],
+    ] as const)
+      assert.equal((await add('b@office.example', '--role', 'admin', '--entity', entity)).code, code)
+    assert.match((await add('b@office.example', '--role', 'admn', '--entity', sandbox.divisionId)).stderr, /did you mean admin/)
+  })
+
+  it('enters a sandbox by the link that the start printed, and by another', async () => {
+    const { stdout } = await tollgate('staff', 'enter')
+    for (const url of [/http\S+\/office\/enter\/\S+/.exec(gateway.printed())![0], stdout.trim()])
+      assert.deepEqual([await opened(url), await opened(url)], [303, 410])
+  })
+})
+
 describe('each command that reads prints one document with the fields that it names', () => {
   // What there is to read: an endpoint with a delivery, a payment, a chargeback, a key.
   const words: Record<string, string[]> = { 'chargebacks import': [join(folder, 'report.csv')] }
@@ -103,6 +135,7 @@ describe('each command that reads prints one document with the fields that it na
     writeFileSync(join(folder, 'report.csv'), `${heading}\nr,1,CB,,${paymentId},92.00,EUR,,${today}\n`)
     writeFileSync(join(folder, 'stray.csv'), `${heading}\nr,2,CB,,${'0'.repeat(32)},92.00,EUR,,${today}\n`)
     await tollgate('chargebacks', 'import', join(folder, 'stray.csv')) // which opens a case
+    await tollgate('staff', 'add', 'reader@office.example', '--role', 'viewer', '--entity', sandbox.merchantId)
     words['audit payment'] = [paymentId]
     words['endpoints secret'] = [endpoint]
     words['notifications list'] = [endpoint]
@@ -125,7 +158,7 @@ describe('each command that reads prints one document with the fields that it na
 
   // Everything but what makes, changes or hands on.
   const others =
-    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|reset|completion (bash|zsh))$/
+    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|staff (add|reset|remove|enter)|reset|completion (bash|zsh))$/
 
   // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make, days of acquirers reconciliation.test.ts's, files of captures captures.test.ts's.
   const mayBeEmpty = ['acquirers status', 'acquirers reconcile', 'acquirers captures']

@@ -15,7 +15,7 @@ export default (program: Command): void => {
     .option('--all', 'closed ones too')
     .option('--limit <count>', 'how many', '100')
   reads(list, {
-    'cases[]': 'id kind meaning merchantId subject details openedAt closedAt closedBy reason',
+    'cases[]': 'id kind meaning merchantId subject details openedAt closedAt closedBy reason owner',
   }).action((options: ReadOptions & { all?: true; limit: string }) =>
     withOpened(async ({ database }) => {
       const { all, limit } = options
@@ -53,13 +53,14 @@ const close = ({ by, ...opened }: CommandParts, id: string, reason: string, deci
 
 const asTable = (cases: readonly OperatorCase[]): string =>
   table([
-    ['case', 'kind', 'merchant', 'about', 'opened', 'closed', 'details'],
+    ['case', 'kind', 'merchant', 'about', 'opened', 'owner', 'closed', 'details'],
     ...cases.map(one => [
       one.id,
       one.kind,
       one.merchantId === nobody ? null : one.merchantId,
       one.subject,
       timeText(one.openedAt),
+      one.owner,
       one.closedAt === null ? null : `${timeText(one.closedAt)} by ${one.closedBy}: ${one.reason}`,
       one.details,
     ]),

@@ -1,10 +1,9 @@
 // tollgate seed, list, revoke: who may call, and for whom. A token itself is never printed: only its keyed hash is stored.
 
 import type { Command } from 'commander'
-import { record } from '../audit/chain.ts'
+import { revokeByHand } from '../merchants/access/tokens.ts'
 import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
-import { announceChange, readEntities, readTokens, revokeToken } from '../merchants/store.ts'
-import { inTransaction } from '../platform/database/connect.ts'
+import { readEntities, readTokens } from '../merchants/store.ts'
 import { looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
@@ -43,13 +42,8 @@ export default (program: Command): void => {
     .description('revoke an access token by its id, at once and for good')
     .action((id: string) =>
       withOpened(async opened => {
-        const { database, clock } = opened
         if (!looksLikeId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
-        await inTransaction(database.work, async db => {
-          if (!(await revokeToken(db, id, clock.real()))) refuseCommand(`There is no valid token ${id}.`)
-          await announceChange(db)
-          await record(db, opened, [{ action: 'tokenRevoked', subject: id }])
-        })
+        if (!(await revokeByHand(opened.database.work, opened, id))) refuseCommand(`There is no valid token ${id}.`)
         process.stdout.write(`Token ${id} is revoked.\n`)
       }),
     )

@@ -196,7 +196,11 @@ function differences(before: Readonly<Record<string, unknown>>, after: Readonly<
   )
 }
 
-function toldOfEntity(before: EntityRow | undefined, { id, kind, name, settings }: Omit<EntityRow, 'clockOffset'>): AuditEntry[] {
+/** What the audit is told of a change. */
+export function toldOfEntity(
+  before: EntityRow | undefined,
+  { id, kind, name, settings }: Omit<EntityRow, 'clockOffset'>,
+): AuditEntry[] {
   if (!before) return [{ action: 'entityMade', entityId: id, subject: id, details: { kind, name, settings } }]
   const details = differences({ name: before.name, ...before.settings }, { name, ...settings })
   return Object.keys(details).length === 0 ? [] : [{ action: 'entityChanged', entityId: id, subject: id, details }]

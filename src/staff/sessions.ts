@@ -42,6 +42,8 @@ export type SignedIn = {
 }
 
 export const begunSince = (now: number): number => now - sessionHours * 3_600_000
+/** Stands in the place of a merchant where there is none. */
+const ofNoMerchant = '0'.repeat(32)
 const hashesOf = ({ keys }: StaffParts, token: string) => keyedHashes(keys, 'staff session', token)
 
 /** Inside a transaction, and told of. Returns what the browser's cookie is to hold; nothing else knows it. */
@@ -113,7 +115,8 @@ function signedInOf({ directory, clock }: StaffParts, found: SessionWithPerson, 
   const { id: sessionId, staffId, name = 'sandbox', role = 'admin' } = found
   const all = directory.entities()
   const entities = staffId === null ? all.filter(({ kind }) => kind === 'psp').map(({ id }) => id) : found.entities!
-  const reaches = (id: string) => directory.lineage(id).some(one => entities.includes(one))
+  const isWhole = all.some(({ id, kind }) => kind === 'psp' && entities.includes(id))
+  const reaches = (id: string) => (id === ofNoMerchant ? isWhole : directory.lineage(id).some(one => entities.includes(one)))
   return {
     sessionId,
     staffId,
@@ -124,7 +127,7 @@ function signedInOf({ directory, clock }: StaffParts, found: SessionWithPerson, 
     endsAt,
     // Who came by the link of a sandbox has no factors.
     isProven: staffId === null || clock.real() - found.provenAt < provenMinutes * 60_000,
-    isWhole: all.some(({ id, kind }) => kind === 'psp' && entities.includes(id)),
+    isWhole,
     merchants: all.filter(({ kind, id }) => kind === 'merchant' && reaches(id)).map(({ id }) => id),
     may: action => roleMay(staffId === null ? 'admin' : role, action),
     reaches,

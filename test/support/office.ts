@@ -47,7 +47,7 @@ export function visitor(gateway: Pick<TestGateway, 'baseUrl'>, id: string | null
     id,
     name,
     cookies,
-    ask: (path, headers = {}) => exchange(path, { headers: { 'Sec-Fetch-Mode': 'navigate', ...cookie(), ...headers } }),
+    ask: (path, headers = {}) => exchange(path, { headers: { ...cookie(), ...headers } }),
     post: (path, fields = {}, headers = { 'Sec-Fetch-Site': 'same-origin', Origin: gateway.baseUrl }) =>
       exchange(path, {
         method: 'POST',

@@ -7,7 +7,7 @@ import { type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import { type Keys, keyedHashes } from '../../vault/keys.ts'
-import { announceChange, endToken, readEntities, readTokens, saveToken } from '../store.ts'
+import { announceChange, endToken, readEntities, readTokens, revokeToken, saveToken } from '../store.ts'
 import { legacyParts } from './legacy.ts'
 import { bitsOfChance, tokenBits } from './secretStrength.ts'
 
@@ -23,6 +23,15 @@ export type NewToken = {
 
 /** `precedentEndsAt`: when the token that it follows ends, or has ended. */
 export type MadeToken = { readonly id: string; readonly precedentEndsAt?: number }
+
+/** At once and for good. False when there is no valid token with this id. */
+export const revokeByHand = (pool: pg.Pool, recorder: Recorder, id: string): Promise<boolean> =>
+  inTransaction(pool, async db => {
+    if (!(await revokeToken(db, id, recorder.clock.real()))) return false
+    await announceChange(db)
+    await record(db, recorder, [{ action: 'tokenRevoked', subject: id }])
+    return true
+  })
 
 const chanceBytes = 32
 

@@ -350,6 +350,13 @@ export type DeliveryRow = Delivery & {
 }
 
 /** Deliveries of one endpoint, newest first, with how the last attempt ended. */
+const deliveryRows = `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
+            d.payment_id as "paymentId", d.event_sequence as "eventSequence", d.root_id as "rootId", d.url, d.attempts, d.emitted_at as "emittedAt",
+            d.state, d.replay, d.due_at as "dueAt", d.settled_at as "settledAt", last.status as "lastStatus", last.failure as "lastFailure"
+       from deliveries d left join lateral (
+         select status, failure from delivery_attempts a where a.merchant_id = d.merchant_id and a.endpoint_id = d.endpoint_id
+            and a.position = d.position order by attempt desc limit 1) last on true`
+
 export async function listDeliveries(
   db: Connection,
   merchantId: string,
@@ -358,14 +365,17 @@ export async function listDeliveries(
   limit: number,
 ): Promise<DeliveryRow[]> {
   const { rows } = await db.query<DeliveryRow>(
-    `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
-            d.payment_id as "paymentId", d.event_sequence as "eventSequence", d.root_id as "rootId", d.url, d.attempts, d.emitted_at as "emittedAt",
-            d.state, d.replay, d.due_at as "dueAt", d.settled_at as "settledAt", last.status as "lastStatus", last.failure as "lastFailure"
-       from deliveries d left join lateral (
-         select status, failure from delivery_attempts a where a.merchant_id = d.merchant_id and a.endpoint_id = d.endpoint_id
-            and a.position = d.position order by attempt desc limit 1) last on true
-      where d.merchant_id = $1 and d.endpoint_id = $2 and ($3::text is null or d.state = $3) order by d.position desc limit $4`,
+    `${deliveryRows} where d.merchant_id = $1 and d.endpoint_id = $2 and ($3::text is null or d.state = $3) order by d.position desc limit $4`,
     [merchantId, endpointId, state, limit],
+  )
+  return rows
+}
+
+/** Those of some merchants that nobody acknowledged and that are sent no more, the newest first. */
+export async function listGivenUp(db: Connection, merchantIds: readonly string[], limit: number): Promise<DeliveryRow[]> {
+  const { rows } = await db.query<DeliveryRow>(
+    `${deliveryRows} where d.merchant_id = any ($1) and d.state = 'given up' order by d.settled_at desc limit $2`,
+    [merchantIds, limit],
   )
   return rows
 }

@@ -5,7 +5,15 @@ import type { FrameWords } from './words.ts'
 
 export type MenuEntry = { readonly path: string; readonly word: keyof FrameWords; readonly action: StaffAction }
 
+// biome-ignore format: one line a page
 export const menu: readonly MenuEntry[] = [
-  { path: '/overview', word: 'overview', action: 'readOverview' },
-  { path: '/reports', word: 'reports', action: 'readReports' },
+  { path: '/overview',   word: 'overview',   action: 'readOverview' },
+  { path: '/reports',    word: 'reports',    action: 'readReports' },
+  { path: '/cases',      word: 'cases',      action: 'readCases' },
+  { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },
+  { path: '/work',       word: 'work',       action: 'readWork' },
+  { path: '/webhooks',   word: 'webhooks',   action: 'readNotifications' },
+  { path: '/entities',   word: 'entities',   action: 'readSettings' },
+  { path: '/staff',      word: 'staff',      action: 'readStaff' },
+  { path: '/audit',      word: 'audit',      action: 'readAudit' },
 ]

@@ -56,7 +56,7 @@ export const officeRoute = (parts: OfficeParts, route: OfficeRoute): Route =>
     const role = words[`role_${signedIn.role}`]
     if (!signedIn.may(route.action) || (route.whole && !signedIn.isWhole))
       return page(403, words.forbidden, fill(words.forbiddenText, { role }))
-    if (named.entity !== undefined && !signedIn.reaches(named.entity)) return page(404, words.notFound, words.notFoundText)
+    if (named.entity !== undefined && !signedIn.reaches(named.entity)) return { answer: nothingHere(request.language), signedIn }
     if (route.proven && !signedIn.isProven) return { answer: proveFirst(parts, request) }
     return { answer: await route.answer(request, signedIn, named), signedIn }
   })
@@ -118,7 +118,7 @@ export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean)
 function signInFirst(request: OfficeRequest): Framed {
   const { method, headers, language, path, query } = request
   const words = frameWords(language)
-  const isPage = method === 'GET' && (headers['sec-fetch-mode'] ?? 'navigate') === 'navigate'
+  const isPage = method === 'GET' && (headers['sec-fetch-dest'] ?? 'document') === 'document'
   if (isPage) return { answer: goTo(`/office/sign-in?${new URLSearchParams({ to: query === '' ? path : `${path}?${query}` })}`) }
   const body = html`<p>${words.signedOutText}</p><p><a class="button" href="/office/sign-in">${words.signIn}</a></p>`
   return { answer: { status: 401, title: words.signedOut, body } }
@@ -147,6 +147,12 @@ const isSecure = ({ publicUrl }: OfficeParts): boolean => publicUrl().startsWith
 /** Under HTTPS with the prefix that lets no other host or path set one. */
 const sessionCookie = (parts: OfficeParts): string => `${isSecure(parts) ? '__Host-' : ''}tollgate_office`
 const languageCookie = 'tollgate_language'
+
+/** Of what there is not, and of what belongs to others. */
+export const nothingHere = (language: OfficeLanguage): OfficePage => {
+  const { notFound, notFoundText } = frameWords(language)
+  return { status: 404, title: notFound, body: html`<p>${notFoundText}</p>` }
+}
 
 /** Data, where it is not said what it is, is what the interface answers too. */
 const dataHeaders = {

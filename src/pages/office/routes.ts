@@ -2,11 +2,17 @@
 
 import type { Route } from '../../http/router.ts'
 import { accountRoutes } from './account/routes.ts'
+import { auditRoutes } from './audit/routes.ts'
+import { caseRoutes } from './cases/routes.ts'
+import { entityRoutes } from './entities/routes.ts'
 import { overviewRoutes } from './overview/routes.ts'
 import type { OfficeParts } from './parts.ts'
+import { peopleRoutes } from './people/routes.ts'
 import { reportPages } from './reports/routes.ts'
 import { type OfficeRoute, officeRoute, openRoute } from './route.ts'
 import { openRoutes, sessionRoutes } from './signIn/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
+import { workRoutes } from './work/routes.ts'
 
 /** Those that need somebody signed in: what tests of permissions go through, one by one. */
 export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
@@ -14,6 +20,12 @@ export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...accountRoutes(parts),
   ...overviewRoutes(parts),
   ...reportPages(parts),
+  ...caseRoutes(parts),
+  ...workRoutes(parts),
+  ...entityRoutes(parts),
+  ...webhookRoutes(parts),
+  ...peopleRoutes(parts),
+  ...auditRoutes(parts),
 ]
 
 export const officeRoutes = (parts: OfficeParts): Route[] => [

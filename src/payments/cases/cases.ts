@@ -5,7 +5,7 @@ import { record } from '../../audit/chain.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { addDue, cancelDue } from '../../platform/due/store.ts'
-import { closeRow, insertCase, type OperatorCase } from './store.ts'
+import { type CaseNote, closeRow, insertCase, insertNote, type OperatorCase, setOwner } from './store.ts'
 
 /** What a case can be about, and what somebody should know who decides it. */
 export const caseKinds = {
@@ -63,7 +63,7 @@ export const openCase = (
   })
 
 /** Closing one of these decides what became of its payment. */
-const decides: ReadonlySet<string> = new Set<CaseKind>(['answerUnproven', 'stillUnknown'])
+export const decides: ReadonlySet<string> = new Set<CaseKind>(['answerUnproven', 'stillUnknown'])
 
 /** What the other side says that became of a payment, when it is asked by other means. */
 export const decisions = ['carriedOut', 'notCarriedOut'] as const
@@ -93,3 +93,18 @@ export async function closeCase(
     return closed
   })
 }
+
+/** Writes something into the history of an open case; taking it over, or leaving it, changes whose it is. False when it is closed. */
+export const noteCase = (
+  { clock, random, database }: { readonly clock: Clock; readonly random: Random; readonly database: Pick<Database, 'work'> },
+  merchantId: string,
+  caseId: string,
+  { writtenBy, kind, text }: Pick<CaseNote, 'writtenBy' | 'kind' | 'text'>,
+): Promise<boolean> =>
+  inTransaction(database.work, async db => {
+    const owned = kind === 'note' || (await setOwner(db, merchantId, caseId, kind === 'taken' ? writtenBy : null))
+    if (!owned) return false
+    const now = clock.real()
+    await insertNote(db, { merchantId, caseId, id: timeOrderedId(now, random), writtenAt: now, writtenBy, kind, text })
+    return true
+  })

@@ -13,14 +13,16 @@ export type OperatorCase = {
   readonly closedAt: number | null
   readonly closedBy: string | null
   readonly reason: string | null
+  /** By name: whoever of the staff looks after it. */
+  readonly owner: string | null
 }
 
 const columns = `id, merchant_id as "merchantId", kind, subject, details, opened_at as "openedAt", closed_at as "closedAt",
-  closed_by as "closedBy", reason`
+  closed_by as "closedBy", reason, owner`
 
 export async function insertCase(
   db: Connection,
-  { id, merchantId, kind, subject, details, openedAt }: Omit<OperatorCase, 'closedAt' | 'closedBy' | 'reason'>,
+  { id, merchantId, kind, subject, details, openedAt }: Omit<OperatorCase, 'closedAt' | 'closedBy' | 'reason' | 'owner'>,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `insert into operator_cases (merchant_id, id, kind, subject, details, opened_at) values ($1, $2, $3, $4, $5, $6)
@@ -35,6 +37,64 @@ export async function findCases(db: Connection, closedToo: boolean, limit: numbe
   const { rows } = await db.query<OperatorCase>(
     `select ${columns} from operator_cases where closed_at is null or $1 order by opened_at, id limit $2`,
     [closedToo, limit],
+  )
+  return rows
+}
+
+/** Those of some merchants. */
+export async function findCasesOf(
+  db: Connection,
+  merchantIds: readonly string[],
+  closedToo: boolean,
+  limit: number,
+): Promise<OperatorCase[]> {
+  const { rows } = await db.query<OperatorCase>(
+    `select ${columns} from operator_cases where merchant_id = any ($1) and (closed_at is null or $2) order by opened_at, id limit $3`,
+    [merchantIds, closedToo, limit],
+  )
+  return rows
+}
+
+export async function findCase(db: Connection, merchantId: string, id: string): Promise<OperatorCase | undefined> {
+  const { rows } = await db.query<OperatorCase>(`select ${columns} from operator_cases where merchant_id = $1 and id = $2`, [
+    merchantId,
+    id,
+  ])
+  return rows[0]
+}
+
+/** False when it is closed. */
+export async function setOwner(db: Connection, merchantId: string, id: string, owner: string | null): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update operator_cases set owner = $3 where merchant_id = $1 and id = $2 and closed_at is null',
+    [merchantId, id, owner],
+  )
+  return rowCount === 1
+}
+
+export type CaseNote = {
+  readonly merchantId: string
+  readonly caseId: string
+  readonly id: string
+  readonly writtenAt: number
+  readonly writtenBy: string
+  readonly kind: 'taken' | 'released' | 'note'
+  readonly text: string
+}
+
+export async function insertNote(db: Connection, note: CaseNote): Promise<void> {
+  const { merchantId, caseId, id, writtenAt, writtenBy, kind, text } = note
+  await db.query(
+    'insert into case_notes (merchant_id, case_id, id, written_at, written_by, kind, text) values ($1, $2, $3, $4, $5, $6, $7)',
+    [merchantId, caseId, id, timeParameter(writtenAt), writtenBy, kind, text],
+  )
+}
+
+export async function listNotes(db: Connection, merchantId: string, caseId: string): Promise<CaseNote[]> {
+  const { rows } = await db.query<CaseNote>(
+    `select merchant_id as "merchantId", case_id as "caseId", id, written_at as "writtenAt", written_by as "writtenBy", kind, text
+       from case_notes where merchant_id = $1 and case_id = $2 order by written_at, id`,
+    [merchantId, caseId],
   )
   return rows
 }

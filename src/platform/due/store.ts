@@ -142,6 +142,20 @@ export async function moveDue(db: Connection, merchantId: string, milliseconds: 
   ])
 }
 
+/** What was tried again and again, of some merchants, the oldest first. What it holds is for whoever does it. */
+export async function findTroubled(
+  db: Connection,
+  merchantIds: readonly string[],
+  attemptsLeast: number,
+  limit: number,
+): Promise<Omit<DueItem, 'details'>[]> {
+  const { rows } = await db.query<DueItem>(
+    `select ${columns} from due_work d where merchant_id = any ($1) and attempts >= $2 order by attempts desc, due_at limit $3`,
+    [merchantIds, attemptsLeast, limit],
+  )
+  return rows.map(({ details: _, ...item }) => item)
+}
+
 /** Whether something of this kind is still to be done for the subject. */
 export async function hasDue(db: Connection, kind: string, merchantId: string, subjectId: string): Promise<boolean> {
   const { rowCount } = await db.query(`select 1 from due_work where ${key}`, [kind, merchantId, subjectId])

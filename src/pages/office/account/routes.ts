@@ -7,7 +7,7 @@ import { html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
 import { button, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
-import { goTo, type OfficeRoute } from '../route.ts'
+import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, wordsIn } from '../words.ts'
 
 export function accountRoutes(parts: OfficeParts): OfficeRoute[] {
@@ -52,8 +52,7 @@ ${tableOf(
       action: 'own',
       async answer({ language }, signedIn, { session = '' }) {
         const isEnded = /^[0-9a-f]{32}$/.test(session) && (await endOwnSession(parts, signedIn, session))
-        const { notFound } = frameWords(language)
-        return isEnded ? goTo('/office/account') : { status: 404, title: notFound, body: html`` }
+        return isEnded ? goTo('/office/account') : nothingHere(language)
       },
     },
     {

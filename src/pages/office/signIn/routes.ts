@@ -15,6 +15,7 @@ import type { OfficeParts } from '../parts.ts'
 import {
   goTo,
   languageHeader,
+  nothingHere,
   type OfficeRequest,
   type OfficeRoute,
   type OpenRoute,
@@ -22,7 +23,7 @@ import {
   sessionHeader,
   signedInOf,
 } from '../route.ts'
-import { frameWords, officeLanguage } from '../words.ts'
+import { officeLanguage } from '../words.ts'
 import { signInWords } from './words.ts'
 
 export function openRoutes(parts: OfficeParts): OpenRoute[] {
@@ -108,10 +109,7 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
       method: 'GET',
       path: '/{rest…}',
       action: 'own',
-      answer({ language }) {
-        const words = frameWords(language)
-        return { status: 404, title: words.notFound, body: html`<p>${words.notFoundText}</p>` }
-      },
+      answer: ({ language }) => nothingHere(language),
     },
   ]
 }

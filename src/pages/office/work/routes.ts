@@ -1,0 +1,119 @@
+// What stays undone: notifications that nobody acknowledged, and due work that is tried again and again.
+
+import { replay } from '../../../notifications/deliveries/replay.ts'
+import { listGivenUp } from '../../../notifications/deliveries/store.ts'
+import { nobody } from '../../../payments/cases/cases.ts'
+import { findTroubled } from '../../../platform/due/store.ts'
+import { html } from '../../html.ts'
+import { button, message, tableOf } from '../fields.ts'
+import type { OfficeParts } from '../parts.ts'
+import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
+import { frameWords, momentText, wordsIn } from '../words.ts'
+
+const shownMost = 200
+/** Fewer happen when somebody on the other side starts anew. */
+const attemptsOfTrouble = 3
+
+export function workRoutes(parts: OfficeParts): OfficeRoute[] {
+  const { database, directory, keys, clock } = parts
+  const nameOf = (id: string) => directory.merchant(id)?.name ?? (id === nobody ? '–' : id)
+  return [
+    {
+      method: 'GET',
+      path: '/deliveries',
+      action: 'readNotifications',
+      async answer({ language }, signedIn) {
+        const words = workWords(language)
+        const rows = (await listGivenUp(database.work, signedIn.merchants, shownMost)).map(one => [
+          nameOf(one.merchantId),
+          html`<a href="/office/webhooks/${one.merchantId}/${one.endpointId}">${one.url ?? one.endpointId}</a>`,
+          html`<code>${one.paymentId}</code>`,
+          one.attempts,
+          String(one.lastStatus ?? one.lastFailure ?? '–'),
+          one.settledAt === null ? '–' : momentText(language, one.settledAt),
+          ...(signedIn.may('replayNotifications')
+            ? [button(`/office/deliveries/${one.merchantId}/${one.endpointId}/${one.notificationId}/replay`, words.replay)]
+            : []),
+        ])
+        const heads = [words.merchant, words.endpoint, words.payment, words.attempts, words.last, words.since]
+        const title = frameWords(language).deliveries
+        return {
+          title,
+          body:
+            rows.length === 0
+              ? message(words.noDeliveries)
+              : tableOf(title, [...heads, ...(rows[0]!.length > 6 ? [''] : [])], rows),
+        }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/deliveries/{entity}/{endpoint}/{notification}/replay',
+      action: 'replayNotifications',
+      async answer({ language }, { by }, { entity = '', endpoint = '', notification = '' }) {
+        if (![endpoint, notification].every(id => /^[0-9a-f]{32}$/.test(id))) return nothingHere(language)
+        const replayed = await replay({ database, clock, directory, keys, by }, entity, endpoint, {
+          notificationId: notification,
+        })
+        if ('refused' in replayed)
+          return { status: 409, title: frameWords(language).deliveries, body: message(replayed.refused, 'wrong') }
+        return replayed.replayed === 0 ? nothingHere(language) : goTo(`/office/webhooks/${entity}/${endpoint}`)
+      },
+    },
+    {
+      method: 'GET',
+      path: '/work',
+      action: 'readWork',
+      async answer({ language }, { merchants, isWhole }) {
+        const words = workWords(language)
+        const merchantIds = [...merchants, ...(isWhole ? [nobody] : [])]
+        const rows = (await findTroubled(database.work, merchantIds, attemptsOfTrouble, shownMost)).map(one => [
+          one.kind,
+          nameOf(one.merchantId),
+          html`<code>${one.subjectId}</code>`,
+          one.attempts,
+          momentText(language, one.dueAt),
+        ])
+        const title = frameWords(language).work
+        return {
+          title,
+          body:
+            rows.length === 0
+              ? message(words.noWork)
+              : tableOf(title, [words.kind, words.merchant, words.about, words.attempts, words.next], rows),
+        }
+      },
+    },
+  ]
+}
+
+const workWords = wordsIn(
+  {
+    noDeliveries: 'No notification was given up.',
+    noWork: 'Nothing was tried more than twice.',
+    merchant: 'Merchant',
+    endpoint: 'Webhook',
+    payment: 'Payment',
+    attempts: 'Attempts',
+    last: 'Last answer',
+    since: 'Given up (UTC)',
+    replay: 'Send again',
+    kind: 'What',
+    about: 'About',
+    next: 'Tried again at (UTC)',
+  },
+  {
+    noDeliveries: 'Nenhuma notificação foi abandonada.',
+    noWork: 'Nada foi tentado mais de duas vezes.',
+    merchant: 'Lojista',
+    endpoint: 'Webhook',
+    payment: 'Pagamento',
+    attempts: 'Tentativas',
+    last: 'Última resposta',
+    since: 'Abandonada em (UTC)',
+    replay: 'Enviar de novo',
+    kind: 'O quê',
+    about: 'Sobre',
+    next: 'Nova tentativa em (UTC)',
+  },
+)
