@@ -8,9 +8,13 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { operations } from '../src/contract/operations.ts'
 import { resultOfCode, results } from '../src/contract/results/results.ts'
+import type { Request } from '../src/http/answer.ts'
 import { programs, type SampleRequest } from '../src/pages/developers/browser/programs.ts'
 import { findCodes } from '../src/pages/developers/codes.ts'
+import { operationNamed, operationPage } from '../src/pages/developers/reference.ts'
+import { developerRoutes } from '../src/pages/developers/routes.ts'
 import { sampleOf } from '../src/pages/developers/samples.ts'
+import type { OfficeParts } from '../src/pages/office/parts.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser } from './support/chromium.ts'
 import { decode } from './support/entities.ts'
@@ -207,6 +211,32 @@ it('pages let nothing in from elsewhere', async () => {
     assert.match(policy, /^default-src 'none'; script-src 'nonce-[^']+'; style-src 'nonce-[^']+'; connect-src 'self'/)
     assert.doesNotMatch(policy, /unsafe|http|\*/)
   }
+})
+
+it('in live mode only who works here reads them, and nothing can be sent', async () => {
+  const routes = developerRoutes({ sandbox: false, publicUrl: () => 'https://pay.example' } as OfficeParts, undefined)
+  assert.deepEqual(
+    routes.map(({ path }) => path),
+    ['/openapi.json', '/docs/api', '/docs/api/{operation}', '/docs/codes'],
+  )
+  const stranger: Request = {
+    path: '/docs/api',
+    query: '',
+    method: 'GET',
+    headers: {},
+    address: '',
+    number: '',
+    charset: 'utf-8',
+    body: '',
+    whenAnswered: [],
+  }
+  for (const { answer, path } of routes) {
+    const { status, headers } = await answer({ ...stranger, path }, {})
+    assert.deepEqual([status, headers?.Location?.slice(0, 20)], [303, '/office/sign-in?to=%'], path)
+  }
+  const page = operationPage(operationNamed('pay')!, 'https://pay.example', '2026-01-01', undefined).html
+  assert.ok(page.includes('Bearer ACCESS_TOKEN') && page.includes('entityId=ENTITY_ID'))
+  assert.doesNotMatch(page, /id="try"|5a11d0/)
 })
 
 describe('looks', () => {

@@ -20,10 +20,9 @@ export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simula
   ...formRoutes(gateway),
   ...officeRoutes(gateway),
   ...healthRoutes(gateway),
-  ...(gateway.sandbox
-    ? [
-        ...sandboxRoutes(gateway, sources, simulatorsUrl),
-        ...developerRoutes(gateway, sandboxCredentials('', readSeed(sandboxSeed)), triggers),
-      ]
-    : []),
+  ...developerRoutes(
+    gateway,
+    gateway.sandbox ? { playground: sandboxCredentials('', readSeed(sandboxSeed)), events: triggers } : undefined,
+  ),
+  ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
 ]

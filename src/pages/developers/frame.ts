@@ -16,8 +16,10 @@ const places = {
   events: ['/docs/events', 'Events'],
 } as const
 
-export function developerPage({ title, place, body, script }: DeveloperPage, nonce: string): RenderedPage {
-  const links = Object.entries(places).map(
+/** `canTry`: in a sandbox, where events can be made to happen. */
+export function developerPage({ title, place, body, script }: DeveloperPage, canTry: boolean, nonce: string): RenderedPage {
+  const shown = Object.entries(places).filter(([name]) => canTry || name !== 'events')
+  const links = shown.map(
     ([name, [path, label]]) => html`<a href="${path}"${name === place && html` aria-current="page"`}>${label}</a>`,
   )
   const whole = html`<!doctype html>

@@ -47,15 +47,22 @@ ${byChapter.get(title)!.map(
   )}`
 }
 
-export function operationPage(operation: ApiOperation, publicUrl: string, today: string, playground: Playground): Html {
+/** Without a playground the examples have words in the place of credentials, and nothing can be sent. */
+export function operationPage(
+  operation: ApiOperation,
+  publicUrl: string,
+  today: string,
+  playground: Playground | undefined,
+): Html {
   const { says, more, byBrowser, answers, method, open } = operation
-  const fields = sampleOf(operation, playground.entityId, today)
+  const { entityId, accessToken } = playground ?? { entityId: 'ENTITY_ID', accessToken: 'ACCESS_TOKEN' }
+  const fields = sampleOf(operation, entityId, today)
   const all = { ...answers, ...always, ...(open || byBrowser ? {} : authenticated), ...(method === 'post' ? posted : {}) }
   return html`<p><a href="/docs/api">API reference</a></p>
 <h1>${says}</h1>
 <p>${signOf(operation)}</p>
 ${more !== undefined && html`<p>${more}</p>`}
-${fields ? tryParts(operation, { method: methodOf(operation), url: publicUrl + operation.path, token: open ? undefined : playground.accessToken, fields }) : html`<p class="soft">A shopper’s browser sends it from the payment form, so there is nothing to try here.</p>`}
+${fields ? sampleParts(operation, { method: methodOf(operation), url: publicUrl + operation.path, token: open ? undefined : accessToken, fields }, playground !== undefined) : html`<p class="soft">A shopper’s browser sends it from the payment form, so there is nothing to try here.</p>`}
 <section class="panel"><h2>Parameters</h2>
 ${parameterParts(operation)}</section>
 <section class="panel"><h2>Answers</h2>
@@ -70,15 +77,25 @@ ${wideTable(
 
 const methodOf = ({ method }: ApiOperation) => method.toUpperCase() as SampleRequest['method']
 
-/** The form works by a script alone: a browser's own form cannot say who is calling. */
-function tryParts(operation: ApiOperation, sample: SampleRequest): Html {
+const sampleParts = (operation: ApiOperation, sample: SampleRequest, canTry: boolean): Html => html`<div class="columns">
+${canTry && tryForm(operation, sample)}
+<section class="panel" aria-labelledby="examples-title"><h2 id="examples-title">In your language</h2>
+${Object.entries(programs).map(
+  ([name, write], at) => html`<details${at === 0 && html` open`}><summary>${name}</summary>
+<button class="plain" type="button" data-copy="program-${at}">Copy</button>
+${codeBlock(write(sample), name, `program-${at}`)}</details>
+`,
+)}</section>
+</div>`
+
+/** It works by a script alone: a browser's own form cannot say who is calling. */
+function tryForm(operation: ApiOperation, sample: SampleRequest): Html {
   const inputs = [
     ...(sample.token === undefined ? [] : [field('Access token', 'token', sample.token, 'token')]),
     ...(operation.pathId === undefined ? [] : [field('{id}', 'id', '', 'id', operation.pathId)]),
     ...sample.fields.map(([name, value], at) => field(name, name, value, `field-${at}`)),
   ]
-  return html`<div class="columns">
-<section class="panel" aria-labelledby="try-title"><h2 id="try-title">Try it</h2>
+  return html`<section class="panel" aria-labelledby="try-title"><h2 id="try-title">Try it</h2>
 <p class="soft">It goes to this sandbox; no money moves.</p>
 <noscript><p>This form needs JavaScript. The examples beside it do not.</p></noscript>
 <form id="try" data-method="${sample.method}" data-url="${sample.url}">
@@ -88,15 +105,7 @@ ${inputs}
 </form>
 <p role="status" id="status" class="soft">Nothing is sent yet.</p>
 <div id="answer-part" hidden>${codeBlock('', 'The answer', 'answer')}</div>
-</section>
-<section class="panel" aria-labelledby="examples-title"><h2 id="examples-title">In your language</h2>
-${Object.entries(programs).map(
-  ([name, write], at) => html`<details${at === 0 && html` open`}><summary>${name}</summary>
-<button class="plain" type="button" data-copy="program-${at}">Copy</button>
-${codeBlock(write(sample), name, `program-${at}`)}</details>
-`,
-)}</section>
-</div>`
+</section>`
 }
 
 const field = (label: string, name: string, value: string, id: string, hint?: string): Html =>
