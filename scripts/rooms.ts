@@ -24,7 +24,7 @@ const rooms: readonly Room[] = [
   ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts; `office/`, the back office of the staff; `developers/`, the reference', 'contract platform audit merchants staff connectors payments checkouts notifications reporting http'],
   ['sandbox',       'the other side: a pure acquirer, an acquirer host with books of its own, issuer, wallet and bank with their pages; the movable clock, the listener, the welcome, the demo shop', 'contract platform audit merchants connectors notifications http pages'],
   ['start',         'puts it together: `assemble` without sockets, `serve` with them, processes, the environment', 'contract platform vault audit merchants staff connectors payments registrations checkouts clearing notifications http pages sandbox'],
-  ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants staff connectors payments clearing notifications sandbox start'],
+  ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants staff connectors payments clearing notifications reporting sandbox start'],
   ['main',          'begins a process; leads to `bin/main.ts`, which a Node too old for the rest can read too', ''],
 ]
 

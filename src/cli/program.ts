@@ -15,6 +15,7 @@ import keys from './keys.ts'
 import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
+import report from './report.ts'
 import reset from './reset.ts'
 import staff from './staff.ts'
 import token from './token.ts'
@@ -31,6 +32,7 @@ const groups = [
   chargebacks,
   acquirers,
   cases,
+  report,
   acquirerHost,
   keys,
   doctor,
