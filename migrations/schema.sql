@@ -155,7 +155,7 @@ create table clearing_lines (
   settled_at timestamp with time zone not null,
   constraint clearing_lines_pkey PRIMARY KEY (hash, line),
   constraint clearing_lines_line_check CHECK ((line > 0)),
-  constraint clearing_lines_outcome_check CHECK ((outcome = ANY (ARRAY['recorded'::text, 'known'::text, 'refused'::text])))
+  constraint clearing_lines_outcome_check CHECK ((outcome = ANY (ARRAY['recorded'::text, 'known'::text, 'noted'::text, 'refused'::text])))
 );
 
 create table collected_captures (
@@ -408,6 +408,22 @@ create table operator_cases (
 );
 CREATE UNIQUE INDEX operator_cases_open ON operator_cases USING btree (merchant_id, kind, subject) WHERE (closed_at IS NULL);
 
+create table order_files (
+  merchant_id uuid not null,
+  id uuid not null,
+  account text not null,
+  sequence integer not null,
+  day date not null,
+  name text not null,
+  sealed bytea,
+  made_at timestamp with time zone not null,
+  written_at timestamp with time zone,
+  constraint order_files_pkey PRIMARY KEY (merchant_id, id),
+  constraint order_files_by_sequence UNIQUE (account, sequence),
+  constraint order_files_check CHECK (((sealed IS NULL) = (written_at IS NOT NULL))),
+  constraint order_files_sequence_check CHECK ((sequence > 0))
+);
+
 create table payments (
   merchant_id uuid not null,
   id uuid not null,
@@ -441,6 +457,35 @@ create table pending_answers (
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table receipt_files (
+  merchant_id uuid not null,
+  day date not null,
+  form text not null,
+  made_at timestamp with time zone not null,
+  attempts integer not null default 0,
+  failure text,
+  receipts integer,
+  outcome text,
+  ended_at timestamp with time zone,
+  constraint receipt_files_pkey PRIMARY KEY (merchant_id, day, form),
+  constraint receipt_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
+  constraint receipt_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'xml'::text]))),
+  constraint receipt_files_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'givenUp'::text])))
+);
+CREATE INDEX receipt_files_scheduled ON receipt_files USING btree (merchant_id, day) WHERE (outcome IS NULL);
+
+create table receipts (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  slip_id uuid not null,
+  account text not null,
+  key text not null,
+  paid_on date not null,
+  credited_on date,
+  constraint receipts_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+CREATE UNIQUE INDEX receipts_by_key ON receipts USING btree (account, key);
+
 create table recovery_codes (
   staff_id uuid not null,
   hash bytea not null,
@@ -459,6 +504,21 @@ create table redirects (
 CREATE UNIQUE INDEX redirects_by_notice ON redirects USING btree (merchant_id, notice_hash);
 CREATE UNIQUE INDEX redirects_by_page ON redirects USING btree (merchant_id, page_hash);
 CREATE INDEX redirects_by_time ON redirects USING brin (made_at);
+
+create table refund_transfers (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  account text not null,
+  sealed bytea,
+  ordered_at timestamp with time zone not null,
+  sequence integer,
+  line integer,
+  constraint refund_transfers_pkey PRIMARY KEY (merchant_id, payment_id),
+  constraint refund_transfers_check CHECK (((sequence IS NULL) = (line IS NULL)))
+);
+CREATE UNIQUE INDEX refund_transfers_by_place ON refund_transfers USING btree (account, sequence, line) WHERE (sequence IS NOT NULL);
+CREATE INDEX refund_transfers_sealed ON refund_transfers USING btree (ordered_at) WHERE (sealed IS NOT NULL);
+CREATE INDEX refund_transfers_waiting ON refund_transfers USING btree (account, ordered_at) WHERE (sequence IS NULL);
 
 create table registrations (
   owner_id uuid not null,
@@ -480,6 +540,23 @@ create table registrations (
   constraint registrations_mode CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text])))
 );
 CREATE INDEX registrations_by_card ON registrations USING btree (owner_id, fingerprint) WHERE (deleted_at IS NULL);
+
+create table return_files (
+  merchant_id uuid not null,
+  id uuid not null,
+  hash bytea not null,
+  account text not null,
+  name text not null,
+  number integer not null,
+  made_on date,
+  refused text,
+  sealed bytea not null,
+  received_at timestamp with time zone not null,
+  constraint return_files_pkey PRIMARY KEY (merchant_id, id),
+  constraint return_files_hash_key UNIQUE (hash),
+  constraint return_files_hash_check CHECK ((length(hash) = 32))
+);
+CREATE UNIQUE INDEX return_files_by_number ON return_files USING btree (account, number) WHERE (number > 0);
 
 create table risk_attempts (
   merchant_id uuid not null,
@@ -531,6 +608,48 @@ create table sign_in_attempts (
   attempts integer not null,
   constraint sign_in_attempts_pkey PRIMARY KEY (subject)
 );
+
+create table slip_numbers (
+  account text not null,
+  next bigint not null,
+  constraint slip_numbers_pkey PRIMARY KEY (account),
+  constraint slip_numbers_next_check CHECK ((next > 0))
+);
+
+create table slip_orders (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  slip_id uuid not null,
+  account text not null,
+  kind text not null,
+  ordered_at timestamp with time zone not null,
+  sequence integer,
+  line integer,
+  constraint slip_orders_pkey PRIMARY KEY (merchant_id, payment_id),
+  constraint slip_orders_check CHECK (((sequence IS NULL) = (line IS NULL))),
+  constraint slip_orders_kind_check CHECK ((kind = ANY (ARRAY['entry'::text, 'writeOff'::text])))
+);
+CREATE UNIQUE INDEX slip_orders_by_place ON slip_orders USING btree (account, sequence, line) WHERE (sequence IS NOT NULL);
+CREATE INDEX slip_orders_waiting ON slip_orders USING btree (account, ordered_at) WHERE (sequence IS NULL);
+
+create table slips (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  account text not null,
+  number text not null,
+  document text not null,
+  due_on date not null,
+  amount bigint not null,
+  currency text not null,
+  barcode text not null,
+  line text not null,
+  link_hash bytea not null,
+  issued_at timestamp with time zone not null,
+  constraint slips_pkey PRIMARY KEY (merchant_id, payment_id),
+  constraint slips_amount_check CHECK ((amount > 0))
+);
+CREATE UNIQUE INDEX slips_by_link ON slips USING btree (merchant_id, link_hash);
+CREATE UNIQUE INDEX slips_by_number ON slips USING btree (account, number);
 
 create table staff (
   id uuid not null,
@@ -591,6 +710,15 @@ create table terminals (
   constraint terminals_next_trace_check CHECK (((next_trace >= 1) AND (next_trace <= 999999)))
 );
 
+create table transfer_files (
+  account text not null,
+  sequence integer not null,
+  made_at timestamp with time zone not null,
+  written_at timestamp with time zone,
+  constraint transfer_files_pkey PRIMARY KEY (account, sequence),
+  constraint transfer_files_sequence_check CHECK ((sequence > 0))
+);
+
 create table unanswered (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -607,6 +735,8 @@ alter table collected_captures add constraint collected_captures_acquirer_sequen
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
 
 alter table recovery_codes add constraint recovery_codes_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
+
+alter table refund_transfers add constraint refund_transfers_account_sequence_fkey FOREIGN KEY (account, sequence) REFERENCES transfer_files(account, sequence);
 
 alter table staff_links add constraint staff_links_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 

@@ -66,15 +66,11 @@ it('a refund that nobody can tell about waits for the one who asked the acquirer
 it('status shows each line, and reversals that are open', async () => {
   host.tell = message => (message.type.startsWith('042') ? '96' : 'silence')
   const { id } = await send('/v1/payments', { paymentType: 'DB', testMode: 'EXTERNAL', amount: '5.00', currency: 'EUR', ...visa })
-  const shown = await eventually(
-    async () => {
-      const { code, out } = await tollgate('acquirers', 'status')
-      return /north line 1 +up/.test(out) && out.includes(id) && code === 1 && out
-    },
-    'the line and the reversal are shown',
-    40,
-  )
+  const shown = await eventually(async () => {
+    const { code, out } = await tollgate('acquirers', 'status')
+    return /north line 1 +up/.test(out) && out.includes(id) && code === 1 && out
+  }, 'the line and the reversal are shown')
   assert.match(shown, /TERM0001/)
   host.tell = () => '00'
-  await eventually(async () => (await tollgate('acquirers', 'status')).code === 0, 'it is given back', 40)
+  await eventually(async () => (await tollgate('acquirers', 'status')).code === 0, 'it is given back')
 })

@@ -86,14 +86,13 @@ describe('a line', () => {
     const peer = await makePeer(answerAll, message => !silent || message.fields.get(70) === '001')
     const line = lineTo(peer, { echoSeconds: 0.1, echoAnswerSeconds: 0.1 })
     await line.ready(2000)
-    await eventually(async () => peer.network.includes('301'), 'an echo', 5)
+    await eventually(async () => peer.network.includes('301'), 'an echo')
     silent = true
-    await eventually(async () => line.counters.connected >= 2, 'a new connection', 8)
+    await eventually(async () => line.counters.connected >= 2, 'a new connection')
     silent = false
     await eventually(
       async () => line.state() === 'up' && (await line.send(request(7), soon(), none)).kind === 'answer',
       'the line is up again',
-      5,
     )
   })
 
@@ -125,7 +124,7 @@ describe('a line', () => {
     const take = (message: Message) => void again.push(message.fields.get(11)!)
     assert.equal((await line.send(request(1), soon(100), take)).kind, 'unknown')
     assert.equal((await line.send(request(2), soon(), take)).kind, 'answer')
-    await eventually(async () => again.length === 2, 'both come again', 5)
+    await eventually(async () => again.length === 2, 'both come again')
     const { late, duplicate, unmatched } = line.counters
     assert.deepEqual([again.sort(), late, duplicate, unmatched], [['000001', '000002'], 1, 1, 1])
   })
@@ -159,7 +158,7 @@ describe('a line', () => {
     assert.equal(line.state(), 'broken')
     assert.equal((await line.send(request(4), soon(), none)).kind, 'notSent')
     silent = false
-    await eventually(async () => line.state() === 'up', 'the breaker closes', 5)
+    await eventually(async () => line.state() === 'up', 'the breaker closes')
     assert.equal((await line.send(request(5), soon(), none)).kind, 'answer')
   })
 
@@ -172,7 +171,7 @@ describe('a line', () => {
     const line = lineTo(peer, { breakerTimeouts: 2, breakerSeconds: 0.1 })
     await line.ready(2000)
     for (let at = 1; at <= 2; at++) assert.equal((await line.send(request(at), soon(50), none)).kind, 'unknown')
-    await eventually(async () => line.state() === 'up', 'a new connection', 5)
+    await eventually(async () => line.state() === 'up', 'a new connection')
     assert.equal((await line.send(request(3), soon(), none)).kind, 'answer')
   })
 
@@ -188,14 +187,10 @@ describe('a line', () => {
     const line = lineTo(peer, { echoSeconds: 0.3, echoAnswerSeconds: 0.1 })
     await line.ready(2000)
     let number = 0
-    await eventually(
-      async () => {
-        number++
-        return (await line.send(request(number), soon(40), none)).kind === 'answer'
-      },
-      'another connection carries it, though messages went out all the time',
-      8,
-    )
+    await eventually(async () => {
+      number++
+      return (await line.send(request(number), soon(40), none)).kind === 'answer'
+    }, 'another connection carries it, though messages went out all the time')
   })
 
   it('answers what the host asks, whatever it is', async () => {
@@ -222,7 +217,7 @@ describe('a line', () => {
     const line = lineTo(peer)
     await line.ready(2000)
     await line.send(request(1), soon(), none)
-    await eventually(async () => said.length === 4, 'four answers', 5)
+    await eventually(async () => said.length === 4, 'four answers')
     assert.deepEqual(said, ['0810 00 000001', '0810 00 000002', '0830 00 000003', '0510 00 000004'])
   })
 
@@ -243,9 +238,9 @@ describe('a line', () => {
     const line = lineTo(peer, { breakerSeconds: 0.2, say: text => said.push(text) })
     await line.ready(2000)
     await line.send(request(1), soon(), none)
-    await eventually(async () => line.state() === 'broken', 'the line is down', 5)
+    await eventually(async () => line.state() === 'broken', 'the line is down')
     assert.equal((await line.send(request(2), soon(), none)).kind, 'notSent')
-    await eventually(async () => line.state() === 'up', 'it is back', 5)
+    await eventually(async () => line.state() === 'up', 'it is back')
     assert.deepEqual(said, ['test is down: the host signed off'])
     assert.equal((await line.send(request(3), soon(), none)).kind, 'answer')
   })

@@ -154,16 +154,12 @@ describe('two acquirers', () => {
     const [held] = [south.ledger.totals().get('978')!.held]
     const pending = await gateway.pay({ testMode: 'EXTERNAL', paymentType: 'PA', amount: '7770.05' })
     assert.equal(pending.body.result.code, '000.200.000')
-    const { body } = await eventually(
-      async () => {
-        const read = await gateway.get(`/v1/payments/${pending.body.id}`, { entityId: pending.body.ndc.slice(0, 32) })
-        return read.body.result.code === '900.100.301' && read
-      },
-      'the payment is settled',
-      15,
-    )
+    const { body } = await eventually(async () => {
+      const read = await gateway.get(`/v1/payments/${pending.body.id}`, { entityId: pending.body.ndc.slice(0, 32) })
+      return read.body.result.code === '900.100.301' && read
+    }, 'the payment is settled')
     assert.equal(body.amount, '7770.05')
-    await eventually(async () => south.ledger.totals().get('978')!.held === held, 'the host has let it go', 15)
+    await eventually(async () => south.ledger.totals().get('978')!.held === held, 'the host has let it go')
   })
 })
 

@@ -19,6 +19,7 @@ import { profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
+import { errorText, OperatorError } from '../src/platform/errors.ts'
 import { read } from '../src/platform/schema.ts'
 import { type CaptureFault, takeCaptures } from '../src/sandbox/acquirerHost/captures.ts'
 import { openLedger } from '../src/sandbox/acquirerHost/ledger.ts'
@@ -423,6 +424,11 @@ describe('an acknowledgement', () => {
     assert.equal(
       lineText({ line: 1, outcome: 'refused', text: 'x\rline 9\x1b[2J' }),
       'line 1  refused  x\\u000dline 9\\u001b[2J\n',
+    ))
+  it('and so is what stops a command, with names of files in it', () =>
+    assert.equal(
+      errorText(new OperatorError('Nothing of \x1b[2J.csv was read.\nAgain.')),
+      'Nothing of \\u001b[2J.csv was read.\nAgain.',
     ))
 
   for (const [what, change] of [

@@ -66,7 +66,7 @@ it('nobody pays beside the attempt that was left; when it is settled another car
   await start()
   const beside = press(body.id, { paymentBrand: 'MASTER', 'card.number': '5454545454545454' })
   await post('/sandbox/clock', { entityId: sandbox.entityId, advance: '1m' }, { Authorization: `Bearer ${sandbox.accessToken}` })
-  await eventually(async () => (await payments())[0]!.result !== null, 'recovery settles what was left', 60)
+  await eventually(async () => (await payments())[0]!.result !== null, 'recovery settles what was left')
   await beside
   const [left] = await payments()
   assert.deepEqual([left.result, left.approved], ['timeoutReversed', false])

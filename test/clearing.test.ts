@@ -59,7 +59,7 @@ describe('a file', () => {
     const audited = await gateway.pool.query(`select details from audit where action = 'fileImported'`)
     assert.deepEqual(
       audited.rows.map(({ details }) => JSON.parse(details)),
-      [{ kind: 'chargebackReport', name: 'one.csv', recorded: 1, known: 2, refused: 0 }],
+      [{ kind: 'chargebackReport', name: 'one.csv', recorded: 1, known: 2, noted: 0, refused: 0 }],
     )
     assert.deepEqual(await open(), [])
   })

@@ -9,9 +9,12 @@ import { after, before, describe, it } from 'node:test'
 import type { Command } from 'commander'
 import { makeProgram } from '../src/cli/program.ts'
 import { type DocumentShape, shapeOf } from '../src/cli/reads.ts'
-import { sandbox } from './support/gateway.ts'
+import { banks } from '../src/connectors/slips/banks/banks.ts'
+import { returnText } from '../src/sandbox/slipBank/returnText.ts'
+import { type Body, sandbox } from './support/gateway.ts'
 import { commandLine, project, type Started, startProcess } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
+import { boleto, oxxo } from './support/slips.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-commands-'))
 const dataDir = join(folder, 'data')
@@ -84,6 +87,27 @@ describe('what fails ends with 1, what is well with 0', () => {
   })
 })
 
+/** The demonstration's account with a bank, as the bank knows it. */
+const itau = {
+  bank: '341',
+  layout: 'cnab240',
+  agency: '0057',
+  account: '12345',
+  accountDigit: '7',
+  wallet: '110',
+  agreement: '',
+} as const
+
+/** A return of that bank that tells of no transfer. */
+const noTransfers = [
+  `34100000${' '.repeat(44)}00057 000000012345${'7'.padEnd(72)}2${'0'.repeat(20)}`,
+  '34100011C2041046',
+  `34100015${' '.repeat(9)}000002${'0'.repeat(18)}`,
+  `34199999${' '.repeat(9)}000001000004`,
+]
+  .map(row => `${row.padEnd(240)}\r\n`)
+  .join('')
+
 const allOf = (command: Command, path: string[] = []): { path: string[]; command: Command }[] => [
   { path, command },
   ...command.commands.flatMap(one => allOf(one, [...path, one.name()])),
@@ -124,7 +148,11 @@ describe('staff', () => {
 
 describe('each command that reads prints one document with the fields that it names', () => {
   // What there is to read: an endpoint with a delivery, a payment, a chargeback, a key.
-  const words: Record<string, string[]> = { 'chargebacks import': [join(folder, 'report.csv')] }
+  const words: Record<string, string[]> = {
+    'chargebacks import': [join(folder, 'report.csv')],
+    'returns import': [join(folder, 'itau.ret')],
+    'transfers import': [join(folder, 'transfers.ret'), '--account', 'itau-demo'],
+  }
   let paymentId: string
   before(async () => {
     const receiver = await startReceiver()
@@ -140,6 +168,9 @@ describe('each command that reads prints one document with the fields that it na
     writeFileSync(join(folder, 'stray.csv'), `${heading}\nr,2,CB,,${'0'.repeat(32)},92.00,EUR,,${today}\n`)
     await tollgate('chargebacks', 'import', join(folder, 'stray.csv')) // which opens a case
     await tollgate('staff', 'add', 'reader@office.example', '--role', 'viewer', '--entity', sandbox.merchantId)
+    const noted = { number: '110000000011', occurrence: '02', occurredOn: today, face: 1 }
+    writeFileSync(join(folder, 'itau.ret'), returnText(itau, 1, today, [noted]))
+    writeFileSync(join(folder, 'transfers.ret'), noTransfers)
     words['audit payment'] = [paymentId]
     words.report = ['--entity', sandbox.merchantId, '--from', today, '--to', today]
     words['endpoints secret'] = [endpoint]
@@ -163,10 +194,19 @@ describe('each command that reads prints one document with the fields that it na
 
   // Everything but what makes, changes or hands on.
   const others =
-    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|staff (add|reset|remove|enter)|reset|completion (bash|zsh))$/
+    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (rewrap|retire)|staff (add|reset|remove|enter)|reset|slips pay|transfers (enter|end)|receipts again|completion (bash|zsh))$/
 
-  // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make, days of acquirers reconciliation.test.ts's, files of captures captures.test.ts's.
-  const mayBeEmpty = ['acquirers status', 'acquirers reconcile', 'acquirers captures']
+  // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make, days of acquirers reconciliation.test.ts's, files of captures captures.test.ts's,
+  // files to banks slipOrders.test.ts's, refunds of receipts transfers.test.ts's, files of receipts receiptFiles.test.ts's.
+  const mayBeEmpty = [
+    'returns list',
+    'transfers list',
+    'transfers import',
+    'receipts files',
+    'acquirers status',
+    'acquirers reconcile',
+    'acquirers captures',
+  ]
 
   for (const { path, command } of commands) {
     const name = path.join(' ')
@@ -224,6 +264,73 @@ describe('each command that reads prints one document with the fields that it na
     assert.deepEqual(JSON.parse(stdout).findings, ['The chain does not hold 1:00.'])
     const again = await tollgate('chargebacks', 'import', join(folder, 'report.csv'), '--json')
     assert.deepEqual([again.code, JSON.parse(again.stdout).known], [0, 1])
+  })
+})
+
+it('files of banks are read by hand, and what became of them is told', async () => {
+  const { baseUrl, entityId, accessToken } = gateway.sandbox
+  const answer = await fetch(`${baseUrl}/v1/payments`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${accessToken}` },
+    body: new URLSearchParams({ ...boleto, entityId }),
+  })
+  const { acquirerTxId1: number } = ((await answer.json()) as { resultDetails: Record<string, string> }).resultDetails
+  const theirs = `110${number}${banks.get('341')!.numberDigit(itau, number!)}`
+  const paid = { number: theirs, occurrence: '06', occurredOn: '2026-01-02', face: 123_45, paid: 123_45 }
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
+  const returned = returnText(itau, 4, '2026-01-03', [paid, { ...paid, number: '99999999' }])
+  write('bank.ret', returned)
+  write('cut.ret', returned.slice(0, -500))
+  write('other.ret', returnText({ ...itau, account: '54321' }, 5, '2026-01-03', [paid]))
+  const read = (name: string, ...words: string[]) => tollgate('returns', 'import', join(folder, name), ...words)
+  const first = await read('bank.ret')
+  assert.equal(first.code, 1)
+  assert.match(
+    first.stdout,
+    /^bank\.ret is file 4 of itau-demo\.\nline 3 {2}recorded {2}RC [0-9a-f]{32}\nline 5 {2}refused {2}no slip of the account has this number\n/,
+  )
+  assert.match(first.stdout, /File 2 has not come\.\nFile 3 has not come\.\n1 recorded, 0 known already, 0 noted, 1 refused\.\n$/)
+  assert.match((await read('bank.ret')).stdout, /, which was read before\.\n(.*\n){3}0 recorded, 1 known already/)
+  const cut = await read('cut.ret', '--account', 'itau-demo')
+  assert.deepEqual([cut.code, cut.stdout], [1, 'Nothing of cut.ret was read: its end is missing.\n'])
+  assert.match((await read('cut.ret')).stderr, /^Say whose .*cut\.ret is: --account itau-demo or oxxo-demo\.\n$/)
+  assert.match(
+    (await read('other.ret', '--account', 'itau-demo')).stdout,
+    /^Nothing of other\.ret was read: it is of another account\.\n$/,
+  )
+  assert.match((await read('none.ret')).stderr, /none\.ret cannot be read/)
+  assert.match(
+    (await read('bank.ret', '--account', 'nobody')).stderr,
+    /^There is no account nobody\. There are: itau-demo, oxxo-demo\.\n$/,
+  )
+  assert.match((await read('.', '--folder')).stderr, /^--folder needs --account/)
+  assert.match((await tollgate('returns', 'list')).stdout, /itau-demo +bank\.ret +4 +2026-01-03 +2/)
+})
+
+describe('slips pay', () => {
+  it('makes a receipt of what is said, each time one more; what is no slip is told', async () => {
+    const { baseUrl, accessToken } = gateway.sandbox
+    const headers = { Authorization: `Bearer ${accessToken}`, 'Content-Type': 'application/x-www-form-urlencoded' }
+    const ask = async (path: string, fields?: Record<string, string>) =>
+      (await fetch(baseUrl + path, { headers, ...(fields && { method: 'POST', body: new URLSearchParams(fields) }) })).json()
+    const { id } = (await ask('/v1/payments', oxxo)) as Body
+    const whole = await tollgate('slips', 'pay', id)
+    assert.match(whole.stdout, new RegExp(`^RC [0-9a-f]{32} of ${id}: 123.45 MXN\n$`))
+    const again = await tollgate('slips', 'pay', id, '--amount', '100.00', '--on', '2020-02-29')
+    const receipt = (await ask(`/v1/payments/${again.stdout.split(' ')[1]}?entityId=${sandbox.entityId}`)) as Body
+    assert.deepEqual(
+      [receipt.amount, receipt.resultDetails.DUPLICATE, receipt.resultDetails.paidOn],
+      ['100.00', 'true', '2020-02-29'],
+    )
+    assert.match(
+      (await tollgate('slips', 'pay', '0'.repeat(32))).stderr,
+      /^There is no slip 0+: it is named by the id of its payment\.\n$/,
+    )
+    assert.deepEqual((await tollgate('slips', 'pay', id, '--amount', '0.00')).code, 2)
+    assert.match(
+      (await tollgate('slips', 'pay', id, '--on', '2023-02-29')).stderr,
+      /^--on must be a day, for example 2026-12-24\.\n$/,
+    )
   })
 })
 

@@ -13,8 +13,9 @@ import { breaks } from './support/compatibility.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a document that each case changes in one place
 type Document = any
 const document = (): Document => structuredClone(openApi())
-const sandboxFields: Readonly<Record<string, readonly string[]>> = {
+const otherFields: Readonly<Record<string, readonly string[]>> = {
   '/sandbox/clock': ['entityId', 'advance'],
+  '/payment/query': ['load'],
   '/sandbox/notifications': ['entityId', 'name', 'after', 'wait'],
 }
 const baseline = JSON.parse(readFileSync(new URL('./baseline/openapi.json', import.meta.url), 'utf8'))
@@ -36,10 +37,10 @@ test('every reference of the document leads somewhere', () => {
 
 test('every route is described, and nothing else', () => {
   // What stands below /r/ is for browsers and other servers: docs/reference/redirects.md. The payment form is for browsers: docs/hosted-form.md. So
-  // are the pages for developers and the back office; /openapi.json is this document.
+  // are the pages of slips, those for developers and the back office; /openapi.json is this document.
   const served = routesOf({ sandbox: true } as Gateway, [])
     .map(({ method, path }) => `${method} ${path}`)
-    .filter(route => !/ \/(r\/|pay\/|office|v1\/(form|static)\/|v1\/paymentWidgets|docs\/|openapi\.json)/.test(route))
+    .filter(route => !/ \/(r\/|pay\/|slip\/|office|v1\/(form|static)\/|v1\/paymentWidgets|docs\/|openapi\.json)/.test(route))
   assert.deepEqual(operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`).sort(), served.sort())
 })
 
@@ -50,7 +51,7 @@ test('the document says what a generator of clients needs', () => {
       for (const status of [405, 408, 431]) assert.ok(responses[status], `${status} of ${method} ${path}`)
       const form = requestBody?.content['application/x-www-form-urlencoded'].schema
       assert.equal(form !== undefined, method === 'post', path)
-      if (form?.properties) assert.deepEqual(Object.keys(form.properties), sandboxFields[path])
+      if (form?.properties) assert.deepEqual(Object.keys(form.properties), otherFields[path])
     }
   assert.doesNotMatch(JSON.stringify(components), /anyOf|oneOf/)
   assert.ok(components.schemas.PaymentOrError.properties.card.properties.bin)

@@ -256,8 +256,16 @@ describe('requests of a token', () => {
   const atOnce = 120
   const [entityId, accessToken] = ['c0ffee000000000000000000000000c1', 'c0ffee-token-of-the-limited-merchant']
   let gateway: TestGateway
+  const delay = 6000
+  const over = Promise.withResolvers<void>()
   before(async () => {
     gateway = await testGateway({
+      // The simulator answers when the test has seen enough, and is waited for as long.
+      clock: {
+        ...systemClock,
+        sleep: (milliseconds, signal) => (milliseconds === delay ? over.promise : systemClock.sleep(milliseconds, signal)),
+        after: (milliseconds, act) => systemClock.after(milliseconds === 10_000 ? 600_000 : milliseconds, act),
+      },
       seed: {
         psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
         divisions: [
@@ -288,7 +296,7 @@ describe('requests of a token', () => {
       return (heapUsed + arrayBuffers) / 2 ** 20
     }
     const payment = { entityId, paymentType: 'DB', amount: '92.00', currency: 'EUR', ...visa }
-    const slow = { ...payment, 'customParameters[simulateDelay]': '6000', unknown: 'x'.repeat(240_000) }
+    const slow = { ...payment, 'customParameters[simulateDelay]': String(delay), unknown: 'x'.repeat(240_000) }
     const body = Buffer.from(new URLSearchParams(slow).toString())
     const head = [
       'POST /v1/payments HTTP/1.1',
@@ -317,12 +325,13 @@ describe('requests of a token', () => {
       return rows[0].count === atOnce
     }, 'all are under way')
     // Alone their bodies are 27 MiB.
-    await eventually(async () => held() - earlier < 14, 'the bodies are let go', 4)
+    await eventually(async () => held() - earlier < 14, 'the bodies are let go')
     assert.equal(answered, 0, 'the answers must still be awaited, or nothing is seen')
     const authorization = { Authorization: `Bearer ${accessToken}` }
     const refused = await gateway.post('/v1/payments', payment, authorization)
     assert.deepEqual([refused.status, refused.headers.get('retry-after'), refused.body.result.code], [429, '1', '800.120.100'])
     assert.equal((await gateway.pay()).status, 200, 'of another merchant')
+    over.resolve()
     for (const got of await Promise.all(answers)) assert.match(got, /^HTTP\/1\.1 200 OK/)
     assert.equal((await gateway.post('/v1/payments', payment, authorization)).status, 200)
   })

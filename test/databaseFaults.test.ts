@@ -242,8 +242,8 @@ describe('a database that is silent', () => {
         assert.deepEqual([status, body.result.code, body.id], [503, '800.800.801', undefined])
       assert.equal((await gateway.get('/health')).status, 503)
       gateway.wire!.resume()
-      await eventually(async () => code(await gateway.pay()) === success, 'payments go on', 40)
-      await eventually(async () => (await gateway.get('/health')).status === 200, 'it is healthy', 40)
+      await eventually(async () => code(await gateway.pay()) === success, 'payments go on')
+      await eventually(async () => (await gateway.get('/health')).status === 200, 'it is healthy')
       // What had reached the server was stored without having been sent; it must not become a success by itself.
       const { rows } = await gateway.pool.query<{ result: string | null }>(
         `select a.result from payments p left join answers a on a.payment_id = p.id where p.merchant_transaction_id = 'in-the-silence'`,
@@ -267,17 +267,13 @@ describe('a write of which nothing is heard', () => {
 
   /** What was stored of a request that was answered 503, once it has an answer. */
   const settledAs = (merchantTransactionId: string) =>
-    eventually(
-      async () => {
-        const { rows } = await gateway.pool.query<{ result: string }>(
-          `select a.result from payments p join answers a on a.payment_id = p.id where p.merchant_transaction_id = $1`,
-          [merchantTransactionId],
-        )
-        return rows[0]?.result
-      },
-      'it is settled',
-      60,
-    )
+    eventually(async () => {
+      const { rows } = await gateway.pool.query<{ result: string }>(
+        `select a.result from payments p join answers a on a.payment_id = p.id where p.merchant_transaction_id = $1`,
+        [merchantTransactionId],
+      )
+      return rows[0]?.result
+    }, 'it is settled')
 
   it('a refund that was committed and told as failed is never carried out', async () => {
     const { body: db } = await gateway.pay()

@@ -131,7 +131,7 @@ describe('what one connection can cost', () => {
     )
     const answered = new Set(sockets.filter(socket => socket.bytesRead > 0))
     assert.equal(answered.size, 0, 'the first answers must still be awaited, or nothing is seen')
-    await eventually(async () => held() - earlier < 25, 'the bodies are let go', 3)
+    await eventually(async () => held() - earlier < 25, 'the bodies are let go')
     assert.equal(sockets.filter(socket => socket.bytesRead > 0).length, 0)
     for (const socket of sockets) socket.destroy()
   })

@@ -64,7 +64,7 @@ describe('a gateway', () => {
     npm.stdout.on('data', chunk => {
       printed += chunk
     })
-    await eventually(async () => printed.includes('Ctrl-C stops it.'), 'npm start is ready', 60)
+    await eventually(async () => printed.includes('Ctrl-C stops it.'), 'npm start is ready')
     npm.kill('SIGTERM')
     await once(npm, 'exit')
     await eventually(async () => runningOn(dataDir).length === 0, 'the database stopped')

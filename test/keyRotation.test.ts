@@ -90,8 +90,9 @@ const hashes = [
       'clearing_files.hash', // of a file's bytes
       'clearing_lines.hash', 'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof',
       'log_in_failures.proof', 'redirects.notice_hash',
-  'redirects.page_hash', 'redirects.session_hash', 'registrations.fingerprint', 'registrations.key_fingerprint', 'risk_attempts.subject',
+  'redirects.page_hash', 'redirects.session_hash', 'registrations.fingerprint', 'registrations.key_fingerprint', 'return_files.hash', 'risk_attempts.subject',
   'settled_bookings.hash', 'settled_days.hash', // of a file's bytes
+  'slips.link_hash',
 ] // biome-ignore format: one list
 
 it('every column of sealed records is counted and sealed anew', async () => {

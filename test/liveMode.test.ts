@@ -154,9 +154,22 @@ describe('live mode refuses by name', () => {
     ['no keys', () => ({ SEAL_KEY_FILE: '', LOOKUP_KEY_FILE: '' }), /SEAL_KEY_FILE .*\n.*LOOKUP_KEY_FILE/],
     ['open metrics', () => ({ METRICS_PORT: '9000', HOST: '0.0.0.0' }), /METRICS_PORT is open to everybody on HOST 0\.0\.0\.0/],
     ['open metrics by name', () => ({ METRICS_PORT: '9000', HOST: 'pay.example' }), /METRICS_PORT is open/],
+    [
+      'a public key for SFTP',
+      () => ({ SFTP_KEY_FILE: put('key.pub', 'ssh-ed25519 AAAA') }),
+      /SFTP_KEY_FILE must hold a private key/,
+    ],
     ['a short token of metrics', () => ({ METRICS_TOKEN_FILE: put('short', 'secret') }), /METRICS_TOKEN_FILE must hold a token/],
     ...(
-      ['TLS_KEY', 'SEED_FILE', 'WALLET_FILE', 'THREE_D_SECURE_FILE', 'REDIRECT_METHODS_FILE', 'METRICS_TOKEN_FILE'] as const
+      [
+        'TLS_KEY',
+        'SEED_FILE',
+        'WALLET_FILE',
+        'THREE_D_SECURE_FILE',
+        'REDIRECT_METHODS_FILE',
+        'SFTP_KEY_FILE',
+        'METRICS_TOKEN_FILE',
+      ] as const
     ).map(
       name =>
         [

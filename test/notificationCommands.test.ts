@@ -23,7 +23,7 @@ before(async () => {
   gateway.stdout!.on('data', chunk => {
     said += chunk
   })
-  await eventually(async () => said.includes('Base address'), 'the gateway is ready', 60)
+  await eventually(async () => said.includes('Base address'), 'the gateway is ready')
 })
 after(async () => {
   gateway.kill('SIGTERM')

@@ -94,7 +94,7 @@ test('a hanging endpoint delays no other', async () => {
   hanging.answer = () => 'hang'
   healthy.received.length = 0
   await Promise.all(Array.from({ length: 40 }, () => gateway.pay()))
-  await eventually(async () => healthy.received.length === 40, 'the healthy endpoint hears everything', 5)
+  await eventually(async () => healthy.received.length === 40, 'the healthy endpoint hears everything')
   assert.ok(hanging.received.length <= 16 + 1) // no more calls at a time than it has room for, and the test notification
   await hanging.close()
   await healthy.close()
@@ -194,7 +194,7 @@ test('kill -9 in the middle of delivery loses nothing', async () => {
     process_.stdout!.on('data', chunk => {
       said += chunk
     })
-    const baseUrl = await eventually(async () => /Base address +(\S+)/.exec(said)?.[1], 'the gateway is ready', 60)
+    const baseUrl = await eventually(async () => /Base address +(\S+)/.exec(said)?.[1], 'the gateway is ready')
     const exited = new Promise(resolve => process_.once('exit', resolve))
     return {
       baseUrl,

@@ -100,6 +100,72 @@ describe('a day that does not agree', () => {
       )
     })
 
+  /** A host that answers totals with these fields alone. */
+  const hostSaying = async (
+    t: { after(end: () => Promise<void>): void },
+    code: string,
+    more: readonly (readonly [number, string])[],
+  ) => {
+    let line: Socket | undefined
+    let heard = 0
+    const peer = await startPeer((socket, { type, fields }) => {
+      line = socket
+      if (type === '0510') heard++
+      if (type === '0510') return
+      const isTotal = type[1] === '5'
+      const kept = isTotal ? [7, 11, 12, 13, 15, 32, 41, 42, 50].map(field => [field, fields.get(field)!] as const) : [...fields]
+      socket.write(
+        frameOf({ type: answerType(type), fields: new Map([...kept, [39, isTotal ? code : '00'], ...(isTotal ? more : [])]) }),
+      )
+    })
+    const day = await beginDay({}, { port: peer.port })
+    t.after(async () => {
+      await day.stop()
+      peer.stop()
+    })
+    await shortDay(day)
+    await eventually(async () => (await answered(day.gateway)).length === 1, 'it is told')
+    return { day, say: (message: Message) => line!.write(frameOf(message)), heard: () => heard }
+  }
+  for (const word of ['3', '0', '2'])
+    it(`a host that says ${word} for the day and no totals is not in balance`, async t => {
+      const { day } = await hostSaying(t, '00', [[66, word]])
+      const [found] = await eventually(async () => (await day.cases()).length > 0 && day.cases(), 'a case')
+      assert.deepEqual([found!.kind, found!.details.differs], ['totalsDiffer', ['out of balance']])
+    })
+  for (const code of ['00', '94'])
+    it(`a host that says ${code} and nothing else has not spoken`, async t => {
+      const { day } = await hostSaying(t, code, [])
+      assert.deepEqual(await answered(day.gateway), [{ day: day.day, balance: null, attempts: 1 }])
+    })
+  it('stays one when the host says nothing afterwards', async t => {
+    const { day, say, heard } = await hostSaying(t, '00', [
+      [66, '2'],
+      [88, '0000000000009999'],
+    ])
+    const [open] = await eventually(async () => (await day.cases()).length === 1 && (await day.cases()), 'a case')
+    const fields: [number, string][] = [
+      [7, '1120020000'],
+      [11, '000077'],
+      [15, day.day.slice(5).replace('-', '')],
+      [41, 'TERM0001'],
+      [50, '978'],
+    ]
+    say({ type: '0500', fields: new Map(fields) })
+    await eventually(async () => heard() === 1, 'the first was heard')
+    await new Promise(resolve => setTimeout(resolve, 700)) // long enough to be compared, if it were
+    say({ type: '0500', fields: new Map([...fields, [11, '000078'], [76, '0000000007']]) })
+    await eventually(async () => {
+      const { rows } = await day.gateway.pool.query(
+        `select 1 from day_totals where theirs::text like '%7%' and not exists (select 1 from due_work where kind = 'compareDay')`,
+      )
+      return rows.length === 1
+    }, 'the second was heard and compared')
+    assert.deepEqual(
+      (await day.cases()).map(one => one.id),
+      [open!.id],
+    )
+  })
   it('agrees after all when the host corrects itself', async t => {
     const sockets: Socket[] = []
     const peer = await startPeer((socket, message) => {
@@ -183,7 +249,7 @@ describe('a day is told once', () => {
     await eventually(async () => (await looked()).rowCount === 1, 'the end of the day was looked at')
     assert.equal(day.host.counters.reconciled.length, 0)
     gate.open = true
-    await eventually(async () => [...day.host.ledger.entries()].some(({ line }) => line.kind === 'capture'), 'it is captured', 40)
+    await eventually(async () => [...day.host.ledger.entries()].some(({ line }) => line.kind === 'capture'), 'it is captured')
     day.end(13)
     await eventually(async () => (await answered(day.gateway)).length === 1, 'the day is told')
     assert.equal(day.host.counters.reconciled[0]!.fields.get(88), '0000000000015000')
@@ -274,7 +340,7 @@ it('a process that is killed while it tells a day leaves one that says the same 
   await gateway.stop('SIGKILL')
   host.tell = ({ type }) => (type.startsWith('05') ? { code: '00', more: [[66, '1']] } : '00')
   gateway = await startProcess(environment)
-  await eventually(async () => told().length > 1, 'it is told again', 40)
+  await eventually(async () => told().length > 1, 'it is told again')
   await eventually(
     () => inDatabase(async pool => (await pool.query('select 1 from day_totals where answered_at is not null')).rowCount === 1),
     'it is answered',

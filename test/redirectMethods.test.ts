@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import { readRedirectMethods } from '../src/connectors/bankTransfer/redirectMethods.ts'
-import type { Operation } from '../src/connectors/connector.ts'
+import { transfer } from '../src/connectors/bankTransfer/transfer.ts'
+import type { Operation, Reply } from '../src/connectors/connector.ts'
 import { readDirectoryFile, readWalletFile } from '../src/connectors/partners.ts'
 import { NotSent, type Transport } from '../src/connectors/transport.ts'
 import { followUpRequest, items, readPairs, setCheckout } from '../src/connectors/wallet/nvp.ts'
@@ -162,16 +163,75 @@ describe('how the wallet’s answers are read', () => {
       assert.equal((await takeBack(reference)).kind, 'unknown')
       assert.deepEqual(asked, [])
     }
-    const voided = await takeBack({ type: 'PA', kept: { TRANSACTIONID: 'T1' } }, 'ACK=Success')
+    const voided = await takeBack({ type: 'PA', kept: { TRANSACTIONID: 'T1' } }, 'ACK=Success&AUTHORIZATIONID=T1')
     assert.ok(voided.kind === 'answer' && voided.result === 'succeeded')
     assert.deepEqual(asked, ['DoVoid'])
     assert.equal((await takeBack({ kept: { TRANSACTIONID: 'T1' } }, failure('10009'))).kind, 'unknown')
     assert.deepEqual(asked, ['RefundTransaction'])
   })
   it('10415 after a lost answer: done, under the transaction that the wallet names', async () => {
-    const again = `${details}&PAYMENTREQUEST_0_TRANSACTIONID=T1&PAYMENTREQUEST_0_AMT=92.00&PAYMENTREQUEST_0_CURRENCYCODE=EUR`
+    const again = `${details}&CHECKOUTSTATUS=PaymentActionCompleted&PAYMENTREQUEST_0_TRANSACTIONID=T1&PAYMENTREQUEST_0_AMT=92.00&PAYMENTREQUEST_0_CURRENCYCODE=EUR`
     const reply = await play(details, 'ACK=Failure&L_ERRORCODE0=10415', again)
     assert.ok(reply.kind === 'answer' && reply.result === 'succeeded' && reply.kept.TRANSACTIONID === 'T1')
+    const unfinished = again.replace('PaymentActionCompleted', 'PaymentActionInProgress')
+    assert.equal((await play(details, 'ACK=Failure&L_ERRORCODE0=10415', unfinished)).kind, 'unknown')
+  })
+  const kindOf = async (reply: Promise<Reply>) => {
+    const told = await reply
+    return told.kind === 'answer' ? told.result : told.kind
+  }
+  it('only what the wallet calls completed is paid', async () => {
+    const saying = (status: string, reason = 'None') =>
+      kindOf(play(details, done.replace('Completed', `${status}&PAYMENTINFO_0_PENDINGREASON=${reason}`)))
+    for (const status of ['Completed', 'Processed']) assert.equal(await saying(status), 'succeeded', status)
+    for (const status of ['Denied', 'Failed', 'Voided', 'Expired']) assert.equal(await saying(status), 'declinedByWallet', status)
+    for (const status of ['In-Progress', 'Reversed', 'Refunded', '', 'xyz', 'constructor'])
+      assert.equal(await saying(status), 'unknown', status)
+    assert.equal(await kindOf(play(details, done.replace('&PAYMENTINFO_0_PAYMENTSTATUS=Completed', ''))), 'unknown')
+    assert.equal(await saying('pending', 'echeck'), 'reviewStillPending')
+    assert.equal(await saying('Pending', 'authorization'), 'unknown', 'a sale that only holds')
+    assert.equal(await kindOf(play(details, `${done}&PAYMENTINFO_0_ACK=Failure`)), 'unknown')
+  })
+  it('an answer that says neither yes nor no is no decline, and one that names nothing is no yes', async () => {
+    const odd = [
+      'ACK=Failure&L_ERRORCODE0=10001',
+      'ACK=Failure',
+      'ACK=',
+      'ACK=success',
+      'ACK=PartialSuccess',
+      '<p>sorry &ACK=</p>',
+    ]
+    const follow = (type: 'CP' | 'RF' | 'RV', of: 'PA' | 'DB', answer: string) => {
+      const reference = { paymentId: 'p', type: of, amount: 9200, receivedAt: 0, kept: { TRANSACTIONID: 'T1' } }
+      return kindOf(answering([answer]).perform(operation({}, { type, reference }), forever))
+    }
+    for (const answer of odd) {
+      assert.equal(await kindOf(play(details, answer)), 'unknown', answer)
+      for (const [type, of] of [
+        ['CP', 'PA'],
+        ['RF', 'DB'],
+        ['RV', 'PA'],
+        ['RV', 'DB'],
+      ] as const)
+        assert.equal(await follow(type, of, answer), 'unknown', `${type} ${answer}`)
+    }
+    const captured = 'ACK=Success&TRANSACTIONID=C1&AMT=92.00&CURRENCYCODE=EUR'
+    for (const [answer, expected] of [
+      ['&PAYMENTSTATUS=Completed', 'succeeded'],
+      ['&PAYMENTSTATUS=Denied', 'declinedByWallet'],
+      ['&PAYMENTSTATUS=Pending', 'reviewStillPending'],
+      ['', 'unknown'],
+    ] as const)
+      assert.equal(await follow('CP', 'PA', captured + answer), expected, answer)
+    for (const type of ['CP', 'RF', 'RV'] as const) assert.equal(await follow(type, 'PA', 'ACK=Success'), 'unknown', type)
+    const refunded = 'ACK=Success&REFUNDTRANSACTIONID=R1&GROSSREFUNDAMT=92.00&CURRENCYCODE=EUR'
+    for (const [answer, expected] of [
+      ['', 'succeeded'],
+      ['&REFUNDSTATUS=Instant', 'succeeded'],
+      ['&REFUNDSTATUS=None', 'declinedByWallet'],
+      ['&REFUNDSTATUS=xyz', 'unknown'],
+    ] as const)
+      assert.equal(await follow('RF', 'DB', refunded + answer), expected, answer)
   })
   it('10411: the token has expired', async () => {
     const reply = await play('ACK=Failure&L_ERRORCODE0=10411&L_LONGMESSAGE0=expired')
@@ -275,6 +335,91 @@ describe('the files of redirect methods and partners', () => {
     writeFileSync(path, '{"X1":{"fields":{}}}')
     assert.throws(() => readConfig({ REDIRECT_METHODS_FILE: path }, folder), OperatorError)
     rmSync(folder, { recursive: true })
+  })
+})
+
+describe('how a bank’s answers are read', () => {
+  const method = {
+    types: ['DB'],
+    fields: {},
+    external: {
+      start: 'https://bank.example/begin',
+      status: 'https://bank.example/look/{transactionId}',
+      refund: 'https://bank.example/back',
+    },
+    answer: { transactionId: 'ref', redirect: 'go', status: 'state', amount: 'sum', currency: 'cur' },
+    statuses: { PAID: '000.000.000', WAITING: '000.200.000', NO: '800.100.100' },
+  }
+  const methods = readRedirectMethods(JSON.stringify({ TEST_BANK: method }), 'methods')
+  const forever = new AbortController().signal
+  const answering = (body: unknown, status = 200) =>
+    transfer(
+      'external',
+      methods,
+      () => '',
+      async () => ({ status, body: JSON.stringify(body) }),
+    )
+  const told = async (reply: Promise<Reply>) => {
+    const said = await reply
+    return said.kind === 'answer' ? said.result : said.kind
+  }
+  const begin = (body: unknown, status?: number) =>
+    answering(body, status).perform(operation({}, { brand: 'TEST_BANK' }), forever)
+  const look = (body: unknown, status?: number) =>
+    told(
+      answering(body, status).resume!(
+        operation({}, { brand: 'TEST_BANK' }),
+        { step: 'transfer', data: { transactionId: 't' }, event: {} },
+        forever,
+      ),
+    )
+  const refund = (body: unknown, status?: number) => {
+    const reference = { paymentId: 'p', type: 'DB' as const, amount: 9200, receivedAt: 0, kept: { transactionId: 't' } }
+    return told(answering(body, status).perform(operation({}, { brand: 'TEST_BANK', type: 'RF', reference }), forever))
+  }
+  const paid = { state: 'PAID', sum: '92.00', cur: 'EUR' }
+
+  it('a transfer that begins as paid, and sends nobody anywhere, is somebody’s to decide', async () => {
+    for (const body of [
+      { state: 'PAID' },
+      { ...paid, ref: 'x', go: '/pay/x' },
+      { state: 'WAITING' },
+      { ...paid, ref: 'a\u0000', go: 'https://bank.example' },
+    ]) {
+      const reply = await begin(body)
+      assert.ok(reply.kind === 'unknown' && reply.needsDecision, JSON.stringify(body))
+    }
+    assert.equal(await told(begin({ state: 'NO' })), 'declined')
+    assert.equal((await begin({ ref: 'x', go: 'https://bank.example' })).kind, 'redirect')
+  })
+  it('a status counts only as the bank wrote it, whole, in an answer that is no error', async () => {
+    assert.equal(await look(paid), 'succeeded')
+    for (const body of [
+      { ...paid, sum: '9\n2.00' },
+      { ...paid, sum: [[92]] },
+      { ...paid, cur: 'E\u0000UR' },
+      { ...paid, state: 'P\u200bAID' },
+      { state: 'PAID', sum: '92.00' },
+      { ...paid, cur: null },
+    ])
+      assert.equal(await look(body), 'unknown', JSON.stringify(body))
+    for (const status of [302, 401, 404, 429]) {
+      assert.equal(await look(paid, status), 'unknown', String(status))
+      assert.equal(await look({ state: 'NO' }, status), 'unknown', String(status))
+    }
+  })
+  it('a refund that is neither done nor refused is asked about again, and not told as declined', async () => {
+    assert.equal(await refund({ ...paid, sum: '92.00' }), 'succeeded')
+    assert.equal(await refund({ state: 'NO' }, 422), 'declined')
+    for (const [body, status] of [
+      [{ state: 'DONE', sum: '92.00', cur: 'EUR' }, 200],
+      [{}, 200],
+      [{ error: 'slow down' }, 429],
+      [{}, 401],
+      [paid, 404],
+      [paid, 302],
+    ] as const)
+      assert.equal(await refund(body, status), 'unknown', `${status} ${JSON.stringify(body)}`)
   })
 })
 

@@ -52,10 +52,12 @@ const platformTables = [
   'recovery_codes',
   'settled_days',
   'sign_in_attempts',
+  'slip_numbers',
   'staff',
   'staff_links',
   'staff_sessions',
   'terminals',
+  'transfer_files',
 ]
 
 // Their owner is a merchant, or a division whose merchants share what it has (decisions, 51).

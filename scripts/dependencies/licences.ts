@@ -18,6 +18,7 @@ const allowed: ReadonlySet<string> = new Set([
   'BSD-2-Clause',
   'BSD-3-Clause',
   '0BSD',
+  'Unlicense',
   'MIT OR Apache-2.0',
 ])
 
@@ -28,12 +29,25 @@ const allowedInTests: Readonly<Record<string, string>> = {
   xmldom: 'LGPL-2.0 or MIT, below jxon: we choose MIT',
 }
 
+/** Named by the package's LICENSE alone, or by its package.json in an older way, so that the lock file leaves it out. */
+const statedInFile: Readonly<Record<string, string>> = {
+  'buildcheck 0.0.7': 'MIT',
+  'cpu-features 0.0.10': 'MIT',
+  'png-js 2.0.0': 'MIT',
+  'ssh2 1.17.0': 'MIT',
+}
+
 /** The name of a package by its place below node_modules. */
 export const nameOf = (path: string): string => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
 /** Everything but the project itself. */
 export const packagesOf = ({ packages }: LockFile): [path: string, one: Package][] =>
-  Object.entries(packages).filter(([path]) => path !== '')
+  Object.entries(packages)
+    .filter(([path]) => path !== '')
+    .map(([path, one]) => {
+      const license = one.license ?? statedInFile[`${nameOf(path)} ${one.version}`]
+      return [path, { ...one, ...(license !== undefined && { license }) }]
+    })
 
 /** A sentence for each package whose licence is not allowed. */
 export function refusedLicences(lock: LockFile): string[] {

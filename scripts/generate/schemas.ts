@@ -4,6 +4,7 @@ import { toJsonSchema } from '@valibot/to-json-schema'
 import { redirectMethodsSchema } from '../../src/connectors/bankTransfer/redirectMethods.ts'
 import { cardBrandsSchema } from '../../src/connectors/cards/brandsFile.ts'
 import { directorySchema, walletSchema } from '../../src/connectors/partners.ts'
+import { slipsSchema } from '../../src/connectors/slips/accounts.ts'
 import { seedSchema } from '../../src/merchants/seed.ts'
 import { riskRulesSchema } from '../../src/payments/risk/rules.ts'
 import type { Schema } from '../../src/platform/schema.ts'
@@ -16,6 +17,7 @@ export const schemas: Readonly<Record<string, readonly [setting: string, schema:
   'card-brands': ['CARD_BRANDS_FILE', cardBrandsSchema],
   'redirect-methods': ['REDIRECT_METHODS_FILE', redirectMethodsSchema],
   'risk-rules': ['RISK_RULES_FILE', riskRulesSchema()],
+  slips: ['SLIPS_FILE', slipsSchema],
   'three-d-secure': ['THREE_D_SECURE_FILE', directorySchema],
   wallet: ['WALLET_FILE', walletSchema],
 }

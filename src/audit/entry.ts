@@ -27,6 +27,8 @@ export const actions = {
   clockMoved: "a sandbox's clock was moved",
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
   fileImported: 'a file of an acquirer or a bank was read to its end',
+  transferEntered: 'the bank details of a refund were entered',
+  transferEnded: 'somebody said what became of the transfer of a refund',
   caseClosed: 'an operator case was closed',
   reportTaken: 'somebody of the staff took a report away as a file',
   staffAdded: 'somebody of the staff was added, with a link to set a password',

@@ -6,7 +6,7 @@ import { currentName } from '../contract/brands.ts'
 import type { Form } from '../contract/form.ts'
 import { type FormCheck, formChecker, type ParameterError } from '../contract/formCheck.ts'
 import type { Values } from '../contract/parameters/table.ts'
-import { isShoppers, requests, shoppersPrefix, storesOnly } from '../contract/requests.ts'
+import { isPayers, isShoppers, requests, shoppersPrefix, storesOnly } from '../contract/requests.ts'
 import { results } from '../contract/results/results.ts'
 import type { Channel } from '../merchants/directory.ts'
 import { cardNumberRules } from '../merchants/settings.ts'
@@ -38,9 +38,15 @@ export const attemptsMost = 20
 /** What came of pressing pay, and where the shopper's shop is. */
 export type PressResult = { readonly said: PaymentResponse | Refusal; readonly shopperResultUrl?: string }
 
-/** `id`: 32 hex characters, for a registration. */
-export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: Form, id: string): Promise<PressResult> {
-  const request = await requestOf(parts, checkout, form)
+/** `id`: 32 hex characters, for a registration. `address`: the shopper's. */
+export async function pressPay(
+  parts: CheckoutParts,
+  checkout: Checkout,
+  form: Form,
+  id: string,
+  address: string,
+): Promise<PressResult> {
+  const request = await requestOf(parts, checkout, form, address)
   if ('refused' in request) return { said: request }
   const shopperResultUrl = request.values.get('shopperResultUrl')
   const hash = formHash(parts, checkout, form)
@@ -52,10 +58,17 @@ export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: F
 }
 
 /** What merchant and shopper say together: the shopper may say what the interface gives to shoppers, and nothing else. */
-async function requestOf(parts: CheckoutParts, checkout: Checkout, form: Form): Promise<PaymentRequest | Refusal> {
+async function requestOf(
+  parts: CheckoutParts,
+  checkout: Checkout,
+  form: Form,
+  address: string,
+): Promise<PaymentRequest | Refusal> {
   const channel = parts.directory.entity(checkout.channelId)
   if (channel?.kind !== 'channel' || !isOpen(parts, checkout)) return { refused: 'checkoutGone', stored: false }
-  const sent = form.pairs.filter(([name, value]) => isShoppers(name) && value !== '')
+  const brand = form.pairs.findLast(([name]) => name === 'paymentBrand')?.[1] ?? checkout.values.get('paymentBrand') ?? ''
+  const isSlip = parts.methods.get(currentName(brand))?.code === 'PP'
+  const sent = form.pairs.filter(([name, value]) => (isShoppers(name) || (isSlip && isPayers(name))) && value !== '')
   const wrong = sent.filter(
     ([name]) => /^customParameters\[/.test(name) && !name.startsWith(`customParameters[${shoppersPrefix}`),
   )
@@ -69,6 +82,7 @@ async function requestOf(parts: CheckoutParts, checkout: Checkout, form: Form): 
 
   const registrationId = form.pairs.findLast(([name, value]) => name === 'registrationId' && value !== '')?.[1]
   const merged = new Map<string, string>([...sent, ...values])
+  if (isSlip && !merged.has('customer.ip')) merged.set('customer.ip', address)
   // These two are the shopper's to choose; how a brand pays is the merchant's.
   for (const name of ['paymentBrand', 'createRegistration']) {
     const chosen = sent.findLast(([one]) => one === name)?.[1]
@@ -148,7 +162,9 @@ function judges({ cardBrands }: CheckoutParts): Judges {
 
 /** What the shopper sent, without the CVV: a keyed hash of it says whether the same comes again. */
 function formHash({ keys }: CheckoutParts, { wireId }: Checkout, form: Form): Buffer {
-  const sent = form.pairs.filter(([name]) => (isShoppers(name) && name !== 'card.cvv') || name === 'registrationId')
+  const sent = form.pairs.filter(
+    ([name]) => (isShoppers(name) && name !== 'card.cvv') || isPayers(name) || name === 'registrationId',
+  )
   return keyedHash(keys, 'checkout form', JSON.stringify([wireId, ...sent.map(pair => JSON.stringify(pair)).sort()]))
 }
 

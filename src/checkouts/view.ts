@@ -1,6 +1,6 @@
 // What the form of a checkout shows: made for the shopper's page, nothing secret.
 
-import { methodConnector, modeOf } from '../connectors/registry.ts'
+import { type Method, type MethodQuestions, methodConnector, modeOf } from '../connectors/registry.ts'
 import { amountText, hundredths } from '../contract/amounts.ts'
 import type { ParameterName, Values } from '../contract/parameters/table.ts'
 import { storesOnly } from '../contract/requests.ts'
@@ -44,7 +44,7 @@ export type FormView = {
   readonly expiresAt: number
   readonly shop: Shop
   /** What the channel takes, in its order. */
-  readonly brands: readonly { readonly name: string; readonly method: FormMethod }[]
+  readonly brands: readonly { readonly name: string; readonly method: FormMethod; readonly asks?: MethodQuestions }[]
   /** The merchant has set createRegistration. */
   readonly offersRegistration: boolean
   readonly registrations: readonly SavedDetails[]
@@ -121,17 +121,33 @@ function brandsOn(parts: CheckoutParts, { settings }: Channel, values: Values): 
   const mode = modeOf(settings, values.get('testMode'))
   const cards = parts.cardBrands.rows.map(({ name }) => name)
   const others = [...parts.methods.values()].filter(
-    method => isMode(mode) && typeof methodConnector(parts.connectors, method, mode) !== 'string',
+    method => isMode(mode) && typeof methodConnector(parts.connectors, method, mode) !== 'string' && takes(method, values),
   )
   const stored = storesOnly(values)
   const methods = new Map<string, FormMethod>([
     ...cards.map(name => [name, 'card'] as const),
-    ...(stored ? [] : others.map(({ brand, code }) => [brand, code === 'VA' ? 'virtualAccount' : 'onlineTransfer'] as const)),
+    ...(stored ? [] : others.map(({ brand, code }) => [brand, formMethods[code]] as const)),
   ])
   const { brands } = settings
   return (brands.length > 0 ? brands : [...methods.keys()])
     .filter(name => methods.has(name))
-    .map(name => ({ name, method: methods.get(name)! }))
+    .map(name => {
+      const asks = isMode(mode) ? parts.methods.get(name)?.asks?.(values, settings, mode) : undefined
+      return { name, method: methods.get(name)!, ...(asks && { asks }) }
+    })
+}
+
+const formMethods: Readonly<Record<Method['code'], FormMethod>> = {
+  VA: 'virtualAccount',
+  OT: 'onlineTransfer',
+  PP: 'prepayment',
+}
+
+/** A slip that could only be refused is not offered. */
+function takes({ brand, code, types, currencies }: Method, values: Values): boolean {
+  if (code !== 'PP') return true
+  const type = values.get(`overridePaymentType[${brand}]`) ?? values.get('paymentType')
+  return types.some(one => one === type) && currencies.includes(values.get('currency') ?? '')
 }
 
 /** In the merchant's order; of one card that was stored twice the later one alone. */

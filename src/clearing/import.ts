@@ -12,6 +12,8 @@ import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 /** What became of a line: the payment that it is now or was before, or why it fits none. */
 export type LineResult =
   | { readonly kind: 'recorded' | 'known'; readonly paymentId: string; readonly text: string }
+  /** Nothing moved. */
+  | { readonly kind: 'noted'; readonly text: string }
   /** `details`: what both sides have, for whoever decides. */
   | { readonly kind: 'refused'; readonly why: string; readonly details?: Readonly<Record<string, unknown>> }
 
@@ -21,13 +23,18 @@ export type FileLine<Line> = { readonly at: number } & (
   | { readonly malformed: string }
 )
 
+/** Those of a long file are read one by one. */
+type FileLines<Line> = Iterable<FileLine<Line>> & { readonly length: number }
+
 /** A kind of file. A new one is an entry of its own, as `chargebackReports` is. */
-export type FileFormat<Parts, Line> = {
+export type FileFormat<Parts, Line, Content = string> = {
   readonly kind: string
   /** What a line that is not settled becomes. */
   readonly caseKind: CaseKind
   /** Undefined when it is no such file. */
-  read(text: string): readonly FileLine<Line>[] | undefined
+  read(content: Content): FileLines<Line> | undefined
+  /** Lines of one name are settled one after another, others beside them; without it each waits for the one before. */
+  apart?(line: Line): string
   /** Settles a line; `store` writes what became of it, in the same transaction. */
   settle(parts: Parts, line: Line, store: (db: Connection, result: LineResult) => Promise<void>): Promise<LineResult>
 }
@@ -39,25 +46,26 @@ export type ImportReport = {
   readonly again: boolean
   readonly recorded: number
   readonly known: number
+  readonly noted: number
   readonly refused: number
 }
 
 /** Undefined when it is no file of this format. `tell` hears of each line. */
-export async function importFile<Parts extends ImportParts, Line>(
+export async function importFile<Parts extends ImportParts, Line, Content extends string | Buffer>(
   parts: Parts,
-  format: FileFormat<Parts, Line>,
+  format: FileFormat<Parts, Line, Content>,
   name: string,
-  text: string,
+  content: Content,
   tell: (at: number, result: LineResult) => void,
 ): Promise<ImportReport | undefined> {
-  const lines = format.read(text)
+  const lines = format.read(content)
   if (!lines) return undefined
   const db = parts.database.work
-  const hash = createHash('sha256').update(text).digest()
+  const hash = createHash('sha256').update(content).digest()
   const again = await insertFile(db, { hash, kind: format.kind, name, lines: lines.length, receivedAt: parts.clock.real() })
   const settled = await settledLines(db, hash)
-  const counts = { recorded: 0, known: 0, refused: 0 }
-  for (const one of lines) {
+  const counts = { recorded: 0, known: 0, noted: 0, refused: 0 }
+  const settle = (one: FileLine<Line>): Promise<LineResult> => {
     const before = settled.get(one.at)
     const store = async (connection: Connection, result: LineResult): Promise<void> => {
       await insertLine(connection, { hash, line: one.at, result, settledAt: parts.clock.real() })
@@ -67,13 +75,18 @@ export async function importFile<Parts extends ImportParts, Line>(
         return closeSettled(connection, about, parts.clock.real(), 'gateway', 'the line came again and was recorded')
       await openCase(connection, parts, { ...about, details: { file: name, line: one.at, why: result.why, ...result.details } })
     }
-    const result =
-      // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.
-      'malformed' in one
-        ? await refuseLine(parts, { kind: 'refused', why: one.malformed }, before === undefined ? store : undefined)
-        : await format.settle(parts, one.line, before === undefined || before === 'refused' ? store : async () => {})
-    counts[result.kind]++
-    tell(one.at, result)
+    // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.
+    return 'malformed' in one
+      ? refuseLine(parts, { kind: 'refused', why: one.malformed }, before === undefined ? store : undefined)
+      : format.settle(parts, one.line, before === undefined || before === 'refused' ? store : async () => {})
+  }
+  for (const set of sideBySide(lines, format)) {
+    const ended = await Promise.allSettled(set.map(settle))
+    for (const [at, one] of ended.entries()) {
+      if (one.status === 'rejected') throw one.reason
+      counts[one.value.kind]++
+      tell(set[at]!.at, one.value)
+    }
   }
   await inTransaction(db, async connection => {
     const first = await finishFile(connection, hash, parts.clock.real())
@@ -83,6 +96,29 @@ export async function importFile<Parts extends ImportParts, Line>(
       ])
   })
   return { again, ...counts }
+}
+
+/** Fewer than a pool has connections for chains. */
+const atOnce = 4
+
+/** Lines next to each other that have nothing to do with each other. */
+function* sideBySide<Parts, Line, Content>(
+  lines: Iterable<FileLine<Line>>,
+  { apart }: FileFormat<Parts, Line, Content>,
+): Generator<FileLine<Line>[]> {
+  let set: FileLine<Line>[] = []
+  const names = new Set<string>()
+  for (const one of lines) {
+    const name = 'malformed' in one ? '' : (apart?.(one.line) ?? '')
+    if (set.length === atOnce || names.has(name)) {
+      yield set
+      set = []
+      names.clear()
+    }
+    set.push(one)
+    names.add(name)
+  }
+  if (set.length > 0) yield set
 }
 
 async function refuseLine(

@@ -53,7 +53,7 @@ export async function insertLine(
     `insert into clearing_lines (hash, line, outcome, subject, settled_at) values ($1, $2, $3, $4, $5)
      on conflict (hash, line) do update set outcome = excluded.outcome, subject = excluded.subject, settled_at = excluded.settled_at
       where clearing_lines.outcome = 'refused'`,
-    [hash, line, result.kind, result.kind === 'refused' ? result.why : result.paymentId, timeParameter(settledAt)],
+    [hash, line, result.kind, subjectOf(result), timeParameter(settledAt)],
   )
 }
 
@@ -65,3 +65,6 @@ export async function finishFile(db: Connection, hash: Buffer, now: number): Pro
   ])
   return rowCount === 1
 }
+
+const subjectOf = (result: LineResult): string =>
+  result.kind === 'refused' ? result.why : result.kind === 'noted' ? result.text : result.paymentId

@@ -6,7 +6,7 @@ import { importAcknowledgement } from '../clearing/captures/acknowledge.ts'
 import { countUnfiled, findFiles } from '../clearing/captures/store.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne } from './files.ts'
-import { type CommandParts, readText, refuseCommand, table, timeText, visible, withOpened } from './open.ts'
+import { type CommandParts, readText, refuseCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type CapturesOptions = ReadOptions & { readonly acquirer?: string; readonly acknowledge?: string }
@@ -75,6 +75,6 @@ async function acknowledge(
   const { lines, tell } = collectLines()
   const acquirer = { name, acquirerId: account.acquirerId, rules: dialect.captures }
   const report = await importAcknowledgement(opened, acquirer, basename(file), readText(file), tell)
-  if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${visible(report.broken)}.`)
+  if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
   return { missing: report.missing, lines }
 }

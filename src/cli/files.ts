@@ -2,9 +2,10 @@
 
 import type { LineResult } from '../clearing/import.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
+import { visible } from '../platform/errors.ts'
 import { readAcquirers, sandboxAcquirer } from '../start/acquirers.ts'
 import type { Config } from '../start/config.ts'
-import { refuseCommand, refuseWords, visible } from './open.ts'
+import { refuseCommand, refuseWords } from './open.ts'
 
 export type FileLineText = { readonly line: number; readonly outcome: LineResult['kind']; readonly text: string }
 

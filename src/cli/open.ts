@@ -12,7 +12,7 @@ import { compareModes, readMode } from '../platform/database/installation.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
-import { errorText, OperatorError } from '../platform/errors.ts'
+import { errorText, OperatorError, visible } from '../platform/errors.ts'
 import { type Config, readConfig } from '../start/config.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
@@ -131,10 +131,6 @@ export function readTime(name: string, text: string | undefined): number | undef
   if (milliseconds >= Date.UTC(1970) && milliseconds < Date.UTC(10_000)) return milliseconds
   return refuseWords(`${name} must be a time, for example 2026-01-31T12:00Z.`)
 }
-
-/** What a terminal would obey or hide is shown by its number. */
-export const visible = (text: string): string =>
-  text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, sign => `\\u${sign.codePointAt(0)!.toString(16).padStart(4, '0')}`)
 
 /** Rows in columns, the first row being the heading. */
 export function table(rows: readonly (readonly (string | number | null)[])[]): string {

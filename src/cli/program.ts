@@ -15,10 +15,14 @@ import keys from './keys.ts'
 import listen from './listen.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
+import receipts from './receipts.ts'
 import report from './report.ts'
 import reset from './reset.ts'
+import returns from './returns.ts'
+import slips from './slips.ts'
 import staff from './staff.ts'
 import token from './token.ts'
+import transfers from './transfers.ts'
 import trigger from './trigger.ts'
 
 const groups = [
@@ -29,7 +33,10 @@ const groups = [
   notifications,
   listen,
   trigger,
+  transfers,
   chargebacks,
+  slips,
+  returns,
   acquirers,
   cases,
   report,
@@ -37,6 +44,7 @@ const groups = [
   keys,
   doctor,
   audit,
+  receipts,
   staff,
   reset,
   completion,

@@ -11,7 +11,7 @@ import { netOf } from '../connectors/cards/iso8583/totals.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
 import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne } from './files.ts'
-import { type CommandParts, readText, refuseCommand, refuseWords, table, visible, withOpened } from './open.ts'
+import { type CommandParts, readText, refuseCommand, refuseWords, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 type ReconcileOptions = ReadOptions & { readonly acquirer?: string; readonly day?: string; readonly file?: string }
@@ -58,7 +58,7 @@ async function readFile(
   }
   const { lines, tell } = collectLines()
   const report = await importSettlement(opened, acquirer, basename(file), readText(file), tell)
-  if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${visible(report.broken)}.`)
+  if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
   return { day: report.day, lines }
 }
 

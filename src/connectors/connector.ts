@@ -8,8 +8,8 @@ import type { ChannelSettings } from '../merchants/settings.ts'
 /** Where a payment goes: the simulator, the processor's test system, or the processor. */
 export type Mode = 'internal' | 'external' | 'live'
 
-/** PA, DB and CD begin a payment, 3D is an authentication alone; CP, RF and RV refer to a payment. CB and CR are reported to us: no connector gets them. */
-export type OperationType = 'PA' | 'DB' | 'CD' | '3D' | 'CP' | 'RF' | 'RV' | 'CB' | 'CR'
+/** PA, DB and CD begin a payment, 3D is an authentication alone; CP, RF and RV refer to a payment. CB, CR and RC are reported to us: no connector gets them. */
+export type OperationType = 'PA' | 'DB' | 'CD' | '3D' | 'CP' | 'RF' | 'RV' | 'CB' | 'CR' | 'RC'
 
 /** One thing to be asked of a connector. The same operation may be asked again with the same ids when its outcome is unknown. */
 export type Operation = {
@@ -96,6 +96,8 @@ export type Reply =
       readonly kept: ConnectorState
       /** A capture that waits for a file of the acquirer that was kept: what the file says of it. */
       readonly collects?: Readonly<Record<string, string>>
+      /** A slip that is issued, or an order to the bank for one. */
+      readonly slip?: SlipIssue | SlipOrder
       /** Structures of the answer that the method fills, for example threeDSecure and virtualAccount. */
       readonly structures?: Structures
       /** Only a part was approved, which the channel takes: the amount is that part. */
@@ -109,6 +111,24 @@ export type Reply =
   /** It may have been carried out. `answered`: the other side spoke, and said nothing that proves anything. `afterSeconds`: when recovery begins, if that is
    * not the same for all whom the connector asks. */
   | ({ readonly kind: 'unknown'; readonly why: string; readonly answered?: true; readonly afterSeconds?: number } & Unsettled)
+
+/** A slip as it is issued: whoever pays it pays by this number. */
+export type SlipIssue = SlipOrder & {
+  /** Without its check digit; no account gives one twice. */
+  readonly number: string
+  /** The merchant's own number for it, as the bank knows it: at most 15 of A-Z and 0-9. */
+  readonly document: string
+  /** `yyyy-MM-dd`. */
+  readonly dueOn: string
+  readonly barcode: string
+  /** As people type it; of store slips the reference. */
+  readonly line: string
+  /** SHA-256 of the token of its page, in hex. */
+  readonly linkHash: string
+}
+
+/** `order`: what a file to the bank has to say; absent where the account sends none. */
+export type SlipOrder = { readonly account: string; readonly order?: 'entry' | 'writeOff' }
 
 export type Unsettled = {
   /** Trying again leads nowhere until somebody has decided. */

@@ -118,6 +118,7 @@ function withoutCardNumber(
   const asSent = { row, value }
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
+  if (parameter.numbersAt?.includes(String(path.at(-1)))) return asSent
   if (!mayHoldCardNumber(value) && !mayHoldCardNumber(name)) return asSent
   const masked = { name: maskCardNumbers(name, brands), value: maskCardNumbers(value, brands) }
   if (masked.name === name && masked.value === value) return asSent
@@ -148,8 +149,10 @@ const booleans: Readonly<Record<string, string>> = {
   FALSE: 'false',
   '0': 'false',
 }
-const mended = (row: string, value: string) =>
-  row === 'createRegistration' && Object.hasOwn(booleans, value) ? booleans[value]! : value
+const mended = (row: string, value: string) => {
+  if (row === 'billing.postcode') return value.replace(/^(\d{5})-(\d{3})$/, '$1$2') // a CEP, as people write it (decisions, 53)
+  return row === 'createRegistration' && Object.hasOwn(booleans, value) ? booleans[value]! : value
+}
 
 function parameterError({ name, row, parameter }: NamedParameter, value: string, message: string): ParameterError {
   const safe = !parameter.secret && !row.endsWith('[name]') && value.length <= 255 && mayBeRepeated(value)

@@ -77,9 +77,9 @@ function operationSchema(operation: ApiOperation): JsonSchema {
       },
     }),
     responses: Object.fromEntries(
-      Object.entries(all).map(([status, [description, schema]]) => [
+      Object.entries(all).map(([status, [description, schema, contentType = 'application/json']]) => [
         status,
-        { description, content: { 'application/json': { schema: reference(schema) } } },
+        { description, content: { [contentType]: { schema: reference(schema) } } },
       ]),
     ),
   }
@@ -205,6 +205,7 @@ function answerSchemas(): Record<string, JsonSchema> {
     Checkout: answerOf({ id: text, integrity: text, link: text }, 'id'),
     Registration: registrationSchema(),
     FormAnswer: answerOf({ shopperResultUrl: text, redirect: { type: 'object', properties: texts('url') } }),
+    Xml: { type: 'string', description: 'An XML document.' },
     ClockMoved: answerOf(texts('merchantId', 'now'), 'merchantId', 'now'),
     NotificationsRead: answerOf(
       {

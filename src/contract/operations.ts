@@ -29,7 +29,8 @@ export type ApiOperation = {
 const checkoutId = 'The id of the checkout, as its creation answered it.'
 const registrationId = 'The id of the registration.'
 
-export type AnswerSchema = readonly [says: string, schema: string]
+/** JSON, where no other type is named. */
+export type AnswerSchema = readonly [says: string, schema: string, contentType?: 'text/xml']
 
 const who = ['entityId', 'authentication.entityId', 'authentication.userId', 'authentication.password']
 
@@ -367,6 +368,23 @@ export const operations: readonly ApiOperation[] = [
     says: 'Tells a load balancer whether the process and its database answer',
     open: true,
     answers: { 200: ['Both answer.', 'ResultOnly'] },
+  },
+  {
+    method: 'post',
+    path: '/payment/query',
+    id: 'queryXml',
+    says: 'Finds payments by the query of the old XML interface',
+    more:
+      'The field load is an XML document: <Request><Query mode level entity type="STANDARD"> with <User login pwd/> (or an access token in the header), ' +
+      '<Period from to/>, <Types><Type code/></Types>, or <Identification> with a <UniqueID> or a <TransactionID>. docs/slips.md has examples.',
+    fields: { load: '^[\\s\\S]{1,16384}$' },
+    answers: {
+      200: ['The payments that were found, perhaps none.', 'Xml', 'text/xml'],
+      400: ['The document cannot be read, or asks for too much: the element Error says what.', 'Xml', 'text/xml'],
+      401: ['There is neither a header nor a user.', 'Xml', 'text/xml'],
+      403: ['The credentials are not valid, or may not read this entity.', 'Xml', 'text/xml'],
+      429: ['Too many failed attempts, too many requests, or too many searches at a time.', 'Xml', 'text/xml'],
+    },
   },
   {
     method: 'post',

@@ -99,6 +99,23 @@ const shoppers = [
 export const isShoppers = (name: string): boolean =>
   shoppers.some(one => (/[.[]$/.test(one) ? name.startsWith(one) : name === one))
 
+// Of who pays a slip, where the merchant has not said it.
+const payers = [
+  'customer.givenName',
+  'customer.surname',
+  'customer.email',
+  'customer.identificationDocType',
+  'customer.identificationDocId',
+  'billing.street1',
+  'billing.city',
+  'billing.state',
+  'billing.postcode',
+  'billing.country',
+]
+
+/** What a shopper's browser may say beside that where a slip is chosen. */
+export const isPayers = (name: string): boolean => payers.includes(name)
+
 /** The same in words. */
 export const shoppersNames = [...shoppers, 'registrationId']
   .map(name => name.replace(/\.$/, '.*').replace(/\[$/, `[${shoppersPrefix}…]`))

@@ -23,6 +23,7 @@ import {
   where,
   whole,
 } from '../platform/schema.ts'
+import { sftpServer } from '../platform/sftp/server.ts'
 
 /** Brands of the interface; files of the operator may add others. */
 export const standardBrandNames: ReadonlySet<string> = new Set([...standardRows.map(({ name }) => name), ...otherBrands])
@@ -161,6 +162,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     ),
     /** The name of a set of risk rules; empty = payments are not screened. */
     riskRules: optional(text(/^/, 'must be the name of a set of risk rules'), ''),
+    /** By brand, the accounts that slips are issued for, in order; absent = the first account of the brand and mode. */
+    slipAccounts: optional(mapOf(brand, filledListOf(acquirer)), {}),
     /** Empty = the first acquirer of the mode. */
     routes: optional(listOf(route), []),
     /** By the acquirer's name. */
@@ -178,6 +181,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
       listOf(object({ channel: id, brands: optional(listOf(brand)), currencies: optional(listOf(currency)) })),
       [],
     ),
+    /** A file of each day's receipts, put on the merchant's server: as CSV, or as the XML of POST /payment/query. */
+    receiptFiles: optional(object({ ...sftpServer.entries, forms: optional(filledListOf(oneOf(['csv', 'xml'])), ['csv']) })),
     /** Captures, refunds and reversals may refer to payments of the merchant's other channels (decisions, 14). */
     referencesAcrossChannels: optional(flag, false),
   })

@@ -32,6 +32,8 @@ export type Page = {
   /** Whose page it is, where that is known. */
   readonly shop?: Shop
   readonly script?: string
+  /** Rules of its own, beside those of all pages. */
+  readonly style?: string
   /** Seconds until the page is asked for again. */
   readonly refresh?: number
   /** Origins that forms may go to, beside our own, and frames may come from. */
@@ -59,7 +61,7 @@ export function renderPage(page: Page, nonce: string): RenderedPage {
 <meta name="color-scheme" content="light dark">
 ${page.refresh !== undefined && html`<meta http-equiv="refresh" content="${page.refresh}">`}
 <title>${page.title}</title>
-<style nonce="${nonce}">${trusted(style)}${page.shop?.colour !== undefined && trusted(shopStyle(page.shop.colour))}</style>
+<style nonce="${nonce}">${trusted(style)}${page.style !== undefined && trusted(page.style)}${page.shop?.colour !== undefined && trusted(shopStyle(page.shop.colour))}</style>
 </head>
 <body>
 ${page.notice !== undefined && html`<p class="notice" role="note">${page.notice}</p>`}

@@ -1,4 +1,5 @@
-// Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month. Soon after a start and once an hour, in small steps.
+// Retention: sealed cards are erased after their day, idempotency keys after 72 hours, shoppers' addresses after a month, bank details of
+// refunds after half a year. Soon after a start and once an hour, in small steps.
 // What is left in the file of the secrets of challenges: every minute.
 
 import type { Timer } from '../platform/clock.ts'
@@ -8,11 +9,14 @@ import type { PaymentParts } from './parts.ts'
 import { eraseSecrets } from './redirects/store.ts'
 import { attemptDays, eraseAttempts } from './risk/store.ts'
 import { eraseKeys, eraseRedirects } from './store/sweep.ts'
+import { eraseDetails } from './transfers/store.ts'
 
 /** After a start: what fell due while nothing ran. */
 const soonMilliseconds = 5000
 /** So long an address that was handed to a shopper still leads to the shop. */
 const redirectDays = 30
+/** So long somebody may ask where a refund went. */
+const bankDetailsDays = 180
 
 export async function eraseOld(parts: PaymentParts): Promise<number> {
   const now = parts.clock.real()
@@ -21,6 +25,7 @@ export async function eraseOld(parts: PaymentParts): Promise<number> {
     (await eraseCards(db, now)) +
     (await eraseKeys(db, now - keyHours * 3_600_000)) +
     (await eraseRedirects(db, now - redirectDays * 86_400_000)) +
+    (await eraseDetails(db, now - bankDetailsDays * 86_400_000)) +
     (await eraseAttempts(db, now - attemptDays * 86_400_000))
   )
 }

@@ -12,7 +12,7 @@ import type { Channel } from '../merchants/directory.ts'
 import { shopOf } from '../merchants/shop.ts'
 import type { Timer } from '../platform/clock.ts'
 import { type CaseKind, openCase } from './cases/cases.ts'
-import { books } from './ledger/journal.ts'
+import { books, rootTypeOf } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
 import { sealPending } from './read/pendingAnswers.ts'
@@ -25,7 +25,7 @@ import { findPayment } from './store/read.ts'
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
 export type PaymentResponse = { readonly outcome: Outcome; readonly body: string }
 
-/** The type of the first payment of the chain decides which accounts a refund or reversal touches. */
+/** What the first payment of the chain is decides which accounts a refund or reversal touches. */
 export type Execution = {
   readonly payment: Payment
   readonly rootType: string
@@ -117,8 +117,16 @@ export async function settle(
     },
   })
   const leftToDo = leaves && { kind: leaves, dueAt: parts.clock.real() + afterSeconds[leaves] * 1000 }
-  const collects = stored.answer.approved && answered?.collects
-  if (await parts.insertAnswer({ ...stored, updates, ...(leftToDo && { leftToDo }), ...(collects && { collects }) })) {
+  const { collects, slip } = (stored.answer.approved && answered) || {}
+  if (
+    await parts.insertAnswer({
+      ...stored,
+      updates,
+      ...(leftToDo && { leftToDo }),
+      ...(collects && { collects }),
+      ...(slip && { slip }),
+    })
+  ) {
     return { outcome: results[result].outcome, body: stored.answer.body }
   }
   return yieldTo(parts, payment, stored.answer, stored.answer.approved || leaves === 'reverse')
@@ -248,14 +256,13 @@ export async function takeLateReply(parts: PaymentParts, merchantId: string, pay
   if (reply.kind !== 'answer') return
   const payment = await findPayment(parts.database.work, merchantId, paymentId)
   if (!payment) return parts.log.error({ paymentId }, 'a reply came for a payment that does not exist')
-  const rootType =
-    payment.rootId === undefined ? payment.type : (await findPayment(parts.database.work, merchantId, payment.rootId))!.type
+  const root = payment.rootId === undefined ? payment : (await findPayment(parts.database.work, merchantId, payment.rootId))!
   const updates = await wasAnnouncedPending(parts.database.work, payment)
   parts.log.info(
     { paymentId, result: reply.result },
     `a reply for ${amountText(payment.amount)} ${payment.currency} came late or twice`,
   )
-  await settle(parts, { payment, rootType }, reply, updates)
+  await settle(parts, { payment, rootType: rootTypeOf(root) }, reply, updates)
 }
 
 /** Whoever has a payment has its channel: entities are never taken away. */

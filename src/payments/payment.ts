@@ -39,6 +39,8 @@ export type PaymentRecord = {
   readonly card?: { readonly bin?: string; readonly last4Digits: string }
   /** A PA.CP: captured as soon as it is approved. */
   readonly captureAtOnce?: true
+  /** A slip: nothing is held or cleared by it, only its receipts are money. */
+  readonly slip?: true
   /** A capture: how much of the hold it ends. */
   readonly releases?: number
   /** A reversal: whether the 72 hours allow a message to the issuer (decisions, 8). */

@@ -12,6 +12,7 @@ import type { CaseDecision } from './cases/cases.ts'
 import { closeSettled, hasOpenCase } from './cases/store.ts'
 import { answerRow, channelOfPayment, closedHere, openPaymentCase, operationOf, settle } from './execute.ts'
 import { cardOfPayment, completeCapture, referenceOf } from './followUps/followUp.ts'
+import { rootTypeOf } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
 import { openContinuation } from './redirects/continuation.ts'
@@ -31,7 +32,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
   const updates = await wasAnnouncedPending(parts.database.work, payment)
   // Refused before any connector was chosen, and the process died between its two writes: nothing was ever sent.
   if (!connector) {
-    const row = answerRow(parts, payment, root.type, 'notAsked', { kept: {}, outcome: {} })
+    const row = answerRow(parts, payment, rootTypeOf(root), 'notAsked', { kept: {}, outcome: {} })
     // A refused capture, refund or reversal reserved nothing, and is no event (decisions, 15).
     await parts.insertAnswer({ ...row, transfers: [], announced: payment.rootId === undefined, updates })
     return 'done'
@@ -43,7 +44,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
     const isPart = payment.type === 'CP' && decided === 'succeeded' && amount < (payment.record.releases ?? 0)
     const leaves = isPart ? { leaves: 'release' as const } : {}
     const reply: Reply = { kind: 'answer', result: decided, amount, currency, details, kept: {}, ...leaves }
-    await settle(parts, { payment, rootType: root.type }, reply, updates)
+    await settle(parts, { payment, rootType: rootTypeOf(root) }, reply, updates)
     return 'done'
   }
   // Asking again would not help: somebody has to decide.
@@ -51,7 +52,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
   const { how } = connector.operations[payment.type] ?? { how: 'reverse' }
   if (how === 'reverse') {
     // The answer decides against a late approval first; the reversal that it leaves behind is then sent until it is acknowledged.
-    const row = answerRow(parts, payment, root.type, 'timeoutReversed', { kept: {}, outcome: {} })
+    const row = answerRow(parts, payment, rootTypeOf(root), 'timeoutReversed', { kept: {}, outcome: {} })
     if (await parts.insertAnswer({ ...row, updates, leftToDo: { kind: 'reverse', dueAt: parts.clock.real() } }))
       parts.log.info({ paymentId: payment.id, result: 'timeoutReversed' }, 'recovered')
     return 'done'
@@ -77,7 +78,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
       await openPaymentCase(parts, payment, 'stillUnknown', reply.why)
     return { again: parts.clock.real() + backOff(item.attempts) }
   }
-  await settle(parts, { payment, rootType: root.type }, settled, updates)
+  await settle(parts, { payment, rootType: rootTypeOf(root) }, settled, updates)
   const unknown = { merchantId: payment.merchantId, kind: 'stillUnknown', subject: payment.id }
   await closeSettled(parts.database.work, unknown, parts.clock.real(), 'gateway', 'it was answered')
   parts.log.info({ paymentId: payment.id, result: settled.kind === 'answer' ? settled.result : 'neverSent' }, 'recovered')

@@ -3,6 +3,7 @@
 import { type SealedPlace, sealedColumn } from '../vault/store.ts'
 import { pendingPlace } from './read/pendingAnswers.ts'
 import { challengeSecretPlace, continuationPlace } from './redirects/continuation.ts'
+import { transferPlace } from './transfers/transfer.ts'
 
 export const sealedOfPayments: readonly SealedPlace[] = [
   { what: 'shoppers away', table: 'continuations', id: 'payment_id', bound: continuationPlace, ...sealedColumn('sealed') },
@@ -14,6 +15,7 @@ export const sealedOfPayments: readonly SealedPlace[] = [
     bound: challengeSecretPlace,
     ...sealedColumn('sealed'),
   },
+  { what: 'bank details', table: 'refund_transfers', id: 'payment_id', bound: transferPlace, ...sealedColumn('sealed') },
   {
     // What recovery inherited from a continuation.
     what: 'resumed payments',

@@ -4,8 +4,14 @@
 /** The message says, in sentences for the operator, what is wrong and what to do. It holds no secret. */
 export class OperatorError extends Error {}
 
-/** How an error is told to whoever started the process. */
-export function errorText(error: unknown): string {
+/** What a terminal would obey or hide is shown by its number. */
+export const visible = (text: string): string =>
+  text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, sign => `\\u${sign.codePointAt(0)!.toString(16).padStart(4, '0')}`)
+
+/** How an error is told to whoever started the process. Names of files and what others wrote stand in it. */
+export const errorText = (error: unknown): string => wordsOf(error).split('\n').map(visible).join('\n')
+
+function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof OperatorError) return error.message
   const { code, port, address } = error as Error & { code?: string; port?: number; address?: string }

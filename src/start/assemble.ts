@@ -8,8 +8,14 @@ import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
+import { type IntakeParts, pollReturns } from '../clearing/intake/poll.ts'
+import { deliverReceipts, type ReceiptFileParts } from '../clearing/receiptFiles/deliver.ts'
+import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
+import { type OrderFileParts, orderFile } from '../clearing/remittance/write.ts'
+import { returnFolder } from '../clearing/returns/folder.ts'
+import { type TransferFileParts, transferFile } from '../clearing/transfers/write.ts'
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
@@ -22,7 +28,7 @@ import { countAttempts } from '../notifications/metrics.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
 import { buildForm, pinnedBuild } from '../pages/form/build.ts'
 import { keepScripts } from '../pages/form/store.ts'
-import type { PageParts } from '../pages/parts.ts'
+import type { SlipPageParts } from '../pages/slip/view.ts'
 import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
 import { countPayments } from '../payments/metrics.ts'
@@ -43,8 +49,10 @@ import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { lookTogether } from '../platform/look.ts'
 import { makeRegistry } from '../platform/metrics.ts'
+import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
+import { leaseNumbers } from '../slips/numbers.ts'
 import type { Keys } from '../vault/keys.ts'
 import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
@@ -53,13 +61,19 @@ import { makeConnectors } from './connectors.ts'
 export type Gateway = PaymentParts &
   CheckoutParts &
   NotificationParts &
-  PageParts &
+  SlipPageParts &
+  OrderFileParts &
+  TransferFileParts &
+  ReceiptFileParts &
+  IntakeParts &
   ReconciliationParts & { readonly registry: Registry }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
   /** Calls to merchants' servers, guarded. */
   readonly call: PlaceCall
+  /** Servers of merchants, and of banks and store chains, that take and give files; nobody can be reached where it is absent. */
+  readonly sftp?: OpenSftp
   /** Calls to partners: wallets, banks, directory servers. */
   readonly transport: Transport
   /** The links to acquirers, which carry cards in the modes external and live. */
@@ -107,13 +121,19 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['cutOver', cutOver],
   ['compareDay', compareDue],
   ['captureFile', captureFile],
+  ['transferFile', transferFile],
+  ['receiptFiles', deliverReceipts],
+  ['returnServer', pollReturns],
+  ['orderFile', orderFile],
+  ['returnFolder', returnFolder],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
   const directory = await openDirectory(database, keys, clock, onError)
   if (config.mode === 'live') refuseUnauthenticated(directory, config)
-  const { connectors, methods } = makeConnectors(config, network, clock, random)
+  const numbers = await leaseNumbers(database.work, config.slips, onError)
+  const { connectors, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
   const registry = makeRegistry()
   const builtForm = buildForm()
   await keepScripts(database.work, Object.values(builtForm), clock.real())
@@ -129,6 +149,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     methods,
     egress: config.egress,
     call: network.call,
+    sftp: network.sftp ?? sftpOpener(clock, undefined, config.egress, async () => []),
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
@@ -146,7 +167,11 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
-    ...(config.mode === 'sandbox' && { passOn: passAuto }),
+    slipAccounts: config.slips,
+    ...(config.mode === 'sandbox' && {
+      passOn: passAuto,
+      paySlip: slip => payInSandbox(gateway, slip, { key: `page ${slip.paymentId}` }),
+    }),
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway), foundReplies(gateway))
   const deliver = deliverer(gateway, attemptLane(database.work, clock))
@@ -156,6 +181,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     sources: [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)],
     async stop() {
       for (const connector of connectors.values()) await connector.stop?.()
+      await numbers.stop()
       await directory.close()
     },
   }

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path'
 import { type RedirectMethod, readRedirectMethods } from '../connectors/bankTransfer/redirectMethods.ts'
 import { readCardBrands } from '../connectors/cards/brandsFile.ts'
 import { type Directories, readDirectoryFile, readWalletFile, type Wallets } from '../connectors/partners.ts'
+import { readSlipsFile, type SlipAccounts } from '../connectors/slips/accounts.ts'
 import { type CardBrands, otherBrands, standardBrands } from '../contract/brands.ts'
 import { nearest } from '../contract/nearest.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
@@ -14,6 +15,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
+import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
 import { liveRefusals } from './liveMode.ts'
@@ -52,6 +54,10 @@ export type Config = {
   readonly brandNames: ReadonlySet<string>
   readonly wallets: Wallets
   readonly directories: Directories
+  /** The accounts that slips are issued for; those of a sandbox without SLIPS_FILE are for show. */
+  readonly slips: SlipAccounts
+  /** Our private key for SFTP. */
+  readonly sftpKey?: string
   readonly acquirersFile?: string
   readonly riskRulesFile?: string
   /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */
@@ -60,6 +66,7 @@ export type Config = {
 
 // A sandbox calls receivers on the same machine or network. Link-local addresses, where clouds keep their credentials, are not among them.
 const privateNetworks = '127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,::1,fc00::/7'
+const demoSlipsFile = new URL('../../seeds/slips.json', import.meta.url)
 const ownMethodsFile = new URL('../connectors/bankTransfer/redirectMethods.json', import.meta.url)
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -178,6 +185,11 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const cardBrands = parsed('CARD_BRANDS_FILE', readCardBrands, standardBrands)
   const wallets = parsed('WALLET_FILE', readWalletFile, {})
   const directories = parsed('THREE_D_SECURE_FILE', readDirectoryFile, {})
+  const sftpKey = file('SFTP_KEY_FILE')?.toString('utf8')
+  if (sftpKey !== undefined && !looksLikeKey(sftpKey))
+    fail('SFTP_KEY_FILE', 'must hold a private key as ssh-keygen makes it, without a passphrase', undefined)
+  const demoSlips = mode === 'live' ? new Map() : readSlipsFile(readFileSync(demoSlipsFile, 'utf8'), 'slips.json')
+  const slips = parsed<SlipAccounts>('SLIPS_FILE', readSlipsFile, demoSlips)
   if (mode === 'live')
     wrong.push(
       ...liveRefusals({
@@ -194,7 +206,11 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const keys = (random?: () => Buffer) => readKeys(setting, mode, dataDir, random)
   if (mode === 'live') keys() // what is wrong with them is told before a database is started
   const redirectMethods = [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()]
-  const brandsOf = [...cardBrands.rows.map(({ name }) => name), ...otherBrands, ...redirectMethods.map(({ brand }) => brand)]
+  const brandsOf = [
+    ...cardBrands.rows.map(({ name }) => name),
+    ...otherBrands,
+    ...[...redirectMethods, ...slips.values()].map(({ brand }) => brand),
+  ]
 
   return {
     mode,
@@ -213,11 +229,13 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     brandNames: new Set(brandsOf),
     wallets,
     directories,
+    slips,
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(embeddedUser !== undefined && { embeddedUser }),
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),
+    ...(sftpKey !== undefined && { sftpKey }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
     ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),

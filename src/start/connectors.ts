@@ -7,6 +7,7 @@ import type { Requestor } from '../connectors/cards/threeDSecure/build.ts'
 import { type DirectoryServer, directoryServer } from '../connectors/cards/threeDSecure/directory.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
 import type { Connectors, Method, Methods } from '../connectors/registry.ts'
+import { type SlipParts, slipMethods, slips } from '../connectors/slips/slip.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { wallet, walletMethod } from '../connectors/wallet/paypal.ts'
 import type { Clock, Random } from '../platform/clock.ts'
@@ -23,6 +24,7 @@ export function makeConnectors(
   { acquirers, simulators, transport }: Network,
   clock: Clock,
   random: Random,
+  slipParts: Pick<SlipParts, 'numbers' | 'publicUrl'>,
 ): { connectors: Connectors; methods: Methods } {
   const connectors = new Map<string, Connector>()
   const add = (connector: Connector) => connectors.set(connector.name, connector)
@@ -62,6 +64,10 @@ export function makeConnectors(
     if (config.redirectMethods.some(({ endpoints }) => endpoints[mode]))
       add(transfer(mode, config.redirectMethods, () => simulators?.url ?? '', transport))
   }
+  for (const method of slipMethods(config.slips)) methods.set(method.brand, method)
+  for (const mode of modes)
+    if ([...config.slips.values()].some(account => account.modes.includes(mode)))
+      add(slips(mode, { ...slipParts, accounts: config.slips, random }))
   return { connectors, methods }
 }
 

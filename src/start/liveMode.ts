@@ -85,11 +85,19 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
 
 const keyNames = ['SEAL_KEY', 'LOOKUP_KEY']
 // They hold keys, tokens or passwords. Those of keyNames are refused in a sandbox too.
-const secretFiles = ['TLS_KEY', 'SEED_FILE', 'WALLET_FILE', 'THREE_D_SECURE_FILE', 'REDIRECT_METHODS_FILE', 'METRICS_TOKEN_FILE']
+const secretFiles = [
+  'TLS_KEY',
+  'SEED_FILE',
+  'WALLET_FILE',
+  'THREE_D_SECURE_FILE',
+  'REDIRECT_METHODS_FILE',
+  'SFTP_KEY_FILE',
+  'METRICS_TOKEN_FILE',
+]
 
 // What they say decides where money and data go, and whom Node and its OpenSSL believe.
 const plainFiles = [
-  ...['TLS_CERT', 'ACQUIRERS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
+  ...['TLS_CERT', 'ACQUIRERS_FILE', 'SLIPS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF'],
 ]
 

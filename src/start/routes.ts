@@ -8,6 +8,7 @@ import { developerRoutes } from '../pages/developers/routes.ts'
 import { formRoutes } from '../pages/form/routes.ts'
 import { officeRoutes } from '../pages/office/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
+import { slipRoutes } from '../pages/slip/routes.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import { triggers } from '../sandbox/triggers.ts'
@@ -18,6 +19,7 @@ export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simula
   ...v1Routes(gateway),
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
+  ...slipRoutes(gateway),
   ...officeRoutes(gateway),
   ...healthRoutes(gateway),
   ...developerRoutes(

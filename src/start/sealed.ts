@@ -1,6 +1,8 @@
 // Where sealed records stand, in all rooms.
 
 import { sealedOfCheckouts } from '../checkouts/sealed.ts'
+import { sealedOrders } from '../clearing/remittance/write.ts'
+import { sealedReturns } from '../clearing/returns/importReturn.ts'
 import { sealedOfNotifications } from '../notifications/sealed.ts'
 import { sealedOfPayments } from '../payments/sealed.ts'
 import { sealedOfStaff } from '../staff/sealed.ts'
@@ -12,5 +14,7 @@ export const sealedPlaces: readonly SealedPlace[] = [
   ...sealedOfPayments,
   ...sealedOfCheckouts,
   ...sealedOfNotifications,
+  sealedReturns,
+  sealedOrders,
   ...sealedOfStaff,
 ]

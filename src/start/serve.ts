@@ -4,7 +4,12 @@ import type pg from 'pg'
 import { startTelling } from '../audit/failures.ts'
 import { startWatching } from '../audit/watch.ts'
 import { beginCaptureFiles } from '../clearing/captures/write.ts'
+import { beginPolling } from '../clearing/intake/poll.ts'
+import { beginReceiptFiles } from '../clearing/receiptFiles/deliver.ts'
 import { reconcileDays } from '../clearing/reconciliation/cutOver.ts'
+import { beginOrderFiles } from '../clearing/remittance/write.ts'
+import { beginReturnFolders } from '../clearing/returns/folder.ts'
+import { beginTransferFiles } from '../clearing/transfers/write.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { showAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
@@ -24,6 +29,7 @@ import { resolver } from '../platform/egress/resolve.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { serveMetrics } from '../platform/metrics.ts'
+import { sftpOpener } from '../platform/sftp/open.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
 import type { Keys } from '../vault/keys.ts'
@@ -99,6 +105,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     onError,
     network: {
       call: caller(clock, config.egress, resolver(), stopping.signal),
+      sftp: sftpOpener(clock, config.sftpKey, config.egress, resolver()),
       transport: httpTransport,
       acquirers: acquirers.connectors,
       links: acquirers.acquirers,
@@ -129,6 +136,11 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   if (parts.alone) await releaseAllDue(database.work)
   await reconcileDays(gateway)
   await beginCaptureFiles(gateway)
+  await beginTransferFiles(gateway)
+  await beginReceiptFiles(gateway)
+  await beginPolling(gateway)
+  await beginOrderFiles(gateway)
+  await beginReturnFolders(gateway)
   const sweeping = await startSweeping(gateway, parts.alone)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)

@@ -1,14 +1,12 @@
 // Capture files, as due work that any process may take: one row for each acquirer. What is collected gets a number and is written down with its bytes in one
 // transaction, then put on disk, then marked. Whoever comes after a dead process goes on where it stopped.
 
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Acquirer } from '../../connectors/cards/acquirer.ts'
 import { nobody } from '../../payments/cases/cases.ts'
-import { timeOrderedId } from '../../platform/clock.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { addDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
+import { putFile } from '../putFile.ts'
 import type { ReconciliationParts } from '../reconciliation/compare.ts'
 import { dayOf } from '../reconciliation/day.ts'
 import { subjectOf } from '../reconciliation/store.ts'
@@ -43,7 +41,7 @@ export const captureFile: DueHandler<CaptureParts> = async (parts, { details }) 
   const db = parts.database.work
   do {
     for (const file of await findUnwritten(db, name)) {
-      put(parts, folder, file.name, file.content)
+      putFile(parts, folder, file.name, file.content)
       await markWritten(db, file, parts.clock.real())
       parts.log.info({ why: `${name}: ${file.name}` }, 'a capture file was written')
     }
@@ -64,19 +62,4 @@ function assign({ database, clock }: CaptureParts, { options }: Pick<Acquirer, '
     const name = captureName(dialect.captures, acquirer, sequence, day)
     return insertFileOfCaptures(db, { acquirer, sequence, day, name, content }, captures, clock.real())
   })
-}
-
-/** Whole or not there: under its name only when all of it is on disk. What is there already with other bytes is another's, and stays. */
-function put({ clock, random }: CaptureParts, folder: string, name: string, content: string): void {
-  const path = join(folder, name)
-  if (existsSync(path)) {
-    if (readFileSync(path, 'utf8') !== content) throw new Error(`${path} is there already, and is not ours`)
-  } else {
-    const part = join(folder, `.${name}.${timeOrderedId(clock.real(), random)}`)
-    writeFileSync(part, content, { flag: 'wx', mode: 0o600, flush: true })
-    renameSync(part, path)
-  }
-  const handle = openSync(folder, 'r')
-  fsyncSync(handle)
-  closeSync(handle)
 }

@@ -5,6 +5,7 @@ import { type Recorder, record } from '../../audit/chain.ts'
 import { successOf } from '../../connectors/registry.ts'
 import { answerRow } from '../../payments/execute.ts'
 import { type Chain, chargedBack, cleared, done } from '../../payments/followUps/rules.ts'
+import { rootTypeOf } from '../../payments/ledger/journal.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
 import type { Payment, PaymentState } from '../../payments/payment.ts'
 import { insertAnswered } from '../../payments/store/answers.ts'
@@ -89,7 +90,7 @@ async function settleLine(
   if (typeof reference === 'string') return { kind: 'refused', why: reference }
   const payment = paymentOf(parts, line, chain.root, reference)
   const result = line.type === 'CB' ? resultOfReason(line.reason) : successOf[payment.mode]
-  const answer = answerRow(parts, payment, chain.root.type, result, {
+  const answer = answerRow(parts, payment, rootTypeOf(chain.root), result, {
     kept: { report: line.report, line: String(line.line), reason: line.reason, date: line.date },
     outcome: {
       details: {

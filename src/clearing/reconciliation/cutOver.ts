@@ -2,7 +2,7 @@
 // that ended while nothing ran is not left out.
 
 import type { Acquirer, SaidOfDay } from '../../connectors/cards/acquirer.ts'
-import type { DayOfTerminal } from '../../connectors/cards/iso8583/totals.ts'
+import { type DayOfTerminal, saysNothing } from '../../connectors/cards/iso8583/totals.ts'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
 import type { Clock } from '../../platform/clock.ts'
@@ -131,18 +131,14 @@ async function sayTotal(parts: ReconciliationParts, acquirer: Acquirer, row: Day
     if (attempt >= attemptsBeforeCase) await openCase(db, parts, { ...about, details: { why: said.why, ours: row.ours } })
     return false
   }
-  await storeTheirs(db, name, row, said.theirs, said.balance, parts.clock.real())
+  await storeTheirs(db, name, row, said, parts.clock.real())
   await closeSettled(db, about, parts.clock.real(), 'gateway', 'it was acknowledged')
   return true
 }
 
 /** A host says by itself what it has: that is kept, and compared when nothing of the day is open. */
-async function hearDay(
-  parts: ReconciliationParts,
-  acquirer: Acquirer,
-  day: DayOfTerminal,
-  { theirs, balance }: SaidOfDay,
-): Promise<void> {
+async function hearDay(parts: ReconciliationParts, acquirer: Acquirer, day: DayOfTerminal, said: SaidOfDay): Promise<void> {
+  if (saysNothing(said)) return
   const { name, dialect } = acquirer.options
   const db = parts.database.work
   const now = parts.clock.real()
@@ -150,7 +146,7 @@ async function hearDay(
   const rows = await findDay(db, name, day.day)
   const ours = totalsAt(groups, day.terminal, day.currency)
   await insertDay(db, name, { ...day, ours, trace: traceOfRow(rows.length), madeAt: Math.floor(now / 1000) * 1000 })
-  await storeTheirs(db, name, day, theirs, balance, now)
+  await storeTheirs(db, name, day, said, now)
   await addDue(db, 'compareDay', nobody, subjectOf(name, day.day), now, { acquirer: name, day: day.day })
 }
 

@@ -1,7 +1,13 @@
 // What reconciliation reads of payments, and keeps of days.
 
 import { createHash } from 'node:crypto'
-import type { DayOfTerminal, DayTotals, HostBalance, HostTotals } from '../../connectors/cards/iso8583/totals.ts'
+import {
+  type DayOfTerminal,
+  type DayTotals,
+  type HostBalance,
+  type HostTotals,
+  saysNothing,
+} from '../../connectors/cards/iso8583/totals.ts'
 import { nobody } from '../../payments/cases/cases.ts'
 import { idAt, slackMilliseconds } from '../../payments/store/sweep.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
@@ -133,23 +139,27 @@ export async function countTelling(
   return rowCount === 1
 }
 
+/** What a host has said before stays when it says nothing now. */
 export async function storeTheirs(
   db: Connection,
   acquirer: string,
   { day, terminal, currency }: DayOfTerminal,
-  theirs: HostTotals,
-  balance: HostBalance,
+  said: { readonly theirs: HostTotals; readonly balance: HostBalance },
   now: number,
 ): Promise<void> {
-  await db.query(`update day_totals set theirs = $5, balance = $6, answered_at = $7 where ${dayKey}`, [
-    acquirer,
-    day,
-    terminal,
-    currency,
-    JSON.stringify(theirs),
-    balance,
-    timeParameter(now),
-  ])
+  const isSilent = saysNothing(said)
+  await db.query(
+    `update day_totals set theirs = coalesce($5, theirs), balance = coalesce($6, balance), answered_at = $7 where ${dayKey}`,
+    [
+      acquirer,
+      day,
+      terminal,
+      currency,
+      isSilent ? null : JSON.stringify(said.theirs),
+      isSilent ? null : said.balance,
+      timeParameter(now),
+    ],
+  )
 }
 
 /** The day of an acquirer that waits for its end; what waits already stays. */

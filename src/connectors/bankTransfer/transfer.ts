@@ -52,14 +52,18 @@ export function transfer(
     const json = readJson(body)
     const named = (name: keyof RedirectMethod['answer']) => {
       const value = json[method.answer[name] ?? name]
-      return value === undefined || value === null ? undefined : readable(String(value))
+      if (value !== undefined && value !== null) return typeof value === 'object' ? '' : String(value)
+      // What was configured must be there: a status without its amount confirms none.
+      return which === 'status' && (name === 'amount' || name === 'currency') && method.answer[name] !== undefined
+        ? ''
+        : undefined
     }
     return {
+      isGood: status >= 200 && status < 300,
       status: named('status') ?? '',
       ...optional('transactionId', named('transactionId')),
       ...optional('redirect', named('redirect')),
-      // What was configured must be there: a status without its amount confirms none.
-      ...optional('amount', named('amount') ?? (which === 'status' && method.answer.amount !== undefined ? '' : undefined)),
+      ...optional('amount', named('amount')),
       ...optional('currency', named('currency')),
       ...optional('reason', named('reason')),
     }
@@ -75,8 +79,12 @@ export function transfer(
         .filter(([, value]) => value !== ''),
     )
     const answer = await ask(operation, 'start', words, form, signal)
-    if (answer.transactionId === undefined || !isAddress(answer.redirect))
-      return replyOf(operation, resultOf(method, answer.status) ?? 'refusedByBank', answer)
+    if (!isPlain(answer.transactionId) || !isAddress(answer.redirect)) {
+      const result = resultOf(method, answer.status) ?? 'refusedByBank'
+      return goesOn(result)
+        ? { ...unproven('the bank begins a transfer and sends the shopper nowhere'), needsDecision: true }
+        : replyOf(operation, result, answer)
+    }
     return {
       kind: 'redirect',
       step: 'transfer',
@@ -88,7 +96,7 @@ export function transfer(
       details: {
         ConnectorTxID1: answer.transactionId,
         ExtendedDescription: `The shopper goes to ${method.title}`,
-        AcquirerResponse: answer.status,
+        AcquirerResponse: readable(answer.status),
       },
     }
   }
@@ -97,9 +105,9 @@ export function transfer(
   async function look(operation: Operation, data: ConnectorState, atEnd: boolean, signal: AbortSignal): Promise<Reply> {
     const method = byBrand.get(operation.brand)!
     const answer = await ask(operation, 'status', data, undefined, signal)
+    if (!answer.isGood) return unproven('the bank answered with an error when it was asked')
     const result = resultOf(method, answer.status)
-    if (result === undefined)
-      return { kind: 'unknown', why: 'the bank answered with a status that the configuration does not know', answered: true }
+    if (result === undefined) return strangeWord
     if (results[result].outcome !== 'pending')
       return replyOf(operation, result, { ...answer, transactionId: data.transactionId! })
     if (atEnd) return replyOf(operation, 'onlineTransferTimedOut', { ...answer, transactionId: data.transactionId! })
@@ -131,7 +139,7 @@ export function transfer(
           const reply = await look(operation, continued, false, signal)
           return reply.kind === 'redirect' ? { kind: 'unknown', why: 'the bank has not decided' } : reply
         }
-        if (attempt > 1 || !addresses) return replyOf(operation, 'onlineTransferTimedOut', { status: '' })
+        if (attempt > 1 || !addresses) return replyOf(operation, 'onlineTransferTimedOut', { isGood: true, status: '' })
         return begin(operation, signal)
       }),
     ask: (operation, signal) =>
@@ -152,7 +160,8 @@ export function transfer(
     const words: ConnectorState = { transactionId: reference?.kept.transactionId ?? '' }
     const form = { amount: amountText(amount), currency, reference: paymentId }
     const answer = await ask(operation, 'refund', words, form, signal)
-    const result = resultOf(byBrand.get(operation.brand)!, answer.status) ?? 'refusedByBank'
+    const result = resultOf(byBrand.get(operation.brand)!, answer.status)
+    if (result === undefined) return strangeWord
     return replyOf(operation, results[result].outcome === 'pending' ? 'succeeded' : result, answer)
   }
 
@@ -168,6 +177,8 @@ export function transfer(
 }
 
 type BankAnswer = {
+  /** Its HTTP status is one of success. */
+  readonly isGood: boolean
   readonly status: string
   readonly transactionId?: string
   readonly redirect?: string
@@ -211,8 +222,8 @@ function replyOf(operation: Operation, result: ResultName, answer: BankAnswer): 
   const { amount, currency, channel } = operation
   const account = channel.settings.bankAccount
   const said = cameBack(answer, operation)
-  if (isApproved(results[result].outcome) && !said)
-    return { kind: 'unknown', why: 'the bank names an amount or a currency that is none', answered: true }
+  if (isApproved(results[result].outcome) && !said) return unproven('the bank names an amount or a currency that is none')
+  if (isApproved(results[result].outcome) && !answer.isGood) return unproven('the bank says done in an answer that is an error')
   const came = said ?? { amount, currency }
   const differs = came.amount !== amount || came.currency !== currency
   const structures: Structures | undefined = account && { 'merchant.bankAccount': account as unknown as ConnectorState }
@@ -221,12 +232,13 @@ function replyOf(operation: Operation, result: ResultName, answer: BankAnswer): 
     result,
     ...came,
     details: {
-      ExtendedDescription: answer.reason ?? (result === 'succeeded' ? 'Approved' : 'The transfer was not made'),
-      ...(answer.transactionId !== undefined && { ConnectorTxID1: answer.transactionId }),
-      ...(answer.status !== '' && { AcquirerResponse: answer.status }),
+      ExtendedDescription:
+        (answer.reason && readable(answer.reason)) || (result === 'succeeded' ? 'Approved' : 'The transfer was not made'),
+      ...(isPlain(answer.transactionId) && { ConnectorTxID1: answer.transactionId }),
+      ...(answer.status !== '' && { AcquirerResponse: readable(answer.status) }),
     },
     kept: {
-      ...optional('transactionId', answer.transactionId),
+      ...(isPlain(answer.transactionId) && { transactionId: answer.transactionId }),
       ...(differs && { amount: String(came.amount), currency: came.currency }),
     },
     ...(structures && { structures }),
@@ -241,7 +253,16 @@ async function guarded(work: () => Promise<Reply>): Promise<Reply> {
   }
 }
 
+const unproven = (why: string): Extract<Reply, { kind: 'unknown' }> => ({ kind: 'unknown', why, answered: true })
+const strangeWord = unproven('the bank answered with a status that the configuration does not know')
+/** Money moves, or may. */
+const goesOn = (result: ResultName): boolean => isApproved(results[result].outcome) || results[result].outcome === 'pending'
+
 const wordMost = 255
+
+/** A name that can be sent back as it came. */
+const isPlain = (name: string | undefined): name is string =>
+  name !== undefined && /^\P{C}+$/u.test(name) && name.length <= wordMost
 
 /** A word of the bank as it may be kept and told: without what moves a cursor or that no database keeps. */
 const readable = (text: string): string => text.replace(/[\p{C}\u2028\u2029]/gu, '').slice(0, wordMost)

@@ -41,7 +41,7 @@ const endsAfterSeconds = 1800
 const alreadyDone = '10415'
 const expired = '10411'
 /** An internal error: it may have been carried out. */
-const unclear = '10001'
+const internalError = '10001'
 /** The wallet's error numbers that mean something of their own; every other one is a decline. */
 const errors: Readonly<Record<string, ResultName>> = {
   '10002': 'configuredMethodInvalid', // the credentials are wrong
@@ -118,12 +118,13 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
       const again = await look(operation, token, signal)
       return approved(operation, again, {
         ...again,
+        PAYMENTINFO_0_PAYMENTSTATUS: again.CHECKOUTSTATUS === 'PaymentActionCompleted' ? 'Completed' : '',
         PAYMENTINFO_0_TRANSACTIONID: again.PAYMENTREQUEST_0_TRANSACTIONID ?? '',
         PAYMENTINFO_0_AMT: again.PAYMENTREQUEST_0_AMT ?? '',
         PAYMENTINFO_0_CURRENCYCODE: again.PAYMENTREQUEST_0_CURRENCYCODE ?? '',
       })
     }
-    if (code === unclear) return { kind: 'unknown', why: 'the wallet had an error of its own' }
+    if (isUnclear(done)) return unclear
     return isGood(done) ? approved(operation, details, done) : declined(operation, done)
   }
 
@@ -151,7 +152,8 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
         }
         const { method, pairs } = followUpRequest(operation)
         const answer = await call(operation, method, pairs, signal)
-        return isGood(answer) ? followed(operation, answer) : declined(operation, answer)
+        if (isUnclear(answer)) return unclear
+        return isGood(answer) ? followed(operation, method, answer) : declined(operation, answer)
       }),
     resume: (operation, { data, event }, signal) =>
       guarded(async () => {
@@ -184,7 +186,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
     const { method, pairs } = followUpRequest(operation)
     const answer = await call(operation, method, pairs, signal)
     return isGood(answer)
-      ? followed(operation, answer)
+      ? followed(operation, method, answer)
       : { kind: 'unknown', why: `the wallet refuses the reversal: ${answer.L_ERRORCODE0}` }
   }
 }
@@ -203,16 +205,20 @@ function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
   const buyer = buyerOf(details)
   const transaction = done.PAYMENTINFO_0_TRANSACTIONID
   if (!transaction) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
-  const status = done.PAYMENTINFO_0_PAYMENTSTATUS ?? 'Completed'
+  const { PAYMENTINFO_0_PAYMENTSTATUS: word = '', PAYMENTINFO_0_PENDINGREASON: reason = '' } = done
+  // An authorization waits for its capture; a sale that is one has taken nothing.
+  const isHeld = statusOf(word) === 'waits' && reason.toLowerCase() === 'authorization'
+  const status = !isHeld ? statusOf(word) : operation.type === 'PA' ? 'done' : undefined
   const money = confirmed(operation, done.PAYMENTINFO_0_AMT ?? '', done.PAYMENTINFO_0_CURRENCYCODE)
-  if (!money) return noAmount
-  const waits = status === 'Pending' && done.PAYMENTINFO_0_PENDINGREASON !== 'authorization'
+  if (status === undefined || !money) return unclear
+  if (status === 'refused') return declined(operation, done)
+  const waits = status === 'waits'
   return {
     kind: 'answer',
     result: waits ? 'reviewStillPending' : 'succeeded',
     ...money,
     details: {
-      ExtendedDescription: waits ? `Pending at the wallet: ${done.PAYMENTINFO_0_PENDINGREASON}` : 'Approved',
+      ExtendedDescription: waits ? `Pending at the wallet: ${reason}` : 'Approved',
       ...correlation(done),
       ...buyer.details,
       ConnectorTxID1: transaction,
@@ -223,21 +229,33 @@ function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
   }
 }
 
-function followed(operation: Operation, answer: Pairs): Reply {
-  const transaction = answer.TRANSACTIONID ?? answer.REFUNDTRANSACTIONID ?? answer.AUTHORIZATIONID ?? ''
+/** What an answer names, and what it says became of it. A void ends what it names, and a refund has not always a status of its own. */
+const proofs: Readonly<Record<string, (answer: Pairs) => { readonly name: string; readonly status: string }>> = {
+  DoCapture: ({ TRANSACTIONID = '', PAYMENTSTATUS = '' }) => ({ name: TRANSACTIONID, status: PAYMENTSTATUS }),
+  DoVoid: ({ AUTHORIZATIONID = '' }) => ({ name: AUTHORIZATIONID, status: 'Completed' }),
+  RefundTransaction: ({ REFUNDTRANSACTIONID = '', REFUNDSTATUS = 'Completed' }) => ({
+    name: REFUNDTRANSACTIONID,
+    status: REFUNDSTATUS,
+  }),
+}
+
+function followed(operation: Operation, method: string, answer: Pairs): Reply {
+  const { name, status: word } = proofs[method]!(answer)
+  const status = statusOf(word)
   const money = confirmed(operation, answer.AMT ?? answer.GROSSREFUNDAMT, answer.CURRENCYCODE)
-  if (!money) return noAmount
+  if (status === undefined || !money || name === '') return unclear
+  if (status === 'refused') return declined(operation, answer)
   return {
     kind: 'answer',
-    result: 'succeeded',
+    result: status === 'waits' ? 'reviewStillPending' : 'succeeded',
     ...money,
     details: {
-      ExtendedDescription: 'Approved',
+      ExtendedDescription: status === 'waits' ? 'Pending at the wallet' : 'Approved',
       ...correlation(answer),
-      ConnectorTxID1: transaction,
+      ConnectorTxID1: name,
       AcquirerResponse: answer.ACK ?? '',
     },
-    kept: { TRANSACTIONID: transaction },
+    kept: { TRANSACTIONID: name },
   }
 }
 
@@ -265,7 +283,28 @@ function confirmed(asked: Operation, amount = amountText(asked.amount), currency
   if (!/^\d{1,10}(\.\d{2})?$/.test(amount) || !/^[A-Z]{3}$/.test(currency)) return undefined
   return { amount: hundredths(amount), currency }
 }
-const noAmount: Reply = { kind: 'unknown', why: 'the wallet confirms no amount that can be read', answered: true }
+
+const unclear: Reply = { kind: 'unknown', why: 'what the wallet says proves nothing', answered: true }
+
+/** What the wallet says became of money, by what it means. Any other word says nothing. */
+const statuses: Readonly<Record<string, 'done' | 'waits' | 'refused'>> = {
+  completed: 'done',
+  processed: 'done',
+  instant: 'done',
+  delayed: 'done',
+  pending: 'waits',
+  denied: 'refused',
+  failed: 'refused',
+  expired: 'refused',
+  voided: 'refused',
+  none: 'refused',
+}
+const statusOf = (word: string) => (Object.hasOwn(statuses, word.toLowerCase()) ? statuses[word.toLowerCase()] : undefined)
 
 const correlation = ({ CORRELATIONID }: Pairs) => (CORRELATIONID === undefined ? {} : { CORRELATIONID })
 const isGood = ({ ACK }: Pairs): boolean => ACK === 'Success' || ACK === 'SuccessWithWarning'
+/** Neither done nor refused: no word of the four, a refusal without its number, an error of the wallet's own, or two words that contradict. */
+function isUnclear({ ACK = '', L_ERRORCODE0: code = '', PAYMENTINFO_0_ACK: part = ACK }: Pairs): boolean {
+  if (isGood({ ACK })) return !isGood({ ACK: part })
+  return !/^Failure(WithWarning)?$/.test(ACK) || !/^\d{5}$/.test(code) || code === internalError
+}

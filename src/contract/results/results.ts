@@ -78,6 +78,8 @@ const refusals = {
   refundOfRejected:          ['700.400.520', 'Refund needs a successful payment; the referenced one was rejected'],
   reversalOfRejected:        ['700.400.530', 'reversal needs at least one successful transaction of type (CP, DB, RB or PA); the referenced one was rejected'],
   notCapturable:             ['700.400.510', 'capture needs at least one successful transaction of type (PA); the referenced one is of another type'],
+  captureOfSlip:             ['700.400.510', 'capture needs at least one successful transaction of type (PA) that holds money; what is paid on a slip is a receipt (RC)'],
+  refundOfSlip:              ['700.400.520', 'A slip is no money: refund its receipt (RC)'],
   notRefundable:             ['700.400.520', 'Refund needs a DB, a captured PA or a receipt; the referenced one is of another type'],
   notReversible:             ['700.400.530', 'reversal needs at least one successful transaction of type (CP, DB, RB or PA); the referenced one is of another type'],
   notYetCaptured:            ['700.400.520', 'The preauthorization is not captured, so nothing was cleared that could be refunded: reverse it'],
@@ -90,6 +92,7 @@ const refusals = {
   refundOfReversed:          ['700.400.200', 'The payment is reversed and cannot be refunded any more'],
   refundAboveCleared:        ['700.400.200', 'The refund is above what was cleared and not refunded yet'],
   reversalOfCaptured:        ['700.400.300', 'The preauthorization is captured and cannot be reversed any more: refund it'],
+  reversalOfPaid:            ['700.400.300', 'The slip has a receipt and cannot be reversed any more: refund the receipt'],
   reversalOfCapture:         ['700.400.300', 'A capture cannot be reversed: refund it'],
   reversalOfRefunded:        ['700.400.300', 'The payment has a refund and cannot be reversed any more: refund the rest'],
   alreadyReversed:           ['700.400.300', 'The payment is reversed already'],
@@ -117,6 +120,8 @@ const refusals = {
   amountTooLargeForAcquirer: ['100.550.301', 'The amount is too large for the messages of the acquirer'],
   storedTooLate:             ['900.100.600', 'The gateway could not store the payment in time; nothing was sent'],
   noTerminalFree:            ['900.100.600', 'No terminal of the acquirer is free here, or none is configured; nothing was sent'],
+  transferRefused:           ['100.200.103', 'The bank refuses the transfer: bank code, agency, account and holder do not fit together, or the account takes none'],
+  noSlipNumber:              ['900.100.600', 'No number of the account that issues slips is free here; nothing was issued'],
   neverSent:                 ['900.100.600', 'The acquirer could not be reached; nothing was sent'],
 } as const satisfies Record<string, readonly [code: string, description: string]>
 

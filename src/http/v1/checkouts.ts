@@ -9,6 +9,7 @@ import { isGood, results } from '../../contract/results/results.ts'
 import { withStatusPath } from '../../contract/statusPath.ts'
 import type { Action } from '../../merchants/access/may.ts'
 import type { Channel } from '../../merchants/directory.ts'
+import type { PaymentResponse } from '../../payments/execute.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
@@ -114,7 +115,7 @@ export const postCheckoutPayment =
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
-    const pressed = await pressPay(parts, checkout, form, request.number)
+    const pressed = await pressPay(parts, checkout, form, request.number, request.address)
     parts.count.payment('refused' in pressed.said ? 'refused' : pressed.said.outcome)
     return asJson ? formAnswer(parts, request, checkout, pressed) : browserAnswer(parts, request, checkout, pressed)
   }
@@ -122,7 +123,8 @@ export const postCheckoutPayment =
 /** What the form has to know: the result, and where the shopper goes from here. */
 function formAnswer(parts: HttpParts, request: Request, checkout: Checkout, { said, shopperResultUrl }: PressResult): HttpAnswer {
   if ('refused' in said) return refusalOf(parts, request, checkout, said)
-  const { result, redirect, buildNumber, timestamp, ndc } = JSON.parse(said.body) as Nested
+  const { result, buildNumber, timestamp, ndc } = JSON.parse(said.body) as Nested
+  const redirect = onwards(said)
   const leaves = redirect === undefined && isGood(said.outcome)
   return json(isGood(said.outcome) ? 200 : 400, {
     result: result!,
@@ -137,9 +139,19 @@ function formAnswer(parts: HttpParts, request: Request, checkout: Checkout, { sa
 /** A form that a browser sent by itself: it goes on to the page of the redirect, or back to the shop, whatever came of it. */
 function browserAnswer(parts: HttpParts, request: Request, checkout: Checkout, pressed: PressResult): HttpAnswer {
   const { said, shopperResultUrl } = pressed
-  const redirect = 'refused' in said ? undefined : (JSON.parse(said.body) as { redirect?: { url: string } }).redirect
+  const redirect = 'refused' in said ? undefined : onwards(said)
   const url = redirect?.url ?? (shopperResultUrl === undefined ? undefined : backTo(checkout, shopperResultUrl))
   return url === undefined ? formAnswer(parts, request, checkout, pressed) : redirectAnswer(url)
+}
+
+/** Where the shopper goes before going back to the shop: to the other side, or to the slip that was issued. */
+function onwards({ body }: PaymentResponse): { url: string } | undefined {
+  const { redirect, resultDetails } = JSON.parse(body) as {
+    redirect?: { url: string }
+    resultDetails?: { EXTERNAL_SYSTEM_LINK?: string }
+  }
+  const link = resultDetails?.EXTERNAL_SYSTEM_LINK
+  return redirect ?? (link === undefined ? undefined : { url: link })
 }
 
 const backTo = (checkout: Checkout, url: string): string => withStatusPath(url, checkout.wireId, resourcePathOf(checkout))

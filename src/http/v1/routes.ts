@@ -2,6 +2,7 @@
 
 import type { HttpParts } from '../parts.ts'
 import type { Route } from '../router.ts'
+import { xmlQuery } from '../xml/query.ts'
 import { makeAdmission } from './admission.ts'
 import { getCheckout, postCheckout, postCheckoutPayment, postCheckoutUpdate, removeCheckout } from './checkouts.ts'
 import { getPayment, getThreeDSecure, postFollowUp, postPayment, postThreeDSecure, queryOne, resultCodes } from './payments.ts'
@@ -32,6 +33,7 @@ export function v1Routes(parts: HttpParts): Route[] {
     { method: 'GET', path: '/v3/query', callers: 'token', answer: v3List(admission) },
     { method: 'GET', path: '/v3/query/{id}', callers: 'token', answer: v3One(admission) },
     ...reportRoutes(admission),
+    { method: 'POST', path: '/payment/query', callers: 'token', answer: xmlQuery(admission) },
     { method: 'GET', path: '/v1/resultcodes', callers: 'anyone', cors: true, answer: resultCodes(admission) },
     { method: 'POST', path: '/v1/threeDSecure', callers: 'token', answer: postThreeDSecure(admission) },
     { method: 'GET', path: '/v1/threeDSecure/{id}', callers: 'token', answer: getThreeDSecure(admission) },

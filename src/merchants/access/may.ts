@@ -1,6 +1,6 @@
 // Who may do what, on behalf of whom: the one question that every door asks.
 
-/** What can be asked for. */
+/** What can be asked for. A report is about a channel or a whole merchant. */
 export const rightNames = ['pay', 'register', 'read', 'search', 'report', 'listen', 'moveClock'] as const
 export type Action = (typeof rightNames)[number]
 

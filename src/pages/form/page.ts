@@ -6,6 +6,7 @@ import type { CardBrand } from '../../contract/brands.ts'
 import { type Html, html, trusted } from '../html.ts'
 import type { Language } from '../languages/languages.ts'
 import { fill, type Texts } from '../languages/texts.ts'
+import { slipLanguage } from '../slip/texts.ts'
 import { brandTitle } from './brandNames.ts'
 import { textOn } from './browser/colours.ts'
 import type { FormFacts } from './browser/facts.ts'
@@ -169,6 +170,14 @@ const scriptTexts = [
   'tryAgainLater',
 ] as const satisfies readonly (keyof Texts)[]
 
+/** What is wrong with the fields of slips, where there are any. */
+function slipProblems({ brands }: FormView, language: Language): Record<string, string> {
+  const asks = brands.find(brand => brand.asks)?.asks
+  if (!asks) return {}
+  const { fieldMissing, fieldWrong } = slipLanguage(language, asks.country).texts
+  return { fieldMissing, fieldWrong }
+}
+
 function formDataOf(view: FormView, look: FormLook): FormFacts {
   const { language, door, rows, now, month } = look
   const taken = cardBrands(view, look)
@@ -198,6 +207,9 @@ function formDataOf(view: FormView, look: FormLook): FormFacts {
     ...(view.shopperResultUrl !== undefined && { shopperResultUrl: view.shopperResultUrl }),
     cvvAsked: view.requireCvv,
     savedCvvAsked: view.requireCvvForRegistrations,
-    texts: Object.fromEntries(scriptTexts.map(name => [name, fill(language.texts[name], { shop: view.shop.name })])),
+    texts: {
+      ...Object.fromEntries(scriptTexts.map(name => [name, fill(language.texts[name], { shop: view.shop.name })])),
+      ...slipProblems(view, language),
+    },
   }
 }

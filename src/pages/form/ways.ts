@@ -1,10 +1,12 @@
 // The ways to pay as the page shows them: saved details, a card, other brands; and the fields of each.
 
 import type { FormMethod, FormView, SavedDetails } from '../../checkouts/view.ts'
+import type { MethodQuestions } from '../../connectors/registry.ts'
 import { hundredths } from '../../contract/amounts.ts'
 import { type Html, html, trusted } from '../html.ts'
-import { moneyText } from '../languages/languages.ts'
+import { type Language, moneyText } from '../languages/languages.ts'
 import { fill, type Texts } from '../languages/texts.ts'
+import { type SlipTexts, slipLanguage } from '../slip/texts.ts'
 import { besideName, brandMark, brandPlace, brandTitle } from './brandNames.ts'
 import type { FormLook } from './page.ts'
 
@@ -98,7 +100,7 @@ function otherWays(view: FormView, look: FormLook): PaymentWay[] {
             button: payText(view, texts, locale),
           },
         ]),
-    ...named.map(({ name, method }): PaymentWay => {
+    ...named.map(({ name, method, asks }): PaymentWay => {
       const title = brandTitle(name)
       return {
         value: name,
@@ -106,7 +108,9 @@ function otherWays(view: FormView, look: FormLook): PaymentWay[] {
         brand: name,
         name: html`${title}`,
         marks: besideName(name),
-        panel: html`<p class="redirect">${fill(texts.redirectHint, { brand: title })}</p>`,
+        panel: asks
+          ? slipPanel(asks, name, look.language)
+          : html`<p class="redirect">${fill(texts.redirectHint, { brand: title })}</p>`,
         button: fill(texts.payWith, { brand: title }),
       }
     }),
@@ -153,6 +157,42 @@ ${offersRegistration && !standalone && html`<label class="check wide"><input typ
 /** The month stays at the left where its word is Arabic: the mark keeps both words from being read as one. */
 const leftToRight = (text: string): string => text.replace(' / ', '\u200e / \u200e')
 
+/** What a slip needs of its payer. */
+function slipPanel({ fields, along, country }: MethodQuestions, brand: string, language: Language): Html {
+  const { texts } = slipLanguage(language, country)
+  return html`<p class="redirect">${texts.formHint}</p>
+${fields.length > 0 && html`<div class="fields">${fields.map(name => field(texts[labels[name]!], { id: `${brand}-${name}`, name, autocomplete: autocompleteOf[name] ?? 'off', wide: true, ...(codes.has(name) ? { code: true } : { words: true }) }))}</div>`}
+${Object.entries(along).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`
+}
+
+const labels: Readonly<Record<string, keyof SlipTexts>> = {
+  'customer.givenName': 'givenName',
+  'customer.surname': 'surname',
+  'customer.email': 'email',
+  'customer.identificationDocId': 'taxId',
+  'billing.street1': 'street',
+  'billing.city': 'city',
+  'billing.state': 'state',
+  'billing.postcode': 'postcode',
+}
+
+const codes: ReadonlySet<string> = new Set([
+  'customer.email',
+  'customer.identificationDocId',
+  'billing.state',
+  'billing.postcode',
+])
+
+const autocompleteOf: Readonly<Record<string, string>> = {
+  'customer.givenName': 'given-name',
+  'customer.surname': 'family-name',
+  'customer.email': 'email',
+  'billing.street1': 'street-address',
+  'billing.city': 'address-level2',
+  'billing.state': 'address-level1',
+  'billing.postcode': 'postal-code',
+}
+
 type FieldLook = {
   readonly id: string
   readonly name: string
@@ -163,13 +203,19 @@ type FieldLook = {
   readonly length?: number
   /** Words are written as the page is, numbers from left to right in every language. */
   readonly words?: true
+  /** Neither: addresses of mail, and codes that have letters too. */
+  readonly code?: true
   readonly wide?: true
   readonly after?: Html
 }
 
 function field(label: string, look: FieldLook): Html {
-  const { id, name, autocomplete, placeholder, hint, value, length, words, wide, after } = look
-  const kind = words ? html` autocapitalize="words"` : html` inputmode="numeric" dir="ltr"`
+  const { id, name, autocomplete, placeholder, hint, value, length, words, code, wide, after } = look
+  const kind = words
+    ? html` autocapitalize="words"`
+    : code
+      ? html` autocapitalize="off" dir="ltr"`
+      : html` inputmode="numeric" dir="ltr"`
   return html`<div class="field${wide ? ' wide' : ''}">
 <label class="text" for="${id}" id="${id}-label">${label}</label>
 <div class="control"><input class="text" id="${id}" name="${name}" autocomplete="${autocomplete}"${kind} spellcheck="false" required aria-describedby="${id}-error${hint !== undefined && ` ${id}-hint`}"${placeholder !== undefined && html` placeholder="${placeholder}"`}${length !== undefined && html` data-length="${length}"`}${value !== undefined && html` value="${value}"`}>${after}</div>

@@ -280,7 +280,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
     return goOn(parts, request, found, state, {})
   })
 
-function shopAddressOf({ id, type, record }: PaymentState): string {
+export function shopAddressOf({ id, type, record }: PaymentState): string {
   const url = new Map(record.fields).get('shopperResultUrl')!
   const { checkout } = record
   if (checkout !== undefined) return shopAddress(url, checkout, `/v1/checkouts/${checkout}/payment`)

@@ -15,11 +15,12 @@ import { awaitTwin } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
 import { keptFields, type PaymentRequest } from '../initial/pay.ts'
-import { reserves } from '../ledger/journal.ts'
+import { reserves, rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentState } from '../payment.ts'
 import { insertFollowUp } from '../store/payments.ts'
 import { findChain, findRoot, lockRoot } from '../store/read.ts'
+import { byTransfer, orderTransfer } from '../transfers/transfer.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
 
@@ -58,25 +59,29 @@ async function write(
   const { merchantId } = request.channel
   const rootId = await findRoot(parts.database.work, merchantId, request.referenceId)
   if (rootId === undefined) return { ended: { unknown: unknownReference[type] } }
-  const { payment, chain, refused, stored } = await parts.database.inChain(merchantId, rootId, async db => {
+  const { payment, chain, refused, stored, ordered } = await parts.database.inChain(merchantId, rootId, async db => {
     const chain = await lockChain(db, request, rootId)
     const { payment, refused } = decide(parts, request, type, chain)
-    const transfers = refused ? [] : reserves(payment, chain.root.type)
-    if (!refused) begins(payment, chain.root.type)
+    const rootType = rootTypeOf(chain.root)
+    const transfers = refused ? [] : reserves(payment, rootType)
+    const orders = payment.connector === byTransfer
+    if (!refused && !orders) begins(payment, rootType)
     const stored = await insertFollowUp(
       db,
       { payment, ...(request.key && { key: request.key }) },
       transfers,
       refused === undefined,
     )
-    return { payment, chain, refused, stored }
+    const ordered = stored && orders && (await orderTransfer(parts, db, payment, chain.root, request.values.get('merchantMemo')))
+    return { payment, chain, refused, stored, ordered }
   })
   if (!stored) {
     const twin = await awaitTwin(parts, payment, request.key!)
     if (twin !== 'ours') return { ended: twin }
   }
   if (refused) return { ended: await storeRefusal(parts, payment, refused, false) }
-  const rootType = chain.root.type
+  if (ordered) return { ended: ordered }
+  const rootType = rootTypeOf(chain.root)
   if (isTooLate(parts, began)) return { ended: await settleUnsent(parts, { payment, rootType }) }
   const connector = parts.connectors.get(payment.connector)!
   const operation = operationOf(
@@ -156,7 +161,9 @@ function decide(
   const currency = values.get('currency')
   const testMode = values.get('testMode')
   const mode = testMode === undefined ? root.mode : modeOf(channel.settings, testMode)
-  const connector = parts.connectors.get(root.connector)
+  // What was paid on a slip goes back by a transfer, which no connector carries.
+  const transferred = type === 'RF' && root.record.slip === true
+  const connector = transferred ? undefined : parts.connectors.get(root.connector)
   const open = reversalOpen(root, followers)
   const asked: OperationRequest = {
     type,
@@ -183,7 +190,7 @@ function decide(
           },
           chain,
           {
-            offered: connector?.operations[type] !== undefined,
+            offered: transferred || connector?.operations[type] !== undefined,
             partialReversal: connector?.partialReversal(root.answer?.kept ?? {}) === true,
           },
         )
@@ -203,7 +210,7 @@ function decide(
     currency: asked.currency,
     mode: root.mode,
     // Refused: should the process die before the refusal is stored, recovery must not carry it out.
-    connector: refused ? '' : root.connector,
+    connector: refused ? '' : transferred ? byTransfer : root.connector,
     ...inheritedTransactionId(values, reference),
     ...(request.tokenId !== undefined && { tokenId: request.tokenId }),
     receivedAt: now,
@@ -217,7 +224,7 @@ function decide(
       ],
       ...(root.record.card && { card: root.record.card }),
       ...(type === 'CP' && { releases: open }),
-      ...(type === 'RV' && { releasesAtIssuer: releasesAtIssuer(now, root), remains: open - asked.amount }),
+      ...(type === 'RV' && { releasesAtIssuer: root.record.slip || releasesAtIssuer(now, root), remains: open - asked.amount }),
       ...(!refused && connector?.prepare && { prepared: connector.prepare(asked) }),
     },
   }

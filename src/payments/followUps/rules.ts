@@ -58,23 +58,27 @@ type FollowUpRule = (request: FollowUp, chain: Chain) => ResultName | undefined
 const byType: Readonly<Record<FollowUpType, FollowUpRule>> = {
   CP: (_, { reference, followers }) => {
     if (reference.type !== 'PA') return 'notCapturable'
+    if (reference.record.slip) return 'captureOfSlip'
     if (done(followers, 'CP').length > 0) return 'alreadyCaptured' // even after a partial capture
     if (sum(done(followers, 'RV')) >= reference.amount) return 'authorizationReversed'
     if (done(followers, 'RV').some(reversal => !reversal.answer)) return 'reversalUnderWay' // what is left of the hold is not known yet
     return undefined
   },
   RF: (_, { reference, root, followers }) => {
+    if (reference.record.slip) return 'refundOfSlip'
     if (reference.type === 'PA' && done(followers, 'CP').length === 0) return 'notYetCaptured'
     if (!refundable.has(reference.type)) return 'notRefundable'
     if (root.type === 'PA' && done(followers, 'CP').some(capture => !capture.answer)) return 'referencePending'
     if (root.type === 'DB' && sum(done(followers, 'RV')) >= root.amount) return 'refundOfReversed'
-    if (refundOpen(root, followers) === 0) return chargedBack(followers) > 0 ? 'refundOfChargedBack' : 'alreadyRefunded'
+    if (refundOpen({ reference, root, followers }) === 0)
+      return chargedBack(followers) > 0 ? 'refundOfChargedBack' : 'alreadyRefunded'
     return undefined
   },
   RV: (request, { reference, followers }) => {
     if (reference.type === 'CP') return 'reversalOfCapture'
     if (reference.type !== 'PA' && reference.type !== 'DB') return 'notReversible'
     if (done(followers, 'CP').length > 0) return 'reversalOfCaptured'
+    if (done(followers, 'RC').length > 0) return 'reversalOfPaid'
     if (done(followers, 'RF').length > 0) return 'reversalOfRefunded'
     if (chargedBack(followers) > 0) return 'reversalOfChargedBack'
     if (reversalOpen(reference, followers) === 0) return 'alreadyReversed'
@@ -87,22 +91,22 @@ const byType: Readonly<Record<FollowUpType, FollowUpRule>> = {
 const byAmount: Readonly<Record<FollowUpType, FollowUpRule>> = {
   CP: ({ amount }, { reference, followers }) =>
     amount! > reversalOpen(reference, followers) ? 'captureAboveAuthorized' : undefined,
-  RF: ({ amount }, { root, followers }) => (amount! > refundOpen(root, followers) ? 'refundAboveCleared' : undefined),
+  RF: ({ amount }, chain) => (amount! > refundOpen(chain) ? 'refundAboveCleared' : undefined),
   RV: ({ amount }, { reference, followers }) =>
     amount !== undefined && amount > reversalOpen(reference, followers) ? 'reversalAboveOpen' : undefined,
 }
 
-const refundable: ReadonlySet<string> = new Set(['PA', 'DB', 'CP'])
+const refundable: ReadonlySet<string> = new Set(['PA', 'DB', 'CP', 'RC'])
 
 /** Followers of a type that are approved or may yet be. */
-export function done(followers: readonly PaymentState[], type: FollowUpType | 'CB' | 'CR'): readonly PaymentState[] {
+export function done(followers: readonly PaymentState[], type: FollowUpType | 'CB' | 'CR' | 'RC'): readonly PaymentState[] {
   return followers.filter(follower => follower.type === type && (!follower.answer || follower.answer.approved))
 }
 
-/** What was cleared: an approved DB, or the approved capture of a PA. */
+/** What was cleared: an approved DB, the approved capture of a PA, or the receipts of a slip. */
 export function cleared(root: PaymentState, followers: readonly PaymentState[]): number {
   if (root.type === 'DB') return root.answer?.approved ? root.amount : 0
-  return sum(followers.filter(({ type, answer }) => type === 'CP' && answer?.approved))
+  return sum(followers.filter(({ type, answer }) => (type === 'CP' || type === 'RC') && answer?.approved))
 }
 
 /** What issuers took back and did not give again. */
@@ -110,8 +114,10 @@ export function chargedBack(followers: readonly PaymentState[]): number {
   return sum(done(followers, 'CB')) - sum(done(followers, 'CR'))
 }
 
-/** What can still be refunded: cleared, less refunds, reversals and chargebacks, over the whole chain. */
-export function refundOpen(root: PaymentState, followers: readonly PaymentState[]): number {
+/** What can still be refunded: cleared, less refunds, reversals and chargebacks, over the whole chain. Of a receipt what was paid with it. */
+export function refundOpen({ reference, root, followers }: Chain): number {
+  if (reference.type === 'RC')
+    return reference.amount - sum(done(followers, 'RF').filter(({ referenceId }) => referenceId === reference.id))
   const reversed = root.type === 'DB' ? sum(done(followers, 'RV')) : 0
   return Math.max(0, cleared(root, followers) - sum(done(followers, 'RF')) - reversed - chargedBack(followers))
 }

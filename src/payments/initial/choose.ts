@@ -27,6 +27,8 @@ export type Choice = {
   readonly card?: Card
   /** The shopper may be sent away. */
   readonly redirects: boolean
+  /** Nothing is held or cleared: a slip is issued. */
+  readonly slip?: true
 }
 
 /** A refusal. Those of the request's form leave no row; those of card, brand and channel are kept with an id (decisions, 15). */
@@ -111,14 +113,21 @@ function chooseMethod(
     const parameterErrors = missing.map(name => ({ name, message: `is required for ${method.brand}` }))
     return { refused: 'methodNeedsMore', stored: false, parameterErrors }
   }
-  const wrong = resultUrlWrong(values, channel, offer.sandbox)
+  const isSlip = method.code === 'PP'
+  // Nobody is sent away with a slip; where the request says whither all the same, it must be good.
+  const wrong = isSlip && !values.has('shopperResultUrl') ? undefined : resultUrlWrong(values, channel, offer.sandbox)
   if (wrong) return wrong
+  const { capture, ...types } = chosen
+  const asked = { ...types, channel, brand: method.brand, now }
+  const parameterErrors = method.wrong?.(values, asked) ?? []
+  if (parameterErrors.length > 0) return { refused: 'methodNeedsMore', stored: false, parameterErrors }
   const connector = methodConnector(offer.connectors, method, chosen.mode)
   if (typeof connector === 'string') return keep(connector)
-  const { capture: _later, ...asked } = chosen
-  const unsendable = connector.refuses?.({ ...asked, channel, brand: method.brand, now })
+  if (capture && !connector.operations.CP) return keep('typeNotForBrand', 'paymentType', `is not taken by ${method.brand}`)
+  const unsendable = connector.refuses?.(asked)
+  if (unsendable === 'processorNotConfigured') return keep(unsendable) // its accounts are others'
   if (unsendable) return keep(unsendable, 'amount', `is not taken by ${method.brand}`)
-  return { ...chosen, brand: method.brand, connector, redirects: true }
+  return { ...chosen, brand: method.brand, connector, redirects: !isSlip, ...(isSlip && { slip: true as const }) }
 }
 
 /** The shopper is sent back only to where the authenticated merchant said: over https, in a sandbox over http too, or to an app whose scheme the

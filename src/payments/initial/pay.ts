@@ -9,6 +9,7 @@ import { sealCard } from '../../vault/cards.ts'
 import { execute, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
 import { captureAtOnce } from '../followUps/followUp.ts'
 import { awaitTwin } from '../idempotency.ts'
+import { rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment } from '../payment.ts'
 import { maskedCard } from '../read/record.ts'
@@ -69,7 +70,7 @@ export async function pay(
       registration: registrationWith(parts, payment, registrationId, carried!.card!),
     }),
   }
-  const unsent = { payment, rootType: payment.type }
+  const unsent = { payment, rootType: rootTypeOf(payment) }
   const stored = await (request.claim ?? claim(parts))(row).catch((error: Error) => {
     endUnsent(parts, unsent)
     throw error
@@ -80,7 +81,7 @@ export async function pay(
   const { connector, card, capture, redirects } = choice as Choice
   const addresses = redirects ? makeAddresses(parts, payment.merchantId) : undefined
   const operation = operationOf(parts, payment, { attempt: 1, ...(addresses && { addresses }) }, card)
-  const said = await execute(parts, { payment, rootType: payment.type, connector, operation })
+  const said = await execute(parts, { payment, rootType: rootTypeOf(payment), connector, operation })
   return capture && said.outcome !== 'pending' ? captureAtOnce(parts, channel, payment, said) : said
 }
 
@@ -146,6 +147,7 @@ function paymentOf(
       fields: [...keptFields(values, known), ['descriptor', descriptorFor(channel, id, values.get('descriptor'))]],
       ...(number !== undefined && number.length > 8 && { card: maskedCard(number) }),
       ...(chosen?.capture && { captureAtOnce: true as const }),
+      ...(chosen?.slip && { slip: true as const }),
       ...(sent?.connector.prepare && { prepared: sent.connector.prepare(askedOf(sent, channel, now)) }),
       ...(risk && { risk }),
     },

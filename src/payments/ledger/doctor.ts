@@ -98,11 +98,14 @@ type ChainOf = { readonly root: PaymentState; readonly followers: readonly Payme
 export function examineChain({ root, followers }: ChainOf, booked: readonly JournalLine[], guard: string | undefined): string[] {
   const approved = (type: string) => sum(followers.filter(one => one.type === type && one.answer?.approved))
   const pending = (type: string) => sum(followers.filter(one => one.type === type && !one.answer))
-  const isHold = root.type === 'PA'
+  const isSlip = root.record.slip === true
+  const isHold = root.type === 'PA' && !isSlip
   const stands = root.answer?.approved === true
   const captures = followers.filter(({ type, answer }) => type === 'CP' && answer?.approved)
   const open = followers.filter(({ type, answer }) => type === 'CP' && !answer)
-  const reversed = approved('RV')
+  const reversed = isSlip ? 0 : approved('RV') // nobody held or cleared a slip that is written off
+  const reserved = isSlip ? 0 : pending('RV')
+  const [collector, other] = isSlip ? ['bank', 'acquirer'] : ['acquirer', 'bank']
   const chargedBack = approved('CB') - approved('CR')
   const credited = root.type === 'CD' && stands ? root.amount : 0
 
@@ -111,10 +114,11 @@ export function examineChain({ root, followers }: ChainOf, booked: readonly Jour
     [
       'cleared',
       cleared(root, followers) - approved('RF') - (isHold ? 0 : reversed) - credited - chargedBack,
-      balance(booked, 'acquirer', 'posted'),
+      balance(booked, collector, 'posted'),
     ],
-    ['reserved of the hold', isHold ? -pending('RV') : 0, outstanding(booked, 'held')],
-    ['reserved of cleared money', -pending('RF') - (isHold ? 0 : pending('RV')), outstanding(booked, 'acquirer')],
+    ['reserved of the hold', isHold ? -reserved : 0, outstanding(booked, 'held')],
+    ['reserved of cleared money', -pending('RF') - (isHold ? 0 : reserved), outstanding(booked, collector)],
+    ['where such payments have none', 0, balance(booked, other, 'posted') + outstanding(booked, other)],
   ]
   const findings = expected
     .filter(([, wanted, found]) => wanted !== found)

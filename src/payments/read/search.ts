@@ -6,6 +6,7 @@ import type { ResultName } from '../../contract/results/results.ts'
 import { WriteTimeout } from '../../platform/database/errors.ts'
 import { takeTurns } from '../../platform/database/turns.ts'
 import type { PaymentParts } from '../parts.ts'
+import type { PaymentState } from '../payment.ts'
 import { countUpTo, findChains, findPage, findPayments, type Search, type SearchHit } from '../store/search.ts'
 import { givenText, readable } from './status.ts'
 
@@ -13,6 +14,8 @@ const atOnceBytes = 256 * 1024
 const linkedMost = 10_000
 const turnSeconds = 10
 const waitingMost = 20
+
+export type FoundPayments = { readonly count: number; payments(): AsyncIterable<PaymentState> }
 
 export type SearchPage = {
   readonly count: number
@@ -27,6 +30,8 @@ export type SearchRefusal = Extract<ResultName, 'tooManySearches' | 'pageTooLarg
 export type Searches = {
   /** With linked transactions each payment brings the rest of its chain. */
   page(tokenId: string, search: Search, limit: number, pageNo: number, linked: boolean): Promise<SearchPage | SearchRefusal>
+  /** All that is found, oldest first, unless there is more of it. */
+  all(tokenId: string, search: Search, most: number): Promise<FoundPayments | SearchRefusal>
   /** How many pages there are, up to where a search reaches. */
   pages(tokenId: string, search: Search, limit: number): Promise<number | SearchRefusal>
   /** A payment's chain. */
@@ -65,7 +70,27 @@ export function makeSearches(parts: PaymentParts): Searches {
     }
   }
 
+  async function* paymentsOf(tokenId: string, merchantId: string, found: readonly SearchHit[]): AsyncGenerator<PaymentState[]> {
+    for (const ids of portions(found)) {
+      const payments = await inTurn(tokenId, () => findPayments(db(), merchantId, ids))
+      if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
+      const byId = new Map(payments.map(payment => [payment.id, payment]))
+      yield ids.map(id => byId.get(id)!)
+    }
+  }
+
   return {
+    async all(tokenId, search, most) {
+      const found = await inTurn(tokenId, () => findPage(db(), search, most + 1, 0))
+      if (found === 'tooManySearches') return found
+      if (found.length > most) return 'pageTooLarge'
+      return {
+        count: found.length,
+        async *payments() {
+          for await (const some of paymentsOf(tokenId, search.merchantId, found)) yield* some
+        },
+      }
+    },
     async page(tokenId, search, limit, pageNo, linked) {
       const found = await inTurn(tokenId, async () => {
         const page = await findPage(db(), search, limit, (pageNo - 1) * limit)

@@ -4,6 +4,7 @@ import type { ConnectorState } from '../../connectors/connector.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { execute, operationOf, settle } from '../execute.ts'
 import { captureAtOnce, cardOfPayment } from '../followUps/followUp.ts'
+import { rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
@@ -48,11 +49,11 @@ export async function resume(
     sealedCard && { ...sealedCard, ...(cvv !== undefined && { cvv }) },
   )
   if (ended && !held.asksAtEnd) {
-    await settle(parts, { payment, rootType: payment.type }, endedReply(payment, held), true)
+    await settle(parts, { payment, rootType: rootTypeOf(payment) }, endedReply(payment, held), true)
     return true
   }
   const resumed = { step, data: held.data, event: { ...event, ...(taken.mark !== null && { mark: taken.mark }) } }
-  const said = await execute(parts, { payment, rootType: payment.type, connector, operation, resumed })
+  const said = await execute(parts, { payment, rootType: rootTypeOf(payment), connector, operation, resumed })
   const channel = parts.directory.entity(payment.channelId)
   if (payment.record.captureAtOnce && said.outcome !== 'pending' && channel?.kind === 'channel')
     await captureAtOnce(parts, channel, payment, said)

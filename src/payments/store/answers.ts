@@ -2,6 +2,7 @@
 // are answered when they are written.
 
 import type pg from 'pg'
+import type { SlipIssue, SlipOrder } from '../../connectors/connector.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { type GroupCommit, groupCommit, padded, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
@@ -29,6 +30,8 @@ export type NewAnswer = {
   readonly leftToDo?: LeftToDo
   /** A capture that waits for a file of the acquirer that the answer keeps: its line. */
   readonly collects?: Readonly<Record<string, string>>
+  /** A slip that is issued, or an order to the bank for one. */
+  readonly slip?: SlipIssue | SlipOrder
   readonly recordedAt: number
 }
 
@@ -58,6 +61,7 @@ const answerColumns = [
   'uuid',
   'text',
   'text',
+  'jsonb',
 ]
 
 function answerValues(row: NewAnswer): unknown[] {
@@ -86,13 +90,13 @@ function answerValues(row: NewAnswer): unknown[] {
     payment.record.registration?.id ?? null,
     row.networkTransactionId ?? null,
     row.collects ? JSON.stringify(row.collects) : null,
+    row.slip ? JSON.stringify(row.slip) : null,
   ]
 }
 
-const insertAnswers = perSize(
-  size => `
+const answersText = (size: number, slips: string): string => `
   with given (merchant_id, payment_id, result, approved, reply, body, answered_at, mode, currency, channel_id, root_id, transfers,
-              announced, action, gives_back, follow_up, follow_up_at, recorded_at, registration_owner, registration_id, network_transaction, collects) as (values ${valuesList(answerColumns, size)}),
+              announced, action, gives_back, follow_up, follow_up_at, recorded_at, registration_owner, registration_id, network_transaction, collects, slip) as (values ${valuesList(answerColumns, size)}),
   answered as (
     insert into answers (merchant_id, payment_id, result, approved, reply, body, answered_at)
     select merchant_id, payment_id, result, approved, reply, body, answered_at from given where payment_id is not null
@@ -116,14 +120,30 @@ ${confirmRegistrations}
     insert into collected_captures (merchant_id, payment_id, acquirer, said, collected_at)
     select merchant_id, payment_id, reply::json ->> 'acquirer', collects, recorded_at from ours where collects is not null
     on conflict do nothing),
+${slips}
   left_to_do as (
     insert into due_work (kind, merchant_id, subject_id, due_at)
     select follow_up, merchant_id, payment_id, follow_up_at from ours where follow_up is not null
     ${askedAgain}),
   settled as (
     delete from unanswered using ours where unanswered.merchant_id = ours.merchant_id and unanswered.payment_id = ours.payment_id)
-  select payment_id from answered`,
-)
+  select payment_id from answered`
+
+/** Two statements, because planning what is seldom there costs every answer. */
+const insertAnswers = perSize(size => answersText(size, ''))
+const insertSlips = perSize(size => answersText(size, slipRows))
+
+const slipRows = `
+  -- A number that another slip has fails the whole: a slip that no bank's file would find is never told.
+  issued as (
+    insert into slips (merchant_id, payment_id, account, number, document, due_on, amount, currency, barcode, line, link_hash, issued_at)
+    select ours.merchant_id, ours.payment_id, slip ->> 'account', slip ->> 'number', slip ->> 'document', (slip ->> 'dueOn')::date, p.amount,
+           p.currency, slip ->> 'barcode', slip ->> 'line', decode(slip ->> 'linkHash', 'hex'), ours.answered_at
+      from ours join payments p on p.merchant_id = ours.merchant_id and p.id = ours.payment_id where slip ? 'number'),
+  ordered as (
+    insert into slip_orders (merchant_id, payment_id, slip_id, account, kind, ordered_at)
+    select merchant_id, payment_id, root_id, slip ->> 'account', slip ->> 'order', recorded_at from ours where slip ? 'order'
+    on conflict do nothing),`
 
 export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
   return groupCommit<NewAnswer, boolean>({
@@ -133,7 +153,10 @@ export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
     async write(rows) {
       const size = quantised(rows.length)
       const values = padded(rows.flatMap(answerValues), size * answerColumns.length)
-      const stored = await pool.query<{ payment_id: string }>({ name: `answers ${size}`, text: insertAnswers(size), values })
+      const statement = rows.some(({ slip }) => slip)
+        ? { name: `answers with slips ${size}`, text: insertSlips(size) }
+        : { name: `answers ${size}`, text: insertAnswers(size) }
+      const stored = await pool.query<{ payment_id: string }>({ ...statement, values })
       const ids = new Set(stored.rows.map(row => row.payment_id))
       return rows.map(({ payment }) => ids.has(payment.id))
     },
@@ -143,7 +166,13 @@ export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
 /** Writes an operation that is answered already, inside the transaction that holds the lock on the first payment. */
 export async function insertAnswered(db: Connection, row: NewAnswer): Promise<void> {
   await insertFollowUp(db, { payment: row.payment }, [], true)
-  await db.query({ name: 'answers 1', text: insertAnswers(1), values: answerValues(row) })
+  await insertAnswerHere(db, row)
+}
+
+/** Answers a payment inside a transaction of its own; false when it has an answer. */
+export async function insertAnswerHere(db: Connection, row: NewAnswer): Promise<boolean> {
+  const { rowCount } = await db.query({ name: 'answers 1', text: insertAnswers(1), values: answerValues(row) })
+  return rowCount === 1
 }
 
 /** The pending state was answered: recovery is due, and the merchant hears of it in the words of the answer, which comes sealed. */

@@ -1,5 +1,6 @@
 // What searches read: first the keys of a page and how much their records weigh, then the records, some at a time.
 
+import type { Mode } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import type { PaymentState } from '../payment.ts'
 import { answeredColumns, answeredOf, answeredTables, type PaymentRow } from './read.ts'
@@ -7,6 +8,8 @@ import { answeredColumns, answeredOf, answeredTables, type PaymentRow } from './
 export type Search = {
   readonly merchantId: string
   readonly channelId?: string
+  readonly id?: string
+  readonly mode?: Mode
   readonly merchantTransactionId?: string
   readonly types?: readonly string[]
   readonly brands?: readonly string[]
@@ -21,9 +24,9 @@ export type SearchHit = { readonly id: string; readonly rootId: string; readonly
 const searched = `
   p.merchant_id = $1 and ($2::uuid is null or p.channel_id = $2) and ($3::text is null or p.merchant_transaction_id = $3)
   and ($4::text[] is null or p.payment_type = any ($4)) and ($5::timestamptz is null or p.received_at >= $5) and ($6::timestamptz is null or p.received_at < $6)
-  and ($7::text[] is null or p.brand = any ($7))`
+  and ($7::text[] is null or p.brand = any ($7)) and ($8::text is null or p.mode = $8) and ($9::uuid is null or p.id = $9)`
 
-const searchValues = ({ merchantId, channelId, merchantTransactionId, types, brands, from, to }: Search) => [
+const searchValues = ({ merchantId, channelId, merchantTransactionId, types, brands, from, to, mode, id }: Search) => [
   merchantId,
   channelId ?? null,
   merchantTransactionId ?? null,
@@ -31,6 +34,8 @@ const searchValues = ({ merchantId, channelId, merchantTransactionId, types, bra
   from === undefined ? null : timeParameter(from),
   to === undefined ? null : timeParameter(to),
   brands ?? null,
+  mode ?? null,
+  id ?? null,
 ]
 
 // A payment without an answer is rendered from its row.
@@ -40,7 +45,7 @@ const foundColumns = `p.id, coalesce(p.root_id, p.id) as "rootId", coalesce(octe
 export async function findPage(db: Connection, search: Search, limit: number, skip: number): Promise<SearchHit[]> {
   const { rows } = await db.query<SearchHit>(
     `select ${foundColumns}
-       from (select * from payments p where ${searched} order by p.received_at, p.id limit $8 offset $9) p
+       from (select * from payments p where ${searched} order by p.received_at, p.id limit $10 offset $11) p
        left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
       order by p.received_at, p.id`,
     [...searchValues(search), limit, skip],
@@ -51,7 +56,7 @@ export async function findPage(db: Connection, search: Search, limit: number, sk
 /** Counts no further than `most`. */
 export async function countUpTo(db: Connection, search: Search, most: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    `select count(*) from (select 1 from payments p where ${searched} limit $8) found`,
+    `select count(*) from (select 1 from payments p where ${searched} limit $10) found`,
     [...searchValues(search), most],
   )
   return rows[0]!.count

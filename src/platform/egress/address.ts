@@ -66,12 +66,22 @@ export function urlRefusal(text: string, egress: Egress): string | undefined {
   return undefined
 }
 
-/** Resolves once and checks every address; one that is not allowed refuses the whole name. */
+/** Resolves once; the URL is refused by its text, or by its host. */
 export async function findTarget(text: string, egress: Egress, resolve: Resolve): Promise<Target | { readonly refused: string }> {
   const refused = urlRefusal(text, egress)
   if (refused !== undefined) return { refused }
   const url = new URL(text)
-  const host = bare(url.hostname)
+  const found = await findAddress(url.hostname, egress, resolve)
+  return 'refused' in found ? found : { url, ...found }
+}
+
+/** The address of a host, once every address that it has was checked; one that is not allowed refuses the whole name. */
+export async function findAddress(
+  name: string,
+  egress: Egress,
+  resolve: Resolve,
+): Promise<Pick<Target, 'address' | 'family'> | { readonly refused: string }> {
+  const host = bare(name)
   let found: readonly LookupAddress[]
   try {
     found = isIP(host) !== 0 ? [{ address: host, family: isIP(host) }] : await resolve(host)
@@ -81,7 +91,7 @@ export async function findTarget(text: string, egress: Egress, resolve: Resolve)
   if (found.length === 0) return { refused: 'cannot be resolved (no address)' }
   if (!found.every(({ address }) => mayCall(address, egress))) return { refused: 'resolves to a private or special address' }
   const first = found[0]!
-  return { url, address: first.address, family: first.family === 6 ? 6 : 4 }
+  return { address: first.address, family: first.family === 6 ? 6 : 4 }
 }
 
 // Where clouds give out their machines' credentials: never called, whatever a setting allows.

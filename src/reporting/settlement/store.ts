@@ -42,8 +42,8 @@ export type MovementRow = {
   readonly outcome: string | null
 }
 
-// Chargebacks and receipts were made of a line of the other side; the simulator settles what it approves.
-const matched = `(j.mode = 'internal' or p.payment_type in ('CB', 'CR', 'RC') or s.outcome is not distinct from 'matched')`
+// Chargebacks were made of a line of the acquirer, and what banks moved counts when they said so; the simulator settles what it approves.
+const matched = `(j.mode = 'internal' or p.payment_type in ('CB', 'CR') or 'bank' in (j.debit, j.credit) or s.outcome is not distinct from 'matched')`
 
 const reconciliationType = `case p.payment_type when 'CB' then 'CHARGEBACK' when 'CR' then 'CHARGEBACK REVERSAL' else 'SETTLED' end`
 

@@ -77,13 +77,18 @@ export function readTotals({ fields }: Message, dialect: Dialect): { theirs: Hos
     return Object.keys(said).length === 0 ? [] : [[kind, said] as const]
   })
   const [sign, digits] = [fields.get(net)?.[0], Number(fields.get(net)?.slice(1))]
-  const [field, inBalance, outOfBalance] = balance
+  const [field, inBalance] = balance
   const word = fields.get(field)
   return {
     theirs: { ...Object.fromEntries(kinds), ...(sign !== undefined && { net: sign === 'C' ? -digits : digits }) },
-    balance: word === inBalance ? 'in' : word === outOfBalance || fields.get(39) === reconcileError ? 'out' : 'unknown',
+    // Whatever it says but that it is in balance, for example that it could not tell.
+    balance: word === inBalance ? 'in' : word !== undefined || fields.get(39) === reconcileError ? 'out' : 'unknown',
   }
 }
+
+/** A host that has heard and says neither its totals nor whether they agree has not spoken. */
+export const saysNothing = ({ theirs, balance }: ReturnType<typeof readTotals>): boolean =>
+  balance === 'unknown' && Object.keys(theirs).length === 0
 
 /** DE39 of 1987 of a host that has no DE66. */
 const reconcileError = '95'

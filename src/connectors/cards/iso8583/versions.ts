@@ -47,7 +47,7 @@ export type Version = {
     /** Where a host names the day. */
     readonly dayField: 15 | 28
     /** What a host concludes from our totals: the field and its words. */
-    readonly balance: readonly [field: 39 | 66, inBalance: string, outOfBalance: string]
+    readonly balance: readonly [field: 39 | 66, inBalance: string]
   }
 }
 
@@ -89,7 +89,7 @@ const versions: Readonly<Record<Dialect['version'], Version>> = {
     reconciliation: {
       day: day => [[15, day.slice(5).replace('-', '')]],
       dayField: 15,
-      balance: [66, '1', '2'],
+      balance: [66, '1'],
     },
   },
   '1993': {
@@ -136,7 +136,7 @@ const versions: Readonly<Record<Dialect['version'], Version>> = {
         [28, day.slice(2).replaceAll('-', '')],
       ],
       dayField: 28,
-      balance: [39, '500', '501'],
+      balance: [39, '500'],
     },
   },
 }

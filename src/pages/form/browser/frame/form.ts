@@ -1,7 +1,7 @@
 // The form: puts the parts together and pays.
 
 import { cardFields } from './card.ts'
-import { allRight } from './fields.ts'
+import { allRight, showProblem } from './fields.ts'
 import { takeOptions } from './look.ts'
 import { chooseMethod, chosenValue, payMethods, showChosen } from './methods.ts'
 import { element, flags, formData, textOf } from './page.ts'
@@ -117,11 +117,10 @@ async function told({ code, parameterErrors = [] }: PayAnswer['result']): Promis
   busy(undefined)
   if (found && found.advice === undefined) return close('paidTitle', formData.standalone ? 'savedDone' : 'paidText')
   if (found?.advice === 'waitForShop') return close('pendingTitle', 'waitForShop')
-  const named = parameterErrors.map(({ name }) => inputOf[name])
-  methods
-    .get(chosenValue())
-    ?.fields.find(({ name }) => named.includes(name))
-    ?.input.focus()
+  const named = parameterErrors.map(({ name }) => inputOf[name] ?? name)
+  const wrong = methods.get(chosenValue())?.fields.filter(({ name }) => named.includes(name)) ?? []
+  for (const field of wrong) if (field.name.includes('.')) showProblem(field, { text: 'fieldWrong' })
+  wrong[0]?.input.focus()
   say(found?.text ?? textOf({ text: 'lookInShop' }))
 }
 

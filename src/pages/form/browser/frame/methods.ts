@@ -27,11 +27,34 @@ export function payMethods(card: CardFields | undefined): ReadonlyMap<string, Pa
           ? { container: 'card', kind, brand: '', fields: card!.fields, values: card!.values }
           : saved !== undefined
             ? { container: 'registration', kind: 'registration', brand, ...savedDetails(panel, saved) }
-            : { container: brand, kind, brand, fields: [], values: () => ({ paymentBrand: brand }) }
+            : { container: brand, kind, brand, ...askedDetails(panel, brand) }
       return [value, method]
     }),
   )
 }
+
+/** What the brand needs of the shopper beside itself: nothing, or who pays. */
+function askedDetails(panel: HTMLElement, brand: string): Pick<PayMethod, 'fields' | 'values'> {
+  const inputs = [...panel.querySelectorAll<HTMLInputElement>('.panel input')]
+  const asked = inputs
+    .filter(({ type }) => type !== 'hidden')
+    .map(
+      (input): FormField => ({
+        name: input.name,
+        input,
+        problem: () => (input.value.trim() === '' ? { text: 'fieldMissing' } : undefined),
+      }),
+    )
+  for (const field of asked) watchField(field)
+  return {
+    fields: asked,
+    values: () => ({ paymentBrand: brand, ...Object.fromEntries(inputs.map(({ name, value }) => [name, written(name, value)])) }),
+  }
+}
+
+/** A CEP is written with a hyphen and sent without. */
+const written = (name: string, value: string): string =>
+  name === 'billing.postcode' ? value.replace(/[\s-]/g, '') : value.trim()
 
 function savedDetails(panel: HTMLElement, id: string): Pick<PayMethod, 'fields' | 'values'> {
   const input = panel.querySelector<HTMLInputElement>('input[name="card.cvv"]')

@@ -1,0 +1,43 @@
+// A file of a bank or a store chain, whatever it tells of: slips, or transfers that we have ordered.
+
+import type { SlipAccount } from '../../connectors/slips/accounts.ts'
+import { nobody, openCase } from '../../payments/cases/cases.ts'
+import type { TransferParts } from '../../payments/transfers/transfer.ts'
+import type { LineResult } from '../import.ts'
+import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from '../returns/importReturn.ts'
+import { readReturn } from '../returns/readReturn.ts'
+import { BrokenReturn } from '../returns/rows.ts'
+import { importTransferReturn, isTransferReturn, readTransferReturn } from '../transfers/transferReturn.ts'
+
+export type BankFileParts = ReturnParts & TransferParts
+
+/** What has an end, and is of this account. Nothing is stored. */
+export function isWhole(account: SlipAccount, bytes: Buffer): boolean {
+  if (account.kind === 'chain' || !isTransferReturn(bytes)) return !('broken' in readReturn(bytes, returnsOf(account)))
+  try {
+    readTransferReturn(bytes, account)
+    return true
+  } catch (error) {
+    if (error instanceof BrokenReturn) return false
+    throw error
+  }
+}
+
+/** Reads it to its end. The same bytes change nothing when they come again. A file that is refused is a case. */
+export async function importBankFile(
+  parts: BankFileParts,
+  account: SlipAccount,
+  name: string,
+  bytes: Buffer,
+  tell: (at: number, result: LineResult) => void = () => {},
+): Promise<ReturnReport | { readonly broken: string }> {
+  if (account.kind === 'chain' || !isTransferReturn(bytes)) return importReturn(parts, returnsOf(account), name, bytes, tell)
+  const report = await importTransferReturn(parts, account, name, bytes, tell)
+  if ('broken' in report) await refuseFile(parts, account, name, report.broken)
+  return report
+}
+
+export async function refuseFile(parts: BankFileParts, account: SlipAccount, name: string, why: string): Promise<void> {
+  const about = { merchantId: nobody, kind: 'returnFile', subject: `${account.name} ${name}` } as const
+  await openCase(parts.database.work, parts, { ...about, details: { file: name, why } })
+}

@@ -1,0 +1,25 @@
+// Files that the other side fetches from a folder.
+
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Clock, type Random, timeOrderedId } from '../platform/clock.ts'
+
+/** Whole or not there: under its name only when all of it is on disk. What is there already with other bytes is another's, and stays. */
+export function putFile(
+  { clock, random }: { readonly clock: Clock; readonly random: Random },
+  folder: string,
+  name: string,
+  content: string,
+): void {
+  const path = join(folder, name)
+  if (existsSync(path)) {
+    if (readFileSync(path, 'utf8') !== content) throw new Error(`${path} is there already, and is not ours`)
+  } else {
+    const part = join(folder, `.${name}.${timeOrderedId(clock.real(), random)}`)
+    writeFileSync(part, content, { flag: 'wx', mode: 0o600, flush: true })
+    renameSync(part, path)
+  }
+  const handle = openSync(folder, 'r')
+  fsyncSync(handle)
+  closeSync(handle)
+}

@@ -1,0 +1,138 @@
+// What a bank says of transfers: a return of CNAB 240 with segments A. Nothing of it counts when it is not whole, or another account's. The refund of a transfer
+// ends by what the bank says of it; what can mean two things, or fits no order of ours, waits for an operator.
+
+import type { BankSlipAccount } from '../../connectors/slips/accounts.ts'
+import { findFiledAt } from '../../payments/transfers/store.ts'
+import { settleTransfer, type TransferParts } from '../../payments/transfers/transfer.ts'
+import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { cnab240 } from '../cnab/cnab240.ts'
+import { type ColumnValues, readRecord } from '../cnab/layout.ts'
+import { type FileFormat, type FileLine, type ImportParts, importFile, type LineResult } from '../import.ts'
+import type { ReturnReport } from '../returns/importReturn.ts'
+import { BrokenReturn, fixedRows, wholeRecord } from '../returns/rows.ts'
+import { transferLayout, transferMeaningOf } from './transferLayout.ts'
+
+/** As the bank says it; amounts in hundredths. */
+export type TransferLine = {
+  readonly reference: string
+  readonly amount: number
+  readonly paid: number
+  readonly paidOn: string
+  readonly occurrences: readonly string[]
+}
+
+/** A file of payments and no other: its first lot is of that service. */
+export const isTransferReturn = (bytes: Buffer): boolean => /^[^\n]{8,}\n.{8}C20/s.test(bytes.toString('latin1', 0, 500))
+
+export async function importTransferReturn(
+  parts: TransferParts & ImportParts,
+  account: BankSlipAccount,
+  name: string,
+  bytes: Buffer,
+  tell: (at: number, result: LineResult) => void,
+): Promise<ReturnReport | { readonly broken: string }> {
+  let file: TransferReturn
+  try {
+    file = readTransferReturn(bytes, account)
+  } catch (error) {
+    if (error instanceof BrokenReturn) return { broken: error.message }
+    throw error
+  }
+  const format: FileFormat<TransferParts & ImportParts, TransferLine> = {
+    kind: 'transferReturn',
+    caseKind: 'transferLine',
+    read: () => file.lines,
+    settle: (parts, line, store) =>
+      inTransaction(parts.database.work, async db => {
+        const result = await settleLine(parts, db, account.name, line)
+        await store(db, result)
+        return result
+      }),
+  }
+  const report = (await importFile(parts, format, name, bytes.toString('latin1'), tell))!
+  return { ...report, fileNumber: file.fileNumber, missing: [] }
+}
+
+async function settleLine(parts: TransferParts, db: Connection, account: string, line: TransferLine): Promise<LineResult> {
+  const { reference, amount, paid, paidOn, occurrences } = line
+  const [, sequence, place] = /^RF(\d{6})(\d{6})$/.exec(reference) ?? []
+  const ours = sequence === undefined ? undefined : await findFiledAt(db, account, Number(sequence), Number(place))
+  const refuse = (why: string): LineResult => ({
+    kind: 'refused',
+    why,
+    details: { account, theirs: line, ours: ours ? { paymentId: ours.paymentId, amount: ours.amount } : null },
+  })
+  if (!ours) return refuse('we have ordered no such transfer')
+  if (amount !== ours.amount) return refuse('the transfer is of another amount')
+  const meanings = new Set(occurrences.map(transferMeaningOf))
+  const [meaning] = meanings
+  if (meanings.size !== 1 || meaning === undefined) return refuse('what the bank says of it can mean more than one thing')
+  const { paymentId } = ours
+  if (meaning === 'underWay') return { kind: 'known', paymentId, text: `under way: ${paymentId}` }
+  if (meaning === 'paid' && paid !== 0 && paid !== amount) return refuse('another amount was paid than was ordered')
+  const text = meaning === 'paid' ? `Transferred${paidOn === '' ? '' : ` on ${paidOn}`}` : 'The bank refuses the transfer'
+  const before = ours.result !== null
+  const settled = await settleTransfer(parts, db, ours, { paid: meaning === 'paid', code: occurrences.join(' '), text })
+  if (!settled) return refuse('the refund has ended otherwise before')
+  return { kind: before ? 'known' : 'recorded', paymentId, text: `${text}: ${paymentId}` }
+}
+
+export type TransferReturn = { readonly fileNumber: number; readonly lines: readonly FileLine<TransferLine>[] }
+
+/** Throws BrokenReturn. */
+export function readTransferReturn(bytes: Buffer, account: BankSlipAccount): TransferReturn {
+  const rows = [...fixedRows(bytes, 240)]
+  const header = wholeRecord(cnab240.fileHeader, rows[0]!)
+  const bank = account.bank.code
+  if (header.bank !== bank) throw new BrokenReturn(`it is of bank ${header.bank}, not of ${bank}`)
+  if (header.direction !== '2') throw new BrokenReturn('it is no return, but an order')
+  const same = (ours: string, theirs = '') => Number(ours) === Number(theirs)
+  if (!same(account.agency, header.agency) || !same(account.account, header.account))
+    throw new BrokenReturn('it is of another account')
+  const lines: FileLine<TransferLine>[] = []
+  let lot: { readonly number: number; records: number; sequence: number; sum: number } | undefined
+  let lots = 0
+  for (const row of rows.slice(1, -1)) {
+    const { at, text } = row
+    const broken = (why: string) => new BrokenReturn(`line ${at}: ${why}`)
+    if (text.slice(0, 3) !== bank) throw broken(`it is of bank ${text.slice(0, 3)}, not of ${bank}`)
+    const type = text[7]
+    if (lot) lot.records++
+    if (type === '1' && !lot) {
+      const { service } = wholeRecord(transferLayout.lotHeader, row)
+      if (service !== '20') throw broken(`a lot of service ${service} tells of no transfers`)
+      lot = { number: ++lots, records: 1, sequence: 0, sum: 0 }
+    } else if (type === '3' && lot) {
+      if (Number(text.slice(3, 7)) !== lot.number || Number(text.slice(8, 13)) !== ++lot.sequence)
+        throw broken('it is out of order: lines are missing, or stand there twice')
+      if (text[13] === 'A') {
+        const line = lineOf(account.name, at, readRecord(transferLayout.transfer, text))
+        if ('line' in line) lot.sum += line.line.amount
+        lines.push(line)
+      }
+    } else if (type === '5' && lot) {
+      const end = wholeRecord(transferLayout.lotTrailer, row)
+      if (Number(end.records) !== lot.records)
+        throw broken(`the lot has ${lot.records} lines, its end says ${Number(end.records)}`)
+      if (Number(end.sum) !== 0 && Number(end.sum) !== lot.sum && lines.every(line => 'line' in line))
+        throw broken(`the transfers of the lot add up to ${lot.sum}, its end says ${Number(end.sum)}`)
+      lot = undefined
+    } else throw broken(`a record of type ${type} has no place here`)
+  }
+  const last = rows.at(-1)!
+  if (lot || last.text[7] !== '9') throw new BrokenReturn('its end is missing')
+  const end = wholeRecord(cnab240.fileTrailer, last)
+  if (Number(end.records) !== rows.length)
+    throw new BrokenReturn(`the file has ${rows.length} lines, its end says ${Number(end.records)}`)
+  if (Number(end.lots) !== lots) throw new BrokenReturn(`the file has ${lots} lots, its end says ${Number(end.lots)}`)
+  return { fileNumber: Number(header.fileNumber), lines }
+}
+
+function lineOf(account: string, at: number, values: ColumnValues | string): FileLine<TransferLine> {
+  if (typeof values === 'string') return { at, malformed: values }
+  const occurrences = values.occurrences!.replaceAll(' ', '').match(/.{1,2}/g) ?? []
+  const { own: reference = '', paidOn = '' } = values
+  const line = { reference, amount: Number(values.amount), paid: Number(values.paid), paidOn, occurrences }
+  // A later word about the same order closes what an earlier one has opened.
+  return { at, subject: `${account} ${reference === '' ? `line ${at}` : reference}`, line }
+}

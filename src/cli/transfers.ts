@@ -1,0 +1,142 @@
+// tollgate transfers: refunds that are paid by transfer, where they go, and what became of them.
+
+import { basename } from 'node:path'
+import type { Command } from 'commander'
+import { importTransferReturn } from '../clearing/transfers/transferReturn.ts'
+import { modeOfFiles } from '../clearing/transfers/write.ts'
+import type { Mode } from '../connectors/connector.ts'
+import type { SlipAccount } from '../connectors/slips/accounts.ts'
+import { amountText } from '../contract/amounts.ts'
+import { readBankDetails } from '../payments/transfers/bankDetails.ts'
+import { findTransfer, findTransfers, type TransferRow } from '../payments/transfers/store.ts'
+import { endByHand, enterDetails } from '../payments/transfers/transfer.ts'
+import { buildNumber } from '../platform/build.ts'
+import { readPlainFile } from '../platform/files.ts'
+import type { Config } from '../start/config.ts'
+import { collectLines, linesText } from './files.ts'
+import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
+
+export default (program: Command): void => {
+  const transfers = program.command('transfers').description('refunds of receipts, which are paid by transfer to a bank account')
+
+  const list = transfers
+    .command('list')
+    .description('the open ones, the oldest first')
+    .option('--all', 'ended ones too')
+    .option('--limit <count>', 'how many', '100')
+  reads(list, {
+    'transfers[]': 'refundId merchantId account amount currency mode waitsFor orderedAt file line',
+  }).action((options: ReadOptions & { all?: true; limit: string }) =>
+    withOpened(async ({ database, config }) => {
+      if (!/^\d{1,6}$/.test(options.limit)) refuseWords('--limit must be a number.')
+      const found = await findTransfers(database.work, options.all === true, Number(options.limit))
+      show(options, { transfers: found.map(one => documentOf(one, config)) }, () =>
+        table([
+          ['refund', 'merchant', 'account', 'amount', 'currency', 'waits for', 'ordered', 'file'],
+          ...found.map(one => [
+            one.paymentId,
+            one.merchantId,
+            one.account,
+            amountText(one.amount),
+            one.currency,
+            waitsFor(one, config),
+            timeText(one.orderedAt),
+            one.sequence,
+          ]),
+        ]),
+      )
+    }),
+  )
+
+  transfers
+    .command('enter <refundId>')
+    .description('says where the money goes; the details come from a file, or from standard input as -')
+    .requiredOption('--details <file>', 'name, tax id, bank, agency and account as in merchantMemo, or a name and a CLABE')
+    .action((refundId: string, { details: file }: { details: string }) =>
+      withOpened(async opened => {
+        const row = await named(opened, refundId)
+        const details = readBankDetails(readSecret(file, '--details'))
+        if (!details)
+          return refuseCommand(
+            'The details cannot be read: name; CPF or CNPJ; bank; agency; account with its hyphen and digit. Or name; CLABE.',
+          )
+        if (!(await enterDetails(opened, row, details, opened.by.id)))
+          return refuseCommand(`The refund ${refundId} is in a file already, or has ended.`)
+        const next = writesFiles(opened.config.slips.get(row.account), row.mode)
+          ? 'it is transferred with the next file'
+          : `no file takes it, so that somebody has to pay it and say so (transfers end)`
+        process.stdout.write(`Entered: ${next}.\n`)
+      }),
+    )
+
+  transfers
+    .command('end <refundId>')
+    .description('says what became of a transfer that no return tells of')
+    .requiredOption('--as <outcome>', 'paid or refused')
+    .requiredOption('--reason <text>', 'what the bank said, for whoever asks later; the merchant reads it')
+    .action((refundId: string, { as, reason }: { as: string; reason: string }) =>
+      withOpened(async opened => {
+        if (as !== 'paid' && as !== 'refused') refuseWords('--as must be paid or refused.')
+        if (reason.trim() === '' || reason.length > 200) refuseWords('--reason must be 1 to 200 characters.')
+        const row = await named(opened, refundId)
+        if (!(await endByHand(partsOf(opened), row, as === 'paid', reason)))
+          return refuseCommand(`The refund ${refundId} has ended otherwise before.`)
+        process.stdout.write(`The refund ${refundId} has ended: ${as}.\n`)
+      }),
+    )
+
+  const returned = transfers
+    .command('import <file>')
+    .description("reads a bank's return about transfers; reading it again changes nothing. Ends with 1 when a line fits nothing")
+    .requiredOption('--account <name>', 'the account, as SLIPS_FILE names it')
+  reads(returned, { 'lines[]': 'line outcome text' }).action((file: string, options: ReadOptions & { account: string }) =>
+    withOpened(async opened => {
+      const account = opened.config.slips.get(options.account)
+      if (account?.kind !== 'bank') return refuseCommand(`SLIPS_FILE has no bank account ${options.account}.`)
+      const { lines, tell } = collectLines()
+      const report = await importTransferReturn(partsOf(opened), account, basename(file), bytesOf(file), tell)
+      if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
+      show(options, { lines }, () => linesText(lines))
+      if (report.refused > 0) process.exitCode = 1
+    }),
+  )
+}
+
+const partsOf = (opened: CommandParts) => ({ ...opened, build: buildNumber() })
+
+async function named({ database }: CommandParts, refundId: string): Promise<TransferRow> {
+  const row = looksLikeId(refundId) ? await findTransfer(database.work, refundId) : undefined
+  return row ?? refuseCommand(`There is no transfer of a refund ${refundId}.`)
+}
+
+function bytesOf(file: string): Buffer {
+  try {
+    return readPlainFile(file)
+  } catch (error) {
+    return refuseCommand(`${file} cannot be read: ${(error as Error).message}`)
+  }
+}
+
+function waitsFor({ result, sealed, sequence, account, mode }: TransferRow, { slips }: Config): string | null {
+  if (result !== null) return null
+  if (sequence !== null) return 'the bank'
+  if (!sealed) return 'bank details'
+  return writesFiles(slips.get(account), mode) ? 'the next file' : 'somebody who pays it'
+}
+
+const writesFiles = (account: SlipAccount | undefined, mode: Mode): boolean =>
+  account?.kind === 'bank' && account.transfers !== undefined && modeOfFiles(account) === mode
+
+const documentOf = (one: TransferRow, config: Config) => ({
+  refundId: one.paymentId,
+  merchantId: one.merchantId,
+  account: one.account,
+  amount: amountText(one.amount),
+  currency: one.currency,
+  mode: one.mode,
+  waitsFor: waitsFor(one, config),
+  orderedAt: timeField(one.orderedAt),
+  file: one.sequence,
+  line: one.line,
+})

@@ -1,0 +1,106 @@
+// The addresses of a slip: its page, its PDF, its barcode as an image for shops that make a page of their own, and in a sandbox the button that pays it.
+
+import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
+import type { RequestFunction, Route } from '../../http/router.ts'
+import { qrCode } from '../form/code.ts'
+import { type Page, renderPage } from '../html.ts'
+import { chooseLanguage, languageOf } from '../languages/languages.ts'
+import { plainPage } from '../shopper/views.ts'
+import { slipPage } from './page.ts'
+import { slipPdf } from './pdf.ts'
+import { slipLanguage } from './texts.ts'
+import { canBePaid, findView, type SlipPageParts, type SlipView } from './view.ts'
+
+export function slipRoutes(parts: SlipPageParts): Route[] {
+  const { paySlip } = parts
+  const get = (path: string, answer: RequestFunction): Route => ({ method: 'GET', path, callers: 'browser', answer })
+  return [
+    get('/slip/{token}', page(parts)),
+    get('/slip/{token}/slip.pdf', pdf(parts)),
+    get('/slip/{token}/barcode.png', image(parts)),
+    ...(paySlip
+      ? [
+          {
+            method: 'POST',
+            path: '/slip/{token}/pay',
+            callers: 'browser',
+            answer: found(parts, async ({ slip }, _, address) => {
+              await paySlip(slip)
+              return redirectAnswer(address)
+            }),
+          } as const,
+        ]
+      : []),
+  ]
+}
+
+const page = (parts: SlipPageParts): RequestFunction =>
+  found(parts, async (view, request, address) => {
+    const words = slipLanguage(wanted(request), view.account.country)
+    const pix = view.pix === undefined ? undefined : await qrCode(view.pix)
+    return render(parts, 200, slipPage(view, words, address, pix, parts.paySlip !== undefined && canBePaid(view)))
+  })
+
+/** Who cannot pay it any more has nothing to print. */
+const pdf = (parts: SlipPageParts): RequestFunction =>
+  found(parts, async (view, _, address) =>
+    canBePaid(view) ? bytes(await slipPdf(view), 'application/pdf') : redirectAnswer(address),
+  )
+
+const drawn = new Map<string, Buffer>()
+const drawnMost = 200
+
+const image = (parts: SlipPageParts): RequestFunction =>
+  found(parts, async ({ slip: { barcode }, account }) => {
+    const png = drawn.get(barcode) ?? (await barcodePng(account.kind === 'chain' ? 'code128' : 'interleaved2of5', barcode))
+    drawn.delete(barcode)
+    drawn.set(barcode, png)
+    if (drawn.size > drawnMost) drawn.delete(drawn.keys().next().value!)
+    return bytes(png, 'image/png', { 'Cross-Origin-Resource-Policy': 'cross-origin' })
+  })
+
+/** With the white that scanners need, and the digits below. */
+async function barcodePng(bcid: string, text: string): Promise<Buffer> {
+  const { toBuffer } = await import('bwip-js')
+  return toBuffer({
+    bcid,
+    text,
+    scale: 3,
+    height: 13,
+    includetext: true,
+    textxalign: 'center',
+    paddingwidth: 15,
+    paddingheight: 5,
+    backgroundcolor: 'FFFFFF',
+  })
+}
+
+const bytes = (body: Buffer, type: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({
+  status: 200,
+  body,
+  headers: { 'Content-Type': type, 'Cache-Control': 'private, no-store', 'Referrer-Policy': 'no-referrer', ...headers },
+})
+
+/** An address of nothing, and one whose account is gone, look the same. */
+const found =
+  (parts: SlipPageParts, answer: (view: SlipView, request: Request, address: string) => Promise<HttpAnswer>): RequestFunction =>
+  async (request, { token = '' }) => {
+    try {
+      const view = await findView(parts, token)
+      if (view) return await answer(view, request, `${parts.publicUrl()}/slip/${token}`)
+      parts.log.warn({ audit: 'unknownToken', ndc: request.number }, 'the address of a slip that does not exist was asked for')
+      return render(parts, 404, plainPage(reader(request), 'unknown'))
+    } catch (error) {
+      parts.log.error({ ndc: request.number, route: '/slip', why: (error as Error).message }, 'the page of a slip failed')
+      return render(parts, 500, plainPage(reader(request), 'error'))
+    }
+  }
+
+const reader = ({ headers }: Request) => chooseLanguage(headers['accept-language'])
+
+/** The first language of the browser, whether there are texts in it or not. */
+const wanted = ({ headers }: Request) => languageOf(headers['accept-language']?.split(/[,;]/)[0] ?? '')
+
+function render(parts: SlipPageParts, status: number, page: Page): HttpAnswer {
+  return { status, ...renderPage(page, parts.random.bytes(16).toString('base64')) }
+}

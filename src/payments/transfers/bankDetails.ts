@@ -1,0 +1,143 @@
+// Where the money of a refund goes: merchantMemo is a free text, and is read only where it can mean one thing. Everything else is for a person to read. Pure.
+
+import { isClabe } from '../../connectors/slips/clabe.ts'
+import { readTaxId } from '../../connectors/slips/taxId.ts'
+
+/** An account in Brazil, or one in Mexico by its CLABE. */
+export type BankDetails = { readonly holder: string } & (
+  | {
+      /** CPF or CNPJ without signs. */
+      readonly taxId: string
+      /** In clearing, 3 digits. */
+      readonly bank: string
+      readonly agency: string
+      readonly agencyDigit: string
+      readonly account: string
+      /** May be a letter. */
+      readonly accountDigit: string
+    }
+  | { readonly clabe: string }
+)
+
+/**
+ * `João da Silva; 111.444.777-35; Banco Itaú; 1234; 56789-0` (name, tax id, bank, agency, account, in this order), or the five with their names in any order
+ * (`nome: …; CPF: …`), between semicolons, bars, line ends or commas. Of Mexico a name and a CLABE. Undefined where anything is missing, left over or wrong.
+ */
+export function readBankDetails(text: string): BankDetails | undefined {
+  const parts = partsOf(text)
+  const fields = parts && (named(parts) ?? inOrder(parts))
+  if (!fields) return undefined
+  const holder = fields.get('holder')
+  if (holder === undefined || !/^\p{L}[\p{L}\p{M} .'’-]{1,99}$/u.test(holder)) return undefined
+  const names = [...fields.keys()].sort().join(' ')
+  if (names === 'clabe holder') {
+    const clabe = fields.get('clabe')!.replace(/ /g, '')
+    return isClabe(clabe) ? { holder, clabe } : undefined
+  }
+  if (names !== 'account agency bank holder taxId') return undefined
+  const taxId = readTaxId(fields.get('taxId')!.toUpperCase())
+  const bank = bankOf(fields.get('bank')!)
+  const [, agency, agencyDigit = ''] = /^(\d{1,5})(?:-([\dX]))?$/i.exec(fields.get('agency')!) ?? []
+  // Without its hyphen nobody knows whether the last digit is the check digit.
+  const [, account, accountDigit] = /^(\d{1,12})-([\dXP])$/i.exec(fields.get('account')!.replace(/[. ]/g, '')) ?? []
+  if (!taxId || bank === undefined || agency === undefined || account === undefined) return undefined
+  return {
+    holder,
+    taxId: taxId.id,
+    bank,
+    agency,
+    agencyDigit: agencyDigit.toUpperCase(),
+    account,
+    accountDigit: accountDigit!.toUpperCase(),
+  }
+}
+
+type BankDetail = 'holder' | 'taxId' | 'bank' | 'agency' | 'account' | 'clabe'
+
+const labels: Readonly<Record<BankDetail, string>> = {
+  holder: 'nome name titular holder favorecido beneficiario nombre accountholder nomedotitular',
+  taxId: 'cpf cnpj cpfcnpj cnpjcpf taxid documento document',
+  bank: 'banco bank bankname nomedobanco codigodobanco',
+  agency: 'agencia agency branch ag agencynumber',
+  account: 'conta contacorrente account accountnumber cc cuenta numerodaconta',
+  clabe: 'clabe',
+}
+const fieldOfLabel = new Map(
+  Object.entries(labels).flatMap(([field, words]) => words.split(' ').map(word => [word, field as BankDetail])),
+)
+
+/** Letters alone, without marks, small. */
+const plainLetters = (text: string): string =>
+  text
+    .normalize('NFD')
+    .replace(/[^\p{L}]/gu, '')
+    .toLowerCase()
+
+/** Undefined where there is nothing to tell them apart by. */
+function partsOf(text: string): string[] | undefined {
+  if (/[\p{Cf}]/u.test(text)) return undefined // what is read and what is seen shall be the same
+  const split = [/[;|\r\n]+/, /,/].map(by => text.split(by)).find(found => found.length > 1)
+  return split?.map(part => part.trim()).filter(part => part !== '')
+}
+
+/** Each part says what it is, each once. */
+function named(parts: readonly string[]): ReadonlyMap<BankDetail, string> | undefined {
+  const found = parts.map(part => /^([\p{L}\p{M} ./]{1,40})[:=](.+)$/u.exec(part))
+  const entries = found.flatMap(one => {
+    const field = one && fieldOfLabel.get(plainLetters(one[1]!))
+    return field ? [[field, one[2]!.trim()] as const] : []
+  })
+  const fields = new Map(entries)
+  return entries.length === parts.length && fields.size === parts.length ? fields : undefined
+}
+
+const orders: Readonly<Record<number, readonly BankDetail[]>> = {
+  2: ['holder', 'clabe'],
+  5: ['holder', 'taxId', 'bank', 'agency', 'account'],
+}
+
+function inOrder(parts: readonly string[]): ReadonlyMap<BankDetail, string> | undefined {
+  const order = orders[parts.length]
+  return order && new Map(order.map((field, at) => [field, parts[at]!]))
+}
+
+/** Names as people write them, without "banco". */
+const bankNames: Readonly<Record<string, string>> = {
+  dobrasil: '001',
+  brasil: '001',
+  bb: '001',
+  santander: '033',
+  santanderbrasil: '033',
+  banrisul: '041',
+  inter: '077',
+  caixa: '104',
+  caixaeconomicafederal: '104',
+  cef: '104',
+  btgpactual: '208',
+  bradesco: '237',
+  nubank: '260',
+  nupagamentos: '260',
+  pagseguro: '290',
+  pagbank: '290',
+  mercadopago: '323',
+  csix: '336',
+  itau: '341',
+  itauunibanco: '341',
+  safra: '422',
+  sicredi: '748',
+  sicoob: '756',
+}
+
+/** By its code, its name, or both where they agree. */
+function bankOf(text: string): string | undefined {
+  const [, code, rest = ''] = /^(\d{3})?\s*-?\s*(.*)$/.exec(text)!
+  if (code !== undefined && /\d/.test(rest)) return undefined
+  const name = plainLetters(rest.replace(/\bC6\b/i, 'csix')).replace(/^banco|bank$|sa$/g, '')
+  if (name === '') return code
+  const byName = Object.hasOwn(bankNames, name)
+    ? bankNames[name]
+    : Object.hasOwn(bankNames, `${name}bank`)
+      ? bankNames[`${name}bank`]
+      : undefined
+  return code === undefined || code === byName ? byName : undefined
+}

@@ -1,0 +1,251 @@
+// Files on the servers of others, by SFTP: with a key of ours, to a server whose key is known, and with a bound on everything that it could do:
+// how long it is silent, how long it takes, how much it lists and how much it sends.
+
+import type { FileEntryWithStats, SFTPWrapper } from 'ssh2'
+import type { Clock } from '../clock.ts'
+import type { SftpServer } from './server.ts'
+
+export type RemoteFile = {
+  readonly name: string
+  readonly bytes: number
+  /** Seconds since 1970, as the server says. */
+  readonly modifiedAt: number
+}
+
+/** Paths are the server's, with slashes. */
+export type Sftp = {
+  /** Plain files of a folder by name; no more than a server should have there. */
+  list(folder: string): Promise<RemoteFile[]>
+  /** Rejects when there is more than `bytesMost`, or another number of bytes than the server says. */
+  read(path: string, bytesMost: number): Promise<Buffer>
+  /** Whole or not there: under its name only when all of it is there. What is there already with the same bytes is left; with others it is not ours. */
+  put(path: string, bytes: Buffer): Promise<void>
+  /** Never onto what is there. */
+  move(from: string, to: string): Promise<void>
+}
+
+/**
+ * The message is for operators; it holds no secret. `identity`: the server is not the one that is known, or does not know us. `lost`: nothing more will be heard in
+ * this session. `file`: another file may do better.
+ */
+export class SftpError extends Error {
+  readonly about: 'identity' | 'lost' | 'file'
+  constructor(message: string, about: SftpError['about'] = 'file') {
+    super(message)
+    this.about = about
+  }
+}
+
+export type SftpLimits = {
+  /** Of each answer that is waited for. */
+  readonly answerSeconds: number
+  /** From the first byte to the last. */
+  readonly sessionSeconds: number
+  readonly filesMost: number
+}
+
+export const sftpLimits: SftpLimits = { answerSeconds: 30, sessionSeconds: 600, filesMost: 10_000 }
+
+// What servers of this decade speak; SHA-1, CBC and the short groups are left out.
+const kex = [
+  'curve25519-sha256',
+  'curve25519-sha256@libssh.org',
+  'ecdh-sha2-nistp256',
+  'ecdh-sha2-nistp384',
+  'ecdh-sha2-nistp521',
+  'diffie-hellman-group-exchange-sha256',
+  'diffie-hellman-group14-sha256',
+  'diffie-hellman-group16-sha512',
+] as const
+const cipher = ['aes256-gcm@openssh.com', 'aes128-gcm@openssh.com', 'aes256-ctr', 'aes128-ctr'] as const
+const hmac = ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512'] as const
+
+/** Connects, works, closes. `address`: where the name of the host leads, when that was checked before. */
+export async function withSftp<Value>(
+  clock: Clock,
+  server: SftpServer,
+  work: (sftp: Sftp) => Promise<Value>,
+  { address, limits = sftpLimits }: { readonly address?: string; readonly limits?: SftpLimits } = {},
+): Promise<Value> {
+  const { default: ssh2 } = await import('ssh2') // most processes never need it
+  const client = new ssh2.Client()
+  let lose: (why: SftpError) => void = () => {}
+  const lost = new Promise<never>((_, reject) => {
+    lose = reject
+  })
+  lost.catch(() => {}) // it may be lost while nobody waits
+  let knownHost = true
+  client.on('error', (error: Error & { level?: string }) => lose(asSftpError(error, knownHost)))
+  client.on('close', () => lose(new SftpError('the server closed the connection', 'lost')))
+  const session = clock.after(limits.sessionSeconds * 1000, () =>
+    lose(new SftpError(`the session took longer than ${limits.sessionSeconds} s`, 'lost')),
+  )
+  /** One answer of the server. */
+  async function answer<Answer>(what: string, ask: (done: (error: Error | undefined | null, answer: Answer) => void) => void) {
+    const timer = clock.after(limits.answerSeconds * 1000, () =>
+      lose(new SftpError(`${what}: no answer within ${limits.answerSeconds} s`, 'lost')),
+    )
+    try {
+      return await Promise.race([
+        lost,
+        new Promise<Answer>((resolve, reject) =>
+          ask((error, answer) => (error ? reject(new RemoteRefusal(what, error)) : resolve(answer))),
+        ),
+      ])
+    } finally {
+      timer.cancel()
+    }
+  }
+  try {
+    const { type, blob } = server.hostKey
+    await answer<void>('connecting', done => {
+      client.once('ready', () => done(null))
+      client.connect({
+        host: address ?? server.host,
+        port: server.port,
+        username: server.user,
+        privateKey: server.key,
+        authHandler: ['publickey'], // nothing else is offered
+        readyTimeout: 0, // the clock is ours
+        algorithms: {
+          serverHostKey: signaturesOf(type),
+          kex: [...kex],
+          cipher: [...cipher],
+          hmac: [...hmac],
+          compress: ['none'],
+        },
+        hostVerifier: (shown: Buffer) => {
+          knownHost = shown.equals(blob)
+          return knownHost
+        },
+      })
+      client.setNoDelay(true) // every answer is waited for, so that nothing is gained by sending later
+    })
+    const channel = await answer<SFTPWrapper>('beginning SFTP', done => client.sftp(done))
+    return await work(filesOf(channel, answer, limits))
+  } finally {
+    session.cancel()
+    client.destroy()
+  }
+}
+
+/** A server signs with its RSA key in two ways; with SHA-1 it shall not. */
+const signaturesOf = (type: string) => (type === 'ssh-rsa' ? ['rsa-sha2-512', 'rsa-sha2-256'] : [type]) as ['rsa-sha2-512']
+
+type RemoteAnswer = <Value>(
+  what: string,
+  ask: (done: (error: Error | undefined | null, answer: Value) => void) => void,
+) => Promise<Value>
+
+const chunkBytes = 32_768
+const regular = 0o100_000
+const kindOfFile = 0o170_000
+/** What the end of a list or a file is said with, and what is not there (draft-ietf-secsh-filexfer-02, 7). */
+const statusEnd = 1
+const statusNoFile = 2
+
+function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits): Sftp {
+  /** Undefined at the end. */
+  const untilEnd = <Value>(what: string, ask: Parameters<typeof answer<Value>>[1]): Promise<Value | undefined> =>
+    answer<Value>(what, ask).catch((error: RemoteRefusal) => {
+      if (error.status === statusEnd) return undefined
+      throw error
+    })
+  const open = (path: string, flags: 'r' | 'w') =>
+    answer<Buffer>(`opening ${path}`, done => channel.open(path, flags, { mode: 0o600 }, done))
+  const close = (path: string, handle: Buffer) =>
+    answer<void>(`closing ${path}`, done => channel.close(handle, error => done(error, undefined)))
+  const sizeOf = (path: string): Promise<number | undefined> =>
+    answer<{ size: number }>(`looking at ${path}`, done => channel.stat(path, done)).then(
+      ({ size }) => size,
+      (error: RemoteRefusal) => {
+        if (error.status === statusNoFile) return undefined
+        throw error
+      },
+    )
+  async function read(path: string, bytesMost: number): Promise<Buffer> {
+    const handle = await open(path, 'r')
+    // Without a size nothing is taken.
+    const { size = -1 } = await answer<{ size?: number }>(`looking at ${path}`, done => channel.fstat(handle, done))
+    if (size > bytesMost) throw new SftpError(`${path} has ${size} bytes, more than ${bytesMost}`)
+    const chunks: Buffer[] = []
+    let length = 0
+    for (;;) {
+      const at = length
+      const chunk = await untilEnd<Buffer>(`reading ${path}`, done => {
+        const room = Buffer.alloc(chunkBytes)
+        channel.read(handle, room, 0, chunkBytes, at, (error, count) => done(error, room.subarray(0, count)))
+      })
+      if (!chunk || chunk.length === 0) break
+      chunks.push(chunk)
+      length += chunk.length
+      if (length > size) break
+    }
+    await close(path, handle)
+    if (length !== size) throw new SftpError(`${path} should have ${size} bytes, and is still written to or cut off`)
+    return Buffer.concat(chunks)
+  }
+  async function move(from: string, to: string): Promise<void> {
+    await answer<void>(`moving ${from} to ${to}`, done => channel.rename(from, to, error => done(error, undefined)))
+  }
+  return {
+    read,
+    move,
+    async list(folder) {
+      const handle = await answer<Buffer>(`opening ${folder}`, done => channel.opendir(folder, done))
+      const found: FileEntryWithStats[] = []
+      // A page without names would be no end either: the pages count as well as the names.
+      for (let pages = 0; found.length < limits.filesMost && pages < limits.filesMost; pages++) {
+        const page = await untilEnd<FileEntryWithStats[]>(`listing ${folder}`, done => channel.readdir(handle, done))
+        if (!page) break
+        found.push(...page)
+      }
+      await close(folder, handle)
+      return found
+        .filter(({ filename, attrs }) => isPlainName(filename) && (attrs.mode & kindOfFile) === regular)
+        .slice(0, limits.filesMost)
+        .map(({ filename, attrs }) => ({ name: filename, bytes: attrs.size, modifiedAt: attrs.mtime }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1))
+    },
+    async put(path, bytes) {
+      if ((await sizeOf(path)) !== undefined) {
+        const there = await read(path, bytes.length).catch(notOurs(path))
+        if (there.equals(bytes)) return
+        throw new SftpError(`${path} is there already, and is not ours`)
+      }
+      const part = `${path}.tmp`
+      const handle = await open(part, 'w')
+      for (let at = 0; at < bytes.length; at += chunkBytes)
+        await answer<void>(`writing ${part}`, done =>
+          channel.write(handle, bytes, at, Math.min(chunkBytes, bytes.length - at), at, error => done(error, undefined)),
+        )
+      await close(part, handle)
+      if ((await sizeOf(part)) !== bytes.length) throw new SftpError(`${part} was written, and has another length`)
+      await move(part, path)
+    },
+  }
+}
+
+/** What is longer or still grows cannot be what we have put there. */
+const notOurs = (path: string) => (error: Error) => {
+  if (error instanceof SftpError && !(error instanceof RemoteRefusal))
+    throw new SftpError(`${path} is there already, and is not ours`)
+  throw error
+}
+
+/** A name that leads nowhere else, moves no cursor, and is no part of a file that somebody writes. */
+const isPlainName = (name: string): boolean => /^[^./\p{C}][^/\p{C}]{0,254}$/u.test(name) && !/\.(tmp|part|filepart)$/i.test(name)
+
+class RemoteRefusal extends SftpError {
+  readonly status: number | undefined
+  constructor(what: string, error: Error & { code?: number | string }) {
+    super(`${what}: ${error.message}`)
+    this.status = typeof error.code === 'number' ? error.code : undefined
+  }
+}
+
+function asSftpError(error: Error & { level?: string; code?: string }, knownHost: boolean): SftpError {
+  if (!knownHost) return new SftpError('the server shows another host key than the one that is known', 'identity')
+  if (error.level === 'client-authentication') return new SftpError('the server refuses our key', 'identity')
+  return new SftpError(error.code ?? error.message, 'lost')
+}

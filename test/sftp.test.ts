@@ -1,0 +1,337 @@
+// SFTP towards the servers of others: the client against a server of a library, against OpenSSH's where that is installed, and against a hostile one; and OpenSSH's
+// client against the server of the tests, so that both sides are known by somebody else.
+
+import assert from 'node:assert/strict'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { systemClock } from '../src/platform/clock.ts'
+import { OperatorError } from '../src/platform/errors.ts'
+import { read } from '../src/platform/schema.ts'
+import { looksLikeKey, serverOf, sftpServer } from '../src/platform/sftp/server.ts'
+import { type Sftp, SftpError, type SftpLimits, sftpLimits, withSftp } from '../src/platform/sftp/sftp.ts'
+import { eventually } from './support/gateway.ts'
+import { keyPair, type SftpTestServer, startSftpServer } from './support/sftpServer.ts'
+
+const ours = keyPair()
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-sftp-'))
+const inFolder = (name: string) => join(folder, name)
+let server: SftpTestServer
+
+before(async () => {
+  server = await startSftpServer(folder, ours.public)
+})
+beforeEach(() => {
+  for (const name of readdirSync(folder)) rmSync(inFolder(name), { recursive: true })
+  server.faults.clear()
+  server.lies.clear()
+  server.asked.length = 0
+})
+after(async () => {
+  await server.stop()
+  rmSync(folder, { recursive: true })
+})
+
+const quick: SftpLimits = { ...sftpLimits, answerSeconds: 1 }
+function use<Value>(work: (sftp: Sftp) => Promise<Value>, more: object = {}, limits = sftpLimits): Promise<Value> {
+  const given = { host: '127.0.0.1', port: server.port, user: 'tollgate', hostKey: server.hostKey, ...more }
+  return withSftp(systemClock, serverOf(read(sftpServer, given, 'test'), ours.private), work, { limits })
+}
+const refused = (work: Promise<unknown>, message: RegExp, about: SftpError['about'] = 'lost') =>
+  assert.rejects(work, (error: Error) => {
+    assert.ok(error instanceof SftpError, error.stack)
+    assert.match(error.message, message)
+    assert.equal(error.about, about)
+    return true
+  })
+
+describe('files', () => {
+  it('are listed by name: no folders, links, hidden files, and nothing that somebody still writes', async () => {
+    for (const name of ['b.ret', 'a.ret', '.hidden', 'c.tmp', 'd.FILEPART']) writeFileSync(inFolder(name), 'x')
+    mkdirSync(inFolder('done'))
+    const found = await use(sftp => sftp.list('.'))
+    assert.deepEqual(
+      found.map(({ name, bytes }) => [name, bytes]),
+      [
+        ['a.ret', 1],
+        ['b.ret', 1],
+      ],
+    )
+    assert.ok(Math.abs(found[0]!.modifiedAt - Date.now() / 1000) < 3600)
+  })
+
+  it('are read and put whole, of every length around a chunk', async () => {
+    for (const length of [0, 1, 32_767, 32_768, 32_769, 100_000]) {
+      const bytes = Buffer.alloc(length, `${length} bytes,`)
+      await use(sftp => sftp.put(`${length}.csv`, bytes))
+      assert.deepEqual(readFileSync(inFolder(`${length}.csv`)), bytes)
+      assert.deepEqual(await use(sftp => sftp.read(`${length}.csv`, length)), bytes)
+    }
+    assert.ok(!readdirSync(folder).some(name => name.endsWith('.tmp')))
+  })
+
+  it('get their name when all of them is there', async () => {
+    server.faults.set('rename', 'cut')
+    await refused(
+      use(sftp => sftp.put('day.csv', Buffer.from('all of it'))),
+      /closed the connection|No response/,
+    )
+    assert.deepEqual(readdirSync(folder), ['day.csv.tmp'])
+    writeFileSync(inFolder('day.csv.tmp'), 'longer than all of it, and another thing')
+    await use(sftp => sftp.put('day.csv', Buffer.from('all of it')))
+    assert.equal(readFileSync(inFolder('day.csv'), 'utf8'), 'all of it')
+  })
+
+  it('that are there already are left when they are the same, and never replaced', async () => {
+    writeFileSync(inFolder('day.csv'), 'ours')
+    await use(sftp => sftp.put('day.csv', Buffer.from('ours')))
+    assert.deepEqual(
+      server.asked.filter(one => one.startsWith('write')),
+      [],
+    )
+    for (const others of ['OURS', 'ours and more', 'our'])
+      await refused(
+        use(sftp => sftp.put('day.csv', Buffer.from(others))),
+        /^day\.csv is there already, and is not ours$/,
+        'file',
+      )
+    assert.equal(readFileSync(inFolder('day.csv'), 'utf8'), 'ours')
+  })
+
+  it('are moved, never onto another', async () => {
+    mkdirSync(inFolder('done'))
+    writeFileSync(inFolder('a.ret'), 'a')
+    await use(sftp => sftp.move('a.ret', 'done/a.ret'))
+    assert.equal(readFileSync(inFolder('done/a.ret'), 'utf8'), 'a')
+    writeFileSync(inFolder('a.ret'), 'another')
+    await refused(
+      use(sftp => sftp.move('a.ret', 'done/a.ret')),
+      /^moving a\.ret to done\/a\.ret: /,
+      'file',
+    )
+    assert.equal(readFileSync(inFolder('done/a.ret'), 'utf8'), 'a')
+  })
+})
+
+describe('a hostile server', () => {
+  it('with another key is told nothing', async () => {
+    await refused(
+      use(sftp => sftp.list('.'), { hostKey: keyPair().public.trim().split(' ').slice(0, 2).join(' ') }),
+      /another host key/,
+      'identity',
+    )
+    assert.equal(server.asked.length, 0)
+  })
+
+  it('that does not know us says so', async () => {
+    const other = await startSftpServer(folder, keyPair().public)
+    await refused(
+      use(sftp => sftp.list('.'), { port: other.port, hostKey: other.hostKey }),
+      /refuses our key/,
+      'identity',
+    ).finally(other.stop)
+  })
+
+  for (const [operation, work] of [
+    ['connect', sftp => sftp.list('.')],
+    ['list', sftp => sftp.list('.')],
+    ['open', sftp => sftp.read('a', 10)],
+    ['read', sftp => sftp.read('a', 10)],
+    ['write', sftp => sftp.put('b', Buffer.from('b'))],
+    ['close', sftp => sftp.put('b', Buffer.from('b'))],
+    ['rename', sftp => sftp.put('b', Buffer.from('b'))],
+  ] as [Parameters<SftpTestServer['faults']['set']>[0], (sftp: Sftp) => Promise<unknown>][])
+    it(`that is silent at ${operation} is waited for no longer than is said`, async () => {
+      writeFileSync(inFolder('a'), 'a')
+      server.faults.set(operation, 'stall')
+      await refused(use(work, {}, quick), /no answer within 1 s/)
+      assert.ok(!existsSync(inFolder('b')))
+    })
+
+  it('that accepts and says nothing at all is no different', async t => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    t.after(() => silent.close())
+    await new Promise(ready => silent.once('listening', ready))
+    await refused(
+      use(sftp => sftp.list('.'), { port: (silent.address() as { port: number }).port }, quick),
+      /no answer within 1 s/,
+    )
+  })
+
+  it('that drips is ended after a session', () =>
+    refused(
+      use(
+        async sftp => {
+          for (;;) await sftp.list('.')
+        },
+        {},
+        { ...sftpLimits, sessionSeconds: 1 },
+      ),
+      /longer than 1 s/,
+    ))
+
+  it('that cuts the line in the middle of a file has given none', async () => {
+    writeFileSync(inFolder('a'), Buffer.alloc(100_000))
+    server.faults.set('read', 'cut')
+    await refused(
+      use(sftp => sftp.read('a', 200_000)),
+      /closed the connection|No response/,
+    )
+  })
+
+  it('with more or fewer bytes than it says, or more than is wanted, has given none', async () => {
+    writeFileSync(inFolder('a'), 'twelve bytes')
+    for (const lie of ['longer', 'shorter'] as const) {
+      server.lies.add(lie)
+      await refused(
+        use(sftp => sftp.read('a', 100)),
+        /still written to or cut off/,
+        'file',
+      )
+      server.lies.clear()
+    }
+    assert.equal((await use(sftp => sftp.read('a', 12))).length, 12)
+    await refused(
+      use(sftp => sftp.read('a', 11)),
+      /^a has 12 bytes, more than 11$/,
+      'file',
+    )
+  })
+
+  it('whose list has no end is read to a bound', async () => {
+    server.lies.add('endlessList')
+    assert.equal((await use(sftp => sftp.list('.'), {}, { ...sftpLimits, filesMost: 250 })).length, 250)
+    server.lies.clear()
+    server.lies.add('emptyPages')
+    assert.equal((await use(sftp => sftp.list('.'), {}, { ...sftpLimits, filesMost: 250 })).length, 0)
+  })
+
+  it('is left open by nobody', async () => {
+    await use(sftp => sftp.list('.'))
+    await eventually(async () => server.connections() === 0, 'no connection is left')
+  })
+})
+
+describe('what operators write', () => {
+  const place = { host: 'sftp.bank.example', user: 'tollgate', hostKey: `ssh-ed25519 ${'A'.repeat(68)}` }
+  const wrong = (given: object, message: RegExp) =>
+    assert.throws(
+      () => read(sftpServer, { ...place, ...given }, 'file'),
+      (error: Error) => error instanceof OperatorError && message.test(error.message),
+    )
+  it('is checked', () => {
+    assert.deepEqual(read(sftpServer, place, 'file'), { ...place, port: 22, folder: '.' })
+    wrong({ hostKey: 'SHA256:abc' }, /hostKey must be a host key as ssh-keyscan prints it/)
+    wrong({ hostKey: `ssh-dss ${'A'.repeat(68)}` }, /hostKey must be/)
+    wrong({ password: 'x' }, /password is not known/)
+    wrong({ host: 'a b' }, /host must be/)
+    wrong({ port: 0 }, /port must be/)
+  })
+  it('has a key without a passphrase', () => {
+    assert.equal(looksLikeKey(ours.private), true)
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+    const pem = (more: object) => rsa.export({ type: 'pkcs1', format: 'pem', ...more }).toString()
+    assert.equal(looksLikeKey(pem({})), true)
+    assert.equal(looksLikeKey(pem({ cipher: 'aes-256-cbc', passphrase: 'x' })), false)
+    for (const none of [ours.public, '', 'no key']) assert.equal(looksLikeKey(none), false)
+  })
+})
+
+const installed = (program: string) => existsSync(program)
+const withoutClient = installed('/usr/bin/sftp') ? false : 'OpenSSH has no client here: apt-get install openssh-client'
+const withoutServer = installed('/usr/sbin/sshd') ? false : 'OpenSSH has no server here: apt-get install openssh-server'
+
+describe('OpenSSH', () => {
+  it("'s client lists, gets, puts and renames on the server of these tests", { skip: withoutClient }, async t => {
+    const own = mkdtempSync(join(tmpdir(), 'tollgate-ssh-'))
+    t.after(() => rmSync(own, { recursive: true }))
+    writeFileSync(join(own, 'key'), ours.private, { mode: 0o600 })
+    writeFileSync(join(own, 'known'), `[127.0.0.1]:${server.port} ${server.hostKey}\n`)
+    writeFileSync(join(own, 'commands'), `ls\nget a.ret ${own}/a.ret\nput ${own}/a.ret b.ret\nrename b.ret c.ret\n`)
+    writeFileSync(inFolder('a.ret'), 'a')
+    const options = ['StrictHostKeyChecking=yes', `UserKnownHostsFile=${own}/known`, 'IdentitiesOnly=yes', `Port=${server.port}`]
+    await promisify(execFile)(
+      '/usr/bin/sftp',
+      [
+        '-q',
+        ...['-i', join(own, 'key'), '-b', join(own, 'commands')],
+        ...options.flatMap(option => ['-o', option]),
+        'tollgate@127.0.0.1',
+      ],
+      { timeout: 60_000 },
+    )
+    assert.equal(readFileSync(inFolder('c.ret'), 'utf8'), 'a')
+  })
+
+  it("'s server lists, gives, takes and moves for our client", { skip: withoutServer }, async t => {
+    const own = mkdtempSync(join(tmpdir(), 'tollgate-sshd-'))
+    t.after(() => rmSync(own, { recursive: true }))
+    for (const type of ['ed25519', 'rsa', 'ecdsa'])
+      execFileSync('/usr/bin/ssh-keygen', ['-q', '-t', type, '-N', '', '-f', join(own, `host_${type}`)])
+    execFileSync('/usr/bin/ssh-keygen', ['-q', '-t', 'rsa', '-N', '', '-f', join(own, 'client')])
+    mkdirSync('/run/sshd', { recursive: true })
+    const port = await freePort()
+    writeFileSync(
+      join(own, 'config'),
+      [
+        `Port ${port}`,
+        'ListenAddress 127.0.0.1',
+        ...['ed25519', 'rsa', 'ecdsa'].map(type => `HostKey ${own}/host_${type}`),
+        `AuthorizedKeysFile ${own}/client.pub`,
+        'PasswordAuthentication no',
+        'StrictModes no',
+        'PermitRootLogin prohibit-password',
+        'PidFile none',
+        'Subsystem sftp internal-sftp',
+        '',
+      ].join('\n'),
+    )
+    const sshd = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', join(own, 'config')], { stdio: 'ignore' })
+    t.after(() => sshd.kill())
+    const key = readFileSync(join(own, 'client'), 'utf8')
+    const files = join(own, 'files')
+    mkdirSync(join(files, 'done'), { recursive: true })
+    symlinkSync('/etc/passwd', join(files, 'link'))
+    for (const type of ['ed25519', 'rsa', 'ecdsa']) {
+      const hostKey = readFileSync(join(own, `host_${type}.pub`), 'utf8')
+        .split(' ')
+        .slice(0, 2)
+        .join(' ')
+      const place = read(sftpServer, { host: '127.0.0.1', port, user: userInfo().username, hostKey, folder: files }, 'test')
+      const bytes = Buffer.alloc(300_000, type)
+      const again = async () => {
+        await withSftp(systemClock, serverOf(place, key), async sftp => {
+          await sftp.put(`${files}/${type}.csv`, bytes)
+          assert.deepEqual(
+            (await sftp.list(files)).map(({ name, bytes }) => [name, bytes]),
+            [[`${type}.csv`, bytes.length]],
+          )
+          assert.deepEqual(await sftp.read(`${files}/${type}.csv`, bytes.length), bytes)
+          await sftp.put(`${files}/${type}.csv`, bytes)
+          await sftp.move(`${files}/${type}.csv`, `${files}/done/${type}.csv`)
+          await assert.rejects(sftp.list(`${files}/none`), /No such file/)
+        })
+        return true
+      }
+      // It may not listen yet.
+      await eventually(
+        () => again().catch(error => (/ECONNREFUSED/.test(error.message) ? undefined : Promise.reject(error))),
+        type,
+      )
+      assert.deepEqual(readFileSync(join(files, 'done', `${type}.csv`)), bytes)
+    }
+  })
+})
+
+const freePort = () =>
+  new Promise<number>(found => {
+    const one = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = one.address() as { port: number }
+      one.close(() => found(port))
+    })
+  })

@@ -1,0 +1,93 @@
+// Returns that are put into a folder.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, it } from 'node:test'
+import { importFolder } from '../src/clearing/returns/folder.ts'
+import { returnText } from '../src/sandbox/slipBank/returnText.ts'
+import { returnFaults } from '../src/sandbox/slipBank/slipBank.ts'
+import { dyingAfter } from './support/dying.ts'
+import { type IssuedSlip, openDesk, places, type SlipDesk } from './support/slipDesk.ts'
+
+let desk: SlipDesk
+before(async () => {
+  desk = await openDesk()
+})
+after(() => desk.stop())
+
+const day = '2026-12-02'
+const paid = ({ number }: IssuedSlip) => ({ number, occurrence: '06', occurredOn: '2020-01-02', face: 123_45, paid: 123_45 })
+const text = (number: number, ...slips: IssuedSlip[]) => returnText(places['itau-1'], number, day, slips.map(paid))
+
+function folderOf(name: string, files: Readonly<Record<string, string>>, secondsOld = 60): string {
+  const folder = join(desk.folder, name)
+  mkdirSync(folder, { recursive: true })
+  for (const [file, content] of Object.entries(files)) {
+    writeFileSync(join(folder, file), content)
+    const at = Date.now() / 1000 - secondsOld
+    utimesSync(join(folder, file), at, at)
+  }
+  return folder
+}
+const read = (folder: string, parts = desk.parts) => importFolder(parts, desk.accounts.get('itau-1')!, folder)
+const names = (folder: string, below = '') => (existsSync(join(folder, below)) ? readdirSync(join(folder, below)).sort() : [])
+
+it('a folder is read in the order of names, and what was read is moved aside', async () => {
+  const [one, other] = [await desk.issue('itau-1'), await desk.issue('itau-1')]
+  const folder = folderOf('in', {
+    '2.ret': text(2, other),
+    '1.ret': text(1, one),
+    '3.ret': returnFaults.cut(text(3, other)),
+    '4.ret.tmp': text(4, other),
+    '.5.ret': text(5, other),
+  })
+  symlinkSync('/etc/passwd', join(folder, 'link.ret'))
+  const files = await read(folder)
+  assert.deepEqual(
+    files.map(({ name, report }) => [name, 'broken' in report]),
+    [
+      ['1.ret', false],
+      ['2.ret', false],
+      ['3.ret', true],
+    ],
+  )
+  assert.deepEqual(
+    files.map(({ report }) => ('broken' in report ? [] : report.missing)),
+    [[], [], []],
+  )
+  assert.deepEqual(
+    [names(folder), names(folder, 'done'), names(folder, 'refused')],
+    [['.5.ret', '4.ret.tmp', 'done', 'link.ret', 'refused'], ['1.ret', '2.ret'], ['3.ret']],
+  )
+  for (const slip of [one, other]) assert.equal((await desk.receipts(slip)).length, 1)
+  // The next day has a file of the same name.
+  folderOf('in', { '1.ret': text(6, await desk.issue('itau-1')) })
+  assert.equal((await read(folder)).length, 1)
+  assert.deepEqual(names(folder, 'done'), ['1.ret', '1.ret.2', '2.ret'])
+})
+
+it('a file that is written still is left until it is at rest', async () => {
+  const folder = folderOf('busy', { 'new.ret': text(7, await desk.issue('itau-1')) }, 1)
+  assert.deepEqual(await read(folder), [])
+  folderOf('busy', {}, 60)
+  utimesSync(join(folder, 'new.ret'), 1, 1)
+  assert.equal((await read(folder)).length, 1)
+})
+
+it('a file is moved only when all of it is in the books', async () => {
+  const slips = [await desk.issue('itau-1'), await desk.issue('itau-1')]
+  const folder = folderOf('dying', { 'a.ret': text(8, ...slips) })
+  let deaths = 0
+  for (let statements = 0; ; statements += 5) {
+    const done = await read(folder, { ...desk.parts, database: dyingAfter(desk.parts.database, statements) }).catch(
+      (error: Error) => error.message,
+    )
+    if (done !== 'died') break
+    deaths++
+    assert.deepEqual(names(folder), ['a.ret'])
+  }
+  assert.ok(deaths > 3, String(deaths))
+  assert.deepEqual([names(folder), names(folder, 'done')], [['done'], ['a.ret']])
+  for (const slip of slips) assert.equal((await desk.receipts(slip)).length, 1)
+})

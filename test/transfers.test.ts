@@ -1,0 +1,517 @@
+// Refunds of receipts: ordered with the refund, written into files for the bank, and ended by what the bank says. The bank of these tests reads and writes columns
+// as FEBRABAN's sheet numbers them, and knows no table of ours.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, describe, it } from 'node:test'
+import type { LineResult } from '../src/clearing/import.ts'
+import { recordReceipt } from '../src/clearing/receipts/receipts.ts'
+import { importTransferReturn, isTransferReturn } from '../src/clearing/transfers/transferReturn.ts'
+import { type TransferFileParts, transferFile } from '../src/clearing/transfers/write.ts'
+import { type BankSlipAccount, readSlipsFile } from '../src/connectors/slips/accounts.ts'
+import { isWorkingDay } from '../src/connectors/slips/workingDays.ts'
+import { openDirectory } from '../src/merchants/directory.ts'
+import { examine } from '../src/payments/ledger/doctor.ts'
+import { readBankDetails } from '../src/payments/transfers/bankDetails.ts'
+import { eraseDetails, findTransfer, findTransfers } from '../src/payments/transfers/store.ts'
+import { endByHand, enterDetails } from '../src/payments/transfers/transfer.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { connect, type Database } from '../src/platform/database/connect.ts'
+import { type Body, type Fields, type Reply, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-transfers-'))
+const files = join(folder, 'out')
+const slips = JSON.parse(readFileSync(new URL('../seeds/slips.json', import.meta.url), 'utf8'))
+delete slips.$schema
+slips.banks[0].transfers = { folder: files, agreement: '987654', everyMinutes: 1440 }
+const slipsFile = join(folder, 'slips.json')
+writeFileSync(slipsFile, JSON.stringify(slips))
+const accounts = readSlipsFile(JSON.stringify(slips), 'test')
+const account = accounts.get('itau-demo') as BankSlipAccount
+
+let gateway: TestGateway
+let database: Database
+let parts: TransferFileParts
+before(async () => {
+  gateway = await testGateway({ environment: { SLIPS_FILE: slipsFile } })
+  database = connect(gateway.connection, systemClock, () => {})
+  const directory = await openDirectory(database, testKeys, systemClock, () => {})
+  parts = {
+    database,
+    directory,
+    keys: testKeys,
+    clock: systemClock,
+    random: systemRandom,
+    build: 'test',
+    slipAccounts: accounts,
+    log: { info() {} },
+  } as unknown as TransferFileParts
+})
+after(async () => {
+  await parts.directory.close()
+  await database.close()
+  await gateway.stop()
+  rmSync(folder, { recursive: true })
+})
+beforeEach(() => mkdirSync(files, { recursive: true }))
+
+const memo = 'João da Silva; 111.444.777-35; Itaú; 1234; 56789-0'
+const elsewhere = 'Ana Lima; 11.222.333/0001-81; Bradesco; 4321-x; 98765-P'
+
+async function receipt(amount = '100.00', brand = 'BOLETO', testMode = 'EXTERNAL'): Promise<string> {
+  const fields: Fields = {
+    entityId: sandbox.entityId,
+    paymentType: 'PA',
+    paymentBrand: brand,
+    amount,
+    currency: brand === 'OXXO' ? 'MXN' : 'BRL',
+    testMode,
+    shopperResultUrl: 'https://shop.example/done',
+    merchantTransactionId: 'order-0042',
+    'customer.givenName': 'João',
+    'customer.surname': 'da Silva',
+    'customer.merchantCustomerId': 'customer-1',
+    'customer.email': 'joao@example.com',
+    'customer.ip': '192.0.2.1',
+    'billing.street1': 'Rua São José 12',
+    'billing.city': 'São Paulo',
+    'billing.state': 'SP',
+    'billing.postcode': '01310100',
+    'billing.country': 'BR',
+    'customParameters[CUSTOM_CPF_number]': '11144477735',
+  }
+  const { body } = await gateway.post('/v1/payments', fields)
+  const said = await recordReceipt(parts, {
+    account: brand === 'OXXO' ? 'oxxo-demo' : 'itau-demo',
+    number: body.resultDetails.acquirerTxId1,
+    key: body.id,
+    amount: Math.round(Number(amount) * 100),
+    currency: fields.currency!,
+    paidOn: body.resultDetails.DueDate,
+  })
+  assert.equal(said.kind, 'recorded')
+  return said.kind === 'recorded' ? said.payment.id : ''
+}
+const refund = (id: string, amount: string, more: Fields = { merchantMemo: memo }): Promise<Reply> =>
+  gateway.refer(id, { paymentType: 'RF', amount, currency: 'BRL', ...more })
+async function ordered(amount = '100.00', more: Fields = { merchantMemo: memo }): Promise<{ rc: string; rf: string }> {
+  const rc = await receipt(amount)
+  const { status, body } = await refund(rc, amount, more)
+  assert.deepEqual([status, body.result.code], [200, '000.200.000'])
+  return { rc, rf: body.id }
+}
+const readBack = async (id: string): Promise<Body> =>
+  (await gateway.get(`/v1/payments/${id}`, { entityId: sandbox.entityId })).body
+const resultOf = async (id: string): Promise<string> => (await readBack(id)).result.code
+const write = (own = parts) =>
+  transferFile(own, { details: { account: 'itau-demo' } } as unknown as Parameters<typeof transferFile>[1])
+const written = () => readdirSync(files).sort()
+const openCases = async (kind: string, subject: string): Promise<number> =>
+  (
+    await gateway.pool.query('select 1 from operator_cases where kind = $1 and subject like $2 and closed_at is null', [
+      kind,
+      `%${subject}%`,
+    ])
+  ).rowCount!
+const booksAgree = async () => assert.deepEqual((await examine(gateway.pool)).findings, [])
+
+/** An order as the bank reads it. */
+type AtBank = {
+  readonly own: string
+  readonly bank: string
+  readonly amount: string
+  readonly rowA: string
+  readonly rowB: string
+}
+
+/** Columns from 1, both inclusive. */
+const columns = (row: string, first: number, last: number) => row.slice(first - 1, last)
+
+function atBank(name: string): AtBank[] {
+  const text = readFileSync(join(files, name), 'latin1')
+  assert.match(text, /^[\x20-\x7e\r\n]*$/)
+  const rows = text.split('\r\n')
+  assert.equal(rows.pop(), '')
+  for (const row of rows) assert.equal(row.length, 240)
+  const [first, last] = [rows[0]!, rows.at(-1)!]
+  assert.deepEqual(
+    [columns(first, 1, 8), columns(first, 143, 143), columns(first, 53, 71)],
+    ['34100000', '1', '00057 0000000123457'],
+  )
+  assert.equal(columns(first, 33, 52).trim(), '987654')
+  assert.deepEqual([columns(last, 4, 8), Number(columns(last, 24, 29))], ['99999', rows.length])
+  const orders: AtBank[] = []
+  let [lots, inLot, sum, sequence] = [0, 0, 0, 0]
+  for (const [at, row] of rows.entries()) {
+    inLot++
+    const type = columns(row, 8, 8)
+    if (type === '1') {
+      ;[inLot, sum, sequence] = [1, 0, 0]
+      assert.deepEqual([Number(columns(row, 4, 7)), columns(row, 9, 11)], [++lots, 'C20'])
+    } else if (type === '3') {
+      assert.deepEqual([Number(columns(row, 4, 7)), Number(columns(row, 9, 13))], [lots, ++sequence])
+      if (columns(row, 14, 14) !== 'A') continue
+      sum += Number(columns(row, 120, 134))
+      const [own, bank, amount] = [columns(row, 74, 93).trim(), columns(row, 21, 23), columns(row, 120, 134)]
+      orders.push({ own, bank, amount, rowA: row, rowB: rows[at + 1]! })
+    } else if (type === '5') assert.deepEqual([Number(columns(row, 18, 23)), Number(columns(row, 24, 41))], [inLot, sum])
+  }
+  assert.equal(Number(columns(last, 18, 23)), lots)
+  return orders
+}
+
+/** What the bank says of some orders: the order, ten characters, and what it does to the row. */
+type Word = readonly [order: AtBank, occurrences: string, change?: (row: string) => string]
+const put = (row: string, first: number, text: string) => row.slice(0, first - 1) + text + row.slice(first - 1 + text.length)
+
+let returns = 0
+function returnOf(words: readonly Word[], more = ''): Buffer {
+  const head = (type: string, lot: string, rest = '') => `341${lot}${type}${rest}`.padEnd(240)
+  const first = put(
+    put(put(head('0', '0000'), 53, '00057'), 59, '0000000123457'),
+    143,
+    `2${'22112026'}101010${String(++returns).padStart(6, '0')}`,
+  )
+  const details = words.map(([{ rowA }, occurrences, change = (row: string) => row], at) =>
+    change(
+      put(
+        put(put(put(put(rowA, 4, '0001'), 9, String(at + 1).padStart(5, '0')), 155, '23112026'), 163, columns(rowA, 120, 134)),
+        231,
+        occurrences.padEnd(10),
+      ),
+    ),
+  )
+  const sum = details.reduce((total, row) => total + Number(columns(row, 120, 134)), 0)
+  const rows = [
+    first,
+    put(head('1', '0001', 'C20410461'), 18, '2'),
+    ...details,
+    put(put(head('5', '0001'), 18, String(details.length + 2).padStart(6, '0')), 24, String(sum).padStart(18, '0')),
+    put(head('9', '9999'), 18, `000001${String(details.length + 4).padStart(6, '0')}`),
+  ]
+  return Buffer.from(rows.map(row => `${row}\r\n`).join('') + more, 'latin1')
+}
+
+async function tellUs(bytes: Buffer): Promise<LineResult[]> {
+  const results: LineResult[] = []
+  assert.ok(isTransferReturn(bytes))
+  const report = await importTransferReturn(parts, account, 'return', bytes, (_, result) => results.push(result))
+  assert.ok(!('broken' in report), JSON.stringify(report))
+  return results
+}
+const newest = async (): Promise<AtBank[]> => {
+  await write()
+  return atBank(written().at(-1)!)
+}
+
+describe('a refund of a receipt', () => {
+  it('is pending, keeps the bank details from everybody, and takes up what it refunds', async () => {
+    const rc = await receipt('100.00')
+    const { status, body, text } = await refund(rc, '60.00')
+    assert.deepEqual([status, body.result.code, body.paymentType, body.referencedId], [200, '000.200.000', 'RF', rc])
+    assert.equal(body.redirect, undefined)
+    assert.equal(body.resultDetails.ExtendedDescription, 'The transfer is ordered')
+    assert.deepEqual((await readBack(body.id)).resultDetails, body.resultDetails)
+    const { rows } = await gateway.pool.query(
+      `select string_agg(t::text, ' ') as all from (select p::text from payments p union all select a::text from answers a union all
+         select r::text from refund_transfers r union all select e::text from events e union all select c::text from operator_cases c) t`,
+    )
+    assert.doesNotMatch(rows[0].all + text + gateway.logged.join(), /56789|111\.444|merchantMemo.{0,9}Jo/)
+    const above = await refund(rc, '40.01')
+    assert.deepEqual([above.status, above.body.result.code], [400, '700.400.200'])
+    assert.equal((await refund(rc, '40.00')).status, 200)
+    assert.equal((await refund(rc, '0.01')).body.result.code, '700.400.200')
+    await booksAgree()
+  })
+
+  it('of a slip itself, of another merchant, or in another currency is refused, and orders nothing', async () => {
+    const rc = await receipt('10.00')
+    const before = (await findTransfers(gateway.pool, true, 1000)).length
+    const wrong = await gateway.refer(rc, { paymentType: 'RF', amount: '10.00', currency: 'EUR', merchantMemo: memo })
+    assert.equal(wrong.status, 400)
+    const slip = (await readBack(rc)).referencedId
+    assert.equal((await refund(slip, '10.00')).body.result.code, '700.400.520')
+    assert.equal((await findTransfers(gateway.pool, true, 1000)).length, before)
+  })
+
+  it('that comes twice with one key is ordered once', async () => {
+    const rc = await receipt('10.00')
+    const send = () =>
+      gateway.refer(
+        rc,
+        { paymentType: 'RF', amount: '5.00', currency: 'BRL', merchantMemo: memo },
+        { 'Idempotency-Key': `once ${rc}`.replace(' ', '-') },
+      )
+    const [one, two] = await Promise.all([send(), send()])
+    assert.equal(one.body.id, two.body.id)
+    const { rowCount } = await gateway.pool.query(
+      'select 1 from refund_transfers t join payments p on p.merchant_id = t.merchant_id and p.id = t.payment_id where p.reference_id = $1',
+      [rc],
+    )
+    assert.equal(rowCount, 1)
+  })
+
+  it('is left alone by recovery, also after a start', async () => {
+    const { rf } = await ordered('11.00')
+    await gateway.restart()
+    const { rowCount } = await gateway.pool.query(
+      `select 1 from due_work where subject_id = $1 union all select 1 from unanswered where payment_id = $1`,
+      [rf],
+    )
+    assert.equal(rowCount, 0)
+    assert.equal(await resultOf(rf), '000.200.000')
+  })
+})
+
+describe('a file of transfers', () => {
+  it('says what goes where, in lots for the bank itself and for others, on a day on which banks work', async () => {
+    await write() // what other tests have left
+    const first = await ordered('12.34')
+    const second = await ordered('5.00', { merchantMemo: elsewhere })
+    const orders = await newest()
+    assert.equal(statSync(join(files, written().at(-1)!)).mode & 0o777, 0o600)
+    assert.deepEqual(
+      orders.map(({ bank, amount }) => [bank, amount]),
+      [
+        ['341', '000000000001234'],
+        ['237', '000000000000500'],
+      ],
+    )
+    const [own, other] = orders
+    assert.equal(columns(own!.rowA, 18, 43), '00034101234 0000000567890 ')
+    assert.equal(columns(own!.rowA, 44, 73).trim(), 'JOAO DA SILVA')
+    assert.equal(columns(own!.rowB, 14, 32), `B   ${'1'}00011144477735`)
+    assert.equal(columns(other!.rowA, 18, 43), '01823704321X000000098765P ')
+    assert.equal(columns(other!.rowB, 18, 32), '211222333000181')
+    const day = columns(own!.rowA, 94, 101).replace(/(..)(..)(....)/, '$3-$2-$1')
+    assert.ok(isWorkingDay(day, 'BR'), day)
+    assert.deepEqual([await resultOf(first.rf), await resultOf(second.rf)], ['000.200.000', '000.200.000'])
+    const count = written().length
+    await write()
+    assert.equal(written().length, count, 'nothing goes twice')
+  })
+
+  it('holds nothing of the simulator, and no tests where the account is a live one', async () => {
+    await write()
+    const count = written().length
+    assert.equal((await refund(await receipt('6.00', 'BOLETO', 'INTERNAL'), '6.00')).status, 200)
+    await write()
+    assert.equal(written().length, count)
+    await ordered('7.00')
+    const live = new Map([['itau-demo', { ...account, modes: ['external', 'live'] as const }]])
+    await write({ ...parts, slipAccounts: live })
+    assert.equal(written().length, count)
+    assert.equal((await newest()).length, 1)
+  })
+
+  it('that could not be put on disk keeps its number, and the next one follows it', async () => {
+    await write()
+    const count = written().length
+    await ordered('1.11')
+    const { transfers: _, ...rest } = account
+    const lost = new Map([['itau-demo', { ...rest, transfers: { ...account.transfers!, folder: join(folder, 'gone') } }]])
+    await assert.rejects(write({ ...parts, slipAccounts: lost }))
+    await ordered('2.22')
+    await write()
+    const added = written().slice(count)
+    assert.deepEqual(
+      added.map(name => atBank(name).map(({ amount }) => Number(amount))),
+      [[111], [222]],
+    )
+    const numbers = written().map(name => Number(/(\d{6})\.rem$/.exec(name)![1]))
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, at) => at + 1),
+    )
+  })
+
+  it('and its twin by another process at the same time hold each order once', async () => {
+    await write()
+    const count = written().length
+    for (const amount of ['3.01', '3.02', '3.03']) await ordered(amount)
+    await Promise.allSettled([write(), write(), write()])
+    await write()
+    const amounts = written()
+      .slice(count)
+      .flatMap(name => atBank(name).map(({ amount }) => Number(amount)))
+    assert.deepEqual(amounts.sort(), [301, 302, 303])
+  })
+})
+
+describe("a bank's return", () => {
+  it('that says paid ends the refund well; said again it changes nothing', async () => {
+    await write()
+    const { rc, rf } = await ordered('20.00')
+    const [order] = await newest()
+    const bytes = returnOf([[order!, '00']])
+    assert.deepEqual(
+      (await tellUs(bytes)).map(({ kind }) => kind),
+      ['recorded'],
+    )
+    const body = await readBack(rf)
+    assert.deepEqual(
+      [body.result.code, body.resultDetails.AcquirerResponse, body.resultDetails.ExtendedDescription],
+      ['000.100.112', '00', 'Transferred on 2026-11-23'],
+    )
+    assert.deepEqual(
+      (await tellUs(bytes)).map(({ kind }) => kind),
+      ['known'],
+    )
+    assert.deepEqual(
+      (await tellUs(returnOf([[order!, '00']]))).map(({ kind }) => kind),
+      ['known'],
+    )
+    const { rows } = await gateway.pool.query('select sequence, action from events where payment_id = $1 order by sequence', [rf])
+    assert.equal(rows.length, 2)
+    assert.equal((await refund(rc, '0.01')).body.result.code, '700.400.200')
+    await booksAgree()
+  })
+
+  it('that refuses ends it badly, and the money can be refunded again', async () => {
+    await write()
+    const { rc, rf } = await ordered('21.00')
+    const [order] = await newest()
+    await tellUs(returnOf([[order!, 'ALAN']]))
+    const body = await readBack(rf)
+    assert.deepEqual([body.result.code, body.resultDetails.AcquirerResponse], ['100.200.103', 'AL AN'])
+    assert.equal((await refund(rc, '21.00')).status, 200)
+    await booksAgree()
+  })
+
+  it('that only takes the order in leaves it pending', async () => {
+    await write()
+    const { rf } = await ordered('22.00')
+    const [order] = await newest()
+    await tellUs(returnOf([[order!, 'BD']]))
+    assert.equal(await resultOf(rf), '000.200.000')
+    await tellUs(returnOf([[order!, '00']]))
+    assert.equal(await resultOf(rf), '000.100.112')
+  })
+
+  it('that fits nothing, or can mean two things, is a case for somebody, and moves nothing', async () => {
+    await write()
+    const { rf } = await ordered('23.00')
+    const [order] = await newest()
+    const cases: readonly (readonly [what: string, occurrences: string, change: (row: string) => string])[] = [
+      ['we have ordered no such transfer', '00', row => put(row, 74, 'RF999999000001')],
+      ['we have ordered no such transfer', '00', row => put(row, 74, 'anything else '.padEnd(20))],
+      ['the transfer is of another amount', '00', row => put(row, 120, '000000000002301')],
+      ['another amount was paid than was ordered', '00', row => put(row, 163, '000000000000001')],
+      ['what the bank says of it can mean more than one thing', '00AL', row => row],
+      ['what the bank says of it can mean more than one thing', 'ZA', row => row],
+      ['what the bank says of it can mean more than one thing', '', row => row],
+    ]
+    for (const [why, occurrences, change] of cases) {
+      const [result] = await tellUs(returnOf([[order!, occurrences, change]]))
+      assert.equal(result!.kind === 'refused' && result!.why, why, occurrences)
+    }
+    assert.equal(await resultOf(rf), '000.200.000')
+    assert.equal(await openCases('transferLine', order!.own), 1)
+    await tellUs(returnOf([[order!, '00']]))
+    assert.equal(await openCases('transferLine', order!.own), 0)
+    const [late] = await tellUs(returnOf([[order!, 'AN']]))
+    assert.equal(late!.kind === 'refused' && late!.why, 'the refund has ended otherwise before')
+    assert.equal(await resultOf(rf), '000.100.112')
+    assert.equal(await openCases('transferLine', order!.own), 1)
+    await booksAgree()
+  })
+
+  it('that is not whole, or of another account, counts for nothing', async () => {
+    await write()
+    const { rf } = await ordered('24.00')
+    const [order] = await newest()
+    const whole = returnOf([[order!, '00']]).toString('latin1')
+    const rows = whole.split('\r\n')
+    const broken: readonly (readonly [text: string, why: RegExp])[] = [
+      [rows.slice(0, 4).join('\r\n'), /its end is missing/],
+      [[...rows.slice(0, 2), ...rows.slice(3)].join('\r\n'), /the lot has 2 lines, its end says 3/],
+      [[...rows.slice(0, 3), ...rows.slice(2)].join('\r\n'), /out of order/],
+      [whole.replaceAll('0000000123457', '0000000123467'), /of another account/],
+      [whole.replaceAll('341', '237'), /of bank 237/],
+      [whole.replace('222112026', '122112026'), /no return/],
+      [`\ufeff${whole}`, /byte-order mark/],
+      [put(whole, whole.indexOf('34199999') + 24, '000009'), /its end says 9/],
+    ]
+    for (const [text, why] of broken) {
+      const report = await importTransferReturn(
+        parts,
+        account,
+        'x',
+        Buffer.from(text, text.startsWith('\ufeff') ? 'utf8' : 'latin1'),
+        () => {},
+      )
+      assert.match('broken' in report ? report.broken : 'read', why)
+    }
+    assert.equal(await resultOf(rf), '000.200.000')
+  })
+})
+
+describe('where the money went', () => {
+  it('is erased half a year later, of ended refunds alone, and of none whose file has to be made yet', async () => {
+    await write()
+    const ended = await ordered('41.00')
+    await tellUs(returnOf([[(await newest())[0]!, '00']]))
+    const open = await ordered('42.00')
+    const unwritten = await ordered('43.00')
+    const { transfers: _, ...rest } = account
+    const lost = new Map([['itau-demo', { ...rest, transfers: { ...account.transfers!, folder: join(folder, 'gone') } }]])
+    await endByHand(parts, (await findTransfer(gateway.pool, open.rf))!, true, 'Paid')
+    const reopened = await ordered('44.00')
+    await assert.rejects(write({ ...parts, slipAccounts: lost }))
+    await endByHand(parts, (await findTransfer(gateway.pool, unwritten.rf))!, true, 'Paid')
+    await gateway.pool.query('update refund_transfers set ordered_at = $1 where payment_id = any ($2)', [
+      new Date(Date.now() - 181 * 86_400_000),
+      [ended.rf, open.rf, unwritten.rf, reopened.rf],
+    ])
+    await eraseDetails(gateway.pool, Date.now() - 180 * 86_400_000)
+    const sealed = async (id: string) => (await findTransfer(gateway.pool, id))!.sealed !== null
+    assert.deepEqual(await Promise.all([ended.rf, open.rf, unwritten.rf, reopened.rf].map(sealed)), [false, false, true, true])
+    const recent = await ordered('45.00')
+    await endByHand(parts, (await findTransfer(gateway.pool, recent.rf))!, true, 'Paid')
+    await eraseDetails(gateway.pool, Date.now() - 180 * 86_400_000)
+    assert.equal(await sealed(recent.rf), true)
+    await write()
+  })
+})
+
+describe('what nobody can read', () => {
+  it('waits for somebody who enters it, goes with the next file, and cannot be changed then', async () => {
+    await write()
+    for (const more of [{}, { merchantMemo: 'to the account that you know' }] as Fields[]) {
+      const { rf } = await ordered('30.00', more)
+      assert.equal((await readBack(rf)).resultDetails.ExtendedDescription, 'The transfer waits for bank details')
+      assert.equal(await openCases('transferDetails', rf), 1)
+      const count = written().length
+      await write()
+      assert.equal(written().length, count)
+      const row = (await findTransfer(gateway.pool, rf))!
+      assert.equal(await enterDetails(parts, row, readBankDetails(elsewhere)!, 'somebody'), true)
+      assert.equal(await openCases('transferDetails', rf), 0)
+      assert.equal(await enterDetails(parts, row, readBankDetails(memo)!, 'somebody'), true, 'until it is in a file')
+      const [order] = await newest()
+      assert.equal(order!.bank, '341')
+      assert.equal(await enterDetails(parts, row, readBankDetails(elsewhere)!, 'somebody'), false)
+    }
+  })
+
+  it('ends by hand, as that of a store slip does; then no file takes it, and nothing ends it otherwise', async () => {
+    await write()
+    const rc = await receipt('100.00', 'OXXO')
+    const { body } = await gateway.refer(rc, { paymentType: 'RF', amount: '100.00', currency: 'MXN' })
+    const row = (await findTransfer(gateway.pool, body.id))!
+    assert.equal(await endByHand(parts, row, true, 'Paid by SPEI'), true)
+    const ended = await readBack(body.id)
+    assert.deepEqual([ended.result.code, ended.resultDetails.ExtendedDescription], ['000.100.112', 'Paid by SPEI'])
+    assert.equal(await openCases('transferDetails', body.id), 0)
+    assert.equal(await endByHand(parts, row, true, 'Paid by SPEI'), true)
+    assert.equal(await endByHand(parts, row, false, 'Refused'), false)
+    const { rf } = await ordered('31.00')
+    assert.equal(await endByHand(parts, (await findTransfer(gateway.pool, rf))!, false, 'The shopper wants it otherwise'), true)
+    const count = written().length
+    await write()
+    assert.equal(written().length, count)
+    await booksAgree()
+  })
+})
