@@ -39,7 +39,7 @@ export default (program: Command): void => {
     )
     .option('--currency <code>', 'of this currency alone')
     .addOption(new Option('--csv', 'as a file').conflicts('json'))
-    .option('--movements', 'with --csv: the payments behind the sums')
+    .option('--movements', 'the payments behind the sums; only with --csv')
   reads(report, { 'aggregations[]': 'id date currency testMode count matchedCount credit debit amount totals' }).action(
     (options: ReportOptions) => withOpened(opened => print(opened, options)),
   )

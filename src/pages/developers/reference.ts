@@ -62,7 +62,7 @@ export function operationPage(
 <h1>${says}</h1>
 <p>${signOf(operation)}</p>
 ${more !== undefined && html`<p>${more}</p>`}
-${fields ? sampleParts(operation, { method: methodOf(operation), url: publicUrl + operation.path, token: open ? undefined : accessToken, fields }, playground !== undefined) : html`<p class="soft">A shopper’s browser sends it from the payment form, so there is nothing to try here.</p>`}
+${fields ? sampleParts(operation, { method: methodOf(operation), url: publicUrl + operation.path, token: open ? undefined : accessToken, fields }, playground !== undefined) : html`<p class="soft">${byBrowser ? 'A shopper’s browser sends it from the payment form, so there is nothing to try here.' : 'It takes and answers XML, which the examples of these pages do not speak.'}</p>`}
 <section class="panel"><h2>Parameters</h2>
 ${parameterParts(operation)}</section>
 <section class="panel"><h2>Answers</h2>

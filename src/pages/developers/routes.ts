@@ -17,7 +17,7 @@ import { operationNamed, operationPage, type Playground, referenceIndex } from '
 /** What a sandbox lets be tried. */
 export type Trying = { readonly playground: Playground; readonly events: Readonly<Record<string, SandboxEvent>> }
 
-type Place = {
+type DeveloperPlace = {
   readonly path: string
   readonly cors?: true
   answer(request: Request, named: PathValues): Promise<HttpAnswer> | HttpAnswer
@@ -36,9 +36,9 @@ export const developerRoutes = (parts: OfficeParts, trying: Trying | undefined):
         }),
       )
 
-function places(parts: PageParts, trying?: Trying): Place[] {
+function places(parts: PageParts, trying?: Trying): DeveloperPlace[] {
   const script = pageScript(new URL('./browser/page.ts', import.meta.url))
-  const page = (path: string, make: (request: Request, named: PathValues) => DeveloperPage | undefined): Place => ({
+  const page = (path: string, make: (request: Request, named: PathValues) => DeveloperPage | undefined): DeveloperPlace => ({
     path,
     answer(request, named) {
       const made = make(request, named)
