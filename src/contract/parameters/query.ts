@@ -21,7 +21,7 @@ export const reporting = {
   'date.to':            { format: reportDate, needed: 'together with date.from', note: `At most ${limits.reportDays} days, both counted.` },
   'reconciliationType': { format: oneWordOf(...reconciliationTypes), note: 'FEE has no records: the gateway knows no fees.' },
   'sortValue':          { format: oneWordOf('SettlementTxDate') },
-  'sortOrder':          { format: oneWordOf('ASC', 'DESC', 'asc', 'desc'), note: 'ASC when absent: the oldest first.' },
+  'sortOrder':          { format: { ...oneWordOf('ASC', 'DESC', 'asc', 'desc'), fails: ['Asc', 'ASCX'] }, note: 'ASC when absent: the oldest first.' },
   'pageNo':             { format: pageNumber, note: `Begins at 1. A page has ${pageSize} records.` },
 } satisfies Parameters
 
