@@ -19,6 +19,8 @@ describe('bank details are read', () => {
   const cases: readonly (readonly [memo: string, expected: object])[] = [
     ['João da Silva; 111.444.777-35; Itaú; 1234; 56789-0', silva],
     ['João da Silva, 11144477735, Banco Itaú, 1234, 56789-0', silva],
+    ['João da Silva, CPF 111.444.777-35, Banco 341, agência 1234, conta 56789-0', silva],
+    ['João da Silva; CPF: 111.444.777-35; Itaú; ag. 1234; c/c 56789-0', silva],
     ['João da Silva\n11144477735\n341\n1234\n56.789-0\n', silva],
     ['Nome: João da Silva | CPF: 111.444.777-35 | Banco: 341 - Itaú Unibanco | Agência: 1234 | Conta: 56789-0', silva],
     ['conta=56789-0; agencia=1234; banco=341; cpf=11144477735; titular=João da Silva', silva],
@@ -58,6 +60,7 @@ describe('bank details are read', () => {
 
 describe('bank details are left to a person', () => {
   const cases: readonly (readonly [what: string, memo: string])[] = [
+    ['named otherwise than their place says', 'João da Silva, CPF 111.444.777-35, Banco 341, conta 1234, agência 56789-0'],
     ['nothing', ''],
     ['a sentence', 'please refund to the account that you know'],
     ['a wrong check digit', 'João da Silva; 11144477734; Itaú; 1234; 56789-0'],

@@ -98,7 +98,13 @@ const orders: Readonly<Record<number, readonly BankDetail[]>> = {
 
 function inOrder(parts: readonly string[]): ReadonlyMap<BankDetail, string> | undefined {
   const order = orders[parts.length]
-  return order && new Map(order.map((field, at) => [field, parts[at]!]))
+  return order && new Map(order.map((field, at) => [field, withoutLabel(parts[at]!, field)]))
+}
+
+/** `CPF 111.444.777-35`, where a tax id is to stand. */
+function withoutLabel(part: string, field: BankDetail): string {
+  const [, label, number] = /^([\p{L}\p{M}./ ]{2,40}?)\.?[:=]? *(\d.*)$/u.exec(part) ?? []
+  return label !== undefined && fieldOfLabel.get(plainLetters(label)) === field ? number! : part
 }
 
 /** Names as people write them, without "banco". */
