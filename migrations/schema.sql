@@ -385,6 +385,7 @@ create table journal (
   constraint journal_mode_check CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text]))),
   constraint journal_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'posted'::text, 'voided'::text])))
 );
+CREATE INDEX journal_of_merchants ON journal USING btree (merchant_id, booked_at, payment_id) WHERE ((state = 'posted'::text) AND (('merchant'::text = debit) OR ('merchant'::text = credit)));
 
 create table key_checks (
   name text not null,

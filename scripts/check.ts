@@ -9,6 +9,8 @@ const bin = (name: string) => `${project}node_modules/.bin/${name}`
 const checks: readonly (readonly [what: string, program: string, ...args: string[]])[] = [
   ['types', bin('tsc'), '-p', '.'],
   ['types of what browsers run', bin('tsc'), '-p', 'src/pages/form/browser'],
+  ['types of the pages for developers', bin('tsc'), '-p', 'src/pages/developers/browser'],
+  ['types of the office', bin('tsc'), '-p', 'src/pages/office/browser'],
   ['lint and format', bin('biome'), 'check', '--error-on-warnings', 'src', 'test', 'scripts'],
   ['promises that nobody waits for', process.execPath, 'scripts/floating.ts'],
   ['generated files', process.execPath, 'scripts/generate.ts', '--check'],

@@ -51,6 +51,10 @@ describe('wrong words are told in one sentence, with what was probably meant, an
     ['acquirer-host --port 70000', /^--port must be a whole number from 0 to 65535\.\n$/],
     ['listen --skip-after 0', /^--skip-after must be a whole number from 1 to /],
     ['clock advance soon', /^A clock is moved by a number and ms, s, m, h or d/],
+    ['report --entity x --from 2026-02-02 --to 2026-02-01', /^--from must not be after --to\.\n$/],
+    ['report --entity x --from 2026-02-30 --to 2026-03-01', /^--from must be a day, for example 2026-01-31\.\n$/],
+    ['report --entity x --from 2025-01-01 --to 2026-03-01', /^--to must be at most 366 days from --from, both counted\.\n$/],
+    ['report --entity x --from 2026-01-01 --to 2026-01-01 --movements', /^--movements goes with --csv\.\n$/],
     ['endpoints create --entity x --wrapper jsn', /^--wrapper must be one of none, json, plain, not jsn: did you mean json\?\n$/],
     ['endpoints', /^Usage: tollgate endpoints/],
     ['', /^Usage: tollgate/],
@@ -168,6 +172,7 @@ describe('each command that reads prints one document with the fields that it na
     writeFileSync(join(folder, 'itau.ret'), returnText(itau, 1, today, [noted]))
     writeFileSync(join(folder, 'transfers.ret'), noTransfers)
     words['audit payment'] = [paymentId]
+    words.report = ['--entity', sandbox.merchantId, '--from', today, '--to', today]
     words['endpoints secret'] = [endpoint]
     words['notifications list'] = [endpoint]
     words['search find'] = [paymentId]
@@ -226,6 +231,25 @@ describe('each command that reads prints one document with the fields that it na
         assert.ok(page.includes(`\`${fields.replaceAll(' ', '`, `')}\``), `${name}: ${fields}`)
     })
   }
+
+  it('a report adds up to its movements, as a text, a document and a file', async () => {
+    const [document, text, sums, movements] = await Promise.all(
+      [['--json'], [], ['--csv'], ['--csv', '--movements']].map(
+        async more => (await tollgate('report', ...words.report!, ...more)).stdout,
+      ),
+    )
+    const [one] = JSON.parse(document!).aggregations
+    assert.match(
+      text!,
+      new RegExp(`${one.date} +${one.currency} +${one.count} +${one.matchedCount} +${one.credit} +${one.debit} +${one.amount}`),
+    )
+    assert.ok(sums!.includes(`${one.credit},${one.debit},${one.amount}\r\n`))
+    const rows = movements!.trimEnd().split('\r\n')
+    assert.match(rows[0]!, /^id,referencedId,/)
+    assert.equal(rows.length - 1, Number(one.count))
+    const together = rows.slice(1).reduce((sum, row) => sum + Math.round(Number(row.split(',')[6]) * 100), 0)
+    assert.equal(together, Math.round(Number(one.amount) * 100))
+  })
 
   it('times are of ISO 8601, and no secret is among tokens and endpoints', async () => {
     const { tokens } = JSON.parse((await tollgate('list', '--json')).stdout)

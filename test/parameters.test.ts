@@ -438,8 +438,8 @@ describe('amounts', () => {
 })
 
 test('the limits that documents state are those that the code keeps', () => {
-  const { errorsMost, searchReach, pageMaxBytes, checkoutMinutes, offeredRegistrations, ...kept } = limits // those are imported by the code that keeps them
-  assert.ok(errorsMost && searchReach && pageMaxBytes && checkoutMinutes && offeredRegistrations)
+  const { errorsMost, searchReach, pageMaxBytes, checkoutMinutes, offeredRegistrations, reportDays, ...kept } = limits // those are imported by the code that keeps them
+  assert.ok(errorsMost && searchReach && pageMaxBytes && checkoutMinutes && offeredRegistrations && reportDays)
   assert.deepEqual(kept, {
     bodyMaxBytes: bodyMax,
     parametersMax,

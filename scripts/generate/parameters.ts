@@ -4,32 +4,9 @@ import { limits } from '../../src/contract/limits.ts'
 import { needOf } from '../../src/contract/parameters/describe.ts'
 import type { Parameter, Parameters } from '../../src/contract/parameters/parameter.ts'
 import { type Group, groups } from '../../src/contract/parameters/table.ts'
+import { groupTitles } from '../../src/contract/parameters/titles.ts'
 import { requests } from '../../src/contract/requests.ts'
 import { code, generatedMark, table } from './markdown.ts'
-
-const titles: Readonly<Record<Group, string>> = {
-  common: 'Common parameters',
-  authentication: 'Older credentials',
-  card: 'Card',
-  standingInstruction: 'Card on file',
-  virtualAccount: 'Account-based methods',
-  customer: 'Customer',
-  'shipping.customer': 'Customer at the shipping address',
-  billing: 'Billing address',
-  shipping: 'Shipping address',
-  merchant: 'Statement overrides and sub-merchants',
-  cart: 'Cart',
-  airline: 'Airline',
-  registration: 'Registration, recurring payments and custom data',
-  giftCard: 'Gift card',
-  asynchronous: 'Asynchronous flow',
-  risk: 'Risk',
-  browser: 'Browser of the shopper',
-  threeDSecure: '3-D Secure',
-  checkout: 'Checkouts',
-  reporting: 'Reports (not built yet)',
-  query: 'Searches',
-}
 
 const requestTitles: Readonly<Record<keyof typeof requests, string>> = {
   payment: 'POST /v1/payments',
@@ -42,6 +19,8 @@ const requestTitles: Readonly<Record<keyof typeof requests, string>> = {
   registrationPayment: 'POST /v1/registrations/{id}/payments',
   read: 'GET /v1/payments/{id}',
   query: 'GET /v1/payments, /v1/query and /v3/query',
+  report: 'GET /reports/v1/reconciliations/aggregations',
+  reportDetail: 'GET /reports/v1/reconciliations/aggregations/{id}, and on v2',
 }
 
 export function parametersPage(): string {
@@ -77,12 +56,12 @@ ${table(
   Object.entries(requests).map(([name, { groups: taken, required }]) => [
     code(requestTitles[name as keyof typeof requests]),
     required.map(code).join(', ') || '–',
-    taken.map(group => titles[group]).join(', '),
+    taken.map(group => groupTitles[group]).join(', '),
   ]),
 )}
 
 ${Object.entries(groups)
-  .map(([group, rows]) => `## ${titles[group as Group]}\n\n${groupTable(rows)}`)
+  .map(([group, rows]) => `## ${groupTitles[group as Group]}\n\n${groupTable(rows)}`)
   .join('\n\n')}
 `
 }

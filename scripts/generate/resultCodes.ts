@@ -1,42 +1,9 @@
 // docs/reference/result-codes.md: every code of the interface, and our own refusals.
 
 import { catalogue } from '../../src/contract/results/catalogue.ts'
-import {
-  type Outcome,
-  type Result,
-  type ResultName,
-  type Retry,
-  refusalNames,
-  results,
-  type WhoMustAct,
-} from '../../src/contract/results/results.ts'
+import { type Result, type ResultName, refusalNames, results } from '../../src/contract/results/results.ts'
+import { actorWords, outcomeWords, retryWords } from '../../src/contract/results/words.ts'
 import { code, generatedMark, table } from './markdown.ts'
-
-const outcomes: Readonly<Record<Outcome, string>> = {
-  success: 'it succeeded',
-  review: 'it succeeded, and someone should look at it',
-  pending: 'the outcome is not known yet; read the payment later',
-  rejected: 'a bank, an issuer, a risk check, 3-D Secure or the shopper said no',
-  invalid: 'the request, what it refers to, or the configuration is wrong',
-  error: 'communication or a system failed',
-}
-
-const actors: Readonly<Record<WhoMustAct, string>> = {
-  nobody: 'nobody needs to act',
-  shopper: 'the shopper, with other data or another card',
-  merchant: 'the merchant, who decides',
-  developer: "whoever writes the merchant's requests",
-  operator: 'whoever runs the gateway',
-  issuer: 'the bank that issued the card',
-  acquirer: "the merchant's bank",
-}
-
-const retries: Readonly<Record<Retry, string>> = {
-  no: 'there is nothing to try again: it is done, under way, or must be looked up first',
-  later: 'the same request may succeed later',
-  afterChange: 'after the data, the configuration or the authentication is corrected',
-  never: 'not with this card or this request; card schemes charge for it',
-}
 
 export function resultCodesPage(): string {
   const names = Object.keys(catalogue) as ResultName[]
@@ -48,11 +15,11 @@ An answer carries \`result.code\` and \`result.description\`. The list of codes 
 
 The outcome decides the HTTP status of a POST: ${['success', 'review', 'pending'].map(code).join(', ')} are 200, the others are 400.
 
-${definitions('Outcome', outcomes)}
+${definitions('Outcome', outcomeWords)}
 
-${definitions('Who must act', actors)}
+${definitions('Who must act', actorWords)}
 
-${definitions('Try again', retries)}
+${definitions('Try again', retryWords)}
 
 ## Refusals of the gateway itself
 

@@ -30,6 +30,7 @@ export const actions = {
   transferEntered: 'the bank details of a refund were entered',
   transferEnded: 'somebody said what became of the transfer of a refund',
   caseClosed: 'an operator case was closed',
+  reportTaken: 'somebody of the staff took a report away as a file',
   staffAdded: 'somebody of the staff was added, with a link to set a password',
   staffChanged: 'the role or the entities of somebody were changed',
   staffReset: 'the password and the second factor of somebody were taken away, with a new link',

@@ -17,6 +17,7 @@ import logs from './logs.ts'
 import merchants from './merchants.ts'
 import notifications from './notifications.ts'
 import receipts from './receipts.ts'
+import report from './report.ts'
 import reset from './reset.ts'
 import returns from './returns.ts'
 import search from './search.ts'
@@ -42,12 +43,13 @@ const groups = [
   returns,
   acquirers,
   cases,
+  report,
   acquirerHost,
   keys,
   doctor,
   audit,
-  staff,
   receipts,
+  staff,
   reset,
   completion,
 ]

@@ -6,57 +6,40 @@ import { mismatches, recordChargeback } from '../clearing/chargebacks/chargeback
 import { hundredths } from '../contract/amounts.ts'
 import { results } from '../contract/results/results.ts'
 import { buildNumber } from '../platform/build.ts'
+import { triggers } from '../sandbox/triggers.ts'
 import { argumentOf } from './choices.ts'
 import { refuseCommand, runCommand, withOpened } from './open.ts'
 import { openSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts'
 
-const card = {
-  amount: '92.00',
-  currency: 'EUR',
-  paymentBrand: 'VISA',
-  'card.number': '4200000000000000',
-  'card.holder': 'Jane Jones',
-  'card.expiryMonth': '05',
-  'card.expiryYear': '2034',
-  'card.cvv': '123',
+type Made = { id: string; result: { code: string } }
+
+/** Makes the calls, and returns the payment that the event is about: that of the last one. */
+async function makeEvent(sandbox: Sandbox, { steps }: (typeof triggers)[string]): Promise<Made> {
+  let made: Made | undefined
+  for (const { refers, fields } of steps) made = await sandbox.post(refers ? `/v1/payments/${made!.id}` : '/v1/payments', fields)
+  return made!
 }
 
-const pay = (sandbox: Sandbox, paymentType: string, more: Readonly<Record<string, string>> = {}) =>
-  sandbox.post('/v1/payments', { ...card, paymentType, ...more })
-
-const refer = (sandbox: Sandbox, { id }: { id: string }, paymentType: string, amount?: string) =>
-  sandbox.post(`/v1/payments/${id}`, { paymentType, ...(amount !== undefined && { amount, currency: card.currency }) })
-
-/** Each returns the payment that the event is about. */
-const events: Readonly<
-  Record<string, readonly [description: string, make: (sandbox: Sandbox) => Promise<{ id: string; result: { code: string } }>]>
-> = {
-  'payment.approved': ['a debit that is approved', sandbox => pay(sandbox, 'DB')],
-  'payment.declined': ['a debit that the issuer declines', sandbox => pay(sandbox, 'DB', { 'card.number': '4000000000000002' })],
-  'payment.pending': [
-    'pending at first, approved a second later',
-    sandbox => pay(sandbox, 'DB', { 'customParameters[simulateAnswer]': 'late' }),
+const events: Readonly<Record<string, readonly [description: string, make: (sandbox: Sandbox) => Promise<Made>]>> = {
+  ...Object.fromEntries(
+    Object.entries(triggers).map(([name, event]) => [name, [event.says, sandbox => makeEvent(sandbox, event)] as const]),
+  ),
+  chargeback: [
+    'a debit and its chargeback',
+    async sandbox => chargeBack(await makeEvent(sandbox, triggers['payment.approved']!)),
   ],
-  'payment.timedOut': [
-    'pending at first; after 15 seconds (or `tollgate clock`) timed out and reversed',
-    sandbox => pay(sandbox, 'DB', { 'customParameters[simulateAnswer]': 'none' }),
-  ],
-  preauthorization: ['a preauthorization', sandbox => pay(sandbox, 'PA')],
-  capture: ['a preauthorization and its capture', async sandbox => refer(sandbox, await pay(sandbox, 'PA'), 'CP', card.amount)],
-  refund: ['a debit and its refund', async sandbox => refer(sandbox, await pay(sandbox, 'DB'), 'RF', '10.00')],
-  reversal: ['a debit and its reversal', async sandbox => refer(sandbox, await pay(sandbox, 'DB'), 'RV')],
-  chargeback: ['a debit and its chargeback', async sandbox => chargeBack(await pay(sandbox, 'DB'))],
 }
 
 /** As if an acquirer's report had been imported into the database of this machine's gateway. */
-async function chargeBack({ id }: { id: string }): Promise<{ id: string; result: { code: string } }> {
+async function chargeBack({ id }: Made): Promise<Made> {
+  const { amount, currency } = triggers['payment.approved']!.steps[0]!.fields
   let made = ''
   await withOpened(async opened => {
-    const line = { report: `trigger-${id}`, line: 1, type: 'CB', reference: id, amount: hundredths(card.amount) } as const
+    const line = { report: `trigger-${id}`, line: 1, type: 'CB', reference: id, amount: hundredths(amount!) } as const
     const date = new Date(opened.clock.real()).toISOString().slice(0, 10)
     const said = await recordChargeback(
       { ...opened, build: buildNumber() },
-      { ...line, currency: card.currency, reason: results.chargebackFraud.code, date },
+      { ...line, currency: currency!, reason: results.chargebackFraud.code, date },
     )
     if (said.kind === 'refused') refuseCommand(`The chargeback is refused: ${mismatches[said.why]}.`)
     else made = said.kind === 'known' ? said.paymentId : said.payment.id

@@ -14,3 +14,7 @@ export function amountText(hundredths: number): string {
   const digits = String(hundredths).padStart(3, '0')
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
+
+/** The same, also below zero. */
+export const signedAmountText = (hundredths: number): string =>
+  hundredths < 0 ? `-${amountText(-hundredths)}` : amountText(hundredths)

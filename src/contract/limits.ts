@@ -8,6 +8,8 @@ export const limits = {
   /** Records that a search reaches, page by page, and bytes of the records of one page. */
   searchReach: 100_000,
   pageMaxBytes: 8 * 1024 * 1024,
+  /** Days of one settlement report. */
+  reportDays: 366,
   /** Wrong parameters that one answer names. */
   errorsMost: 100,
   /** Highest index of a list, as in `cart.items[999].name`. */

@@ -5,7 +5,6 @@ import type { ResultName } from './results/results.ts'
 const parts: readonly (readonly [paths: RegExp, name: ResultName])[] = [
   [/^\/v\d\/secureRegistrations(\/|$)/, 'secureReadNotBuilt'],
   [/^\/v\d\/exemption(\/|$)/, 'exemptionNotBuilt'],
-  [/^\/reports(\/|$)/, 'reportsNotBuilt'],
   [/^\/scheduling(\/|$)/, 'schedulesNotBuilt'],
   [/^\/paybylink(\/|$)/, 'linksNotBuilt'],
 ]

@@ -5,6 +5,7 @@ import { limits } from './limits.ts'
 import { type ApiOperation, always, authenticated, operations, posted } from './operations.ts'
 import { describe } from './parameters/describe.ts'
 import type { Parameter, Parameters } from './parameters/parameter.ts'
+import { reconciliationTypes } from './parameters/query.ts'
 import { type Group, groups } from './parameters/table.ts'
 import { type RequestKind, requests } from './requests.ts'
 
@@ -61,7 +62,7 @@ function operationSchema(operation: ApiOperation): JsonSchema {
       ? []
       : [{ name: 'id', in: 'path', required: true, description: pathId, schema: { type: 'string' } }]),
     ...(form && !open ? [idempotencyKey] : []),
-    ...(query ?? []).map(queryParameter),
+    ...(query ?? []).map(asked => queryParameter(asked, operation.queryGroup ?? 'query')),
   ]
   return {
     operationId: id,
@@ -96,12 +97,10 @@ const reference = (name: string): JsonSchema => ({ $ref: `#/components/schemas/$
 
 // ---- Requests
 
-/** The rows of the groups that GETs read. */
-const queryRows: Parameters = { ...groups.common, ...groups.authentication, ...groups.query }
-
-function queryParameter(asked: string): JsonSchema {
+function queryParameter(asked: string, group: 'query' | 'reporting'): JsonSchema {
   const name = asked.replace('!', '')
-  const parameter = queryRows[name]!
+  const rows: Parameters = { ...groups.common, ...groups.authentication, ...groups[group] }
+  const parameter = rows[name]!
   return {
     name,
     in: 'query',
@@ -186,6 +185,18 @@ function answerSchemas(): Record<string, JsonSchema> {
       { records: list(reference('Payment')), pages: { type: 'string', description: 'How many pages there are.' } },
       'records',
     ),
+    Aggregation: aggregation,
+    AggregationList: answerOf({ aggregations: list(reference('Aggregation')) }, 'aggregations'),
+    ReconciliationRecord: reconciliationRecord,
+    ReconciliationPage: answerOf(
+      {
+        aggregation: reference('Aggregation'),
+        records: list(reference('ReconciliationRecord')),
+        pages: { type: 'string', description: 'How many pages there are; on v2.' },
+      },
+      'aggregation',
+      'records',
+    ),
     ResultCodeList: answerOf(
       { resultCodes: list({ type: 'object', required: ['code', 'description'], properties: texts('code', 'description') }) },
       'resultCodes',
@@ -228,6 +239,44 @@ function answerSchemas(): Record<string, JsonSchema> {
     },
   }
 }
+
+const signed: JsonSchema = { type: 'string', pattern: '^-?[0-9]{1,16}\\.[0-9]{2}$' }
+const day: JsonSchema = { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$' }
+const kindOfRecord: JsonSchema = { type: 'string', enum: [...reconciliationTypes] }
+const strict = (properties: Record<string, JsonSchema>, others: Record<string, JsonSchema> = {}): JsonSchema => ({
+  type: 'object',
+  required: Object.keys(properties),
+  properties: { ...properties, ...others },
+})
+const sums: Record<string, JsonSchema> = { ...texts('count', 'matchedCount'), credit: signed, debit: signed, amount: signed }
+
+/** A day of a currency; `amount` is `credit` less `debit`. */
+const aggregation = strict(
+  {
+    id: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+    date: day,
+    currency: text,
+    ...sums,
+    totals: { type: 'array', items: strict({ reconciliationType: kindOfRecord, ...sums }) },
+  },
+  { testMode: { type: 'string', enum: ['INTERNAL', 'EXTERNAL'], description: 'Absent where the payments are live.' } },
+)
+
+const reconciliationRecord = strict(
+  {
+    ...texts('id', 'entityId', 'paymentType', 'currency', 'settlementTxDate'),
+    reconciliationType: kindOfRecord,
+    amount: signed,
+    matchedTransactions: strict({
+      status: { type: 'string', enum: ['NOT_MATCHED', 'MATCHED', 'MULTIPLE_MATCHES'] },
+      transactions: { type: 'array', items: text },
+    }),
+  },
+  {
+    ...texts('referencedId', 'paymentBrand', 'merchantTransactionId'),
+    settlement: strict({ date: day, ...texts('acquirer', 'outcome') }),
+  },
+)
 
 /** What the gateway adds to what it echoes. */
 const added: Readonly<Record<string, JsonSchema>> = {

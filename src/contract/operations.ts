@@ -17,6 +17,8 @@ export type ApiOperation = {
   readonly fields?: Readonly<Record<string, string>>
   /** Rows of the table that a GET or DELETE reads from its query, required ones with an exclamation mark. */
   readonly query?: readonly string[]
+  /** The group whose rows they are, beside the common ones; `query` when absent. */
+  readonly queryGroup?: 'reporting'
   readonly pathId?: string
   readonly answers: Readonly<Record<number, AnswerSchema>>
   /** Answered without credentials. */
@@ -318,6 +320,39 @@ export const operations: readonly ApiOperation[] = [
       400: [`This merchant has no payment with this id, or none of the types and methods asked for. Or: ${wrong}`, 'Error'],
     },
   },
+  {
+    method: 'get',
+    path: '/reports/v1/reconciliations/aggregations',
+    id: 'reportSettlement',
+    says: 'Sums up what was cleared, given back and charged back, by day and currency',
+    more:
+      'Days are those of the journal, whole in UTC. A channel reports itself, a merchant all of its channels. Without testMode a test channel reports ' +
+      'the simulator, any other live payments. With Accept: text/csv the same as a file.',
+    query: [...who, 'date.from!', 'date.to!', 'currency', 'testMode'],
+    queryGroup: 'reporting',
+    answers: {
+      200: ['The aggregations, the oldest day first; none is an answer too.', 'AggregationList'],
+      400: [wrong, 'Error'],
+    },
+  },
+  ...([1, 2] as const).map(
+    (version): ApiOperation => ({
+      method: 'get',
+      path: `/reports/v${version}/reconciliations/aggregations/{id}`,
+      id: `reportSettlementV${version}`,
+      says: version === 1 ? 'Lists all records of an aggregation' : 'Lists the records of an aggregation, page by page',
+      more:
+        'The signed amounts of all records make the amount of the aggregation. matchedTransactions says MATCHED once a settlement file of the acquirer had ' +
+        'the payment with this amount. With Accept: text/csv the same as a file.',
+      query: [...who, 'reconciliationType', 'sortValue', 'sortOrder', ...(version === 2 ? ['pageNo'] : [])],
+      queryGroup: 'reporting',
+      pathId: 'The id of the aggregation.',
+      answers: {
+        200: ['Its records, and on v2 how many pages there are.', 'ReconciliationPage'],
+        400: [`This entity has no aggregation with this id. Or: ${wrong}`, 'Error'],
+      },
+    }),
+  ),
   {
     method: 'get',
     path: '/v1/resultcodes',

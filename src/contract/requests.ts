@@ -181,6 +181,10 @@ export const requests = {
   read: { groups: ['common', 'authentication'], required: [] },
   /** GET /v1/query, GET /v1/payments and GET /v3/query. */
   query: { groups: ['common', 'authentication', 'query'], required: [] },
+  /** GET /reports/v1/reconciliations/aggregations */
+  report: { groups: ['common', 'authentication', 'reporting'], required: ['date.from', 'date.to'] },
+  /** GET /reports/…/reconciliations/aggregations/{id} */
+  reportDetail: { groups: ['common', 'authentication', 'reporting'], required: [] },
 } as const satisfies Record<string, RequestKind>
 
 export type RequestName = keyof typeof requests

@@ -69,6 +69,13 @@ export const redirectAnswer = (url: string, headers: Readonly<Record<string, str
 export const ndcOf = (request: Request, entityId: string | undefined): string =>
   entityId !== undefined && /^[0-9a-f]{32}$/.test(entityId) ? `${entityId}_${request.number}` : request.number
 
+/** A table as a file, to be kept under this name. */
+export const fileAnswer = ({ name, lines }: { readonly name: string; readonly lines: AsyncIterable<string> }): HttpAnswer => ({
+  status: 200,
+  body: lines,
+  headers: { 'Content-Type': 'text/csv;charset=UTF-8;header=present', 'Content-Disposition': `attachment; filename="${name}"` },
+})
+
 export type ResultDetails = {
   readonly entityId?: string | undefined
   /** The name of a checkout, whose answers carry it. */

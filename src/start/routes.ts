@@ -3,20 +3,28 @@
 import { healthRoutes } from '../http/health.ts'
 import type { Route } from '../http/router.ts'
 import { v1Routes } from '../http/v1/routes.ts'
+import { readSeed, sandboxSeed } from '../merchants/seed.ts'
+import { developerRoutes } from '../pages/developers/routes.ts'
 import { formRoutes } from '../pages/form/routes.ts'
 import { officeRoutes } from '../pages/office/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
 import { slipRoutes } from '../pages/slip/routes.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
+import { triggers } from '../sandbox/triggers.ts'
+import { sandboxCredentials } from '../sandbox/welcome.ts'
 import type { Gateway } from './assemble.ts'
 
 export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simulatorsUrl?: string): Route[] => [
   ...v1Routes(gateway),
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
-  ...officeRoutes(gateway),
   ...slipRoutes(gateway),
+  ...officeRoutes(gateway),
   ...healthRoutes(gateway),
+  ...developerRoutes(
+    gateway,
+    gateway.sandbox ? { playground: sandboxCredentials('', readSeed(sandboxSeed)), events: triggers } : undefined,
+  ),
   ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
 ]

@@ -14,7 +14,7 @@ export const sealedPlaces: readonly SealedPlace[] = [
   ...sealedOfPayments,
   ...sealedOfCheckouts,
   ...sealedOfNotifications,
-  ...sealedOfStaff,
   sealedReturns,
   sealedOrders,
+  ...sealedOfStaff,
 ]

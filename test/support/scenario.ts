@@ -9,7 +9,8 @@
 //
 // `name=value`, `name="with spaces"`. Before the parameters: `auth:none`, `auth:"Basic x"`, `header:Idempotency-Key=x`, `raw:"a=b&c"`.
 // Expectations: status, name of the result (or `any`), `field=value`, `field~pattern`, `!field`, `wrong=name,name` for the parameters named
-// in result.parameterErrors, `as {x}` keeps the id, `keep {x}=field` keeps a field.
+// in result.parameterErrors, `as {x}` keeps the id, `keep {x}=field` keeps a field, `keep {x}=field~pattern` what
+// the pattern finds in it.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -109,8 +110,8 @@ function expect(expected: string, { status, body }: Played, words: Map<string, s
     const part = parts[at]!
     if (part === 'as') words.set(parts[++at]!.slice(1, -1), String(body.id))
     else if (part === 'keep') {
-      const [name, field] = parts[++at]!.split('=') as [string, string]
-      words.set(name.slice(1, -1), String(at_(body, field)))
+      const [, name, field, pattern = '^[\\s\\S]*'] = /^\{(\w+)\}=([^~]+)(?:~(.*))?$/.exec(parts[++at]!)!
+      words.set(name!, new RegExp(pattern).exec(String(at_(body, field!)))![0])
     } else if (part.startsWith('wrong=')) {
       assert.deepEqual(
         (result.parameterErrors ?? []).map(({ name }) => name).sort(),

@@ -14,7 +14,6 @@ const refusals = {
 
   // The request as a whole.
   pathNotFound:              ['200.100.199', 'There is nothing at this path; the interface begins with /v1 or /v3'],
-  reportsNotBuilt:           ['600.200.201', 'Settlement reports are part of the interface, but not built yet'],
   schedulesNotBuilt:         ['600.200.201', 'Scheduled payments are part of the interface, but not built yet'],
   linksNotBuilt:             ['600.200.201', 'Payment links are part of the interface, but not built yet'],
   exemptionNotBuilt:         ['600.200.201', 'The check for exemptions is part of the interface, but not built yet'],
@@ -36,6 +35,7 @@ const refusals = {
   tooManyAtOnce:             ['800.120.100', 'Too many requests. Please try again later. So many of this caller are under way already'],
   tooManySearches:           ['800.120.100', 'Too many requests. Please try again later. Other searches of this token have not ended'],
   pageTooLarge:              ['200.300.404', 'invalid or missing parameter: the records of this page are too large together, ask for fewer at a time'],
+  reportTooLarge:            ['200.300.404', 'invalid or missing parameter: this report has too many payments, narrow date.from and date.to'],
   shuttingDown:              ['800.800.801', 'The gateway is shutting down; send the request again'],
 
   // Checkouts.

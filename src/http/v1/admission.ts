@@ -49,6 +49,8 @@ export const makeAdmission = (parts: HttpParts): Admission => ({
     followUp: checker(parts, requests.followUp),
     read: checker(parts, requests.read),
     query: checker(parts, requests.query),
+    report: checker(parts, requests.report),
+    reportDetail: checker(parts, requests.reportDetail),
     checkout: checker(parts, requests.checkout),
     checkoutUpdate: checker(parts, requests.checkoutUpdate),
     registration: checker(parts, requests.registration),

@@ -7,6 +7,7 @@ import { makeAdmission } from './admission.ts'
 import { getCheckout, postCheckout, postCheckoutPayment, postCheckoutUpdate, removeCheckout } from './checkouts.ts'
 import { getPayment, getThreeDSecure, postFollowUp, postPayment, postThreeDSecure, queryOne, resultCodes } from './payments.ts'
 import { getRegistration, postRegistration, postRegistrationPayment, removeRegistration } from './registrations.ts'
+import { reportRoutes } from './reports.ts'
 import { queryList, v3List, v3One } from './searches.ts'
 
 export function v1Routes(parts: HttpParts): Route[] {
@@ -31,6 +32,7 @@ export function v1Routes(parts: HttpParts): Route[] {
     { method: 'GET', path: '/v1/query/{id}', callers: 'token', answer: queryOne(admission) },
     { method: 'GET', path: '/v3/query', callers: 'token', answer: v3List(admission) },
     { method: 'GET', path: '/v3/query/{id}', callers: 'token', answer: v3One(admission) },
+    ...reportRoutes(admission),
     { method: 'POST', path: '/payment/query', callers: 'token', answer: xmlQuery(admission) },
     { method: 'GET', path: '/v1/resultcodes', callers: 'anyone', cors: true, answer: resultCodes(admission) },
     { method: 'POST', path: '/v1/threeDSecure', callers: 'token', answer: postThreeDSecure(admission) },

@@ -129,7 +129,7 @@ function filterOf(parts: HttpParts, values: Values): Pick<Search, 'types' | 'bra
 }
 
 /** `{"records":[…],` and the rest of an answer whose brace is opened by it. */
-async function* inList(name: string, texts: AsyncIterable<string>, body: string): AsyncGenerator<string> {
+export async function* inList(name: string, texts: AsyncIterable<string>, body: string): AsyncGenerator<string> {
   yield `{"${name}":[`
   yield* texts
   yield `],${body.slice(1)}`

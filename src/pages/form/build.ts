@@ -27,7 +27,7 @@ export const pinnedBuild = ({ widget }: BuiltForm): { build: string; integrity: 
 })
 
 function built(name: string, entry: string): BuiltFile {
-  const content = `(()=>{'use strict'\n${joined(new URL(`./browser/${entry}`, import.meta.url))}})()\n`
+  const content = scriptText(new URL(`./browser/${entry}`, import.meta.url), plain)
   const digest = (algorithm: string) => createHash(algorithm).update(content)
   return {
     name,
@@ -37,8 +37,19 @@ function built(name: string, entry: string): BuiltFile {
   }
 }
 
+const scriptText = (entry: URL, write: typeof plain): string => `(()=>{'use strict'\n${joined(entry, write)}})()\n`
+
+/** The script of a page that carries it: of a browser module and all that it imports, made when it is first asked for. Texts stay as they were written. */
+export function pageScript(entry: URL): () => string {
+  let script: string | undefined
+  return () => {
+    script ??= scriptText(entry, untyped)
+    return script
+  }
+}
+
 /** A module behind all that it imports, each once. */
-function joined(entry: URL): string {
+function joined(entry: URL, write: typeof plain): string {
   const texts = new Map<string, string>()
   const names = new Map<string, string>()
   const add = (file: URL): void => {
@@ -46,7 +57,7 @@ function joined(entry: URL): string {
     texts.set(file.href, '')
     const source = readFileSync(file, 'utf8')
     for (const [, from] of source.matchAll(importLine)) add(new URL(from!, file))
-    const text = plain(source)
+    const text = write(source)
     for (const [, name] of source.matchAll(/^(?:export )?(?:async )?(?:function|const|let|class) (\w+)/gm)) {
       if (names.has(name!))
         throw new Error(`${name} stands in ${file.href} and in ${names.get(name!)}: in one script no name means two things`)
@@ -61,11 +72,15 @@ function joined(entry: URL): string {
 
 const importLine = /^import (?!type\b)[^'"]*? from '(\.[^']+)'$/gm
 
-/** JavaScript without types, imports, comments and indentation. No text in a browser module goes over several lines. */
-const plain = (source: string): string =>
+/** JavaScript without types and imports, else as it was written. */
+const untyped = (source: string): string =>
   quietly(() => stripTypeScriptTypes(source))
     .replace(/^import [^'"]*? from '[^']+';?$/gm, '')
     .replace(/^export /gm, '')
+
+/** The same without comments and indentation. No text in such a module goes over several lines. */
+const plain = (source: string): string =>
+  untyped(source)
     .replace(/\/\*\*[\s\S]*?\*\//g, '')
     .split('\n')
     .map(line =>

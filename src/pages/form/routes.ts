@@ -1,13 +1,12 @@
 // The payment form's addresses: the script of the shop's page, the frame, the page of our own for shops without a form, and what they are made of.
 
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import { type FormView, formView } from '../../checkouts/view.ts'
 import { shopperAdvice } from '../../contract/results/shopperAdvice.ts'
 import { type HttpAnswer, json, type Request } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
 import { chooseLanguage, english, type Language, languageOf } from '../languages/languages.ts'
 import type { PageParts } from '../parts.ts'
+import { pressed } from '../pressed.ts'
 import { brandMark } from './brandNames.ts'
 import { qrCode } from './code.ts'
 import { codePage, type FormLook, type FormPage, formPage, themes } from './page.ts'
@@ -127,19 +126,5 @@ const nothingHere: HttpAnswer = { status: 404, body: 'not found', headers: { 'Co
 
 const scriptAnswer = (request: Request, content: string, caching: string): Promise<HttpAnswer> =>
   pressed(request, content, { ...forOtherSites, 'Content-Type': 'text/javascript;charset=UTF-8', 'Cache-Control': caching })
-
-/** Compressed for whoever takes that. */
-async function pressed(
-  { headers: asked }: Request,
-  text: string,
-  headers: Readonly<Record<string, string>>,
-): Promise<HttpAnswer> {
-  const isTaken = /\bgzip\b/.test(asked['accept-encoding'] ?? '')
-  return {
-    status: 200,
-    body: isTaken ? await promisify(gzip)(text) : text,
-    headers: { ...headers, Vary: 'Accept-Encoding', ...(isTaken && { 'Content-Encoding': 'gzip' }) },
-  }
-}
 
 const valuesOf = ({ query }: Request): URLSearchParams => new URLSearchParams(query)

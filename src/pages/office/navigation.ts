@@ -13,7 +13,9 @@ export type MenuEntry = {
 // biome-ignore format: one line a page
 export const menu: readonly MenuEntry[] = [
   { path: '/console',    word: 'console',    action: 'useSandbox', onlySandbox: true },
+  { path: '/overview',   word: 'overview',   action: 'readOverview' },
   { path: '/payments',   word: 'payments',   action: 'readPayments' },
+  { path: '/reports',    word: 'reports',    action: 'readReports' },
   { path: '/cases',      word: 'cases',      action: 'readCases' },
   { path: '/approvals',  word: 'approvals',  action: 'approve' },
   { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },

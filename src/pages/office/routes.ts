@@ -6,9 +6,11 @@ import { approvalRoutes } from './approvals/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { caseRoutes } from './cases/routes.ts'
 import { entityRoutes } from './entities/routes.ts'
+import { overviewRoutes } from './overview/routes.ts'
 import type { OfficeParts } from './parts.ts'
 import { paymentRoutes } from './payments/routes.ts'
 import { peopleRoutes } from './people/routes.ts'
+import { reportPages } from './reports/routes.ts'
 import { type OfficeRoute, officeRoute, openRoute } from './route.ts'
 import { openRoutes, sessionRoutes } from './signIn/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -19,6 +21,8 @@ export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...sessionRoutes(parts),
   ...accountRoutes(parts),
   ...paymentRoutes(parts),
+  ...overviewRoutes(parts),
+  ...reportPages(parts),
   ...caseRoutes(parts),
   ...approvalRoutes(parts),
   ...workRoutes(parts),

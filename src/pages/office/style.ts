@@ -63,6 +63,14 @@ button[aria-pressed=true] { text-decoration: none; font-weight: 600; }
 .qr { display: inline-block; padding: 16px; background: #fff; border-radius: 8px; }
 .qr svg { display: block; width: 11rem; height: 11rem; }
 footer { max-width: 84rem; margin: 0 auto; padding: 0 1.25rem 2rem; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(13rem, 1fr)); gap: 1rem; margin: 0 0 1.25rem; }
+.tile { margin: 0; } .tile h2 { margin: 0; color: var(--soft); font-size: .9rem; } .tile p { margin: 0; }
+.figure { font-size: 1.5rem; font-weight: 600; font-variant-numeric: tabular-nums; } .figure span { display: block; }
+.whole { white-space: nowrap; }
+a.button[aria-current] { background: var(--mark); }
+figure { margin-inline: 0; }
+.plot { display: block; width: 100%; height: 12rem; }
+.ends { display: flex; justify-content: space-between; margin: .25rem 0 .5rem; font-size: .85rem; }
 @media (max-width: 52rem) {
   nav.wide { display: none; }
   details.menu { display: block; order: 3; flex-basis: 100%; }

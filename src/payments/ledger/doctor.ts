@@ -2,7 +2,7 @@
 // bookkeepings that must agree. It reads one snapshot and changes nothing.
 
 import type pg from 'pg'
-import { amountText } from '../../contract/amounts.ts'
+import { signedAmountText } from '../../contract/amounts.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { cleared } from '../followUps/rules.ts'
 import type { PaymentState } from '../payment.ts'
@@ -122,7 +122,10 @@ export function examineChain({ root, followers }: ChainOf, booked: readonly Jour
   ]
   const findings = expected
     .filter(([, wanted, found]) => wanted !== found)
-    .map(([what, wanted, found]) => `the operations make ${signed(wanted)} ${what}, the journal ${signed(found)}`)
+    .map(
+      ([what, wanted, found]) =>
+        `the operations make ${signedAmountText(wanted)} ${what}, the journal ${signedAmountText(found)}`,
+    )
   if (captures.length > 1) findings.push(`it was captured ${captures.length} times`)
   const holder = captures[0] ?? open[0]
   if (holder?.id !== guard) findings.push(`its capture is ${holder?.id ?? 'none'}, the guard row says ${guard ?? 'none'}`)
@@ -156,5 +159,3 @@ function outstanding(lines: readonly JournalLine[], account: string): number {
 }
 
 const sum = (payments: readonly PaymentState[]): number => payments.reduce((total, { amount }) => total + amount, 0)
-
-const signed = (hundredths: number): string => (hundredths < 0 ? `-${amountText(-hundredths)}` : amountText(hundredths))

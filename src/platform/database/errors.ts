@@ -12,6 +12,9 @@ const givenUp: ReadonlySet<string> = new Set(['57014', '55P03', '40P01', '40001'
 const lostMessages =
   /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/
 
+/** The server ended the statement at its time limit. */
+export const isTooSlow = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '57014'
+
 /** The connection is lost or silent: nothing is known of what became of the statement. */
 export function isLost(error: unknown): error is Error {
   if (error instanceof pg.DatabaseError) return endedByServer.has(error.code ?? '') || error.code?.startsWith('08') === true

@@ -1,0 +1,23 @@
+// Reports as files for spreadsheets: RFC 4180, a heading, amounts with a dot. Pure.
+
+type CsvCell = string | number | undefined
+
+/** A row with its line end. What a spreadsheet would take for a formula is made text; amounts are ours and stay numbers. */
+export const csvRow = (cells: readonly CsvCell[]): string =>
+  `${cells.map(cell => quoted(plainCell(String(cell ?? '')))).join(',')}\r\n`
+
+const plainCell = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^-?\d+\.\d\d$/.test(text) ? `'${text}` : text)
+
+const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
+
+/** Columns by their names, each with what it takes of a record. */
+export type Columns<Item> = Readonly<Record<string, (item: Item) => CsvCell>>
+
+/** Items as they come, some at a time. */
+export type Portions<Item> = AsyncIterable<readonly Item[]> | readonly (readonly Item[])[]
+
+/** A file's lines: its heading, then a row for each record. */
+export async function* csvFile<Item>(columns: Columns<Item>, items: Portions<Item>): AsyncGenerator<string> {
+  yield csvRow(Object.keys(columns))
+  for await (const portion of items) yield portion.map(item => csvRow(Object.values(columns).map(take => take(item)))).join('')
+}
