@@ -2,11 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { settingsOf } from '../src/merchants/change.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
+import { settingsFor } from '../src/merchants/settings.ts'
+import { readSettings, writeSettings } from '../src/pages/office/entities/settingForm.ts'
+import { settingRows } from '../src/pages/office/entities/settingWords.ts'
 import { openCase } from '../src/payments/cases/cases.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { fieldsOf } from '../src/platform/schemaFields.ts'
 import { decode } from './support/entities.ts'
-import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { type Clerk, type OfficeReply, signedIn, textOf } from './support/office.ts'
 import { startReceiver } from './support/receiver.ts'
 
@@ -135,6 +140,160 @@ test('settings are changed by the rules of a seed file, count at once, and are n
   assert.deepEqual(JSON.parse(told.details).brands, [null, ['MASTER']])
   await change(JSON.parse(shown), field(await admin.ask(path)))
   await eventually(async () => (await gateway.pay()).status === 200, 'as it was')
+})
+
+test('settings as fields are written as they are read, whatever they are', () => {
+  const fields = fieldsOf(settingsFor(new Set(['VISA', 'MASTER'])).group)
+  const settings = {
+    brands: ['VISA', 'MASTER'],
+    mode: 'test',
+    lenient: false,
+    currencies: ['EUR', 'USD'],
+    paymentTypes: [],
+    proofFrom: 1,
+    approvalFrom: 123_456,
+    checkoutMinutesMost: 60,
+    shopName: 'A & B "Shop"',
+    bankAccount: { holder: 'Shop Ltd', number: '123' },
+    receiptFiles: { host: 'sftp.example', port: 2222, user: 'us', hostKey: 'ssh-ed25519 AAAA', forms: ['xml'] },
+    routes: [{ acquirers: ['north'], amountFrom: 100 }],
+    slipAccounts: { BOLETO: ['itau-1'] },
+  }
+  assert.deepEqual(readSettings(fields, writeSettings(fields, settings)), { settings, mistakes: [] })
+  assert.deepEqual(readSettings(fields, new URLSearchParams()), { settings: {}, mistakes: [] })
+  assert.deepEqual(
+    [...fields.keys()].filter(name => !Object.hasOwn(settingRows, name)),
+    [],
+    'each has its words',
+  )
+})
+
+test('settings are chosen in fields: what is above is an explicit choice, mistakes stand beside their field', async () => {
+  const path = `/office/entities/${sandbox.entityId}`
+  const division = `/office/entities/${sandbox.divisionId}`
+  const shownOf = (reply: OfficeReply) => decode(/name="shown" value="([^"]*)"/.exec(reply.text)![1]!)
+  /** The fields of a browser that has the page open, with some of them chosen otherwise. */
+  const send = async (at: string, fields: readonly (readonly [string, string])[]) => {
+    const page = await admin.ask(at)
+    const { settings, kind } = (await gateway.pool.query('select * from entities where id = $1', [at.split('/').at(-1)])).rows[0]
+    const values = writeSettings(fieldsOf(settingsOf(kind, new Set())), settings)
+    for (const [name] of fields) values.delete(name)
+    for (const [name, value] of fields) values.append(name, value)
+    return admin.post(at, new URLSearchParams([['name', 'Named'], ['shown', shownOf(page)], ...values]))
+  }
+  const fieldset = ({ text }: OfficeReply, name: string) =>
+    decode(new RegExp(`id="setting-${name}"[\\s\\S]*?</fieldset>`).exec(text)![0])
+  const before = JSON.parse(shownOf(await admin.ask(path)))
+
+  const wrong = await send(path, [
+    ['currencies', 'own'],
+    ['currencies.own', 'EUR\r\nEURO'],
+    ['proofFrom', 'own'],
+    ['proofFrom.own', '1,5'],
+    ['mode', 'dark'],
+  ])
+  assert.equal(wrong.status, 400)
+  assert.match(fieldset(wrong, 'proofFrom'), /must be an amount such as 1000\.00/)
+  const wrongAgain = await send(path, [
+    ['currencies', 'own'],
+    ['currencies.own', 'EUR\r\nEURO'],
+    ['mode', 'dark'],
+    ['bankAccount', 'own'],
+    ['bankAccount.own.holder', 'Shop <Ltd>'],
+  ])
+  assert.match(fieldset(wrongAgain, 'currencies'), /\[1\] must be a currency code/)
+  assert.match(fieldset(wrongAgain, 'currencies'), /EURO<\/textarea>/, 'as it was written')
+  assert.match(fieldset(wrongAgain, 'currencies'), /aria-describedby="currencies-hint currencies-wrong" aria-invalid="true"/)
+  assert.match(fieldset(wrongAgain, 'mode'), /must be test or live/)
+  assert.match(fieldset(wrongAgain, 'bankAccount'), /number must be a text of 3 to 64 characters/)
+  assert.match(fieldset(wrongAgain, 'bankAccount'), /name="bankAccount.own.number"[^>]*aria-invalid/)
+  assert.doesNotMatch(fieldset(wrongAgain, 'bankAccount'), /name="bankAccount.own.holder"[^>]*aria-invalid/)
+  assert.ok(!fieldset(wrongAgain, 'brands').includes('class="wrong"'))
+
+  assert.equal(
+    (
+      await send(division, [
+        ['lenient', 'true'],
+        ['statusReadsPerMinute', 'own'],
+        ['statusReadsPerMinute.own', '60'],
+      ])
+    ).location,
+    division,
+  )
+  const inheriting = await admin.ask(path)
+  const { name } = (await gateway.pool.query('select name from entities where id = $1', [sandbox.divisionId])).rows[0]
+  assert.ok(fieldset(inheriting, 'statusReadsPerMinute').includes(`Use what is above: 60 (from ${name})`))
+  assert.match(fieldset(inheriting, 'requireCvv'), /Use what is above: yes \(default\)/)
+  const clerk = await signedIn(gateway, 'developer', [sandbox.merchantId])
+  assert.ok(fieldset(await clerk.ask(path), 'statusReadsPerMinute').includes('60 (from an entity above)'), 'others are not named')
+
+  const chosen = [
+    ['brands', 'own'],
+    ['brands.own', 'MASTER'],
+    ['brands.own', 'AMEX'],
+    ['statusReadsPerMinute', 'above'],
+    ['approvalFrom', 'own'],
+    ['approvalFrom.own', '12.34'],
+  ] as const
+  assert.equal((await send(path, chosen)).location, path)
+  assert.deepEqual(JSON.parse(shownOf(await admin.ask(path))), { ...before, brands: ['MASTER', 'AMEX'], approvalFrom: 1234 })
+  assert.match(fieldset(await admin.ask(path), 'brands'), /value="AMEX" checked/)
+  await eventually(async () => (await gateway.pay()).status === 400, 'a VISA card is refused')
+  assert.equal(
+    (
+      await send(path, [
+        ['brands', 'above'],
+        ['approvalFrom', 'above'],
+      ])
+    ).location,
+    path,
+  )
+  assert.deepEqual(JSON.parse(shownOf(await admin.ask(path))), before)
+  await send(division, [
+    ['lenient', 'above'],
+    ['statusReadsPerMinute', 'above'],
+  ])
+  await eventually(async () => (await gateway.pay()).status === 200, 'as it was')
+  assert.ok(!(await clerk.ask(path)).text.includes('<button>Save'), 'who may not change sees, and cannot send')
+})
+
+test('of two who save at once one is told', async () => {
+  const path = `/office/entities/${sandbox.entityId}`
+  const shown = decode(/name="shown" value="([^"]*)"/.exec((await admin.ask(path)).text)![1]!)
+  const save = (minutes: number) =>
+    admin.post(path, { name: 'Named', shown, settings: JSON.stringify({ ...JSON.parse(shown), checkoutMinutesMost: minutes }) })
+  const replies = await Promise.all([31, 32, 33, 34].map(save))
+  assert.deepEqual(replies.map(({ status }) => status).sort(), [303, 400, 400, 400])
+})
+
+test('a division, its merchant and a channel are made, and take payments at once', async () => {
+  const below = async (id: string, name: string) =>
+    (await admin.post(`/office/entities/${id}/below`, { name })).location!.split('/').at(-1)!
+  const division = await below(psp.id, 'New <division>')
+  const merchant = await below(division, 'New merchant')
+  const channel = await below(merchant, 'New channel')
+  const page = await admin.ask(`/office/entities/${channel}`)
+  assert.equal(page.status, 200)
+  assert.equal((await admin.post(`/office/entities/${channel}/below`, { name: 'x' })).status, 400, 'nothing is below a channel')
+  assert.equal((await admin.post(`/office/entities/${merchant}/below`, { name: ' ' })).status, 400)
+  assert.equal((await finance.post(`/office/entities/${sandbox.merchantId}/below`, { name: 'x' })).status, 403)
+  const token = textOf(await admin.post(`/office/entities/${merchant}/tokens`, { label: 'New' }), 'token')
+  const pay = () =>
+    gateway.post(
+      '/v1/payments',
+      { entityId: channel, paymentType: 'DB', amount: '1.00', currency: 'EUR', ...visa },
+      { Authorization: `Bearer ${token}` },
+    )
+  await eventually(async () => (await pay()).status === 200, 'the channel takes payments')
+  const { rows } = await gateway.pool.query(
+    `select actor, subject, details from audit where action = 'entityMade' and actor = $1 order by sequence`,
+    [admin.id],
+  )
+  assert.deepEqual(
+    rows.map(({ subject }) => subject),
+    [division, merchant, channel],
+  )
+  assert.equal(JSON.parse(rows[1].details).kind, 'merchant')
 })
 
 test('a token is shown once, works, and is revoked', async () => {

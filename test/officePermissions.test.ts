@@ -65,6 +65,7 @@ test('the table says who may do what', () => {
     closeCases: 'finance admin',
     readSettings: 'support developer admin',
     changeSettings: 'admin',
+    makeEntities: 'admin',
     changeTokens: 'admin',
     changeWebhooks: 'developer admin',
     readStaff: 'admin',

@@ -11,8 +11,8 @@ export type Actor = { readonly kind: ActorKind; readonly id: string; readonly ad
 /** All that is told of, and what a reader should know it by. */
 export const actions = {
   logInFailed: 'attempts with a wrong credential, or for an entity of others, within a minute',
-  entityMade: 'a psp, division, merchant or channel was made by a seed',
-  entityChanged: 'its name or settings were changed by a seed',
+  entityMade: 'a psp, division, merchant or channel was made, by a seed or by hand',
+  entityChanged: 'its name or settings were changed, by a seed or by hand',
   tokenMade: 'an access token was made, by a seed or by hand',
   tokenChanged: 'the label or the entities of a token were changed by a seed',
   tokenRevoked: 'an access token was revoked, at once or from a time on',

@@ -22,6 +22,7 @@ const rows = [
   ['closeCases',          'to take cases over and to decide them',                           '               finance           admin'],
   ['readSettings',        'entities, tokens by name, webhooks',                              '       support         developer admin'],
   ['changeSettings',      'names and settings of entities',                                  '                                 admin'],
+  ['makeEntities',        'to make divisions, merchants and channels',                       '                                 admin'],
   ['changeTokens',        'to make and revoke access tokens',                                '                                 admin'],
   ['changeWebhooks',      'to make, test, rotate and end webhooks',                          '                       developer admin'],
   ['readStaff',           'who works here, with which role',                                 '                                 admin'],

@@ -26,7 +26,7 @@ export type Clerk = {
   readonly cookies: Map<string, string>
   ask(path: string, headers?: Record<string, string>): Promise<OfficeReply>
   /** As a form of our own page is sent; `headers` may say otherwise. */
-  post(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<OfficeReply>
+  post(path: string, fields?: Record<string, string> | URLSearchParams, headers?: Record<string, string>): Promise<OfficeReply>
 }
 
 /** A browser of somebody who is not signed in yet. */

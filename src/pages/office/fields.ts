@@ -4,6 +4,8 @@ import { type Html, html } from '../html.ts'
 
 export type OfficeField = {
   readonly name: string
+  /** Where a page has more than one field of that name. */
+  readonly id?: string
   readonly label: string
   readonly type?: string
   readonly value?: string
@@ -16,6 +18,7 @@ export type OfficeField = {
 
 export const field = ({
   name,
+  id = name,
   label,
   type = 'text',
   value = '',
@@ -24,11 +27,11 @@ export const field = ({
   isOptional,
   isNumeric,
 }: OfficeField): Html =>
-  html`<div class="field"><label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${!isOptional && html` required`}${
+  html`<div class="field"><label for="${id}">${label}</label>
+<input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${!isOptional && html` required`}${
     isNumeric && html` inputmode="numeric" spellcheck="false"`
-  }${hint !== undefined && html` aria-describedby="${name}-hint"`}>
-${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`
+  }${hint !== undefined && html` aria-describedby="${id}-hint"`}>
+${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`
 
 export const choiceField = (
   name: string,
