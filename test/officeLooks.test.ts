@@ -47,6 +47,7 @@ before(async () => {
     found(webhook.text, /\/office\/webhooks\/[0-9a-f]{32}\/[0-9a-f]{32}/),
     '/office/entities',
     `/office/entities/${sandbox.entityId}`,
+    `/office/entities/${sandbox.divisionId}`,
     '/office/staff',
     `/office/staff/${other.id}`,
     '/office/audit',

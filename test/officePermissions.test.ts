@@ -59,6 +59,7 @@ test('the table says who may do what', () => {
     capture: 'support finance admin',
     refund: 'support finance admin',
     approve: 'finance admin',
+    enterTransfers: 'finance admin',
     readReports: 'viewer finance admin',
     export: 'finance admin',
     readCases: 'viewer support finance admin',

@@ -16,6 +16,7 @@ const rows = [
   ['capture',             'to capture what was authorized',                                  '       support finance           admin'],
   ['refund',              'to give money back: refunds and reversals',                       '       support finance           admin'],
   ['approve',             'to approve what a colleague asked for',                           '               finance           admin'],
+  ['enterTransfers',      'to say to which account a refund is transferred',                 '               finance           admin'],
   ['readReports',         'transactions, settlement and chargebacks',                        'viewer         finance           admin'],
   ['export',              'to take payments and reports away in files',                      '               finance           admin'],
   ['readCases',           'what the gateway would not guess',                                'viewer support finance           admin'],

@@ -10,6 +10,8 @@ export type OfficeField = {
   readonly type?: string
   readonly value?: string
   readonly hint?: string
+  /** What is wrong with the value, beside it. */
+  readonly wrong?: string | undefined
   /** As browsers know it, for managers of passwords. */
   readonly autocomplete?: string
   readonly isOptional?: true
@@ -23,15 +25,20 @@ export const field = ({
   type = 'text',
   value = '',
   hint,
+  wrong,
   autocomplete = 'off',
   isOptional,
   isNumeric,
-}: OfficeField): Html =>
-  html`<div class="field"><label for="${id}">${label}</label>
+}: OfficeField): Html => {
+  const described = [...(hint === undefined ? [] : [`${id}-hint`]), ...(wrong === undefined ? [] : [`${id}-wrong`])]
+  return html`<div class="field"><label for="${id}">${label}</label>
 <input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${!isOptional && html` required`}${
     isNumeric && html` inputmode="numeric" spellcheck="false"`
-  }${hint !== undefined && html` aria-describedby="${id}-hint"`}>
-${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`
+  }${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${wrong !== undefined && html` aria-invalid="true"`}>
+${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}${
+  wrong !== undefined && html`<p class="wrong" id="${id}-wrong">${wrong}</p>`
+}</div>`
+}
 
 export const choiceField = (
   name: string,

@@ -221,12 +221,12 @@ function ownField(view: SettingsView, name: string, setting: SettingName, shape:
 /** What is not chosen is not in the way. */
 export const settingStyle = `
 summary { cursor: pointer; } summary h3 { display: inline; margin: 0; font-size: 1rem; }
-fieldset.all { margin: 0; padding: 0; border: 0; min-width: 0; }
+form + details.json { margin-top: 1.25rem; } fieldset.all { margin: 0; padding: 0; border: 0; min-width: 0; }
 .setting { margin: 1rem 0; padding: .6rem .9rem .8rem; border: 1px solid var(--line); border-radius: 8px; min-width: 0; }
 .setting legend { padding: 0 .3rem; font-weight: 600; } .setting legend code { color: var(--soft); font-weight: 400; }
 .setting .hint { margin: 0 0 .5rem; }
 .setting label { font-weight: 400; overflow-wrap: anywhere; }
-.setting:has(.wrong) { border-color: var(--wrong); } .setting [aria-invalid] { border: 2px solid var(--wrong); } .setting .wrong { margin: 0 0 .5rem; color: var(--wrong); font-weight: 600; }
+.setting:has(.wrong) { border-color: var(--wrong); } .setting .wrong { margin: 0 0 .5rem; }
 .setting:has(> label > input[value=above]:checked) > .own { display: none; }
 .setting .own { margin: .4rem 0 0 1.4rem; } .setting textarea { min-height: 5rem; }
 .setting input.figures { width: 11rem; }

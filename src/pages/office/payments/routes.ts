@@ -5,9 +5,11 @@ import type { OfficeRoute } from '../route.ts'
 import { actRoutes } from './act.ts'
 import { listRoutes } from './list.ts'
 import { pageRoutes } from './payment.ts'
+import { transferRoutes } from './transfer.ts'
 
 export const paymentRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...listRoutes(parts),
   ...pageRoutes(parts),
   ...actRoutes(parts),
+  ...transferRoutes(parts),
 ]
