@@ -26,7 +26,6 @@ export function entityRoutes(parts: OfficeParts): OfficeRoute[] {
     (await readTokens(database.work)).filter(
       ({ entities }) => entities.includes(id) && entities.every(one => signedIn.reaches(one)),
     )
-  const known = { brands: [...brandsKnown(parts)].sort(), riskRules: [...(parts.riskRules?.keys() ?? [])] }
   /** What counts where the entity sets nothing: of the nearest group above that sets it. */
   const inheritedBy = async (signedIn: SignedIn, entity: EntityRow, fields: FieldParts, someone: string) => {
     const rows = new Map((await readEntities(database.work)).map(row => [row.id, row]))
@@ -61,7 +60,7 @@ export function entityRoutes(parts: OfficeParts): OfficeRoute[] {
       values: given?.values ?? writeSettings(fields, entity.settings),
       mistakes: marked.fields,
       inherited: await inheritedBy(signedIn, entity, fields, words.someoneAbove),
-      known,
+      known: { brands: [...brandsKnown(parts)].sort(), riskRules: [...(parts.riskRules?.keys() ?? [])] },
       language,
     }
     const hidden = html`<input type="hidden" name="shown" value="${settings}">`

@@ -15,7 +15,7 @@ import { orderForms, orders } from './act.ts'
 import { listStyle } from './list.ts'
 import { sequenceOf, sequenceStyle } from './sequence.ts'
 import { readStory, type Story } from './story.ts'
-import { transferCard, transferText } from './transfer.ts'
+import { transferCard, transferState } from './transfer.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
 export const pageRoutes = (parts: OfficeParts): OfficeRoute[] => [
@@ -106,7 +106,7 @@ function chainOf(parts: OfficeParts, story: Story, language: OfficeLanguage): Ht
   const { payment, chain } = story
   return html`<ol class="timeline">${chain.map(one => {
     const { code, outcome } = resultOf(one)
-    const transfer = transferText(parts, story, one.id, paymentWords(language))
+    const transfer = transferState(parts, story, one.id, paymentWords(language))
     const what = html`<strong>${one.type}</strong> <span class="amount">${amountText(one.amount)} ${one.currency}</span>`
     return html`<li class="${outcome}"${one.id === payment.id && html` aria-current="true"`}>${
       one.id === payment.id ? what : html`<a href="/office/payments/${one.merchantId}/${one.id}">${what}</a>`

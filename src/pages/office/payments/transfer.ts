@@ -49,7 +49,7 @@ const openTransfer = ({ payment, transfers }: Story): TransferRow | undefined =>
   transfers.find(({ paymentId, result, sequence }) => paymentId === payment.id && result === null && sequence === null)
 
 /** What became of the order of a refund, or what it waits for; undefined of whatever is not transferred. */
-export function transferText(
+export function transferState(
   { slipAccounts }: OfficeParts,
   { transfers, chain }: Story,
   id: string,
