@@ -56,7 +56,6 @@ const platformTables = [
   'staff',
   'staff_links',
   'staff_sessions',
-  'slip_numbers',
   'terminals',
   'transfer_files',
 ]
