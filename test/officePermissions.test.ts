@@ -64,6 +64,7 @@ test('the table says who may do what', () => {
     export: 'finance admin',
     readCases: 'viewer support finance admin',
     closeCases: 'finance admin',
+    importFiles: 'finance admin',
     readSettings: 'support developer admin',
     changeSettings: 'admin',
     makeEntities: 'admin',

@@ -21,6 +21,7 @@ const rows = [
   ['export',              'to take payments and reports away in files',                      '               finance           admin'],
   ['readCases',           'what the gateway would not guess',                                'viewer support finance           admin'],
   ['closeCases',          'to take cases over and to decide them',                           '               finance           admin'],
+  ['importFiles',         'to hand in files of banks and acquirers, and to see what came',   '               finance           admin'],
   ['readSettings',        'entities, tokens by name, webhooks',                              '       support         developer admin'],
   ['changeSettings',      'names and settings of entities',                                  '                                 admin'],
   ['makeEntities',        'to make divisions, merchants and channels',                       '                                 admin'],

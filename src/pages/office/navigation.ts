@@ -7,6 +7,8 @@ export type MenuEntry = {
   readonly path: string
   readonly word: keyof FrameWords
   readonly action: StaffAction
+  /** For those alone who act for a PSP. */
+  readonly whole?: true
   readonly onlySandbox?: true
 }
 
@@ -17,6 +19,7 @@ export const menu: readonly MenuEntry[] = [
   { path: '/payments',   word: 'payments',   action: 'readPayments' },
   { path: '/reports',    word: 'reports',    action: 'readReports' },
   { path: '/cases',      word: 'cases',      action: 'readCases' },
+  { path: '/files',      word: 'files',      action: 'importFiles', whole: true },
   { path: '/approvals',  word: 'approvals',  action: 'approve' },
   { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },
   { path: '/work',       word: 'work',       action: 'readWork' },

@@ -1,8 +1,8 @@
 // What the back office needs of a process.
 
-import type { SlipAccounts } from '../../connectors/slips/accounts.ts'
+import type { HandedInParts } from '../../clearing/handedIn.ts'
 import type { NotificationParts } from '../../notifications/parts.ts'
 import type { StaffParts } from '../../staff/parts.ts'
 import type { PageParts } from '../parts.ts'
 
-export type OfficeParts = PageParts & NotificationParts & StaffParts & { readonly slipAccounts: SlipAccounts }
+export type OfficeParts = PageParts & NotificationParts & StaffParts & HandedInParts

@@ -6,6 +6,7 @@ import { approvalRoutes } from './approvals/routes.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { caseRoutes } from './cases/routes.ts'
 import { entityRoutes } from './entities/routes.ts'
+import { fileRoutes } from './files/routes.ts'
 import { overviewRoutes } from './overview/routes.ts'
 import type { OfficeParts } from './parts.ts'
 import { paymentRoutes } from './payments/routes.ts'
@@ -24,6 +25,7 @@ export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...overviewRoutes(parts),
   ...reportPages(parts),
   ...caseRoutes(parts),
+  ...fileRoutes(parts),
   ...approvalRoutes(parts),
   ...workRoutes(parts),
   ...entityRoutes(parts),
