@@ -42,6 +42,7 @@ before(async () => {
     '/office/cases',
     found((await clerk.ask('/office/cases')).text, /\/office\/cases\/[0-9a-f]{32}\/[0-9a-f]{32}/),
     '/office/deliveries',
+    '/office/files',
     '/office/work',
     '/office/webhooks',
     found(webhook.text, /\/office\/webhooks\/[0-9a-f]{32}\/[0-9a-f]{32}/),
@@ -141,7 +142,7 @@ test('the first time, by keyboard: the link, both factors, the codes for recover
   await keyboard.press('Enter')
   await page.locator('#recovery').waitFor()
   await page.getByRole('link', { name: 'Go on' }).click()
-  await page.getByRole('heading', { name: 'Cases' }).waitFor()
+  await page.getByRole('heading', { name: 'Overview' }).first().waitFor()
   assert.equal(await page.getByRole('link', { name: 'Audit' }).count(), 0, 'what a role may not do is not offered')
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.locator('#name').focus()
@@ -151,7 +152,7 @@ test('the first time, by keyboard: the link, both factors, the codes for recover
   await keyboard.press('Tab')
   await keyboard.type(codeOf(key, 1))
   await keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Cases' }).waitFor()
+  await page.getByRole('link', { name: 'Cases' }).click()
   await page.getByRole('link', { name: /nobody can tell whether/ }).click()
   await page.getByRole('button', { name: 'Take it over' }).click()
   await page.getByLabel('What became of the payment').selectOption('carriedOut')

@@ -340,6 +340,17 @@ test('who is added gets a link, and the audit says who did it', async () => {
   assert.deepEqual(rows, [{ actor: admin.id }])
 })
 
+test('a report of chargebacks that is handed in is recorded once', async () => {
+  const clerk = await signedIn(gateway, 'finance', [psp.id])
+  const { body } = await gateway.pay({ paymentType: 'DB' })
+  const bytes = `report,line,type,acquirer,reference,amount,currency,reason,date\nhanded-in,1,CB,,${body.id},92.00,EUR,10.4,${body.timestamp.slice(0, 10)}\n`
+  const handIn = () => clerk.upload('/office/files', { what: 'chargebacks' }, { name: 'report.csv', bytes })
+  assert.match((await handIn()).text, /report\.csv is read to its end: 1 recorded/)
+  assert.match((await handIn()).text, /was read before, and is known: 0 recorded, 1 known already/)
+  const { rowCount } = await gateway.pool.query(`select from payments where payment_type = 'CB' and reference_id = $1`, [body.id])
+  assert.equal(rowCount, 1)
+})
+
 test('work that was tried again and again is shown, without what it holds', async () => {
   await gateway.pool.query(
     `insert into due_work (kind, merchant_id, subject_id, due_at, attempts, details) values
