@@ -617,6 +617,27 @@ create table risk_attempts (
 );
 CREATE INDEX risk_attempts_by_time ON risk_attempts USING brin (attempted_at);
 
+create table risk_entries (
+  owner_id uuid not null,
+  kind text not null,
+  value text not null,
+  id uuid not null,
+  list text not null,
+  shown text not null,
+  network inet,
+  lookup_key text,
+  reason text not null,
+  added_by text not null,
+  added_at timestamp with time zone not null,
+  ends_at timestamp with time zone,
+  constraint risk_entries_pkey PRIMARY KEY (owner_id, kind, value),
+  constraint risk_entries_card_check CHECK (((kind = 'card'::text) = (lookup_key IS NOT NULL))),
+  constraint risk_entries_kind_check CHECK ((kind = ANY (ARRAY['email'::text, 'ip'::text, 'bin'::text, 'card'::text, 'customer'::text, 'device'::text]))),
+  constraint risk_entries_list_check CHECK ((list = ANY (ARRAY['block'::text, 'allow'::text]))),
+  constraint risk_entries_network_check CHECK (((kind = 'ip'::text) = (network IS NOT NULL)))
+);
+CREATE UNIQUE INDEX risk_entries_by_id ON risk_entries USING btree (id);
+
 create table sealed_cards (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -823,6 +844,8 @@ alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_
 alter table recovery_codes add constraint recovery_codes_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 
 alter table refund_transfers add constraint refund_transfers_account_sequence_fkey FOREIGN KEY (account, sequence) REFERENCES transfer_files(account, sequence);
+
+alter table risk_entries add constraint risk_entries_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES entities(id);
 
 alter table staff_links add constraint staff_links_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 

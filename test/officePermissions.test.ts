@@ -65,6 +65,8 @@ test('the table says who may do what', () => {
     readCases: 'viewer support finance admin',
     closeCases: 'finance admin',
     importFiles: 'finance admin',
+    readRiskLists: 'support finance admin',
+    changeRiskLists: 'finance admin',
     readSettings: 'support developer admin',
     changeSettings: 'admin',
     makeEntities: 'admin',

@@ -60,8 +60,8 @@ const platformTables = [
   'transfer_files',
 ]
 
-// Their owner is a merchant, or a division whose merchants share what it has (decisions, 51).
-const ownedTables = ['registrations']
+// Their owner is a merchant, or an entity above or below whose merchants share what it has (decisions, 51).
+const ownedTables = ['registrations', 'risk_entries']
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 

@@ -41,6 +41,8 @@ export const actions = {
   staffSignedOut: 'a session was ended by hand',
   staffLocked: 'attempts to sign in for somebody are not looked at for a while',
   paymentsExported: 'somebody of the staff took payments away in a file',
+  riskListed: 'somebody of the staff blocked or allowed a value for the risk check, and why',
+  riskUnlisted: 'somebody of the staff took such a value from its list',
   followUpOrdered: 'somebody of the staff ordered a capture, a refund or a reversal, and why',
   approvalAsked: 'somebody of the staff ordered what a colleague has to approve',
   approvalDecided: 'a colleague approved or refused an order',

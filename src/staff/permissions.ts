@@ -22,6 +22,8 @@ const rows = [
   ['readCases',           'what the gateway would not guess',                                'viewer support finance           admin'],
   ['closeCases',          'to take cases over and to decide them',                           '               finance           admin'],
   ['importFiles',         'to hand in files of banks and acquirers, and to see what came',   '               finance           admin'],
+  ['readRiskLists',       'whom the risk check blocks and allows',                           '       support finance           admin'],
+  ['changeRiskLists',     'to block and to allow, and to take that back',                    '               finance           admin'],
   ['readSettings',        'entities, tokens by name, webhooks',                              '       support         developer admin'],
   ['changeSettings',      'names and settings of entities',                                  '                                 admin'],
   ['makeEntities',        'to make divisions, merchants and channels',                       '                                 admin'],

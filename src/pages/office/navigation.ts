@@ -24,6 +24,7 @@ export const menu: readonly MenuEntry[] = [
   { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },
   { path: '/work',       word: 'work',       action: 'readWork' },
   { path: '/webhooks',   word: 'webhooks',   action: 'readNotifications' },
+  { path: '/risk',       word: 'risk',       action: 'readRiskLists' },
   { path: '/entities',   word: 'entities',   action: 'readSettings' },
   { path: '/staff',      word: 'staff',      action: 'readStaff' },
   { path: '/audit',      word: 'audit',      action: 'readAudit' },

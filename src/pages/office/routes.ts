@@ -12,6 +12,7 @@ import type { OfficeParts } from './parts.ts'
 import { paymentRoutes } from './payments/routes.ts'
 import { peopleRoutes } from './people/routes.ts'
 import { reportPages } from './reports/routes.ts'
+import { riskRoutes } from './risk/routes.ts'
 import { type OfficeRoute, officeRoute, openRoute } from './route.ts'
 import { openRoutes, sessionRoutes } from './signIn/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
@@ -28,6 +29,7 @@ export const signedInRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...fileRoutes(parts),
   ...approvalRoutes(parts),
   ...workRoutes(parts),
+  ...riskRoutes(parts),
   ...entityRoutes(parts),
   ...webhookRoutes(parts),
   ...peopleRoutes(parts),
