@@ -43,6 +43,7 @@ before(async () => {
     found((await clerk.ask('/office/cases')).text, /\/office\/cases\/[0-9a-f]{32}\/[0-9a-f]{32}/),
     '/office/deliveries',
     '/office/files',
+    '/office/risk',
     '/office/work',
     '/office/webhooks',
     found(webhook.text, /\/office\/webhooks\/[0-9a-f]{32}\/[0-9a-f]{32}/),

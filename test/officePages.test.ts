@@ -5,9 +5,10 @@ import { after, before, test } from 'node:test'
 import { settingsOf } from '../src/merchants/change.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { settingsFor } from '../src/merchants/settings.ts'
+import { kindsInPortuguese } from '../src/pages/office/cases/words.ts'
 import { readSettings, writeSettings } from '../src/pages/office/entities/settingForm.ts'
 import { settingRows } from '../src/pages/office/entities/settingWords.ts'
-import { openCase } from '../src/payments/cases/cases.ts'
+import { caseKinds, openCase } from '../src/payments/cases/cases.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { fieldsOf } from '../src/platform/schemaFields.ts'
 import { decode } from './support/entities.ts'
@@ -360,6 +361,12 @@ test('work that was tried again and again is shown, without what it holds', asyn
   const { text } = await admin.ask('/office/work')
   assert.ok(text.includes('b'.repeat(32)))
   assert.ok(!text.includes('c'.repeat(32)) && !text.includes('c2VjcmV0'))
+})
+
+test('every kind of case has words of its own in each language', () => {
+  assert.deepEqual(Object.keys(kindsInPortuguese).sort(), Object.keys(caseKinds).sort())
+  const all = [...Object.values(kindsInPortuguese), ...Object.values(caseKinds)]
+  assert.equal(new Set(all).size, all.length)
 })
 
 test('the office speaks the language of the browser, or the one that was chosen', async () => {

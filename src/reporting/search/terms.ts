@@ -59,6 +59,8 @@ const readings: readonly Reading[] = [
   [/^\d{4}$/, word => ({ lastFour: word })],
   [/^\d{1,9}$/, word => amountOf(`${word}.00`)],
   [/^\d{8,20}$/, word => ({ slipNumber: word })],
+  // With its wallet and its digit, as slips show it.
+  [/^\d{1,3}\/(\d{8,17})-[\dP]$/i, (_, number) => ({ slipNumber: number! })],
   [/^[A-Za-z0-9]{12}$/, word => ({ reference: word })],
   [/^.{1,255}$/, word => ({ merchantTransactionId: word })],
   [/^.{1,255}$/, word => ({ invoice: word })],
