@@ -23,6 +23,13 @@ create table access_tokens (
   constraint access_tokens_id_key UNIQUE (id)
 );
 
+create table answered_challenges (
+  hash bytea not null,
+  ends_at timestamp with time zone not null,
+  constraint answered_challenges_pkey PRIMARY KEY (hash)
+);
+CREATE INDEX answered_challenges_by_end ON answered_challenges USING btree (ends_at);
+
 create table answers (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -452,6 +459,19 @@ create table order_files (
   constraint order_files_sequence_check CHECK ((sequence > 0))
 );
 
+create table passkeys (
+  id text not null,
+  staff_id uuid not null,
+  name text not null,
+  algorithm smallint not null,
+  public_key bytea not null,
+  counter bigint not null,
+  made_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint passkeys_pkey PRIMARY KEY (id)
+);
+CREATE INDEX passkeys_by_staff ON passkeys USING btree (staff_id);
+
 create table payments (
   merchant_id uuid not null,
   id uuid not null,
@@ -840,6 +860,8 @@ alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (
 alter table collected_captures add constraint collected_captures_acquirer_sequence_fkey FOREIGN KEY (acquirer, sequence) REFERENCES capture_files(acquirer, sequence);
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
+
+alter table passkeys add constraint passkeys_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 
 alter table recovery_codes add constraint recovery_codes_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 

@@ -200,7 +200,7 @@ test('settings are chosen in fields: what is above is an explicit choice, mistak
     ['currencies.own', 'EUR\r\nEURO'],
     ['mode', 'dark'],
     ['bankAccount', 'own'],
-    ['bankAccount.own.holder', 'Shop <Ltd>'],
+    ['bankAccount.own.holder', 'Shop & Co'],
   ])
   assert.match(fieldset(wrongAgain, 'currencies'), /\[1\] must be a currency code/)
   assert.match(fieldset(wrongAgain, 'currencies'), /EURO<\/textarea>/, 'as it was written')

@@ -36,6 +36,7 @@ const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|
 // Tables of the whole platform; all others belong to a merchant.
 const platformTables = [
   'access_tokens',
+  'answered_challenges',
   'audit',
   'audit_head',
   'capture_files',
@@ -49,6 +50,7 @@ const platformTables = [
   'key_checks',
   'log_in_failures',
   'migrations',
+  'passkeys',
   'recovery_codes',
   'settled_days',
   'sign_in_attempts',

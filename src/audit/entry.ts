@@ -37,6 +37,8 @@ export const actions = {
   staffRemoved: 'somebody works here no more',
   staffLinkMade: 'somebody made a link to set other factors',
   staffFactorsSet: 'somebody set a password and a second factor by a link, and signed in',
+  passkeyMade: 'somebody of the staff got a passkey, which signs in as both factors do',
+  passkeyRemoved: 'somebody of the staff removed an own passkey',
   staffSignedIn: 'somebody signed in, or entered a sandbox by its link',
   staffSignedOut: 'a session was ended by hand',
   staffLocked: 'attempts to sign in for somebody are not looked at for a while',

@@ -75,6 +75,7 @@ export async function setFactors(
     factors?.step ?? 0,
   ])
   await db.query('delete from recovery_codes where staff_id = $1', [id])
+  if (!factors) await db.query('delete from passkeys where staff_id = $1', [id])
   if (factors)
     await db.query('insert into recovery_codes (staff_id, hash) select $1, unnest($2::bytea[])', [id, factors.recovery])
 }
@@ -225,5 +226,10 @@ export async function countSignIn(
 /** Somebody proved who it was: the attempts were no guesses. */
 export async function forgetAttempts(db: Connection, user: string, network?: string): Promise<void> {
   await db.query('delete from sign_in_attempts where subject = $1', [user])
-  if (network !== undefined) await db.query('update sign_in_attempts set attempts = attempts - 1 where subject = $1', [network])
+  if (network !== undefined) await forgetNetwork(db, network)
+}
+
+/** Of an attempt that was right. */
+export async function forgetNetwork(db: Connection, network: string): Promise<void> {
+  await db.query('update sign_in_attempts set attempts = attempts - 1 where subject = $1', [network])
 }
