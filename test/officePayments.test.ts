@@ -15,6 +15,7 @@ import { decode } from './support/entities.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type Clerk, signedIn } from './support/office.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
+import { boleto } from './support/slips.ts'
 
 let gateway: TestGateway
 let receiver: Receiver
@@ -274,6 +275,16 @@ it('a notification is sent again by hand', async () => {
   assert.equal((await stranger.post(`${pageOf()}/replay`, { endpoint: rows[0].id })).status, 404)
 })
 
+/** The page of a refund of a receipt, which waits for bank data. */
+async function transferPage(): Promise<string> {
+  const { body: slip } = await gateway.post('/v1/payments', boleto)
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  await fetch(`${slip.resultDetails.EXTERNAL_SYSTEM_LINK}/pay`, { method: 'POST', redirect: 'manual', headers })
+  const { rows } = await gateway.pool.query(`select id from payments where payment_type = 'RC' and reference_id = $1`, [slip.id])
+  const { body } = await gateway.refer(rows[0].id, { paymentType: 'RF', amount: '123.45', currency: 'BRL' })
+  return `/office/payments/${sandbox.merchantId}/${body.id}`
+}
+
 describe('in a browser', () => {
   let browser: Browser
   let page: Page
@@ -297,9 +308,10 @@ describe('in a browser', () => {
       for (const [name, path] of [
         ['payments', '/office/payments'],
         ['payment', pageOf()],
+        ['transfer', await transferPage()],
       ] as const) {
         await page.goto(gateway.baseUrl + path)
-        for (const one of await page.locator('details.order summary').all()) await one.click()
+        for (const one of await page.locator('details.order:not([open]) summary').all()) await one.click()
         if (process.env.SCREENSHOTS)
           await page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}-${look}.png`, fullPage: true })
         assert.deepEqual(await violations(page), [])
