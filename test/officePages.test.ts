@@ -70,12 +70,17 @@ test('a case is taken over, spoken of, and closed with a reason by whoever did i
 })
 
 test('what settles a payment is closed with a decision alone', async () => {
+  const operator = await signedIn(gateway, 'finance', [psp.id])
   const subject = 'a'.repeat(32)
   const path = await newCase('answerUnproven', subject)
-  assert.equal((await finance.post(`${path}/close`, { reason: 'they say so' })).status, 400)
+  assert.equal((await operator.post(`${path}/close`, { reason: 'they say so' })).status, 400)
   assert.equal((await caseRow(path)).closed_at, null)
-  await finance.post(`${path}/close`, { reason: 'they say so', decision: 'notCarriedOut' })
+  assert.doesNotMatch((await finance.ask(path)).text, /name="decision"/)
+  assert.equal((await finance.post(`${path}/close`, { reason: 'we say so', decision: 'carriedOut' })).status, 400)
+  assert.equal((await caseRow(path)).closed_at, null, 'no merchant decides what the other side did with its money')
+  await operator.post(`${path}/close`, { reason: 'they say so, card 4200.0000.0000.0000 CVV 123', decision: 'notCarriedOut' })
   assert.ok((await caseRow(path)).closed_at)
+  assert.equal((await caseRow(path)).reason, 'they say so, card 420000…0000 CVV …')
   const told = await lastAudit()
   assert.equal(JSON.parse(told.details).decision, 'notCarriedOut')
 })
@@ -256,6 +261,37 @@ test('settings are chosen in fields: what is above is an explicit choice, mistak
   ])
   await eventually(async () => (await gateway.pay()).status === 200, 'as it was')
   assert.ok(!(await clerk.ask(path)).text.includes('<button>Save'), 'who may not change sees, and cannot send')
+})
+
+test('who acts for one merchant changes nothing that bounds it, by fields or as JSON', async () => {
+  const path = `/office/entities/${sandbox.entityId}`
+  const clerk = await signedIn(gateway, 'admin', [sandbox.merchantId])
+  const page = await clerk.ask(path)
+  const shown = decode(/name="shown" value="([^"]*)"/.exec(page.text)![1]!)
+  assert.match(page.text, /id="setting-mode"[^>]* disabled>/)
+  assert.doesNotMatch(page.text, /id="setting-brands"[^>]* disabled>/)
+  await gateway.pool.query(`update entities set settings = settings || '{"requireCvv":true,"riskRules":""}' where id = $1`, [
+    sandbox.entityId,
+  ])
+  const now = decode(/name="shown" value="([^"]*)"/.exec((await clerk.ask(path)).text)![1]!)
+  for (const more of [{ mode: 'live' }, { approvalFrom: 1 }, { riskRules: undefined }]) {
+    const refused = await clerk.post(path, {
+      name: 'Named',
+      shown: now,
+      settings: JSON.stringify({ ...JSON.parse(now), ...more }),
+    })
+    assert.equal(refused.status, 400)
+    assert.match(refused.text, /is changed by the staff of the PSP alone/)
+  }
+  const own = { ...JSON.parse(now), requireCvv: false }
+  assert.equal((await clerk.post(path, { name: 'Named', shown: now, settings: JSON.stringify(own) })).location, path)
+  const after = decode(/name="shown" value="([^"]*)"/.exec((await clerk.ask(path)).text)![1]!)
+  // A browser sends nothing of what is disabled, and somebody else might.
+  assert.equal((await clerk.post(path, { name: 'Named', shown: after, requireCvv: 'true', mode: 'live' })).location, path)
+  const { settings } = (await gateway.pool.query('select settings from entities where id = $1', [sandbox.entityId])).rows[0]
+  assert.deepEqual(settings, { requireCvv: true, riskRules: '' })
+  await gateway.pool.query('update entities set settings = $2 where id = $1', [sandbox.entityId, shown])
+  await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
 })
 
 test('of two who save at once one is told', async () => {

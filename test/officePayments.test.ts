@@ -60,7 +60,8 @@ after(async () => {
   await gateway.stop()
 })
 
-const once = () => `${Date.now()}`.padStart(32, '0')
+let pressed = 0
+const once = () => `${++pressed}`.padStart(32, '0')
 const order = (word: string, fields: Record<string, string>, clerk = finance, payment = id) =>
   clerk.post(`${pageOf(payment)}/${word}`, {
     amount: '1.00',
@@ -229,6 +230,7 @@ describe('money is given back', () => {
     assert.match((await order('refund', { amount: '1000.00' }, clerk, large)).location!, /^\/office\/prove\?/)
     assert.deepEqual(await followers(large), [])
     assert.match((await order('refund', { amount: '999.99' }, clerk, large)).location!, /done=refund/)
+    assert.match((await order('refund', { amount: '0.01' }, clerk, large)).location!, /^\/office\/prove\?/, 'small ones add up')
   })
 
   it('only after a colleague has approved it, where the channel says so', async () => {
@@ -237,10 +239,24 @@ describe('money is given back', () => {
     Object.assign(seed.divisions![0]!.merchants![0]!.channels![0]!.settings!, { approvalFrom: 5000 })
     await applySeed(gateway.pool, testKeys, systemClock, systemRandom, seed)
     await gateway.restart()
-    assert.equal((await order('refund', { amount: '50.00' }, finance, paid)).location, '/office/approvals')
-    assert.deepEqual(await followers(paid), [])
+    const waiting = async (payment: string) =>
+      (await gateway.pool.query('select amount from staff_orders where payment_id = $1 and waits', [payment])).rows.length
+    const form = { amount: '50.00', once: 'cd'.repeat(16) }
+    const pressed = await Promise.all([1, 2, 3].map(() => order('refund', form, finance, paid)))
+    assert.deepEqual(
+      pressed.map(({ location }) => location),
+      Array(3).fill('/office/approvals'),
+    )
+    assert.deepEqual([await followers(paid), await waiting(paid)], [[], 1], 'one form is one order')
     assert.ok((await finance.ask('/office/approvals')).text.includes(paid))
-    assert.match((await order('refund', { amount: '49.99' }, finance, paid)).location!, /done=refund/)
+    const many = (await gateway.pay({ amount: '92.00' })).body.id
+    const orders = await Promise.all(Array.from({ length: 6 }, () => order('refund', { amount: '15.00' }, finance, many)))
+    const begun = orders.filter(({ location }) => location?.includes('done=refund'))
+    assert.deepEqual(
+      [begun.length, (await followers(many)).length, await waiting(many)],
+      [3, 3, 3],
+      'many small ones are a large one',
+    )
     await applySeed(gateway.pool, testKeys, systemClock, systemRandom, readSeed(sandboxSeed))
     await gateway.restart()
   })

@@ -1,12 +1,13 @@
 // Entities by hand: their names and settings changed, new ones made, by the same rules as a seed file has.
 
+import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { type Recorder, record } from '../audit/chain.ts'
 import { type Random, timeOrderedId } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { line, type Mistake, mistakesIn, object } from '../platform/schema.ts'
 import { toldOfEntity } from './seed.ts'
-import { settingsFor } from './settings.ts'
+import { ofOperator, settingsFor } from './settings.ts'
 import { announceChange, type EntityKind, type EntityRow, lockEntity, readEntities, saveEntity } from './store.ts'
 
 /** As somebody wrote it, not yet checked. */
@@ -20,7 +21,7 @@ export function settingsOf(kind: EntityKind, brands: ReadonlySet<string>) {
   return kind === 'channel' ? channel : kind === 'merchant' ? merchant : group
 }
 
-/** `shown`: the settings as they were when somebody began to change them. What is wrong, by `name` or `settings`; nothing is changed then. */
+/** `shown`: the settings as they were when somebody began to change them. `isOperator`: who does it is of the PSP. What is wrong, by `name` or `settings`; nothing is changed then. */
 export function changeEntity(
   pool: pg.Pool,
   recorder: Recorder,
@@ -28,6 +29,7 @@ export function changeEntity(
   id: string,
   given: WrittenEntity,
   shown: string,
+  isOperator: boolean,
 ): Promise<readonly Mistake[]> {
   return inTransaction(pool, async db => {
     await lockEntity(db, id)
@@ -36,6 +38,11 @@ export function changeEntity(
     if (settingsText(entity) !== shown) return [{ path: [], rule: 'Somebody changed the settings meanwhile: look at them again' }]
     const mistakes = mistakesIn(object({ name: line, settings: settingsOf(entity.kind, brands) }), given)
     if (mistakes.length > 0) return mistakes
+    const beyond = isOperator
+      ? []
+      : changed(entity.settings, given.settings as EntityRow['settings']).filter(name => ofOperator.has(name))
+    if (beyond.length > 0)
+      return beyond.map(name => ({ path: ['settings', name], rule: 'is changed by the staff of the PSP alone' }))
     const after = { ...entity, ...(given as Pick<EntityRow, 'name' | 'settings'>) }
     await saveEntity(db, after, recorder.clock.real())
     await announceChange(db)
@@ -43,6 +50,12 @@ export function changeEntity(
     return []
   })
 }
+
+type SettingsBefore = EntityRow['settings']
+
+/** Names of the settings that differ. */
+const changed = (before: SettingsBefore, after: SettingsBefore): string[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(name => !isDeepStrictEqual(before[name], after[name]))
 
 /** What stands below each kind. */
 export const kindsBelow: Readonly<Partial<Record<EntityKind, EntityKind>>> = {

@@ -1,6 +1,7 @@
 // A route of the back office is a record, and what stands around every answer stands here: is it one of our own pages that asks, who is signed in, may
 // that role do it, is the entity within reach, were both factors proven just now. What answers knows all of that already.
 
+import { shortenCards } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { type HttpAnswer, type Request, takeBody } from '../../http/answer.ts'
 import { sentForm } from '../../http/authenticate.ts'
@@ -34,6 +35,9 @@ type OfficePlace = {
   /** Its form brings files: of what is no such form nothing is read. */
   readonly takesFiles?: true
   readonly bodyMax?: number
+  /** What is sent is taken as it is: settings, passwords. Everywhere else card numbers are shortened before anybody reads them, or writes them down. */
+  readonly exact?: true
+  readonly usesUp?: true
 }
 
 export type OfficeRoute = OfficePlace & {
@@ -77,7 +81,7 @@ type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
 function placed(
   parts: OfficeParts,
-  { method, path, top, takesFiles, bodyMax }: OfficePlace,
+  { method, path, top, takesFiles, bodyMax, exact, usesUp }: OfficePlace,
   answer: (request: OfficeRequest, named: PathValues) => Promise<Framed>,
 ): Route {
   return {
@@ -86,6 +90,7 @@ function placed(
     callers: 'anyone',
     ...(takesFiles && { body: 'anything' }),
     ...(bodyMax !== undefined && { bodyMax }),
+    ...(usesUp && { usesUp }),
     async answer(request, named) {
       const language = officeLanguage(cookieOf(request, languageCookie), request.headers['accept-language'])
       const show = ({ answer, signedIn }: Framed) => shown(parts, answer, request, language, signedIn)
@@ -93,7 +98,9 @@ function placed(
       if (request.method === 'POST' && !isOurPage(parts, request))
         return show({ answer: { status: 403, title: words.foreign, body: html`<p>${words.foreignText}</p>` } })
       const { pairs, files } = takesFiles ? filesIn(request) : { pairs: pairsIn(request), files: new Map() }
-      const values = new URLSearchParams(pairs.map(([name, value]): [string, string] => [name, value]))
+      const values = new URLSearchParams(
+        pairs.map(([name, value]): [string, string] => [name, exact ? value : shortenCards(value, parts.cardBrands)]),
+      )
       return show(await answer({ ...request, values, files, language }, named))
     },
   }

@@ -10,7 +10,7 @@ import { keyedHashes } from '../../vault/keys.ts'
 import { attemptsMinutes, signInAttemptsMost } from '../factors.ts'
 import type { StaffParts } from '../parts.ts'
 import { beginSession, type SignedIn, type Visitor } from '../sessions.ts'
-import { countSignIn, forgetNetwork, proveSession } from '../store.ts'
+import { countSignIn, forgiveAttempt, proveSession } from '../store.ts'
 import { deletePasskey, insertPasskey, lockPasskey, markUsed, type Passkey, takeChallenge } from './store.ts'
 import { challengeOf, type RelyingParty, readCredential, readMade, readSigned, type SentCredential } from './webauthn.ts'
 
@@ -82,7 +82,8 @@ export async function signInByPasskey(
   text: string,
   visitor: Visitor,
 ): Promise<{ token: string } | 'wrong' | 'wait'> {
-  const used = await usePasskey(parts, text, visitor.address, undefined, (db, { staffId }) =>
+  const guesser = `network ${networkOf(visitor.address)}`
+  const used = await usePasskey(parts, text, visitor.address, { guesser, most: signInAttemptsMost.network }, (db, { staffId }) =>
     beginSession(db, parts, staffId, visitor, 'staffSignedIn'),
   )
   return typeof used === 'string' ? used : { token: used.done }
@@ -95,30 +96,32 @@ export async function proveByPasskey(
   text: string,
 ): Promise<'proven' | 'wrong' | 'wait'> {
   const { by, staffId, sessionId } = signedIn
-  const used = await usePasskey(parts, text, by.address, staffId, db => proveSession(db, sessionId, parts.clock.real()))
+  const known = { guesser: `session ${sessionId}`, most: signInAttemptsMost.user, staffId }
+  const used = await usePasskey(parts, text, by.address, known, db => proveSession(db, sessionId, parts.clock.real()))
   return typeof used === 'string' ? used : 'proven'
 }
 
-/** `staffId`: whose it must be, if that is known. */
+/** Whose attempts are counted together, and whose the key must be, if that is known. */
+type Guesser = { readonly guesser: string; readonly most: number; readonly staffId?: string | null }
+
 async function usePasskey<Done>(
   parts: PasskeyParts,
   text: string,
   address: string,
-  staffId: string | null | undefined,
+  { guesser, most, staffId }: Guesser,
   then: (db: Connection, passkey: Passkey) => Promise<Done>,
 ): Promise<{ done: Done } | 'wrong' | 'wait'> {
   const { clock, database } = parts
   const now = clock.real()
-  const network = `network ${networkOf(address)}`
-  const counted = await countSignIn(database.work, [network], now, now - attemptsMinutes * 60_000)
-  if (counted.get(network)! > signInAttemptsMost.network) return 'wait'
+  const attempts = await countSignIn(database.signIns, guesser, now, now - attemptsMinutes * 60_000)
+  if (attempts > most) return 'wait'
   const party = relyingParty(parts)
   const credential = readCredential(text)
   const challenge = credential ? challengeOf(credential) : ''
   const ends = endOfChallenge(parts, 'signIn', challenge)
   const used = party && credential && ends !== undefined && (await use(parts, credential, challenge, ends, party, staffId, then))
   if (!used) return (await parts.failures.count({ address, credential: 'staff:passkey' }, now)) ? 'wait' : 'wrong'
-  await forgetNetwork(database.work, network)
+  await forgiveAttempt(database.work, guesser)
   return used
 }
 

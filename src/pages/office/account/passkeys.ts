@@ -22,6 +22,7 @@ export const passkeyRoutes = (parts: OfficeParts): OfficeRoute[] => [
   {
     method: 'POST',
     path: '/account/passkeys',
+    exact: true,
     action: 'own',
     proven: true,
     async answer({ values, language }, signedIn) {

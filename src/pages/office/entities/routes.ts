@@ -3,6 +3,7 @@
 import { otherBrands } from '../../../contract/brands.ts'
 import { makeToken, revokeByHand, tokenByChance } from '../../../merchants/access/tokens.ts'
 import { changeEntity, kindsBelow, makeEntity, settingsOf, settingsText } from '../../../merchants/change.ts'
+import { ofOperator } from '../../../merchants/settings.ts'
 import { type EntityRow, isValidAt, readEntities, readTokens, type TokenRow } from '../../../merchants/store.ts'
 import { OperatorError } from '../../../platform/errors.ts'
 import { type Mistake, mistakeText, parseJson } from '../../../platform/schema.ts'
@@ -59,6 +60,7 @@ export function entityRoutes(parts: OfficeParts): OfficeRoute[] {
       fields,
       values: given?.values ?? writeSettings(fields, entity.settings),
       mistakes: marked.fields,
+      fixed: signedIn.isWhole ? new Set() : ofOperator,
       inherited: await inheritedBy(signedIn, entity, fields, words.someoneAbove),
       known: { brands: [...brandsKnown(parts)].sort(), riskRules: [...(parts.riskRules?.keys() ?? [])] },
       language,
@@ -138,6 +140,7 @@ ${
       method: 'POST',
       path: '/entities/{entity}',
       action: 'changeSettings',
+      exact: true,
       proven: true,
       async answer(request, signedIn, { entity: id = '' }) {
         const { values } = request
@@ -148,11 +151,22 @@ ${
         // A browser sends lines as CR LF.
         const shown = (values.get('shown') ?? '').replaceAll('\r\n', '\n')
         const fields = fieldsOf(settingsOf(entity.kind, brandsKnown(parts)))
-        const { settings, mistakes } = json === undefined ? readSettings(fields, values) : readWhole(json)
+        const read = json === undefined ? readSettings(fields, values) : readWhole(json)
+        const { mistakes } = read
+        // A browser does not send the fields that somebody may not change.
+        const settings = json === undefined && !signedIn.isWhole ? withFixed(read.settings as object, entity) : read.settings
         const wrong =
           mistakes.length > 0
             ? mistakes.map(one => ({ ...one, path: ['settings', ...one.path] }))
-            : await changeEntity(database.work, recorder(signedIn), brandsKnown(parts), id, { name, settings }, shown)
+            : await changeEntity(
+                database.work,
+                recorder(signedIn),
+                brandsKnown(parts),
+                id,
+                { name, settings },
+                shown,
+                signedIn.isWhole,
+              )
         if (wrong.length === 0) return goTo(`/office/entities/${id}`)
         const given: Sent = { name, ...(json === undefined ? { values } : { json }) }
         return show(request, signedIn, entity, { given, mistakes: wrong })
@@ -203,6 +217,13 @@ ${
     },
   ]
 }
+
+/** The settings that somebody of a merchant has sent, with those of the entity where the staff of the PSP alone changes them. */
+const withFixed = (sent: object, { settings }: EntityRow): object =>
+  Object.fromEntries([
+    ...Object.entries(sent).filter(([name]) => !ofOperator.has(name)),
+    ...Object.entries(settings).filter(([name]) => ofOperator.has(name)),
+  ])
 
 /** What somebody sent: fields, or the text of JSON. */
 type Sent = { readonly name: string; readonly values?: URLSearchParams; readonly json?: string }

@@ -122,6 +122,8 @@ export type SettingsView = {
   readonly inherited: ReadonlyMap<string, Inherited>
   /** Names that this installation knows. */
   readonly known: Readonly<Record<'brands' | 'riskRules', readonly string[]>>
+  /** Names of settings that whoever looks may not change. */
+  readonly fixed: ReadonlySet<string>
   readonly language: OfficeLanguage
 }
 
@@ -142,7 +144,7 @@ export function settingFields(view: SettingsView): Html {
 }
 
 function settingField(view: SettingsView, name: SettingName, { shape }: FieldPart): Html {
-  const { values, mistakes, language } = view
+  const { values, mistakes, fixed, language } = view
   const words = entityWords(language)
   const { title, hint } = settingText(language, name)
   const chosen = values.get(name) ?? 'above'
@@ -151,8 +153,8 @@ function settingField(view: SettingsView, name: SettingName, { shape }: FieldPar
     html`<label><input type="radio" name="${name}" value="${value}"${chosen === value && html` checked`}> ${text}</label>`
   const options = shape.kind === 'flag' ? ['true', 'false'] : shape.kind === 'choice' ? shape.words : undefined
   const described = `${name}-hint${wrong ? ` ${name}-wrong` : ''}`
-  return html`<fieldset class="setting" id="setting-${name}" aria-describedby="${described}"><legend>${title} <code>${name}</code></legend>
-<p class="hint" id="${name}-hint">${hint}</p>${
+  return html`<fieldset class="setting" id="setting-${name}" aria-describedby="${described}"${fixed.has(name) && html` disabled`}><legend>${title} <code>${name}</code></legend>
+<p class="hint" id="${name}-hint">${hint} ${fixed.has(name) && words.ofOperator}</p>${
     wrong && html`<p class="wrong" id="${name}-wrong">${wrong.map(one => html`<span>${mistakeText(one)}</span> `)}</p>`
   }
 ${radio('above', aboveText(view, name, shape))}

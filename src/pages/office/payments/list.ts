@@ -6,7 +6,7 @@ import { inTransaction } from '../../../platform/database/connect.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
 import { searchPayments } from '../../../reporting/search/search.ts'
 import type { SearchPlace } from '../../../reporting/search/store.ts'
-import { outcomes, paymentTypes, type SearchTerms, understand, withoutCards } from '../../../reporting/search/terms.ts'
+import { outcomes, paymentTypes, type SearchTerms, understand } from '../../../reporting/search/terms.ts'
 import { type Html, html } from '../../html.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
@@ -39,7 +39,7 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       },
     },
     {
-      // What is pasted may be a card number: it does not come to stand in an address.
+      // What is pasted does not come to stand in an address before it was looked at.
       method: 'POST',
       path: '/payments',
       action: 'readPayments',
@@ -49,7 +49,6 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
           ? await searchPayments(parts, merchants, [{ id: text.trim().toLowerCase() }], 1)
           : []
         if (named[0]) return goTo(paymentAddress(named[0]))
-        values.set('q', withoutCards(text))
         return goTo(`/office/payments?${queryOf(values)}`)
       },
     },
@@ -61,7 +60,9 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
         const any = termsOf(values)
         const { clock, keys } = parts
         await inTransaction(parts.database.work, db =>
-          record(db, { clock, keys, by }, [{ action: 'paymentsExported', details: { filter: queryOf(values) } }]),
+          record(db, { clock, keys, by }, [
+            { action: 'paymentsExported', details: { filter: queryOf(values).replace(/[^=&]+%40/, '…%40') } },
+          ]),
         )
         return {
           status: 200,
@@ -94,7 +95,7 @@ const filterNames = ['q', 'from', 'to', 'type', 'outcome'] as const
 
 function queryOf(values: URLSearchParams, behind?: FoundPayment): string {
   const query = new URLSearchParams()
-  for (const name of filterNames) if (values.get(name)) query.set(name, withoutCards(values.get(name)!))
+  for (const name of filterNames) if (values.get(name)) query.set(name, values.get(name)!)
   if (behind) query.set('behind', `${behind.receivedAt}-${behind.paymentId}`)
   return query.toString()
 }
@@ -108,7 +109,7 @@ export const paymentAddress = ({ merchantId, paymentId }: { merchantId: string; 
   `/office/payments/${merchantId}/${paymentId}`
 
 function searchForm(values: URLSearchParams, words: PaymentWords): Html {
-  const value = (name: string) => withoutCards(values.get(name) ?? '')
+  const value = (name: string) => values.get(name) ?? ''
   const options = (of: ReadonlySet<string>) => [['', words.any] as const, ...[...of].map(one => [one, one] as const)]
   return html`<form method="post" action="/office/payments" class="search" role="search">
 ${field({ name: 'q', label: words.box, value: value('q'), hint: words.boxHint, type: 'search', isOptional: true })}

@@ -2,11 +2,11 @@
 // to stand in an address.
 
 import { record } from '../../../audit/chain.ts'
+import { shortenCards } from '../../../contract/cardNumbers.ts'
 import { listedKinds, listedValue, riskLists } from '../../../payments/risk/lists/lists.ts'
 import { deleteEntry, findEntries, insertEntry, type RiskEntry } from '../../../payments/risk/lists/store.ts'
 import { timeOrderedId } from '../../../platform/clock.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
-import { withoutCards } from '../../../reporting/search/terms.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
@@ -22,6 +22,7 @@ const dayMilliseconds = 86_400_000
 
 export function riskRoutes(parts: OfficeParts): OfficeRoute[] {
   const { database, directory, clock, random, keys } = parts
+  const shortened = (text: string) => shortenCards(text, parts.cardBrands)
   const entitiesOf = (signedIn: SignedIn) => directory.entities().filter(({ id }) => signedIn.reaches(id))
   const show = async (
     { language, values }: OfficeRequest,
@@ -34,14 +35,14 @@ export function riskRoutes(parts: OfficeParts): OfficeRoute[] {
     const names = new Map(entities.map(({ id, name }) => [id, name]))
     const behind = /^[0-9a-f]{32}$/.test(values.get('behind') ?? '') ? values.get('behind') : null
     const card = listedValue(keys, 'card', sought)
-    const text = withoutCards(sought.trim().toLowerCase())
+    const text = shortened(sought.trim().toLowerCase())
     const entries = await findEntries(database.work, [...names.keys()], { text, value: card?.value ?? null }, behind, pageSize)
     const mayChange = signedIn.may('changeRiskLists')
     const stateOf = ({ endsAt }: RiskEntry) =>
       endsAt === null
         ? words.always
         : fill(endsAt <= clock.real() ? words.ended : words.until, { day: momentText(language, endsAt) })
-    const sent = (name: string) => (wrong ? withoutCards(values.get(name) ?? '') : '')
+    const sent = (name: string) => (wrong ? shortened(values.get(name) ?? '') : '')
     const asks = new Set(
       [...(parts.riskRules?.values() ?? [])]
         .filter(({ rules }) => rules.some(({ fact }) => fact.startsWith('list.')))
@@ -104,12 +105,14 @@ ${field({ name: 'days', label: words.days, hint: words.daysHint, value: sent('da
     {
       method: 'POST',
       path: '/risk/search',
+      exact: true,
       action: 'readRiskLists',
       answer: (request, signedIn) => show(request, signedIn, { sought: (request.values.get('q') ?? '').slice(0, 255) }),
     },
     {
       method: 'POST',
       path: '/risk',
+      exact: true,
       action: 'changeRiskLists',
       async answer(request, signedIn) {
         const { values, language } = request
@@ -124,7 +127,7 @@ ${field({ name: 'days', label: words.days, hint: words.daysHint, value: sent('da
         const wrong = new Map([
           ...(value ? [] : [['value', words[`wrong_${kind}`]] as const]),
           // What people write down as a reason is kept as it is: not with a card number in it.
-          ...(reason.length < 3 || reason.length > 500 || withoutCards(reason) !== reason
+          ...(reason.length < 3 || reason.length > 500 || shortened(reason) !== reason
             ? [['reason', words.wrongReason] as const]
             : []),
           ...(days === '' || (/^[1-9]\d{0,3}$/.test(days) && Number(days) <= daysMost)
