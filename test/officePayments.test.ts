@@ -91,6 +91,20 @@ describe('the box', () => {
     assert.ok(asked.text.includes(pageOf()) && !asked.text.includes('4200000000000000'))
   })
 
+  it('leads from a reference or a slip number to its payment, also where that passes for the number of a card', async () => {
+    const [reference, slip] = ['632612345678', '4200000000000000']
+    for (const [column, text] of [
+      ['reference', reference],
+      ['slip_number', slip],
+    ] as const) {
+      await gateway.pool.query(`update searched_payments set ${column} = $1 where payment_id = $2`, [text, id])
+      assert.equal((await finance.post('/office/payments', { q: ` ${text} ` })).location, pageOf(), text)
+      const { location } = await stranger.post('/office/payments', { q: text })
+      assert.doesNotMatch(decodeURIComponent(location!), /\d{11}/)
+      await gateway.pool.query(`update searched_payments set ${column} = null where payment_id = $1`, [id])
+    }
+  })
+
   for (const q of ['jane@example.org', '92.00 VISA', '=SUM(A1:A9)', '****0000'])
     it(`finds by ${q}`, async () =>
       assert.ok((await finance.ask(`/office/payments?${new URLSearchParams({ q })}`)).text.includes(pageOf())))

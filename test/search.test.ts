@@ -49,7 +49,7 @@ describe('what somebody means', () => {
     ['rf', { type: 'RF' }, 1],
     ['00012345678', { slipNumber: '00012345678' }, 4],
     ['109/12345678-5', { slipNumber: '12345678' }, 4],
-    ['632612345678', { slipNumber: '632612345678' }, 5],
+    ['632612345679', { slipNumber: '632612345679' }, 5],
     ['6326A1B2C3D4', { reference: '6326A1B2C3D4' }, 4],
     ['visa 92.00', { brand: 'VISA', amount: 9200 }, 7],
     ['5A11d0000000000000000000000000c1', { id: '5a11d0000000000000000000000000c1' }, 5],
@@ -171,8 +171,11 @@ describe('a payment', () => {
     const { rows } = await gateway.pool.query('select reply from answers where payment_id = $1', [card.id])
     const { rrn, hostReference } = JSON.parse(rows[0].reply)
     assert.match(rrn, /^\d{12}$/)
-    for (const text of [rrn, `visa ${rrn}`, ...(hostReference === undefined ? [] : [hostReference])])
-      assert.ok(idsOf(await find(text)).includes(card.id), text)
+    // By the box too, unless it passes for the number of a card today (officePayments.test.ts).
+    const isFound = async (terms: SearchTerms[]) =>
+      idsOf(await searchPayments(parts(), [sandbox.merchantId], terms, 10)).includes(card.id)
+    assert.ok(await isFound([{ reference: hostReference ?? rrn }]))
+    assert.ok(understand(rrn).some(({ lastFour }) => lastFour === rrn.slice(-4)) || (await isFound(understand(`visa ${rrn}`))))
     assert.deepEqual(await find(rrn, 'e'.repeat(32)), [])
   })
 

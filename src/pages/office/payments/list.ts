@@ -2,6 +2,7 @@
 
 import { record } from '../../../audit/chain.ts'
 import { amountText } from '../../../contract/amounts.ts'
+import { shortenCards } from '../../../contract/cardNumbers.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
 import { searchPayments } from '../../../reporting/search/search.ts'
@@ -42,13 +43,20 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       // What is pasted does not come to stand in an address before it was looked at.
       method: 'POST',
       path: '/payments',
+      exact: true,
       action: 'readPayments',
       async answer({ values }, { merchants }) {
-        const text = values.get('q') ?? ''
-        const named = /^[0-9a-f]{32}$/i.test(text.trim())
-          ? await searchPayments(parts, merchants, [{ id: text.trim().toLowerCase() }], 1)
-          : []
-        if (named[0]) return goTo(paymentAddress(named[0]))
+        const text = (values.get('q') ?? '').trim()
+        const shortened = shortenCards(text, parts.cardBrands)
+        // One reference in ten passes for the number of a card: it is looked for as it is, here alone.
+        const exactly: SearchTerms[] = /^[0-9a-f]{32}$/i.test(text)
+          ? [{ id: text.toLowerCase() }]
+          : shortened !== text && /^\d{8,20}$/.test(text)
+            ? [{ reference: text }, { slipNumber: text }]
+            : []
+        const named = exactly.length === 0 ? [] : await searchPayments(parts, merchants, exactly, 2)
+        if (named.length === 1) return goTo(paymentAddress(named[0]!))
+        values.set('q', shortened)
         return goTo(`/office/payments?${queryOf(values)}`)
       },
     },
