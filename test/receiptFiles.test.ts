@@ -7,8 +7,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { XMLParser } from 'fast-xml-parser'
-import { deliverReceipts, type ReceiptFileParts } from '../src/clearing/receiptFiles/deliver.ts'
-import { countReceiptFiles, oweAgain } from '../src/clearing/receiptFiles/store.ts'
 import { recordReceipt } from '../src/clearing/receipts/receipts.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { applySeed, readSeed } from '../src/merchants/seed.ts'
@@ -16,6 +14,8 @@ import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import type { Egress } from '../src/platform/egress/address.ts'
 import { sftpOpener } from '../src/platform/sftp/open.ts'
+import { countOwed, oweAgain } from '../src/reporting/owedFiles/store.ts'
+import { deliverReceipts, type ReceiptFileParts, receiptSource } from '../src/reporting/receiptFiles/deliver.ts'
 import { type Body, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { keyPair, type SftpTestServer, startSftpServer } from './support/sftpServer.ts'
 
@@ -123,7 +123,7 @@ async function work(): Promise<number> {
 }
 const there = () => readdirSync(inbox).sort()
 const text = (form: string, of: string) => readFileSync(join(inbox, `receipts_${sandbox.merchantId}_${of}.${form}`), 'utf8')
-const counts = async (): Promise<Body> => (await countReceiptFiles(gateway.pool))[0]
+const counts = async (): Promise<Body> => (await countOwed(gateway.pool))[0]
 const openCases = async () =>
   (await gateway.pool.query(`select details from operator_cases where kind = 'receiptFile' and closed_at is null`)).rowCount
 
@@ -165,7 +165,8 @@ describe("a day's receipts", () => {
       ],
     )
     assert.deepEqual(await counts(), {
-      merchantId: sandbox.merchantId,
+      ownerId: sandbox.merchantId,
+      source: receiptSource,
       made: 2,
       delivered: 2,
       scheduled: 0,
@@ -246,7 +247,7 @@ describe('a server that', () => {
     assert.deepEqual([after.givenUp - before.givenUp, await openCases()], [2, 2])
     assert.equal(after.made, after.delivered + after.scheduled + after.givenUp)
     await setReceiptFiles({})
-    assert.equal(await oweAgain(gateway.pool, sandbox.merchantId, ended, now), 2)
+    assert.equal(await oweAgain(gateway.pool, sandbox.merchantId, receiptSource, ended, now), 2)
     await work()
     assert.ok(there().includes(`receipts_${sandbox.merchantId}_${ended}.csv`))
     assert.deepEqual([(await counts()).scheduled, await openCases()], [0, 0])

@@ -44,25 +44,27 @@ const platformTables = [
   'day_totals',
   'due_work',
   'entities',
+  'exports',
+  'file_pieces',
   'form_scripts',
   'installation',
   'key_checks',
   'log_in_failures',
   'migrations',
   'recovery_codes',
+  'saved_filters',
   'settled_days',
   'sign_in_attempts',
   'slip_numbers',
   'staff',
   'staff_links',
   'staff_sessions',
-  'slip_numbers',
   'terminals',
   'transfer_files',
 ]
 
-// Their owner is a merchant, or a division whose merchants share what it has (decisions, 51).
-const ownedTables = ['registrations']
+// Their owner is a merchant, or a division or PSP whose merchants share what it has (decisions, 51) or are reported together.
+const ownedTables = ['owed_files', 'registrations', 'report_schedules']
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 

@@ -16,6 +16,8 @@ export const menu: readonly MenuEntry[] = [
   { path: '/overview',   word: 'overview',   action: 'readOverview' },
   { path: '/payments',   word: 'payments',   action: 'readPayments' },
   { path: '/reports',    word: 'reports',    action: 'readReports' },
+  { path: '/exports',    word: 'exports',    action: 'export' },
+  { path: '/schedules',  word: 'schedules',  action: 'readSettings' },
   { path: '/cases',      word: 'cases',      action: 'readCases' },
   { path: '/approvals',  word: 'approvals',  action: 'approve' },
   { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },

@@ -5,11 +5,11 @@ import type { Database } from '../database/connect.ts'
 import type { Log } from '../log.ts'
 import { type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
 
-/** `done`, or the real time in milliseconds at which to try again, with what the next attempt shall know. */
+/** `done`, or the real time in milliseconds at which to try again, with what the next attempt shall know. `well`: nothing failed, there is only more to do. */
 export type DueHandler<Parts> = (
   parts: Parts,
   item: DueItem,
-) => Promise<'done' | { readonly again: number; readonly details?: object }>
+) => Promise<'done' | { readonly again: number; readonly details?: object; readonly well?: boolean }>
 export type DueHandlers<Parts> = ReadonlyMap<string, DueHandler<Parts>>
 
 export type WorkerParts = { readonly database: Pick<Database, 'work'>; readonly clock: Clock; readonly log: Log }
@@ -73,7 +73,7 @@ export async function runItem<Parts extends WorkerParts>(
   }
   // Where the end cannot be stored the lease runs out by itself, and the work is done again.
   const held = await lease.end()
-  await (ended === 'done' ? finishDue(db, held) : postponeDue(db, held, ended.again, ended.details)).catch(failed)
+  await (ended === 'done' ? finishDue(db, held) : postponeDue(db, held, ended.again, ended.details, ended.well)).catch(failed)
 }
 
 /** Other processes must not take what is still running: its lease is renewed well before it runs out. */

@@ -89,5 +89,7 @@ export const kindsInPortuguese: Partial<Readonly<Record<CaseKind, string>>> = {
   settlementMissing: 'o arquivo de liquidação de um dia não chegou',
   captureLine: 'uma linha da confirmação de um arquivo de capturas rejeita uma captura ou cita uma que não está no arquivo',
   captureUnacknowledged: 'uma captura está em um arquivo, e a confirmação dele não a cita',
+  reportFile:
+    'um relatório programado não pôde ser entregue ao seu servidor: foi abandonado, ou os dois servidores não se conhecem',
   reversalOpen: 'dinheiro talvez retido ou movimentado não pôde ser devolvido; encerrar o caso encerra as tentativas',
 }

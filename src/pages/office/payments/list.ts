@@ -2,16 +2,23 @@
 
 import { record } from '../../../audit/chain.ts'
 import { amountText } from '../../../contract/amounts.ts'
+import { fileAnswer } from '../../../http/answer.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
+import { csvFile } from '../../../reporting/csv.ts'
+import { askExport, directRecordsMost } from '../../../reporting/exports/export.ts'
+import type { ExportSource } from '../../../reporting/exports/source.ts'
+import { paymentColumns } from '../../../reporting/search/file.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
-import { searchPayments } from '../../../reporting/search/search.ts'
-import type { SearchPlace } from '../../../reporting/search/store.ts'
+import { conditionsOf, searchPayments } from '../../../reporting/search/search.ts'
+import { countSearched, type SearchPlace } from '../../../reporting/search/store.ts'
 import { outcomes, paymentTypes, type SearchTerms, understand, withoutCards } from '../../../reporting/search/terms.ts'
 import { type Html, html } from '../../html.ts'
+import { exportBegun, exportFirst } from '../exports/ask.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
 import { momentText, type OfficeLanguage } from '../words.ts'
+import { filterStyle, filtersBeside, queryOf } from './filters.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
 const pageSize = 50
@@ -23,15 +30,15 @@ export function listRoutes(parts: OfficeParts): OfficeRoute[] {
       method: 'GET',
       path: '/payments',
       action: 'readPayments',
-      async answer({ values, language }, { merchants, may }) {
+      async answer({ values, language }, { merchants, may, by }) {
         const words = paymentWords(language)
         const any = termsOf(values)
         const found = await searchPayments(parts, merchants, any, pageSize, placeOf(values.get('behind')))
         const more = found.length === pageSize
         return {
           title: words.payments,
-          style: listStyle,
-          body: html`${searchForm(values, words)}
+          style: listStyle + filterStyle,
+          body: html`${searchForm(values, words)}${await filtersBeside(parts, by.id, queryOf(values), words)}
 ${found.length === 0 ? message(`${words.nothing} ${words.nothingHint}`) : listOf(found, language)}
 <p class="line">${more && html`<a class="button plain" href="/office/payments?${queryOf(values, found.at(-1))}" rel="next">${words.older}</a>`}
 ${found.length > 0 && may('export') && html`<a class="button plain" href="/office/payments.csv?${queryOf(values)}" download>${words.export}</a>`}</p>`,
@@ -57,17 +64,28 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       method: 'GET',
       path: '/payments.csv',
       action: 'export',
-      async answer({ values }, { merchants, by }) {
-        const any = termsOf(values)
-        const { clock, keys } = parts
+      async answer({ values, language }, { merchants, by }) {
+        const any = conditionsOf(parts.keys, termsOf(values))
+        const count = await countSearched(parts.database.searches, merchants, any, directRecordsMost + 1)
+        if (count > directRecordsMost) return exportFirst(language, `/office/payments.csv?${queryOf(values)}`)
         await inTransaction(parts.database.work, db =>
-          record(db, { clock, keys, by }, [{ action: 'paymentsExported', details: { filter: queryOf(values) } }]),
+          record(db, { ...parts, by }, [{ action: 'paymentsExported', details: { filter: queryOf(values) } }]),
         )
-        return {
-          status: 200,
-          headers: { 'Content-Type': 'text/csv;charset=UTF-8', 'Content-Disposition': 'attachment; filename="payments.csv"' },
-          body: csvOf(parts, merchants, any),
-        }
+        return fileAnswer({ name: 'payments.csv', lines: csvFile(paymentColumns, pagesOf(parts, merchants, termsOf(values))) })
+      },
+    },
+    {
+      method: 'POST',
+      path: '/payments.csv',
+      action: 'export',
+      async answer({ query, language }, { merchants, by }) {
+        const values = new URLSearchParams(query)
+        const any = conditionsOf(parts.keys, termsOf(values))
+        const source: ExportSource = { kind: 'payments', merchants, any }
+        return exportBegun(
+          language,
+          await askExport({ ...parts, by }, 'payments.csv', merchants, source, { filter: queryOf(values) }),
+        )
       },
     },
   ]
@@ -88,15 +106,6 @@ function termsOf(values: URLSearchParams): SearchTerms[] {
   }
   const text = values.get('q') ?? ''
   return (text.trim() === '' ? [{}] : understand(text)).map(meant => ({ ...meant, ...narrowed }))
-}
-
-const filterNames = ['q', 'from', 'to', 'type', 'outcome'] as const
-
-function queryOf(values: URLSearchParams, behind?: FoundPayment): string {
-  const query = new URLSearchParams()
-  for (const name of filterNames) if (values.get(name)) query.set(name, withoutCards(values.get(name)!))
-  if (behind) query.set('behind', `${behind.receivedAt}-${behind.paymentId}`)
-  return query.toString()
 }
 
 function placeOf(behind: string | null): SearchPlace | undefined {
@@ -141,51 +150,18 @@ function listOf(found: readonly FoundPayment[], language: OfficeLanguage): Html 
   )
 }
 
-const csvFields = [
-  'paymentId',
-  'rootId',
-  'merchantId',
-  'channelId',
-  'receivedAt',
-  'type',
-  'brand',
-  'amount',
-  'currency',
-  'result',
-  'outcome',
-  'mode',
-  'merchantTransactionId',
-  'invoice',
-  'bin',
-  'lastFour',
-  'descriptor',
-  'slipNumber',
-  'reference',
-] as const satisfies readonly (keyof FoundPayment)[]
-
 /** Page after page, as the reader takes them: the file is as long as it may be, and never in memory. */
-async function* csvOf(parts: OfficeParts, merchants: readonly string[], any: readonly SearchTerms[]): AsyncGenerator<string> {
-  yield `${csvFields.join(',')}\r\n`
+async function* pagesOf(
+  parts: OfficeParts,
+  merchants: readonly string[],
+  any: readonly SearchTerms[],
+): AsyncGenerator<readonly FoundPayment[]> {
   for (let behind: FoundPayment | undefined; ; ) {
     const found: FoundPayment[] = await searchPayments(parts, merchants, any, exportStep, behind)
-    if (found.length > 0) yield found.map(csvLine).join('')
+    yield found
     behind = found.at(-1)
     if (found.length < exportStep) return
   }
-}
-
-const csvLine = (one: FoundPayment): string =>
-  `${csvFields
-    .map(name => {
-      if (name === 'receivedAt') return new Date(one.receivedAt).toISOString()
-      return name === 'amount' ? (one.amount === null ? '' : amountText(one.amount)) : csvText(one[name])
-    })
-    .join(',')}\r\n`
-
-/** Programs for tables carry out what begins like a formula: texts of merchants and shoppers do not. */
-function csvText(value: string | null): string {
-  const text = /^[=+\-@\t\r]/.test(value ?? '') ? `'${value}` : (value ?? '')
-  return /[",\r\n;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 export const listStyle = `

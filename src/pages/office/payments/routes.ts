@@ -3,11 +3,13 @@
 import type { OfficeParts } from '../parts.ts'
 import type { OfficeRoute } from '../route.ts'
 import { actRoutes } from './act.ts'
+import { filterRoutes } from './filters.ts'
 import { listRoutes } from './list.ts'
 import { pageRoutes } from './payment.ts'
 
 export const paymentRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...listRoutes(parts),
+  ...filterRoutes(parts),
   ...pageRoutes(parts),
   ...actRoutes(parts),
 ]

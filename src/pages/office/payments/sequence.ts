@@ -11,7 +11,7 @@ import { type PaymentWords, paymentWords } from './words.ts'
 const lanes = ['shopper', 'merchant', 'gateway', 'otherSide'] as const
 type Lane = (typeof lanes)[number]
 
-export type Step = {
+export type SequenceStep = {
   /** Business time, milliseconds. */
   readonly at: number
   readonly from: Lane
@@ -20,8 +20,8 @@ export type Step = {
   readonly bad?: boolean
 }
 
-export function stepsOf({ chain, told }: Pick<Story, 'chain' | 'told'>, words: PaymentWords): Step[] {
-  const steps: Step[] = []
+export function stepsOf({ chain, told }: Pick<Story, 'chain' | 'told'>, words: PaymentWords): SequenceStep[] {
+  const steps: SequenceStep[] = []
   for (const { type, amount, currency, connector, receivedAt, answer, pendingBody, record, tokenId, referenceId } of chain) {
     const what = `${type} ${amountText(amount)} ${currency}`
     const byShopper = record.checkout !== undefined && type !== 'CP' && type !== 'RF' && type !== 'RV'

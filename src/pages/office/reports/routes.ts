@@ -7,6 +7,8 @@ import { isCalendarDay } from '../../../contract/formats.ts'
 import { pageSize, reconciliationTypes } from '../../../contract/parameters/query.ts'
 import { fileAnswer } from '../../../http/answer.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
+import { askExport, directRecordsMost } from '../../../reporting/exports/export.ts'
+import type { ExportSource } from '../../../reporting/exports/source.ts'
 import { type Aggregation, aggregationId, readAggregationId } from '../../../reporting/settlement/aggregation.ts'
 import { aggregationsFile, movementsFile } from '../../../reporting/settlement/files.ts'
 import { makeReports, type Reports, spanError, spanOf } from '../../../reporting/settlement/reports.ts'
@@ -14,6 +16,7 @@ import type { MovementRow, ReportScope } from '../../../reporting/settlement/sto
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
+import { exportBegun, exportFirst } from '../exports/ask.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficePage } from '../frame.ts'
 import type { OfficeParts } from '../parts.ts'
@@ -51,6 +54,13 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
       answer: (request, signedIn, { entity = '', aggregation = '' }) =>
         movementsAsFile(parts, reports, request, signedIn, entity, aggregation),
     },
+    {
+      method: 'POST',
+      path: '/reports/{entity}/{aggregation}/file',
+      action: 'export',
+      answer: (request, signedIn, { entity = '', aggregation = '' }) =>
+        exportMovements(parts, reports, request, signedIn, entity, aggregation),
+    },
   ]
 }
 
@@ -58,7 +68,7 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
 type Asked = { readonly from: string; readonly to: string; readonly currency: string; readonly mode: Mode }
 
 const weekMilliseconds = 6 * 86_400_000
-const modesOf = ({ sandbox }: OfficeParts): readonly Mode[] => (sandbox ? ['internal', 'external'] : ['live', 'internal'])
+export const modesOf = ({ sandbox }: OfficeParts): readonly Mode[] => (sandbox ? ['internal', 'external'] : ['live', 'internal'])
 
 function askedOf(parts: OfficeParts, { values }: OfficeRequest, merchantId: string): Asked {
   const today = parts.directory.businessTime(merchantId)
@@ -279,11 +289,31 @@ async function movementsAsFile(
 ): Promise<OfficeAnswer> {
   const open = await openDay(parts, reports, request, signedIn, entityId, id)
   if (open === undefined || open === 'tooMany') return nothingHere(request)
-  const { scope, aggregation, type } = open
+  const { scope, aggregation, type, count } = open
+  if (count > directRecordsMost) return exportFirst(request.language, `${request.path}?${request.query}`)
   const { day } = aggregation
   await tellOfFile(parts, signedIn, entityId, { from: day, to: day, mode: scope.mode })
   const rows = reports.records(signedIn.sessionId, scope, aggregation, { type, newestFirst: false })
   return fileAnswer(movementsFile(aggregation, rows))
+}
+
+async function exportMovements(
+  parts: OfficeParts,
+  reports: Reports,
+  request: OfficeRequest,
+  signedIn: SignedIn,
+  entityId: string,
+  id: string,
+): Promise<OfficeAnswer> {
+  const values = new URLSearchParams(request.query)
+  const open = await openDay(parts, reports, { ...request, values }, signedIn, entityId, id)
+  if (open === undefined || open === 'tooMany') return nothingHere(request)
+  const { scope, aggregation, type, count } = open
+  const { day, currency } = aggregation
+  const source: ExportSource = { kind: 'movements', scope, key: { day, currency }, type, count }
+  const name = `settlement-${day}-${currency}.csv`
+  const details = { entity: entityId, mode: scope.mode }
+  return exportBegun(request.language, await askExport({ ...parts, by: signedIn.by }, name, [scope.merchantId], source, details))
 }
 
 /** Before the first byte leaves: who took what away. */
