@@ -11,14 +11,15 @@ import { paymentColumns } from '../../../reporting/search/file.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
 import { conditionsOf, searchPayments } from '../../../reporting/search/search.ts'
 import { countSearched, type SearchPlace } from '../../../reporting/search/store.ts'
-import { outcomes, paymentTypes, type SearchTerms, understand, withoutCards } from '../../../reporting/search/terms.ts'
+import { outcomes, paymentTypes, type SearchTerms, withoutCards } from '../../../reporting/search/terms.ts'
 import { type Html, html } from '../../html.ts'
 import { exportBegun, exportFirst } from '../exports/ask.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
 import { momentText, type OfficeLanguage } from '../words.ts'
-import { filterStyle, filtersBeside, queryOf } from './filters.ts'
+import { merchantsOf, narrowed, queryOf, termsOf } from './filter.ts'
+import { filterStyle, filtersBeside } from './savedFilters.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
 const pageSize = 50
@@ -33,15 +34,15 @@ export function listRoutes(parts: OfficeParts): OfficeRoute[] {
       async answer({ values, language }, { merchants, may, by }) {
         const words = paymentWords(language)
         const any = termsOf(values)
-        const found = await searchPayments(parts, merchants, any, pageSize, placeOf(values.get('behind')))
+        const found = await searchPayments(parts, merchantsOf(values, merchants), any, pageSize, placeOf(values.get('behind')))
         const more = found.length === pageSize
         return {
           title: words.payments,
           style: listStyle + filterStyle,
-          body: html`${searchForm(values, words)}${await filtersBeside(parts, by.id, queryOf(values), words)}
+          body: html`${searchForm(values, words)}${await filtersBeside(parts, by.id, queryOf(values), words)}${narrowedLine(parts, values, language)}
 ${found.length === 0 ? message(`${words.nothing} ${words.nothingHint}`) : listOf(found, language)}
 <p class="line">${more && html`<a class="button plain" href="/office/payments?${queryOf(values, found.at(-1))}" rel="next">${words.older}</a>`}
-${found.length > 0 && may('export') && html`<a class="button plain" href="/office/payments.csv?${queryOf(values)}" download>${words.export}</a>`}</p>`,
+${found.length > 0 && may('export') && html`<a class="button plain" href="/office/payments.csv?${queryOf(values)}">${words.export}</a>`}</p>`,
         }
       },
     },
@@ -66,12 +67,15 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       action: 'export',
       async answer({ values, language }, { merchants, by }) {
         const any = conditionsOf(parts.keys, termsOf(values))
-        const count = await countSearched(parts.database.searches, merchants, any, directRecordsMost + 1)
+        const count = await countSearched(parts.database.searches, merchantsOf(values, merchants), any, directRecordsMost + 1)
         if (count > directRecordsMost) return exportFirst(language, `/office/payments.csv?${queryOf(values)}`)
         await inTransaction(parts.database.work, db =>
           record(db, { ...parts, by }, [{ action: 'paymentsExported', details: { filter: queryOf(values) } }]),
         )
-        return fileAnswer({ name: 'payments.csv', lines: csvFile(paymentColumns, pagesOf(parts, merchants, termsOf(values))) })
+        return fileAnswer({
+          name: 'payments.csv',
+          lines: csvFile(paymentColumns, pagesOf(parts, merchantsOf(values, merchants), termsOf(values))),
+        })
       },
     },
     {
@@ -81,31 +85,29 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       async answer({ query, language }, { merchants, by }) {
         const values = new URLSearchParams(query)
         const any = conditionsOf(parts.keys, termsOf(values))
-        const source: ExportSource = { kind: 'payments', merchants, any }
+        const source: ExportSource = { kind: 'payments', merchants: merchantsOf(values, merchants), any }
         return exportBegun(
           language,
-          await askExport({ ...parts, by }, 'payments.csv', merchants, source, { filter: queryOf(values) }),
+          await askExport({ ...parts, by }, 'payments.csv', source.merchants, source, { filter: queryOf(values) }),
         )
       },
     },
   ]
 }
 
-/** What a filter says: the text of the box, and below it what the fields narrow. */
-function termsOf(values: URLSearchParams): SearchTerms[] {
-  const day = (name: string, plus: number) => {
-    const at = /^\d{4}-\d\d-\d\d$/.test(values.get(name) ?? '') ? Date.parse(values.get(name)!) : Number.NaN
-    return Number.isNaN(at) ? undefined : at + plus
-  }
-  const [from, to] = [day('from', 0), day('to', 86_400_000)]
-  const narrowed: SearchTerms = {
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-    ...(paymentTypes.has(values.get('type') ?? '') && { type: values.get('type')! }),
-    ...(outcomes.has(values.get('outcome') ?? '') && { outcome: values.get('outcome')! }),
-  }
-  const text = values.get('q') ?? ''
-  return (text.trim() === '' ? [{}] : understand(text)).map(meant => ({ ...meant, ...narrowed }))
+/** What a figure that led here asks for beside what stands in the form. */
+function narrowedLine({ directory }: OfficeParts, values: URLSearchParams, language: OfficeLanguage): Html | undefined {
+  const words = paymentWords(language)
+  const said = narrowed(values).map(([name, value]) => {
+    if (name === 'since' || name === 'until') return `${words[name]} ${value.slice(0, 16).replace('T', ' ')}`
+    if (name === 'merchant') return directory.entity(value)?.name ?? value
+    if (name === 'first') return words.first
+    if (name === 'live') return value === '1' ? words.live : words.test
+    return value
+  })
+  return said.length === 0
+    ? undefined
+    : html`<p class="message">${words.narrowed} ${said.join(' · ')} <a href="/office/payments">${words.any}</a></p>`
 }
 
 function placeOf(behind: string | null): SearchPlace | undefined {

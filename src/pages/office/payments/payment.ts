@@ -116,7 +116,7 @@ const journalOf = ({ journal }: Story, words: PaymentWords): Html =>
     [...journal]
       .sort((a, b) => (a.paymentId + a.line < b.paymentId + b.line ? -1 : 1))
       .map(one => [
-        html`<code>${one.paymentId.slice(0, 12)}…</code>`,
+        html`<code>${one.paymentId}</code>`,
         one.debit,
         one.credit,
         html`<span class="amount">${amountText(one.amount)} ${one.currency}</span>`,

@@ -3,9 +3,9 @@
 import type { OfficeParts } from '../parts.ts'
 import type { OfficeRoute } from '../route.ts'
 import { actRoutes } from './act.ts'
-import { filterRoutes } from './filters.ts'
 import { listRoutes } from './list.ts'
 import { pageRoutes } from './payment.ts'
+import { filterRoutes } from './savedFilters.ts'
 
 export const paymentRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...listRoutes(parts),

@@ -21,7 +21,6 @@ import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficePage } from '../frame.ts'
 import type { OfficeParts } from '../parts.ts'
 import type { OfficeAnswer, OfficeRequest, OfficeRoute } from '../route.ts'
-import { searchLink } from '../searchLink.ts'
 import { frameWords, momentText } from '../words.ts'
 import { reportWords } from './words.ts'
 
@@ -163,16 +162,20 @@ function daysTable(
     [words.day, words.currency, words.type, words.count, words.credit, words.debit, words.amount, words.matched],
     found.flatMap(one => {
       const link = `${address}/${aggregationId(keys, scope, one)}`
-      return [...one.byType].map(([type, { count, matched, credit, debit }]) => [
-        html`<a class="whole" href="${link}?${new URLSearchParams({ type }).toString()}">${one.day}</a>`,
-        one.currency,
-        words[type],
-        count,
-        numbers(signedAmountText(credit)),
-        numbers(signedAmountText(debit)),
-        numbers(signedAmountText(credit - debit)),
-        `${matched} / ${count}`,
-      ])
+      return [...one.byType].map(([type, { count, matched, credit, debit }]) => {
+        const figure = (text: string) =>
+          html`<a class="code whole" href="${link}?${new URLSearchParams({ type }).toString()}">${text}</a>`
+        return [
+          one.day,
+          one.currency,
+          words[type],
+          figure(String(count)),
+          figure(signedAmountText(credit)),
+          figure(signedAmountText(debit)),
+          figure(signedAmountText(credit - debit)),
+          figure(`${matched} / ${count}`),
+        ]
+      })
     }),
   )
 }
@@ -242,7 +245,7 @@ ${tableOf(
   rows.map(row => [
     momentText(language, row.bookedAt),
     `${row.type} ${row.brand ?? ''}`,
-    searchLink(row.id, row.id),
+    html`<a href="/office/payments/${scope.merchantId}/${row.id}">${row.id}</a>`,
     row.merchantTransactionId ?? '',
     numbers(`${signedAmountText(row.amount)} ${row.currency}`),
     statusOf(row, words),

@@ -1,7 +1,5 @@
 // Saved filters: beside the box, each opened by one click; for whoever saved them and nobody else.
 
-import type { FoundPayment } from '../../../reporting/search/found.ts'
-import { withoutCards } from '../../../reporting/search/terms.ts'
 import {
   dropFilter,
   filterNameMost,
@@ -16,17 +14,8 @@ import { fill } from '../../languages/texts.ts'
 import { button, field, message } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
+import { queryOf } from './filter.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
-
-const filterNames = ['q', 'from', 'to', 'type', 'outcome'] as const
-
-/** What is searched for, as an address has it; no card number stands in one. */
-export function queryOf(values: URLSearchParams, behind?: FoundPayment): string {
-  const query = new URLSearchParams()
-  for (const name of filterNames) if (values.get(name)) query.set(name, withoutCards(values.get(name)!))
-  if (behind) query.set('behind', `${behind.receivedAt}-${behind.paymentId}`)
-  return query.toString()
-}
 
 export const filterRoutes = ({ database }: OfficeParts): OfficeRoute[] => [
   {
