@@ -155,7 +155,7 @@ function newForm(parts: OfficeParts, signedIn: SignedIn, language: OfficeLanguag
 ${choiceField('entity', words.entity, options, value('entity'))}
 ${choiceField('report', words.report, choices(scheduledReports), value('report'))}
 ${choiceField('every', words.every, choices(periods), value('every'))}
-<p class="hint">${words.periodHint}</p>
+<p class="field hint">${words.periodHint}</p>
 ${choiceField('form', words.form, choices(scheduledForms), value('form'))}
 ${choiceField('mode', words.mode, choices(modesOf(parts)), value('mode'))}
 ${field({ name: 'host', label: words.host, value: value('host') })}
