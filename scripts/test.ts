@@ -40,7 +40,15 @@ async function run(choices: readonly Choice[]): Promise<number> {
     if (some.length === 0 || stopping.signal.aborted) continue
     const patterns = some.flatMap(({ pattern }) => (pattern === undefined ? [] : [`--test-name-pattern=${pattern}`]))
     const files = new Set(some.map(({ file }) => file))
-    const words = ['--test', '--test-concurrency=3', '--test-timeout=900000', ...patterns, ...options, ...files]
+    const words = [
+      '--test',
+      '--min-semi-space-size=16',
+      '--test-concurrency=3',
+      '--test-timeout=900000',
+      ...patterns,
+      ...options,
+      ...files,
+    ]
     const tests = spawn(process.execPath, words, { cwd: project, stdio: 'inherit', env, signal: stopping.signal })
     worst = Math.max(
       worst,

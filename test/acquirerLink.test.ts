@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { encode, type Message } from '../src/connectors/cards/iso8583/codec.ts'
-import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
+import { exampleDialect } from '../src/connectors/cards/iso8583/dialects.ts'
 import { frame, frameMax } from '../src/connectors/cards/iso8583/framing.ts'
 import { type Line, type LineOptions, makeLine } from '../src/connectors/cards/iso8583/line.ts'
 import { makeLink } from '../src/connectors/cards/iso8583/link.ts'
@@ -16,7 +16,7 @@ import { systemClock } from '../src/platform/clock.ts'
 import { eventually } from './support/gateway.ts'
 import { answerAll, bytesOf, type Peer, startPeer } from './support/peer.ts'
 
-const dialect = dialects['1987']!
+const dialect = exampleDialect('1987')
 const cleanUps: (() => unknown)[] = []
 after(async () => {
   for (const cleanUp of cleanUps.reverse()) await cleanUp()

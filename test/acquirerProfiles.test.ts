@@ -12,13 +12,13 @@ import { after, before, describe, it } from 'node:test'
 import { recordChargeback } from '../src/clearing/chargebacks/chargebacks.ts'
 import { bytesOfText, textOfBytes } from '../src/connectors/cards/iso8583/characters.ts'
 import { decode, encode, isMalformed, type Message } from '../src/connectors/cards/iso8583/codec.ts'
-import { type Dialect, dialectOf, dialects, fromTheHost } from '../src/connectors/cards/iso8583/dialects.ts'
+import { type Dialect, dialectOf, exampleDialect, fromTheHost } from '../src/connectors/cards/iso8583/dialects.ts'
 import { fields1993 } from '../src/connectors/cards/iso8583/fields.ts'
 import { type Framing, frame, frameMax, splitter } from '../src/connectors/cards/iso8583/framing.ts'
 import { makeLine } from '../src/connectors/cards/iso8583/line.ts'
 import { cmac, makeMac, wrapKey } from '../src/connectors/cards/iso8583/mac.ts'
 import { type Meaning, readPrivateData, writePrivateData } from '../src/connectors/cards/iso8583/privateData.ts'
-import { type GivenProfile, profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
+import { type ExampleName, exampleNames, type GivenProfile, profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
 import { answerType, versionOf } from '../src/connectors/cards/iso8583/versions.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { readSeed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
@@ -113,7 +113,7 @@ describe('one message in each example', () => {
   const theirs: Buffer = new Iso({ 0: '0100', ...fields }).getBufferMessage().subarray(2)
   const [bitmap, body] = [Buffer.from(theirs.subarray(4, 12)), theirs.subarray(20)]
   bitmap[0]! &= 0x7f
-  const ours = (name: string) => bytesOf(messageOf('0100', fields), dialects[name]!)
+  const ours = (name: ExampleName) => bytesOf(messageOf('0100', fields), exampleDialect(name))
 
   it('1987: as another codec writes it', () => {
     assert.equal(ours('1987').toString('hex'), Buffer.concat([theirs.subarray(0, 4), bitmap, body]).toString('hex'))
@@ -145,7 +145,7 @@ describe('one message in each example', () => {
     const byHand = ['1804', '0230010000000000', '1120020000', '000001', '261120020000', '831']
     const [type, bits, ...rest] = byHand as [string, string, ...string[]]
     assert.equal(
-      bytesOf(message, dialects['1993']!).toString('hex'),
+      bytesOf(message, exampleDialect('1993')).toString('hex'),
       Buffer.from(type).toString('hex') + bits + Buffer.from(rest.join('')).toString('hex'),
     )
   })
@@ -178,12 +178,13 @@ describe('one message in each example', () => {
 
   it('the merchant’s place in 1993: name, street, city, postcode, region and country', () => {
     const place = { name: 'SHOP', city: 'SAO PAULO', state: 'SP', country: 'BR' }
-    assert.equal(versionOf(dialects['1993']!).nameAndPlace(place), 'SHOP\\\\SAO PAULO\\          SP BRA')
+    assert.equal(versionOf(exampleDialect('1993')).nameAndPlace(place), 'SHOP\\\\SAO PAULO\\          SP BRA')
   })
 
   it('local time is that of the profile, across a date line too', () => {
     const at = Date.UTC(2026, 10, 20, 22, 30, 5)
-    const times = (name: string) => Object.fromEntries(versionOf(dialects[name]!).localTime(at, dialects[name]!.timeZone))
+    const times = (name: ExampleName) =>
+      Object.fromEntries(versionOf(exampleDialect(name)).localTime(at, exampleDialect(name).timeZone))
     assert.deepEqual(times('1987'), { 12: '223005', 13: '1120' })
     assert.deepEqual(times('1987 bcd'), { 12: '193005', 13: '1120' })
     assert.deepEqual(times('1987 ebcdic'), { 12: '073005', 13: '1121' })
@@ -193,7 +194,7 @@ describe('one message in each example', () => {
 
 describe('hostile messages', () => {
   it('a header that is not an answer to us is refused, one that the profile does not name is read over', () => {
-    const dialect = dialects['1987 bcd']!
+    const dialect = exampleDialect('1987 bcd')
     const echo = messageOf('0810', { 11: '000001', 39: '00' })
     assert.ok(!isMalformed(decode(bytesOf(echo, fromTheHost(dialect)), dialect)))
     const ours = decode(bytesOf(echo, dialect), dialect)
@@ -234,9 +235,9 @@ describe('hostile messages', () => {
     assert.ok(isMalformed(long) && long.path === 'DE44')
   })
 
-  for (const name of Object.keys(dialects)) {
+  for (const name of exampleNames) {
     it(`${name}: noise is named, and never thrown`, () => {
-      const dialect = dialects[name]!
+      const dialect = exampleDialect(name)
       const mac = dialect.mac && makeMac(dialect.mac.algorithm, macKey)
       let state = 7
       const byte = () => {
@@ -443,7 +444,7 @@ describe('private data', () => {
   }
   for (const [name, fields] of Object.entries(wanted)) {
     it(`${name}: by hand, and back`, () => {
-      const { privateData } = dialects[name]!
+      const { privateData } = exampleDialect(name as ExampleName)
       assert.deepEqual(Object.fromEntries(writePrivateData(values, privateData)), fields)
       assert.deepEqual(
         [...readPrivateData(new Map(writePrivateData(values, privateData)), privateData)].sort(),
@@ -452,7 +453,7 @@ describe('private data', () => {
     })
   }
   it('nothing to say is no field, and what is cut anywhere says nothing wrong', () => {
-    for (const { privateData } of Object.values(dialects)) {
+    for (const { privateData } of exampleNames.map(exampleDialect)) {
       assert.deepEqual(writePrivateData(new Map(), privateData), [])
       for (const [field, text] of writePrivateData(values, privateData))
         for (let length = 0; length < text.length; length++)
@@ -562,8 +563,8 @@ describe('payments through a host of each example', () => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-profiles-'))
     writeFileSync(join(folder, 'mac.key'), `${macKey.toString('hex')}\n`, { mode: 0o600 })
     const acquirers: object[] = []
-    for (const [at, profile] of Object.keys(dialects).entries()) {
-      const dialect = dialects[profile]!
+    for (const [at, profile] of exampleNames.entries()) {
+      const dialect = exampleDialect(profile as ExampleName)
       const host = await testHost({ dialect, ...(dialect.mac && { macKey }) })
       const tap = await tapTo(host, dialect)
       sides.set(profile, { host, tap })
@@ -640,7 +641,7 @@ describe('payments through a host of each example', () => {
     })
 
     it(`${profile}: every message but those of the network has a MAC where the profile says so`, () => {
-      const dialect = dialects[profile]!
+      const dialect = exampleDialect(profile as ExampleName)
       const { kept } = sides.get(profile)!.tap
       const all = [
         ...kept.sent.map(bytes => [bytes, decode(bytes, fromTheHost(dialect))] as const),
@@ -675,7 +676,7 @@ describe('payments through a host of each example', () => {
   const sentSince = (profile: string, from: number) => sides.get(profile)!.tap.sent().slice(from)
 
   it('captures, refunds and reversals say again what the authorization said', async () => {
-    const { privateData } = dialects['1987']!
+    const { privateData } = exampleDialect('1987')
     const from = sides.get('1987')!.tap.sent().length
     const held = await gateway.pay({ ...shop, paymentType: 'PA', ...usd('92.00') })
     await gateway.refer(held.body.id, { paymentType: 'CP', ...usd('92.00') })
@@ -724,7 +725,7 @@ describe('payments through a host of each example', () => {
       ] as const) {
         await gateway.pay({ testMode: 'EXTERNAL', amount: '5.00', currency, transactionCategory: category })
         const { fields } = sides.get(profile)!.tap.last()
-        for (const [field, value] of dialects[profile]!.entry[kind])
+        for (const [field, value] of exampleDialect(profile).entry[kind])
           assert.equal(fields.get(field), value, `${category} DE${field}`)
       }
   })
@@ -734,7 +735,7 @@ describe('payments through a host of each example', () => {
       ['USD', '1987'],
       ['BRL', '1987 ebcdic'],
     ] as const) {
-      const { privateData } = dialects[profile]!
+      const { privateData } = exampleDialect(profile)
       const agreement = (mode: string, more: Record<string, string> = {}) =>
         gateway.pay({
           testMode: 'EXTERNAL',
@@ -780,7 +781,7 @@ describe('payments through a host of each example', () => {
     })
     assert.equal(charged.body.result.code, '000.100.112', charged.text)
     const { fields } = sides.get('1987')!.tap.last()
-    const told = readPrivateData(fields, dialects['1987']!.privateData)
+    const told = readPrivateData(fields, exampleDialect('1987').privateData)
     assert.deepEqual([told.get('networkTransaction'), told.get('cardOnFile'), told.get('cvv')], [id, 'M103', undefined])
     // Another mode is another network.
     const internal = await gateway.post(`/v1/registrations/${first.body.registrationId}/payments`, {
@@ -829,7 +830,7 @@ describe('payments through a host of each example', () => {
       assert.equal(checked.body.result.code, '000.100.112', checked.text)
       const { fields } = sides.get(profile)!.tap.last()
       assert.equal(fields.get(4), '0'.repeat(12))
-      for (const [field, value] of dialects[profile]!.entry.accountCheck) assert.equal(fields.get(field), value)
+      for (const [field, value] of exampleDialect(profile).entry.accountCheck) assert.equal(fields.get(field), value)
       const captured = await gateway.refer(checked.body.id, { paymentType: 'CP', amount: '1.00', currency })
       assert.equal(captured.status, 400, captured.text)
       assert.equal((await gateway.refer(checked.body.id, { paymentType: 'RV' })).status, 400)

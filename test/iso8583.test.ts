@@ -9,13 +9,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { decode, encode, isMalformed, type Message } from '../src/connectors/cards/iso8583/codec.ts'
-import { dialects, fromTheHost, responseOf } from '../src/connectors/cards/iso8583/dialects.ts'
+import { exampleDialect, fromTheHost, responseOf } from '../src/connectors/cards/iso8583/dialects.ts'
 import type { Field } from '../src/connectors/cards/iso8583/fields.ts'
 import { type AcquirerAccountData, forwarded, notForwarded, placeOf } from '../src/connectors/cards/iso8583/forwarding.ts'
 import { frame, frameMax, splitter } from '../src/connectors/cards/iso8583/framing.ts'
 import { masked } from '../src/connectors/cards/iso8583/masking.ts'
 import { messageOf, replyOf } from '../src/connectors/cards/iso8583/messages.ts'
 import { type Meaning, privateText, readPrivateData, writePrivateData } from '../src/connectors/cards/iso8583/privateData.ts'
+import { exampleNames } from '../src/connectors/cards/iso8583/profile.ts'
 import { avsLetter, responseCodes, resultOfResponse } from '../src/connectors/cards/iso8583/responseCodes.ts'
 import { retrievalReference, versionOf } from '../src/connectors/cards/iso8583/versions.ts'
 import type { Operation, OperationType, Reply } from '../src/connectors/connector.ts'
@@ -25,7 +26,7 @@ import { results } from '../src/contract/results/results.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
 import { read } from '../src/platform/schema.ts'
 
-const ascii = dialects['1987']!
+const ascii = exampleDialect('1987')
 const at = Date.UTC(2026, 10, 20, 2, 0, 0)
 
 const requestFields: [number, string][] = [
@@ -108,7 +109,7 @@ describe('vectors', () => {
 })
 
 describe('the codec by its table', () => {
-  for (const [name, dialect] of Object.entries(dialects)) {
+  for (const [name, dialect] of exampleNames.map(name => [name, exampleDialect(name)] as const)) {
     it(`${name}: every field takes its shortest and longest value, and nothing beyond`, () => {
       for (const field of dialect.fields.values()) {
         if (field.dropped) continue
@@ -152,7 +153,7 @@ describe('the codec by its table', () => {
   })
 
   it('packed digits keep odd lengths', () => {
-    const bcd = dialects['1987 bcd']!
+    const bcd = exampleDialect('1987 bcd')
     const bytes = bytesOf(
       {
         type: '0100',
@@ -357,7 +358,8 @@ describe('response codes', () => {
       '900': '00',
       '777': '??',
     }
-    for (const [code, expected] of Object.entries(wanted)) assert.equal(responseOf(code, 'first', dialects['1993']!), expected)
+    for (const [code, expected] of Object.entries(wanted))
+      assert.equal(responseOf(code, 'first', exampleDialect('1993')), expected)
   })
 
   it('letters of the address check', () => {
@@ -506,7 +508,7 @@ describe('messages of each operation', () => {
       assert.equal(first.fields.get(3), processing)
       assert.equal(repeat.type, `${indicator.slice(0, 3)}1`)
       assert.deepEqual(repeat.fields, first.fields)
-      for (const dialect of Object.values(dialects))
+      for (const dialect of exampleNames.map(exampleDialect))
         bytesOf(messageOf(operationOf(type), { terminal: 'TERM0001', stan: '000009', at }, account, dialect), dialect)
     })
   }

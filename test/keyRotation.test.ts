@@ -85,13 +85,12 @@ const keyOf = (column: string) => `encode(substring(${column} from 2 for 4), 'he
 
 // Columns of bytes that are hashes, or proofs of keys. All others hold sealed records.
 const hashes = [
-  'access_tokens.token_hash', 'audit.hash', 'audit_head.proof',
-      'checkout_attempts.form', 'checkouts.fingerprint',
-      'clearing_files.hash', // of a file's bytes
-      'clearing_lines.hash', 'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof',
-      'log_in_failures.proof', 'recovery_codes.hash', 'redirects.notice_hash',
-  'redirects.page_hash', 'redirects.session_hash', 'registrations.fingerprint', 'registrations.key_fingerprint', 'return_files.hash', 'risk_attempts.subject',
-  'settled_bookings.hash', 'settled_days.hash', // of a file's bytes
+  'access_tokens.token_hash', 'audit.hash', 'audit_head.proof', 'checkout_attempts.form', 'checkouts.fingerprint',
+  'clearing_files.hash', 'clearing_lines.hash', // of a file's bytes, and of its line's
+  'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'log_in_failures.proof', 'recovery_codes.hash',
+  'redirects.notice_hash', 'redirects.page_hash', 'redirects.session_hash', 'registrations.fingerprint', 'registrations.key_fingerprint',
+  'return_files.hash', 'risk_attempts.subject', 'searched_payments.email_hash', 'settled_bookings.hash',
+  'settled_days.hash', // of a file's bytes
   'slips.link_hash', 'staff_links.hash', 'staff_sessions.hash',
 ] // biome-ignore format: one list
 

@@ -18,7 +18,11 @@ let receiver: Receiver
 
 before(async () => {
   receiver = await startReceiver()
-  gateway = spawn(process.execPath, ['src/main.ts'], { cwd: project, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  gateway = spawn(process.execPath, ['--min-semi-space-size=16', 'src/main.ts'], {
+    cwd: project,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let said = ''
   gateway.stdout!.on('data', chunk => {
     said += chunk

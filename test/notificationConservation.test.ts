@@ -185,7 +185,7 @@ test('kill -9 in the middle of delivery loses nothing', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
   const receiver = await startReceiver()
   const start = async () => {
-    const process_ = spawn(process.execPath, ['src/main.ts'], {
+    const process_ = spawn(process.execPath, ['--min-semi-space-size=16', 'src/main.ts'], {
       cwd: project,
       env: { ...process.env, DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'silent', SEED_FILE: '', DATABASE_URL: '' },
       stdio: ['ignore', 'pipe', 'inherit'],

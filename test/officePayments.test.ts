@@ -4,6 +4,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { applySeed, readSeed, sandboxSeed } from '../src/merchants/seed.ts'
+import { stepsOf } from '../src/pages/office/payments/sequence.ts'
+import { paymentWords } from '../src/pages/office/payments/words.ts'
+import type { Readable } from '../src/payments/read/status.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import { exportBytesMost, exportsOfMerchantMost, exportsOfOneMost, makeExport } from '../src/reporting/exports/export.ts'
@@ -338,10 +341,9 @@ describe('a file that takes long', () => {
 
 describe('saved filters', () => {
   const names = async (one: Clerk) =>
-    [...(await one.ask('/office/payments')).text.matchAll(/<a href="(\/office\/payments[^"]*)"[^>]*><bdi>([^<]*)</g)].map(([, path, name]) => [
-      decode(name!),
-      decode(path!),
-    ])
+    [...(await one.ask('/office/payments')).text.matchAll(/<a href="(\/office\/payments[^"]*)"[^>]*><bdi>([^<]*)</g)].map(
+      ([, path, name]) => [decode(name!), decode(path!)],
+    )
   const save = (name: string, query: string, one = finance) => one.post('/office/payments/filters', { name, query })
 
   it('are kept by name beside the box, open by one click, and are nobody else’s', async () => {
@@ -510,8 +512,17 @@ describe('money is given back', () => {
       [await followers(held), await followers(other)],
       [[{ type: 'CP', amount: 1500 }], [{ type: 'RV', amount: 2000 }]],
     )
+    const said = (await finance.ask(pageOf(held))).text.replace(/<[^>]+>/g, '')
+    assert.match(said, /Merchant → Gateway: asks for PA 20\.00 EUR/)
+    assert.match(said, /Gateway → Gateway: begins CP 15\.00 EUR, as ordered here/)
     assert.doesNotMatch((await finance.ask(pageOf(other))).text, /\/(capture|refund|reverse)"/)
   })
+})
+
+it('what only a file told of was asked by nobody', () => {
+  const told = { type: 'CB', amount: 900, currency: 'EUR', connector: '', receivedAt: 5, referenceId: id } as Readable
+  const [step, ...others] = stepsOf({ chain: [told], told: [] }, paymentWords('en'))
+  assert.deepEqual([step, others], [{ at: 5, from: 'otherSide', to: 'gateway', what: 'reports CB 9.00 EUR' }, []])
 })
 
 it('a notification is sent again by hand', async () => {

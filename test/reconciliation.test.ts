@@ -10,7 +10,7 @@ import { describe, it } from 'node:test'
 import type { Pool } from 'pg'
 import { dayOf } from '../src/clearing/reconciliation/day.ts'
 import { encode, type Message } from '../src/connectors/cards/iso8583/codec.ts'
-import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
+import { exampleDialect } from '../src/connectors/cards/iso8583/dialects.ts'
 import { frame } from '../src/connectors/cards/iso8583/framing.ts'
 import { answerType, namedDay } from '../src/connectors/cards/iso8583/versions.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
@@ -23,7 +23,7 @@ import { commandLine, startProcess } from './support/process.ts'
 import { toldHost } from './support/toldHost.ts'
 
 const frameOf = (message: Message): Buffer => {
-  const bytes = encode(message, dialects['1987']!)
+  const bytes = encode(message, exampleDialect('1987'))
   assert.ok(Buffer.isBuffer(bytes), JSON.stringify(bytes))
   return frame(bytes)
 }

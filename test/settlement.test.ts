@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { dayAfter } from '../src/clearing/reconciliation/day.ts'
 import { importSettlement } from '../src/clearing/reconciliation/settlement.ts'
-import { dialects } from '../src/connectors/cards/iso8583/dialects.ts'
+import { exampleDialect } from '../src/connectors/cards/iso8583/dialects.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
 import {
@@ -38,7 +38,7 @@ async function readFile(day: Day, text: string, { dieAt, layout = 'csv' }: { die
         name: 'north',
         acquirerId: '423930',
         rules: day.rules,
-        layout: dialects[layout === 'csv' ? '1987' : '1987 ebcdic']!.settlementFile!,
+        layout: exampleDialect(layout === 'csv' ? '1987' : '1987 ebcdic').settlementFile!,
       },
       'file',
       text,

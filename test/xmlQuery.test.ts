@@ -171,70 +171,70 @@ describe('a query', () => {
 
 describe('what is asked', () => {
   const wrong = (load: string, message: string) =>
-    assert.throws(
-      () => readXmlQuery(load),
-      (error: Error) => error instanceof WrongXmlQuery && error.message === message,
-      load,
-    )
+    assert.rejects(readXmlQuery(load), (error: Error) => error instanceof WrongXmlQuery && error.message === message, load)
   const period = (from: string, to: string, types = '') => asked({ inner: `<Period from="${from}" to="${to}"/>${types}` })
   const receipts = '<Types><Type code="RC"/></Types>'
 
-  it('is refused by the rule that it breaks', () => {
-    wrong(asked({ mode: 'TEST' }), 'Query mode must be LIVE or CONNECTOR_TEST or INTEGRATOR_TEST')
-    wrong(asked({ level: 'PSP' }), 'Query level must be CHANNEL or MERCHANT or DIVISION')
-    wrong(asked({ level: 'DIVISION' }), 'Query level DIVISION is not offered: ask for each merchant')
-    wrong(asked({ type: 'LINKED_TRANSACTIONS' }), 'Query type must be STANDARD')
-    wrong(asked({ entity: '' }), 'Query needs the attribute entity')
-    wrong(asked({ inner: user }), 'Query needs a Period, or an Identification with a UniqueID or a TransactionID')
-    wrong(asked({ inner: `<User login="x"/>${today}` }), 'User needs the attribute pwd')
-    wrong(asked({ inner: today + today }), 'Period must stand once')
-    wrong(asked({ inner: `${today}<Types><Type/></Types>` }), 'Type needs the attribute code')
-    wrong(asked({ inner: `${today}<Types/>` }), 'Type needs the attribute code')
-    wrong(asked({ inner: `${today}<Types><Type code="RC'"/></Types>` }), 'Type code must be a payment type such as RC')
-    wrong(
+  it('is refused by the rule that it breaks', async () => {
+    await wrong(asked({ mode: 'TEST' }), 'Query mode must be LIVE or CONNECTOR_TEST or INTEGRATOR_TEST')
+    await wrong(asked({ level: 'PSP' }), 'Query level must be CHANNEL or MERCHANT or DIVISION')
+    await wrong(asked({ level: 'DIVISION' }), 'Query level DIVISION is not offered: ask for each merchant')
+    await wrong(asked({ type: 'LINKED_TRANSACTIONS' }), 'Query type must be STANDARD')
+    await wrong(asked({ entity: '' }), 'Query needs the attribute entity')
+    await wrong(asked({ inner: user }), 'Query needs a Period, or an Identification with a UniqueID or a TransactionID')
+    await wrong(asked({ inner: `<User login="x"/>${today}` }), 'User needs the attribute pwd')
+    await wrong(asked({ inner: today + today }), 'Period must stand once')
+    await wrong(asked({ inner: `${today}<Types><Type/></Types>` }), 'Type needs the attribute code')
+    await wrong(asked({ inner: `${today}<Types/>` }), 'Type needs the attribute code')
+    await wrong(asked({ inner: `${today}<Types><Type code="RC'"/></Types>` }), 'Type code must be a payment type such as RC')
+    await wrong(
       asked({ inner: '<Identification><UniqueID>a</UniqueID><UniqueID>b</UniqueID></Identification>' }),
       'UniqueID must stand once, with 1 to 255 characters',
     )
-    wrong(
+    await wrong(
       asked({ inner: '<Identification><UniqueID>a</UniqueID><TransactionID>b</TransactionID></Identification>' }),
       'Identification takes a UniqueID or a TransactionID, not both',
     )
-    wrong('<Response/>', 'Request must stand once')
-    wrong('<Request><Query mode="LIVE"/><Query/></Request>', 'Query must stand once')
+    await wrong('<Response/>', 'Request must stand once')
+    await wrong('<Request><Query mode="LIVE"/><Query/></Request>', 'Query must stand once')
   })
 
-  it('has periods with both sides of each limit', () => {
+  it('has periods with both sides of each limit', async () => {
     const dayOnly = 'Period may be longer than one day for the types CB, CR and RC only'
-    wrong(period('2026-02-30', '2026-03-01'), 'Period from must be a day, yyyy-MM-dd')
-    wrong(period('2026-3-1', '2026-03-01'), 'Period from must be a day, yyyy-MM-dd')
-    wrong(period('2026-03-02', '2026-03-01', receipts), 'Period from must not be after to')
-    wrong(period('2026-03-01', '2026-03-02'), dayOnly)
-    wrong(period('2026-03-01', '2026-03-02', '<Types><Type code="RC"/><Type code="DB"/></Types>'), dayOnly)
-    wrong(period('2026-03-01', '2026-04-01', receipts), 'Period must not be longer than 31 days')
-    assert.equal(readXmlQuery(period('2026-03-01', '2026-03-31', receipts)).most, 2000)
-    assert.equal(readXmlQuery(period('2026-03-01', '2026-03-08', receipts)).most, 2000)
-    assert.equal(readXmlQuery(period('2026-03-01', '2026-03-07', receipts)).most, 10_000)
-    assert.equal(readXmlQuery(period('2026-03-01', '2026-03-01')).most, 2000)
-    const identified = (inner: string) => readXmlQuery(asked({ inner: `<Identification>${inner}</Identification>` })).most
-    assert.deepEqual([identified('<UniqueID>a</UniqueID>'), identified('<TransactionID>a</TransactionID>')], [2000, 200])
-    const { from, to } = readXmlQuery(period('2026-03-01', '2026-03-01'))
+    await wrong(period('2026-02-30', '2026-03-01'), 'Period from must be a day, yyyy-MM-dd')
+    await wrong(period('2026-3-1', '2026-03-01'), 'Period from must be a day, yyyy-MM-dd')
+    await wrong(period('2026-03-02', '2026-03-01', receipts), 'Period from must not be after to')
+    await wrong(period('2026-03-01', '2026-03-02'), dayOnly)
+    await wrong(period('2026-03-01', '2026-03-02', '<Types><Type code="RC"/><Type code="DB"/></Types>'), dayOnly)
+    await wrong(period('2026-03-01', '2026-04-01', receipts), 'Period must not be longer than 31 days')
+    assert.equal((await readXmlQuery(period('2026-03-01', '2026-03-31', receipts))).most, 2000)
+    assert.equal((await readXmlQuery(period('2026-03-01', '2026-03-08', receipts))).most, 2000)
+    assert.equal((await readXmlQuery(period('2026-03-01', '2026-03-07', receipts))).most, 10_000)
+    assert.equal((await readXmlQuery(period('2026-03-01', '2026-03-01'))).most, 2000)
+    const identified = async (inner: string) =>
+      (await readXmlQuery(asked({ inner: `<Identification>${inner}</Identification>` }))).most
+    assert.deepEqual(
+      [await identified('<UniqueID>a</UniqueID>'), await identified('<TransactionID>a</TransactionID>')],
+      [2000, 200],
+    )
+    const { from, to } = await readXmlQuery(period('2026-03-01', '2026-03-01'))
     assert.deepEqual([from, to], [Date.UTC(2026, 2, 1), Date.UTC(2026, 2, 2)])
   })
 
-  it('does no harm: no document type, no entity, no depth, no size, no prototype', () => {
+  it('does no harm: no document type, no entity, no depth, no size, no prototype', async () => {
     const declared = 'load must have neither a document type nor other declarations'
     const malformed = 'load must be a well-formed XML document of no great depth'
-    wrong(`<!DOCTYPE Request [<!ENTITY x SYSTEM "file:///etc/passwd">]>${asked()}`, declared)
-    wrong(`<!doctype r><Request/>`, declared)
+    await wrong(`<!DOCTYPE Request [<!ENTITY x SYSTEM "file:///etc/passwd">]>${asked()}`, declared)
+    await wrong(`<!doctype r><Request/>`, declared)
     const laughs = Array.from({ length: 10 }, (_, at) => `<!ENTITY l${at + 1} "${`&l${at};`.repeat(10)}">`).join('')
-    wrong(`<!DOCTYPE x [<!ENTITY l0 "ha">${laughs}]><Request>&l10;</Request>`, declared)
-    wrong(asked({ inner: '<Identification><UniqueID><![CDATA[x]]></UniqueID></Identification>' }), declared)
+    await wrong(`<!DOCTYPE x [<!ENTITY l0 "ha">${laughs}]><Request>&l10;</Request>`, declared)
+    await wrong(asked({ inner: '<Identification><UniqueID><![CDATA[x]]></UniqueID></Identification>' }), declared)
     for (const load of ['', 'no XML', '<Request>', '<Request></Query>', '<Request a=b/>', '<Request/><Request/>', '\0'])
-      assert.throws(() => readXmlQuery(load), WrongXmlQuery, load)
-    wrong(`${'<a>'.repeat(50)}${'</a>'.repeat(50)}`, malformed)
-    wrong(asked({ inner: ' '.repeat(loadBytesMost) }), `load must not be longer than ${loadBytesMost} bytes`)
+      await assert.rejects(readXmlQuery(load), WrongXmlQuery, load)
+    await wrong(`${'<a>'.repeat(50)}${'</a>'.repeat(50)}`, malformed)
+    await wrong(asked({ inner: ' '.repeat(loadBytesMost) }), `load must not be longer than ${loadBytesMost} bytes`)
     for (const name of ['__proto__', 'constructor', 'prototype', 'toString'])
-      assert.throws(() => readXmlQuery(`<Request><${name}><Query mode="LIVE"/></${name}></Request>`), WrongXmlQuery)
+      await assert.rejects(readXmlQuery(`<Request><${name}><Query mode="LIVE"/></${name}></Request>`), WrongXmlQuery)
     assert.equal(({} as { Query?: unknown }).Query, undefined)
   })
 
@@ -248,7 +248,7 @@ describe('what is asked', () => {
 })
 
 describe('what is written', () => {
-  it('is what a parser reads back, and nothing that breaks out', () => {
+  it('is what a parser reads back, and nothing that breaks out', async () => {
     const nasty = `<&>"' \t\n\r ]]> ä😀`
     const parsed = parser.parse(xmlElement('a', { b: nasty }, [leaf('c', nasty)]))
     assert.equal(parsed.a.c.trim(), nasty.trim())

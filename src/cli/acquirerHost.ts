@@ -2,9 +2,9 @@
 
 import type { Command } from 'commander'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
-import { dialects } from '../connectors/cards/iso8583/dialects.ts'
+import { exampleDialect } from '../connectors/cards/iso8583/dialects.ts'
 import { macKeyBytes } from '../connectors/cards/iso8583/mac.ts'
-import { exampleNames } from '../connectors/cards/iso8583/profile.ts'
+import { type ExampleName, exampleNames } from '../connectors/cards/iso8583/profile.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type CaptureFault, captureFaults, takeCaptures } from '../sandbox/acquirerHost/captures.ts'
 import { faultNames } from '../sandbox/acquirerHost/decide.ts'
@@ -87,7 +87,9 @@ export default (program: Command): void => {
 function writeSettlement({ profile, acquirers, acquirer, ledger, settlementFault }: HostCommandOptions, day: string): void {
   if (ledger === undefined || !/^\d{4}-\d\d-\d\d$/.test(day)) refuseWords('--settlement needs a day, yyyy-MM-dd, and --ledger.')
   const { dialect, account } =
-    acquirers === undefined ? { dialect: dialects[profile]!, account: undefined } : acquirerOf(acquirers, acquirer)
+    acquirers === undefined
+      ? { dialect: exampleDialect(exampleNamed(profile)), account: undefined }
+      : acquirerOf(acquirers, acquirer)
   const bookings = hostBookings(openLedger(ledger), dialect.reconciliation, systemClock.real(), settlementFault)
   const layout = dialect.settlementFile?.layout ?? 'csv'
   process.stdout.write(settlementText(bookings, day, account?.acquirerId ?? sandboxAcquirerId, layout, settlementFault))
@@ -96,7 +98,9 @@ function writeSettlement({ profile, acquirers, acquirer, ledger, settlementFault
 function answerCaptures({ profile, acquirers, acquirer, ledger, captureFault }: HostCommandOptions, file: string): void {
   if (ledger === undefined) refuseWords('--captures needs --ledger.')
   const { dialect, account } =
-    acquirers === undefined ? { dialect: dialects[profile]!, account: undefined } : acquirerOf(acquirers, acquirer)
+    acquirers === undefined
+      ? { dialect: exampleDialect(exampleNamed(profile)), account: undefined }
+      : acquirerOf(acquirers, acquirer)
   const acquirerId = account?.acquirerId ?? sandboxAcquirerId
   try {
     process.stdout.write(takeCaptures(openLedger(ledger), readText(file), acquirerId, dialect.captures.separator, captureFault))
@@ -105,10 +109,13 @@ function answerCaptures({ profile, acquirers, acquirer, ledger, captureFault }: 
   }
 }
 
+const exampleNamed = (name: string): ExampleName =>
+  exampleNames.find(one => one === name) ?? refuseCommand(`There is no profile ${name}. There are: ${exampleNames.join(', ')}.`)
+
 type Spoken = Pick<HostArguments, 'dialect' | 'macKey'>
 
 function exampleOf(name: string, macKey: string | undefined): Spoken {
-  const dialect = dialects[name] ?? refuseCommand(`There is no profile ${name}. There are: ${exampleNames.join(', ')}.`)
+  const dialect = exampleDialect(exampleNamed(name))
   if (!dialect.mac) return { dialect }
   if (macKey === undefined) return refuseCommand(`The profile ${name} has a mac: give its key with --mac-key.`)
   return { dialect, macKey: parseKey(readKeyFile(macKey, '--mac-key'), '--mac-key', macKeyBytes) }

@@ -1,8 +1,7 @@
 // Asking another server over HTTP. What certainly was not sent is told apart from what may have arrived.
 
-import http from 'node:http'
-import https from 'node:https'
 import type { TLSSocket } from 'node:tls'
+import { http, https } from '../platform/http.ts'
 import { type ClientTls, spokenTls } from '../platform/tls.ts'
 
 export type HttpReply = { readonly status: number; readonly body: string }

@@ -1,13 +1,13 @@
 // The edge: node:http or node:https in front of the route table. Reads the request within limits, writes every answer in one piece.
 
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import https from 'node:https'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { randomHex } from '../platform/clock.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
+import { http, https } from '../platform/http.ts'
 import { networkOf } from '../platform/network.ts'
 import { spokenTls } from '../platform/tls.ts'
 import { isRecorded } from '../reporting/requests/keep.ts'

@@ -1,26 +1,50 @@
-// Figures for the operator, in the text format of Prometheus, on a port of their own. Every room registers its own in one registry. Every label has few
-// values: never an id or a URL.
+// Figures for the operator, in the text format of Prometheus, on a port of their own. Every room declares its own; every label has few values: never an
+// id or a URL.
 
 import { hash, timingSafeEqual } from 'node:crypto'
-import http from 'node:http'
 import type { Socket } from 'node:net'
-import { Counter, collectDefaultMetrics, Registry } from 'prom-client'
+import { http } from './http.ts'
 import type { Log } from './log.ts'
 
-/** Figures that are asked for at a scrape, not counted as things happen. */
-export type Measure = () => Promise<void>
+export type FigureValue = readonly [labels: Readonly<Record<string, string | number>>, value: number]
 
-export const makeRegistry = (): Registry => new Registry()
+export type Figure = {
+  /** A counter only grows while the process runs. */
+  readonly kind: 'counter' | 'gauge'
+  readonly name: string
+  readonly help: string
+  readonly labels?: readonly string[]
+  /** As it is now; read at every scrape. */
+  read(): readonly FigureValue[]
+}
 
-/** A figure that only grows, one for each value of its label. */
+/** Figures that are asked for at a scrape, and read after that. */
+export type Measure = { readonly figures: readonly Figure[]; measure(): Promise<void> }
+
+/** A gauge without labels. */
+export const gauge = (name: string, help: string, value: () => number): Figure => ({
+  kind: 'gauge',
+  name,
+  help,
+  read: () => [[{}, value()]],
+})
+
+/** A figure that only grows, one for each value of its label. To count costs no more than a sum: nobody may ever ask. */
 export function countBy<Label extends string>(
-  registry: Registry,
+  figures: Figure[],
   name: string,
   help: string,
   label: string,
 ): (value: Label) => void {
-  const counter = new Counter({ name, help, labelNames: [label], registers: [registry] })
-  return value => counter.inc({ [label]: value })
+  const counts = new Map<Label, number>()
+  figures.push({
+    kind: 'counter',
+    name,
+    help,
+    labels: [label],
+    read: () => [...counts].map(([value, count]) => [{ [label]: value }, count]),
+  })
+  return value => void counts.set(value, (counts.get(value) ?? 0) + 1)
 }
 
 /** Compared as hashes: the time that it takes tells nothing of what is right. */
@@ -31,16 +55,37 @@ const connectionsMost = 64
 
 /** `token`: who reads sends it; absent = nobody is asked. */
 export async function serveMetrics(
-  registry: Registry,
+  figures: readonly Figure[],
   measures: readonly Measure[],
   log: Log,
   { port, host, token }: { readonly port: number; readonly host: string; readonly token: string | undefined },
 ): Promise<{ port: number; stop(): Promise<void> }> {
+  const { Counter, collectDefaultMetrics, Gauge, Registry } = await import('prom-client') // most processes never need it
+  const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  for (const { kind, name, help, labels = [], read } of [...figures, ...measures.flatMap(({ figures }) => figures)]) {
+    const described = { name, help, labelNames: labels, registers: [registry] }
+    if (kind === 'counter')
+      new Counter({
+        ...described,
+        collect() {
+          this.reset()
+          for (const [of, value] of read()) this.inc(of, value)
+        },
+      })
+    else
+      new Gauge({
+        ...described,
+        collect() {
+          this.reset()
+          for (const [of, value] of read()) this.set(of, value)
+        },
+      })
+  }
   // Many who ask at once are told the same, and nobody asks twice on one connection.
   let reading: Promise<string> | undefined
   const read = () => {
-    reading ??= Promise.all(measures.map(measure => measure()))
+    reading ??= Promise.all(measures.map(one => one.measure()))
       .then(() => registry.metrics())
       .finally(() => {
         reading = undefined

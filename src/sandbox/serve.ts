@@ -1,11 +1,11 @@
 // The simulators of shopper-facing methods as a server of their own on a loopback port. The gateway asks it over HTTP like any other party;
 // browsers reach it through the gateway's own address, below /simulators/, so that one port is enough.
 
-import http, { type IncomingMessage } from 'node:http'
-import https from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { chooseLanguage } from '../pages/languages/languages.ts'
 import { type Clock, type Random, randomHex } from '../platform/clock.ts'
+import { http, https } from '../platform/http.ts'
 import { bank } from './bank/bank.ts'
 import { type PageAnswer, type Simulator, textPage, type World } from './exchange.ts'
 import { issuer } from './threeDSecure/issuer.ts'

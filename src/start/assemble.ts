@@ -2,7 +2,6 @@
 // workers; benches and tests use it as it is.
 
 import { fileURLToPath } from 'node:url'
-import type { Registry } from 'prom-client'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
@@ -47,7 +46,7 @@ import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { lookTogether } from '../platform/look.ts'
-import { makeRegistry } from '../platform/metrics.ts'
+import type { Figure } from '../platform/metrics.ts'
 import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { exportWork, makeExport } from '../reporting/exports/export.ts'
@@ -70,7 +69,7 @@ export type Gateway = PaymentParts &
   ReceiptFileParts &
   ScheduledReportParts &
   IntakeParts &
-  ReconciliationParts & { readonly registry: Registry }
+  ReconciliationParts & { readonly figures: readonly Figure[] }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -140,7 +139,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   if (config.mode === 'live') refuseUnauthenticated(directory, config)
   const numbers = await leaseNumbers(database.work, config.slips, onError)
   const { connectors, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
-  const registry = makeRegistry()
+  const figures: Figure[] = []
   const builtForm = buildForm()
   await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
@@ -160,10 +159,10 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
     log,
-    registry,
+    figures,
     pendingPayload: event =>
       event.type === 'REGISTRATION' ? announcedRegistration(gateway, event) : announcedPending(gateway, event),
-    count: { ...countPayments(registry), ...countRequests(registry), ...countAttempts(registry) },
+    count: { ...countPayments(figures), ...countRequests(figures), ...countAttempts(figures) },
     ...(surroundings.lanes ?? {
       insertPayment: paymentLane(database.paymentLane, clock),
       insertAnswer: answerLane(database.answerLane, clock),

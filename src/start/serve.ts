@@ -10,7 +10,7 @@ import { beginOrderFiles } from '../clearing/remittance/write.ts'
 import { beginReturnFolders } from '../clearing/returns/folder.ts'
 import { beginTransferFiles } from '../clearing/transfers/write.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
-import { showAcquirers } from '../connectors/cards/metrics.ts'
+import { figuresOfAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
 import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
@@ -132,10 +132,10 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await host.stop()
     await database.close()
   }
-  const metrics = async (port: number) => {
-    showAcquirers(gateway.registry, acquirers.metrics)
-    const measures = [measureDeliveries(gateway.registry, database, clock), measureReversals(gateway.registry, database, clock)]
-    return serveMetrics(gateway.registry, measures, log, { port, host: config.host, token: config.metricsToken })
+  const metrics = (port: number) => {
+    const figures = [...gateway.figures, ...figuresOfAcquirers(acquirers.metrics)]
+    const measures = [measureDeliveries(database, clock), measureReversals(database, clock)]
+    return serveMetrics(figures, measures, log, { port, host: config.host, token: config.metricsToken })
   }
   // Before the first request and the first look for work: later there are leases of our own.
   if (parts.alone) await releaseAllDue(database.work)

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import pg from 'pg'
 import { thisProcess } from '../../src/audit/entry.ts'
 import type { AcquirerOptions } from '../../src/connectors/cards/acquirer.ts'
-import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
+import { exampleDialect } from '../../src/connectors/cards/iso8583/dialects.ts'
 import { transmitted } from '../../src/connectors/cards/iso8583/versions.ts'
 import { readForm } from '../../src/contract/form.ts'
 import { formChecker } from '../../src/contract/formCheck.ts'
@@ -188,7 +188,7 @@ async function makeWorld(luck: Dice, hostile = false): Promise<World> {
   const faults: Record<string, number> = {}
   const ledger = openLedger(undefined)
   const hostOptions: HostOptions = {
-    dialect: dialects['1987']!,
+    dialect: exampleDialect('1987'),
     ledger,
     host: '127.0.0.1',
     port: 0,

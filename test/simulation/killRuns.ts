@@ -110,7 +110,7 @@ async function moments(reached: () => boolean): Promise<void> {
 }
 
 async function start(folder: string, acquirers: string): Promise<{ child: ChildProcess; baseUrl: string }> {
-  const child = spawn(process.execPath, ['src/main.ts'], {
+  const child = spawn(process.execPath, ['--min-semi-space-size=16', 'src/main.ts'], {
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {

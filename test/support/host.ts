@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
+import { exampleDialect } from '../../src/connectors/cards/iso8583/dialects.ts'
 import { type Host, type HostOptions, startHost } from '../../src/sandbox/acquirerHost/host.ts'
 import { type Ledger, openLedger } from '../../src/sandbox/acquirerHost/ledger.ts'
 
@@ -12,7 +12,7 @@ export type TestHost = Host & { readonly ledger: Ledger }
 export async function testHost(options: Partial<HostOptions> = {}): Promise<TestHost> {
   const ledger = options.ledger ?? openLedger(undefined)
   const host = await startHost({
-    dialect: dialects['1987']!,
+    dialect: exampleDialect('1987'),
     ledger,
     host: '127.0.0.1',
     port: 0,

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { decode, encode, isMalformed, type Message } from '../../src/connectors/cards/iso8583/codec.ts'
-import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
+import { exampleDialect } from '../../src/connectors/cards/iso8583/dialects.ts'
 import { frame, splitter } from '../../src/connectors/cards/iso8583/framing.ts'
 import { answerType } from '../../src/connectors/cards/iso8583/versions.ts'
 
-const dialect = dialects['1987']!
+const dialect = exampleDialect('1987')
 
 export type Peer = {
   readonly server: Server

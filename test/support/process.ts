@@ -50,7 +50,7 @@ function prepareCluster({ DATA_DIR: folder, DATABASE_URL: url, MODE: mode }: Rea
 /** Starts `src/main.ts` and waits until it is ready; rejects with what it printed when it ends before. */
 export async function startProcess(environment: Readonly<Record<string, string>>): Promise<Started> {
   prepareCluster(environment)
-  const child = spawn(process.execPath, ['src/main.ts'], {
+  const child = spawn(process.execPath, ['--min-semi-space-size=16', 'src/main.ts'], {
     cwd: project,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

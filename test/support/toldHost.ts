@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import { encode, type Message } from '../../src/connectors/cards/iso8583/codec.ts'
-import { dialects } from '../../src/connectors/cards/iso8583/dialects.ts'
+import { exampleDialect } from '../../src/connectors/cards/iso8583/dialects.ts'
 import { frame } from '../../src/connectors/cards/iso8583/framing.ts'
 import { answerType } from '../../src/connectors/cards/iso8583/versions.ts'
 import { startPeer } from './peer.ts'
@@ -69,7 +69,7 @@ export async function toldHost({ silent = () => {} }: { silent?: () => void } = 
       fields.has(field) ? [[field, fields.get(field)!]] : [],
     )
     const said = new Map([...echoed, ...(code === 'none' ? [] : [[39, code] as const]), ...more])
-    const bytes = encode({ type: answerType(message.type), fields: said }, dialects['1987']!)
+    const bytes = encode({ type: answerType(message.type), fields: said }, exampleDialect('1987'))
     if (!Buffer.isBuffer(bytes)) throw new Error(`${bytes.path} ${bytes.why}`)
     line.write(frame(bytes))
   }

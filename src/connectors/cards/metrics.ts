@@ -1,6 +1,6 @@
 // What the links to acquirers show the operator.
 
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Figure, FigureValue } from '../../platform/metrics.ts'
 
 /** What the links to acquirers have counted by themselves. Labels are names of the operator's file and numbers of lines: few. */
 export type AcquirerMetrics = {
@@ -19,47 +19,39 @@ export type AcquirerMetrics = {
   }[]
 }
 
-/** Read at every scrape: nothing is counted twice. */
-export function showAcquirers(registry: Registry, read: () => AcquirerMetrics): void {
-  const registers = [registry]
-  new Counter({
+export const figuresOfAcquirers = (read: () => AcquirerMetrics): readonly Figure[] => [
+  {
+    kind: 'counter',
     name: 'tollgate_route_messages_total',
     help: 'Messages of payments by mode, acquirer and how they ended; `tookOver`: nothing could be sent to the acquirer before.',
-    labelNames: ['mode', 'acquirer', 'event'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { mode, acquirer, counts } of read().routes)
-        for (const [event, count] of Object.entries(counts)) this.inc({ mode, acquirer, event }, count)
-    },
-  })
-  new Counter({
+    labels: ['mode', 'acquirer', 'event'],
+    read: () =>
+      read().routes.flatMap(({ mode, acquirer, counts }) =>
+        Object.entries(counts).map(([event, count]): FigureValue => [{ mode, acquirer, event }, count]),
+      ),
+  },
+  {
+    kind: 'counter',
     name: 'tollgate_line_events_total',
     help: 'What happened on each line to an acquirer.',
-    labelNames: ['acquirer', 'line', 'event'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { acquirer, line, counts } of read().lines)
-        for (const [event, count] of Object.entries(counts)) this.inc({ acquirer, line, event }, count)
-    },
-  })
-  new Gauge({
+    labels: ['acquirer', 'line', 'event'],
+    read: () =>
+      read().lines.flatMap(({ acquirer, line, counts }) =>
+        Object.entries(counts).map(([event, count]): FigureValue => [{ acquirer, line, event }, count]),
+      ),
+  },
+  {
+    kind: 'gauge',
     name: 'tollgate_line_up',
     help: 'Whether a line to an acquirer can carry messages.',
-    labelNames: ['acquirer', 'line'],
-    registers,
-    collect() {
-      for (const { acquirer, line, up } of read().lines) this.set({ acquirer, line }, up ? 1 : 0)
-    },
-  })
-  new Gauge({
+    labels: ['acquirer', 'line'],
+    read: () => read().lines.map(({ acquirer, line, up }) => [{ acquirer, line }, up ? 1 : 0]),
+  },
+  {
+    kind: 'gauge',
     name: 'tollgate_line_in_flight',
     help: 'Messages under way on a line to an acquirer.',
-    labelNames: ['acquirer', 'line'],
-    registers,
-    collect() {
-      for (const { acquirer, line, inFlight } of read().lines) this.set({ acquirer, line }, inFlight)
-    },
-  })
-}
+    labels: ['acquirer', 'line'],
+    read: () => read().lines.map(({ acquirer, line, inFlight }) => [{ acquirer, line }, inFlight]),
+  },
+]

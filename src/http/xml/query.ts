@@ -18,7 +18,7 @@ export const xmlQuery =
     if (form === 'tooManyParameters') return wrongXml(400, form)
     let query: XmlQuery
     try {
-      query = readXmlQuery(peek(form, 'load') ?? '')
+      query = await readXmlQuery(peek(form, 'load') ?? '')
     } catch (error) {
       if (!(error instanceof WrongXmlQuery)) throw error
       if (peek(form, 'load') !== undefined) return wrongXml(400, 'invalidParameter', error.message)

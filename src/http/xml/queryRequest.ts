@@ -1,7 +1,6 @@
 // The query of the old XML interface as it is asked: `<Request><Query mode level entity type>` with a user, and a period or what identifies a payment. Only
 // what is asked is read; nothing in it makes more of itself: no document type, no entities of its own, no depth. Pure.
 
-import { XMLParser, XMLValidator } from 'fast-xml-parser'
 import type { Mode } from '../../connectors/connector.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
 import { xmlModes } from '../../payments/read/xmlRecord.ts'
@@ -27,18 +26,18 @@ export const loadBytesMost = 16_384
 const depthMost = 8
 const day = 86_400_000
 
-const parser = new XMLParser({
+const options = {
   ignoreAttributes: false,
   attributeNamePrefix: '@',
   parseTagValue: false,
   parseAttributeValue: false,
   htmlEntities: true, // signs by their numbers among them
   maxNestedTags: depthMost,
-})
+}
 
 /** Throws a WrongXmlQuery. */
-export function readXmlQuery(load: string): XmlQuery {
-  const query = child(child(parsed(load), 'Request'), 'Query')
+export async function readXmlQuery(load: string): Promise<XmlQuery> {
+  const query = child(child(await parsed(load), 'Request'), 'Query')
   const mode = word(query, 'Query', 'mode', Object.keys(xmlModes)) as keyof typeof xmlModes
   if (word(query, 'Query', 'level', ['CHANNEL', 'MERCHANT', 'DIVISION']) === 'DIVISION')
     throw new WrongXmlQuery('Query level DIVISION is not offered: ask for each merchant')
@@ -109,11 +108,12 @@ type XmlNode = Readonly<Record<string, unknown>>
 
 const isNode = (value: unknown): value is XmlNode => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-function parsed(load: string): XmlNode {
+async function parsed(load: string): Promise<XmlNode> {
   if (Buffer.byteLength(load) > loadBytesMost) throw new WrongXmlQuery(`load must not be longer than ${loadBytesMost} bytes`)
   if (/<!(?!--)/.test(load)) throw new WrongXmlQuery('load must have neither a document type nor other declarations')
+  const { XMLParser, XMLValidator } = await import('fast-xml-parser') // few merchants ask in XML
   try {
-    if (XMLValidator.validate(load) === true) return parser.parse(load)
+    if (XMLValidator.validate(load) === true) return new XMLParser(options).parse(load)
   } catch {
     // Too deep, or a name that is none.
   }

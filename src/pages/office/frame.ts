@@ -46,7 +46,6 @@ export function officeFrame({ title, body, script, style = '' }: OfficePage, loo
 ${sandbox && html`<p class="notice" role="note">${words.sandbox}</p>`}
 <header class="top">
 <a class="brand" href="/office">Tollgate</a>
-${signedIn && menuOf(signedIn, look)}
 <div class="who">
 ${
   signedIn &&
@@ -54,6 +53,7 @@ ${
 <form method="post" action="/office/sign-out"><button class="quiet">${words.signOut}</button></form>`
 }
 </div>
+${signedIn && menuOf(signedIn, look)}
 </header>
 <main id="content" tabindex="-1">
 <h1>${title}</h1>

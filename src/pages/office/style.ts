@@ -17,6 +17,7 @@ nav ul { display: flex; flex-wrap: wrap; gap: .15rem; margin: 0; padding: 0; lis
 nav a { display: block; padding: .35rem .7rem; color: var(--ink); text-decoration: none; border-radius: 7px; }
 nav a:hover { background: var(--ground); }
 nav a[aria-current] { background: var(--mark); font-weight: 600; }
+nav.wide { flex-basis: 100%; margin: 0 -.7rem; }
 details.menu { display: none; }
 .who { display: flex; align-items: center; gap: .75rem; margin-left: auto; }
 .who form { margin: 0; }

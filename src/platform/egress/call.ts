@@ -1,9 +1,9 @@
 // One guarded call to a merchant's server: to a checked address, without following redirects, within a total time, reading no more
 // of the answer than is worth keeping.
 
-import http from 'node:http'
-import https from 'node:https'
+import type { RequestOptions } from 'node:https'
 import type { Clock, Timer } from '../clock.ts'
+import { http, https } from '../http.ts'
 import { scrub } from '../log.ts'
 import { type Egress, findTarget, type Resolve, urlRefusal } from './address.ts'
 
@@ -70,7 +70,7 @@ export function caller(
         done({ ...rest, answer: printable(Buffer.concat(chunks).subarray(0, limits.answerBytes)), milliseconds: milliseconds() })
         request.destroy()
       }
-      const options: https.RequestOptions = {
+      const options: RequestOptions = {
         method: call.method,
         headers: {
           'User-Agent': 'Tollgate',

@@ -1,9 +1,9 @@
 // What the host answers: a pure function of the message and the books, by tables of cards and amounts. docs/operating-acquirer.md shows the tables.
 
 import type { Message } from '../../connectors/cards/iso8583/codec.ts'
-import { dialects } from '../../connectors/cards/iso8583/dialects.ts'
 import { readPrivateData, writePrivateData } from '../../connectors/cards/iso8583/privateData.ts'
 import type { Kind, Ledger, LedgerEntry, LedgerLine } from './ledger.ts'
+import { plainPrivateData } from './tongue.ts'
 
 /** Card numbers that are declined, and with what. */
 export const declinedCards: Readonly<Record<string, string>> = {
@@ -91,7 +91,7 @@ export function decide({ fields }: Message, read: RequestFacts, name: string, le
 
 /** Results of the address check and the CVV check, in DE44. */
 function checks(fields: ReadonlyMap<number, string>): [number, string][] {
-  const asked = readPrivateData(fields, privateData)
+  const asked = readPrivateData(fields, plainPrivateData())
   const [address, cvv] = [asked.get('address'), asked.get('cvv')]
   if (address === undefined && cvv === undefined) return []
   return [[44, `${address === undefined ? ' ' : addressResult(address)}${cvv === undefined ? 'P' : cvv === '999' ? 'N' : 'M'}`]]
@@ -101,10 +101,7 @@ function checks(fields: ReadonlyMap<number, string>): [number, string][] {
 const addressResult = (address: string): string =>
   ({ '00000': 'N', '11111': 'A', '22222': 'Z', '33333': 'R' })[address.split(' ')[0]!] ?? 'Y'
 
-/** Whatever the line speaks, here it is the plain dialect of 1987, see tongue.ts. */
-const { privateData } = dialects['1987']!
-
 const networkTransaction = (number: number): [number, string] =>
-  writePrivateData(new Map([['networkTransaction', String(number).padStart(15, '0')]]), privateData)[0]!
+  writePrivateData(new Map([['networkTransaction', String(number).padStart(15, '0')]]), plainPrivateData())[0]!
 
 export type { LedgerEntry, LedgerLine }

@@ -1,6 +1,6 @@
 // Runs the acquirer host as a process of its own. As a child (`child`) it says its port on stdout and ends when its stdin closes.
 
-import { type Dialect, dialects } from '../../connectors/cards/iso8583/dialects.ts'
+import { type Dialect, exampleDialect } from '../../connectors/cards/iso8583/dialects.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { type HostOptions, startHost } from './host.ts'
 import { openLedger } from './ledger.ts'
@@ -68,7 +68,7 @@ if (import.meta.main) {
   await runHost({
     port: Number(given.get('port') ?? 0),
     host: given.get('host') ?? '127.0.0.1',
-    dialect: dialects['1987']!,
+    dialect: exampleDialect('1987'),
     delay: Number(given.get('delay') ?? 0),
     child: given.has('child'),
     ...(ledger !== undefined && { ledger }),

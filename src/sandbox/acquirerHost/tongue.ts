@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { decode, encode, isMalformed, type Message, type MessageFault } from '../../connectors/cards/iso8583/codec.ts'
-import { type Dialect, dialects, fromTheHost } from '../../connectors/cards/iso8583/dialects.ts'
+import { type Dialect, exampleDialect, fromTheHost } from '../../connectors/cards/iso8583/dialects.ts'
 import { frame, type Splitter, splitter } from '../../connectors/cards/iso8583/framing.ts'
 import { macKeyBytes, makeMac, wrapKey } from '../../connectors/cards/iso8583/mac.ts'
 import { readPrivateData, writePrivateData } from '../../connectors/cards/iso8583/privateData.ts'
@@ -17,8 +17,6 @@ export type Tongue = {
   /** The host goes, without being asked. */
   signOff(at: number): Buffer | MessageFault
 }
-
-const plain = dialects['1987']!
 
 export function makeTongue(gateways: Dialect, macKey?: Buffer): Tongue {
   const dialect = fromTheHost(gateways)
@@ -60,7 +58,7 @@ function toPlain({ type, fields: came }: Message, dialect: Dialect): Message {
   const fields = new Map(came)
   const values = readPrivateData(came, dialect.privateData)
   for (const { field } of dialect.privateData) fields.delete(field)
-  for (const [field, text] of writePrivateData(values, plain.privateData)) fields.set(field, text)
+  for (const [field, text] of writePrivateData(values, plainPrivateData())) fields.set(field, text)
   if (dialect.version === '1993') {
     const [original, amounts] = [came.get(56), came.get(30)]
     if (original !== undefined) fields.set(90, plainOriginal(original, dialect.timeZone))
@@ -94,8 +92,8 @@ function fromPlain(
   dialect: Dialect,
 ): { type: string; fields: Map<number, string> } {
   const said = new Map(fields)
-  const values = readPrivateData(fields, plain.privateData)
-  for (const { field } of plain.privateData) said.delete(field)
+  const values = readPrivateData(fields, plainPrivateData())
+  for (const { field } of plainPrivateData()) said.delete(field)
   for (const [field, text] of writePrivateData(values, dialect.privateData)) said.set(field, text)
   // What the answer repeats it repeats as it came.
   if (fields.get(4) === asked.fields.get(4) && came.fields.has(4)) said.set(4, came.fields.get(4)!)
@@ -115,3 +113,6 @@ function codeOf(code: string, type: string, { version, codes }: Dialect): string
   if (code === '00' || code === '85') return { '8': '800', '4': '400' }[type[1]!] ?? (type[2] === '3' ? '900' : '000')
   return [...codes.first].find(([, plainCode]) => plainCode === code)?.[0] ?? '100'
 }
+
+/** Whatever a line speaks, the host's tables know the plain dialect of 1987. */
+export const plainPrivateData = () => exampleDialect('1987').privateData

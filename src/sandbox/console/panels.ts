@@ -99,7 +99,7 @@ async function notifications(parts: ConsoleParts, { merchants, language }: Viewe
 ${button(`/office/console/replay`, words.again, 'plain', { merchant: one.merchantId, endpoint: one.endpointId, notification: one.notificationId })}
 <time>${momentText(language, one.emittedAt)}</time></li>`
     }),
-    words.noNotifications,
+    html`${words.noNotifications} <a href="/office/webhooks">${words.makeWebhook}</a>`,
   )
 }
 
@@ -111,7 +111,7 @@ async function clock({ directory }: ConsoleParts, { merchants, language }: Viewe
   })}`
 }
 
-const listed = (items: readonly Html[], nothing: string): Html =>
+const listed = (items: readonly Html[], nothing: string | Html): Html =>
   items.length === 0 ? html`<p class="soft">${nothing}</p>` : html`<ul class="feed">${items}</ul>`
 
 export const panels = { requests, payments, notifications, clock } as const satisfies Readonly<Record<string, Panel>>

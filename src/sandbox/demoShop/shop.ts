@@ -1,10 +1,11 @@
 // The demo shop: a merchant's server of its own, on a port and so an origin of its own. It speaks to the gateway over HTTP, as every merchant does.
 
-import http, { type ServerResponse } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type HostRules, hostRefusal } from '../../http/host.ts'
 import { languageOf } from '../../pages/languages/languages.ts'
 import type { Clock, Random } from '../../platform/clock.ts'
+import { http } from '../../platform/http.ts'
 import type { Log } from '../../platform/log.ts'
 import { type Account, beginCheckout, type GatewayRecord, isPending, openNotification, readStatus } from './merchant.ts'
 import { payingPage, product, thanksPage } from './pages.ts'
@@ -105,7 +106,7 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
   }
 }
 
-async function listen(server: http.Server, { port, host }: DemoShopParts): Promise<void> {
+async function listen(server: Server, { port, host }: DemoShopParts): Promise<void> {
   const on = (wanted: number) =>
     new Promise<void>((resolve, reject) => {
       server.once('error', reject)

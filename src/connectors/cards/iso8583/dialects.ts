@@ -6,7 +6,7 @@ import type { Framing } from './framing.ts'
 import type { MacAlgorithm } from './mac.ts'
 import {
   type EntryKind,
-  exampleNames,
+  type ExampleName,
   type GivenProfile,
   type Profile,
   type ProfiledMessage,
@@ -124,7 +124,11 @@ const valuesOf = (values: Readonly<Record<string, string>>): FieldValues =>
 const mapped = <Value, Made>(values: Readonly<Record<string, Value>>, make: (value: Value) => Made): Record<string, Made> =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key, make(value)]))
 
-/** The examples, by name. */
-export const dialects: Readonly<Record<string, Dialect>> = Object.fromEntries(
-  exampleNames.map(like => [like, dialectOf({ like })]),
-)
+const examples = new Map<ExampleName, Dialect>()
+
+/** An example by its name. Made when it is first asked for: most gateways speak to no acquirer. */
+export function exampleDialect(like: ExampleName): Dialect {
+  const known = examples.get(like) ?? dialectOf({ like })
+  examples.set(like, known)
+  return known
+}

@@ -407,7 +407,8 @@ const examples = {
   },
 } satisfies Record<string, Input<typeof parts>>
 
-export const exampleNames = Object.keys(examples) as readonly (keyof typeof examples)[]
+export type ExampleName = keyof typeof examples
+export const exampleNames = Object.keys(examples) as readonly ExampleName[]
 
 /** Maps add to those of the example, all else replaces it. */
 const mapKeys = ['fields', 'tolerates', 'messages', 'constants', 'entry', 'codes'] as const

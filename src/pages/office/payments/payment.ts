@@ -109,14 +109,14 @@ function chainOf({ payment, chain }: Story, language: OfficeLanguage): Html {
   })}</ol>`
 }
 
-const journalOf = ({ journal }: Story, words: PaymentWords): Html =>
+const journalOf = ({ journal, chain }: Story, words: PaymentWords): Html =>
   tableOf(
     words.journal,
     [words.payment, words.debit, words.credit, words.amount, words.state],
     [...journal]
       .sort((a, b) => (a.paymentId + a.line < b.paymentId + b.line ? -1 : 1))
       .map(one => [
-        html`<code>${one.paymentId}</code>`,
+        html`${chain.find(({ id }) => id === one.paymentId)!.type} <code>${one.paymentId}</code>`,
         one.debit,
         one.credit,
         html`<span class="amount">${amountText(one.amount)} ${one.currency}</span>`,

@@ -24,11 +24,20 @@ export function stepsOf({ chain, told }: Pick<Story, 'chain' | 'told'>, words: P
   const steps: SequenceStep[] = []
   for (const { type, amount, currency, connector, receivedAt, answer, pendingBody, record, tokenId, referenceId } of chain) {
     const what = `${type} ${amountText(amount)} ${currency}`
+    // Nobody was asked: it came in a file of the acquirer, the bank or the store chain.
+    if (connector === '') {
+      steps.push({ at: receivedAt, from: 'otherSide', to: 'gateway', what: fill(words.reports, { what }) })
+      continue
+    }
     const byShopper = record.checkout !== undefined && type !== 'CP' && type !== 'RF' && type !== 'RV'
     const asking: Lane = byShopper ? 'shopper' : 'merchant'
-    // Without a token it was ordered here, or came in a file.
+    // Without a token it was ordered here.
     const wasAsked = byShopper || tokenId !== undefined || referenceId === undefined
-    if (wasAsked) steps.push({ at: receivedAt, from: asking, to: 'gateway', what: fill(words.asks, { what }) })
+    steps.push(
+      wasAsked
+        ? { at: receivedAt, from: asking, to: 'gateway', what: fill(words.asks, { what }) }
+        : { at: receivedAt, from: 'gateway', to: 'gateway', what: fill(words.begins, { what }) },
+    )
     const wasSent = answer === undefined || Object.keys(answer.kept).length > 0 || answer.approved
     if (wasSent) steps.push({ at: receivedAt, from: 'gateway', to: 'otherSide', what: fill(words.forwards, { who: connector }) })
     if (pendingBody?.includes('"redirect"')) steps.push({ at: receivedAt, from: 'gateway', to: 'shopper', what: words.goesAway })
@@ -58,9 +67,11 @@ export function sequenceOf(story: Story, language: OfficeLanguage): Html {
 <ol>${stepsOf(story, words).map(({ at, from, to, what, bad }) => {
     const [start, end] = [lanes.indexOf(from), lanes.indexOf(to)]
     const [left, right] = [Math.min(start, end), Math.max(start, end)]
-    return html`<li><div class="step s${left}${right} ${start < end ? 'on' : 'back'}${bad && ' bad'}"><span class="unseen">${words[from]} → ${words[to]}: </span>${what}</div><time>${momentText(language, at)}</time></li>`
+    return html`<li><div class="step s${left}${right} ${directionOf(start, end)}${bad && ' bad'}"><span class="unseen">${words[from]} → ${words[to]}: </span>${what}</div><time>${momentText(language, at)}</time></li>`
   })}</ol></div>`
 }
+
+const directionOf = (start: number, end: number): string => (start === end ? 'own' : start < end ? 'on' : 'back')
 
 /** Four lanes; a step goes from the middle of one to the middle of another. */
 export const sequenceStyle = `
@@ -73,6 +84,7 @@ export const sequenceStyle = `
 .sequence .step::after { position: absolute; bottom: -.55em; line-height: 1; color: var(--accent); }
 .sequence .step.bad::after { color: var(--wrong); }
 .sequence .step.on::after { content: "▶"; right: -.2em; } .sequence .step.back::after { content: "◀"; left: -.2em; }
+.sequence .step.own { border-color: var(--line); } .sequence .s22 { grid-column: 5 / 7; }
 .sequence .s01 { grid-column: 2 / 4; } .sequence .s02 { grid-column: 2 / 6; } .sequence .s03 { grid-column: 2 / 8; }
 .sequence .s12 { grid-column: 4 / 6; } .sequence .s13 { grid-column: 4 / 8; } .sequence .s23 { grid-column: 6 / 8; }
 .sequence li { margin: 0 0 .55rem; } .sequence time { grid-column: 9; color: var(--soft); font-size: .82rem; text-align: right; }
