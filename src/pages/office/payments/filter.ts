@@ -46,7 +46,7 @@ export function termsOf(values: URLSearchParams): SearchTerms[] {
 }
 
 /** Those within reach, or the one of them that a filter names. */
-export const merchantsOf = (values: URLSearchParams, merchants: readonly string[]): readonly string[] =>
+export const merchantsNamed = (values: URLSearchParams, merchants: readonly string[]): readonly string[] =>
   values.get('merchant') ? merchants.filter(id => id === values.get('merchant')) : merchants
 
 /** As an address has it; no card number stands in one. */

@@ -18,7 +18,7 @@ import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
 import { momentText, type OfficeLanguage } from '../words.ts'
-import { merchantsOf, narrowed, queryOf, termsOf } from './filter.ts'
+import { merchantsNamed, narrowed, queryOf, termsOf } from './filter.ts'
 import { filterStyle, filtersBeside } from './savedFilters.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
@@ -34,7 +34,7 @@ export function listRoutes(parts: OfficeParts): OfficeRoute[] {
       async answer({ values, language }, { merchants, may, by }) {
         const words = paymentWords(language)
         const any = termsOf(values)
-        const found = await searchPayments(parts, merchantsOf(values, merchants), any, pageSize, placeOf(values.get('behind')))
+        const found = await searchPayments(parts, merchantsNamed(values, merchants), any, pageSize, placeOf(values.get('behind')))
         const more = found.length === pageSize
         return {
           title: words.payments,
@@ -67,14 +67,14 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       action: 'export',
       async answer({ values, language }, { merchants, by }) {
         const any = conditionsOf(parts.keys, termsOf(values))
-        const count = await countSearched(parts.database.searches, merchantsOf(values, merchants), any, directRecordsMost + 1)
+        const count = await countSearched(parts.database.searches, merchantsNamed(values, merchants), any, directRecordsMost + 1)
         if (count > directRecordsMost) return exportFirst(language, `/office/payments.csv?${queryOf(values)}`)
         await inTransaction(parts.database.work, db =>
           record(db, { ...parts, by }, [{ action: 'paymentsExported', details: { filter: queryOf(values) } }]),
         )
         return fileAnswer({
           name: 'payments.csv',
-          lines: csvFile(paymentColumns, pagesOf(parts, merchantsOf(values, merchants), termsOf(values))),
+          lines: csvFile(paymentColumns, pagesOf(parts, merchantsNamed(values, merchants), termsOf(values))),
         })
       },
     },
@@ -85,7 +85,7 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       async answer({ query, language }, { merchants, by }) {
         const values = new URLSearchParams(query)
         const any = conditionsOf(parts.keys, termsOf(values))
-        const source: ExportSource = { kind: 'payments', merchants: merchantsOf(values, merchants), any }
+        const source: ExportSource = { kind: 'payments', merchants: merchantsNamed(values, merchants), any }
         return exportBegun(
           language,
           await askExport({ ...parts, by }, 'payments.csv', source.merchants, source, { filter: queryOf(values) }),
