@@ -30,13 +30,23 @@ export type OwedFile = {
 /** `records`: how many. */
 export type FileContent = { readonly records: number; readonly bytes: Buffer }
 
+/** Puts a file where it belongs, whole or not at all; the same one again does no harm. Rejects with an SftpError. */
+export type PutFile = (name: string, bytes: Buffer) => Promise<void>
+/** Where files go: opened once for those that are owed. Rejects with an SftpError. */
+export type FileTarget = (work: (put: PutFile) => Promise<void>) => Promise<void>
+
+export const sftpTarget =
+  ({ sftp }: Pick<OwedParts, 'sftp'>, place: SftpPlace): FileTarget =>
+  work =>
+    sftp(place, server => work((name, bytes) => server.put(`${place.folder}/${name}`, bytes)), { guarded: true })
+
 /** Whose files, of what and where to. */
 export type OwedSource = {
   readonly ownerId: string
   readonly source: string
   readonly every: ReportPeriod
   readonly forms: readonly OwedForm[]
-  readonly place: SftpPlace
+  readonly target: FileTarget
   /** Of whom a case is, and of which kind. */
   readonly about: { readonly merchantId: string; readonly kind: CaseKind }
   name(file: Pick<OwedFile, 'day' | 'form'>): string
@@ -87,24 +97,20 @@ async function deliverAll(parts: OwedParts, of: OwedSource, owed: readonly OwedF
     failed.push(...(await noteFailure(parts, of, file, error)))
   }
   try {
-    await parts.sftp(
-      of.place,
-      async server => {
-        for (const file of owed) {
-          const put = async () => {
-            const { records, bytes } = await of.content(file)
-            await server.put(`${of.place.folder}/${of.name(file)}`, bytes)
-            return records
-          }
-          const records = await put().catch((error: Error) => fail(file, error).then(() => 'failed' as const))
-          if (records === 'failed') continue
-          await markDelivered(parts.database.work, file, records, parts.clock.real())
-          await closeSettled(parts.database.work, caseOf(of, file), parts.clock.real(), 'gateway', 'it was delivered')
-          left.delete(file)
+    await of.target(async put => {
+      for (const file of owed) {
+        const deliver = async () => {
+          const { records, bytes } = await of.content(file)
+          await put(of.name(file), bytes)
+          return records
         }
-      },
-      { guarded: true },
-    )
+        const records = await deliver().catch((error: Error) => fail(file, error).then(() => 'failed' as const))
+        if (records === 'failed') continue
+        await markDelivered(parts.database.work, file, records, parts.clock.real())
+        await closeSettled(parts.database.work, caseOf(of, file), parts.clock.real(), 'gateway', 'it was delivered')
+        left.delete(file)
+      }
+    })
   } catch (error) {
     for (const file of [...left]) await fail(file, error as Error)
   }

@@ -1,7 +1,7 @@
 // Files of receipts, as due work that any process may take: one row for each merchant that wants them.
 
 import type { DueHandler } from '../../platform/due/worker.ts'
-import { type OwedParts, overAt, workOff } from '../owedFiles/deliver.ts'
+import { type OwedParts, overAt, sftpTarget, workOff } from '../owedFiles/deliver.ts'
 import { periodOf } from '../owedFiles/period.ts'
 import { insertWaiting } from '../owedFiles/store.ts'
 import { type ContentParts, type ReceiptForm, receiptFileName, receiptsOfDay } from './content.ts'
@@ -39,7 +39,7 @@ export const deliverReceipts: DueHandler<ReceiptFileParts> = async (parts, { mer
       source: receiptSource,
       every: 'day',
       forms,
-      place,
+      target: sftpTarget(parts, place),
       about: { merchantId, kind: 'receiptFile' },
       name: ({ day, form }) => receiptFileName(merchantId, day, form as ReceiptForm),
       content: ({ day, form }) => receiptsOfDay(parts, merchantId, day, form as ReceiptForm),

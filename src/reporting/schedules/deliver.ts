@@ -5,7 +5,7 @@ import { nobody } from '../../payments/cases/cases.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
-import { type FileContent, type OwedFile, type OwedParts, workOff } from '../owedFiles/deliver.ts'
+import { type FileContent, type OwedFile, type OwedParts, sftpTarget, workOff } from '../owedFiles/deliver.ts'
 import { findPiece, insertPieces, keepFile } from '../owedFiles/store.ts'
 import { reportContent, type ScheduledContentParts } from './content.ts'
 import type { ReportSchedule } from './schedule.ts'
@@ -26,7 +26,7 @@ export const deliverScheduled: DueHandler<ScheduledReportParts> = async (parts, 
       source: subjectId,
       every,
       forms: [form],
-      place: settings,
+      target: sftpTarget(parts, settings),
       // A case of no merchant is seen by those who act for the PSP.
       about: { merchantId: parts.directory.merchant(ownerId) ? ownerId : nobody, kind: 'reportFile' },
       name: ({ day }) => reportFileName(schedule, day),
