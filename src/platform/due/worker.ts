@@ -1,4 +1,4 @@
-// The worker loop: takes due work and runs its handler. Whoever is killed in the middle leaves a lease that runs out in a minute.
+// The worker loop: takes due work and runs its handler; what takes long keeps one place of a few, and delays no other. Whoever is killed in the middle leaves a lease that runs out in a minute.
 
 import type { Clock, Timer } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
@@ -27,27 +27,40 @@ export function startWorker<Parts extends WorkerParts>(
 ): Worker {
   let stopped = false
   let timer: Timer | undefined
-  let running: Promise<void> = Promise.resolve()
-  const round = async (): Promise<void> => {
-    let found = 0
+  let looking: Promise<void> = Promise.resolve()
+  let mayBeMore = false
+  const running = new Set<Promise<void>>()
+  const look = async (): Promise<void> => {
+    const room = atOnce - running.size
     try {
-      const items = mayTake() ? await takeDue(parts.database.work, parts.clock.real(), atOnce) : []
-      found = items.length
-      await Promise.all(items.map(item => runItem(parts, handlers, item)))
+      const items = room > 0 && mayTake() ? await takeDue(parts.database.work, parts.clock.real(), room) : []
+      mayBeMore = items.length === room
+      for (const item of items) run(item)
     } catch (error) {
       parts.log.warn({ why: (error as Error).message }, 'due work could not be taken')
     }
-    if (!stopped) timer = parts.clock.after(found === atOnce ? 0 : pauseMilliseconds, next)
+    if (!stopped) timer = parts.clock.after(pauseMilliseconds, next)
   }
   const next = () => {
-    running = round()
+    timer = undefined
+    looking = look()
+  }
+  const run = (item: DueItem): void => {
+    const one = runItem(parts, handlers, item).finally(() => {
+      running.delete(one)
+      if (!mayBeMore || running.size > atOnce / 2 || stopped || !timer) return
+      timer.cancel()
+      next()
+    })
+    running.add(one)
   }
   next()
   return {
     async stop() {
       stopped = true
       timer?.cancel()
-      await running
+      await looking
+      await Promise.all(running)
     },
   }
 }
