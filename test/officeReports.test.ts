@@ -163,6 +163,13 @@ describe('the reports', () => {
     await database.close()
     const allTaken = async () => (await gateway.pool.query('select from events where searched is null')).rowCount === 0
     await eventually(allTaken, 'events are taken')
+    for (const [table, key] of [
+      ['payments', 'id'],
+      ['searched_payments', 'payment_id'],
+    ])
+      await gateway.pool.query(`update ${table} set received_at = received_at - interval '3 hours' where ${key} = $1`, [
+        charged.id,
+      ])
 
     const linksIn = (text: string, to: string) =>
       [...text.matchAll(new RegExp(`<a[^>]* ?href="(/office/${to}[^"]*)"[^>]*>([^<]*)</a>`, 'g'))].map(

@@ -305,7 +305,7 @@ describe('a scheduled report', () => {
   const countsOf = async ({ id }: ReportSchedule) => (await countOwed(gateway.pool)).find(({ source }) => source === id)
   const over = (every: 'day' | 'week' | 'month', of: string) => Date.parse(periodAfter(every, of)) + 15 * 60_000
   before(() => {
-    now = Date.UTC(2031, 0, 29, 12)
+    now = Date.UTC(2031, 0, 28, 12)
   })
 
   it('periods are days, weeks from Monday on and months, through ends of years', () => {
@@ -330,6 +330,15 @@ describe('a scheduled report', () => {
     const refund = (await gateway.refer(last, { paymentType: 'RF', amount: '2.34', currency: 'EUR' })).body.id
     now = Date.parse(ended) + dayMilliseconds
     const next = (await gateway.pay({ amount: '1.00' })).body.id
+    // At the very moments at which an hour and the day end.
+    for (const [id, hours] of [
+      [last, 23],
+      [next, 24],
+    ] as const)
+      await gateway.pool.query('update payments set received_at = $2 where id = $1', [
+        id,
+        new Date(Date.parse(ended) + hours * 3_600_000),
+      ])
     now = over('day', ended) - 60_000
     await workOn(schedule)
     assert.deepEqual(there(), [], 'the day may have payments yet')
@@ -368,6 +377,20 @@ describe('a scheduled report', () => {
       [[sandbox.merchantId, ended, 'EUR', 'SETTLED', '41.00']],
     )
     await stopSchedule(office(), schedule.ownerId, schedule.id)
+  })
+
+  it('that is ended owes nothing more, and nothing of it is kept', async () => {
+    const schedule = await made({})
+    const ended = periodOf('day', now)
+    now = over('day', ended)
+    server.faults.set('rename', 'cut')
+    await workOn(schedule)
+    assert.equal((await gateway.pool.query('select from file_pieces')).rowCount, 1)
+    assert.ok(await stopSchedule(office(), schedule.ownerId, schedule.id))
+    const { made: files, scheduled, givenUp, failure } = (await countsOf(schedule))!
+    assert.deepEqual([files, scheduled, givenUp, failure], [1, 0, 1, 'the schedule was ended'])
+    assert.equal((await gateway.pool.query('select from file_pieces')).rowCount, 0)
+    assert.equal(await stopSchedule(office(), schedule.ownerId, schedule.id), false)
   })
 
   it('of a PSP is of all its merchants; chargebacks and their reversals are a report of their own', async () => {
