@@ -8,6 +8,7 @@ create table staff (
   entities      uuid[] not null check (cardinality(entities) > 0),
   password      text,                                      -- as PHC strings are written; absent until a link was used
   sealed_totp   bytea,                                     -- the secret of the second factor
+  factors_by    text,                                      -- who of the staff made the link by which they were set, and so could have used it
   totp_step     bigint not null default 0,                 -- the last half minute of which a code was taken: each code counts once
   made_at       timestamptz not null,                      -- real time, as all times here
   removed_at    timestamptz,
@@ -26,6 +27,7 @@ create table recovery_codes (
 create table staff_links (
   hash     bytea primary key,
   staff_id uuid references staff (id),
+  made_by  text,                       -- another of the staff
   ends_at  timestamptz not null
 );
 
@@ -47,6 +49,7 @@ create table sign_in_attempts (
   since    timestamptz not null,
   attempts integer not null
 );
+create index sign_in_attempts_by_time on sign_in_attempts (since);
 
 -- Whoever of the staff looks after a case, and what was said of it while it was open.
 alter table operator_cases add column owner text;
@@ -65,24 +68,30 @@ create table case_notes (
 -- The queue of what merchants were not told.
 create index deliveries_given_up on deliveries (merchant_id, settled_at) where state = 'given up';
 
--- Refunds and reversals that somebody of the staff ordered, and that a colleague has to approve before they are begun.
-create table approvals (
+-- Captures, refunds and reversals that somebody of the staff ordered. Beyond some amount a colleague has to approve them before they are begun.
+create table staff_orders (
   merchant_id uuid not null,
   id          uuid not null,
   payment_id  uuid not null,         -- to which the order refers
+  root_id     uuid not null,         -- of its chain
   channel_id  uuid not null,
   type        text not null check (type in ('CP', 'RF', 'RV')),
   amount      bigint not null check (amount > 0),  -- hundredths
   currency    text not null,
   reason      text not null,
+  once        text not null,         -- of the form: a second press of its button is the same order
   asked_by    text not null,         -- as the audit names people
   asked_at    timestamptz not null,  -- real time
+  waits       boolean not null,      -- for a colleague; else it was begun at once
   decision    text check (decision in ('approved', 'refused')),
   decided_by  text,
   decided_at  timestamptz,
   outcome     text,                  -- what became of it: the description of the result
   primary key (merchant_id, id),
+  unique (merchant_id, payment_id, once),
   check ((decision is null) = (decided_by is null) and (decision is null) = (decided_at is null)),
+  check (decision is null or waits),
   check (decided_by <> asked_by)     -- the second pair of eyes
 );
-create index approvals_open on approvals (merchant_id, asked_at) where outcome is null;
+create index staff_orders_waiting on staff_orders (merchant_id, asked_at) where waits;
+create index staff_orders_of_chain on staff_orders (merchant_id, root_id, asked_at);

@@ -43,6 +43,7 @@ create table searched_payments (
   bin                      text,
   last_four                text,
   email_hash               bytea,                 -- keyed: of small letters
+  email_key                text,                  -- the lookup key that it was made with
   descriptor               text,
   slip_number              text,
   reference                text,                  -- retrieval reference number: what the acquirer knows it by

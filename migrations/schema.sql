@@ -36,30 +36,6 @@ create table answers (
 CREATE INDEX answers_host_reference ON answers USING btree (merchant_id, "substring"(reply, '"hostReference":"([^"]+)"'::text)) WHERE (reply ~~ '%"hostReference"%'::text);
 CREATE INDEX answers_settled_on ON answers USING btree (merchant_id, "substring"(reply, '"settledOn":"([^"]+)"'::text)) WHERE (reply ~~ '%"settledOn"%'::text);
 
-create table approvals (
-  merchant_id uuid not null,
-  id uuid not null,
-  payment_id uuid not null,
-  channel_id uuid not null,
-  type text not null,
-  amount bigint not null,
-  currency text not null,
-  reason text not null,
-  asked_by text not null,
-  asked_at timestamp with time zone not null,
-  decision text,
-  decided_by text,
-  decided_at timestamp with time zone,
-  outcome text,
-  constraint approvals_pkey PRIMARY KEY (merchant_id, id),
-  constraint approvals_amount_check CHECK ((amount > 0)),
-  constraint approvals_check CHECK ((((decision IS NULL) = (decided_by IS NULL)) AND ((decision IS NULL) = (decided_at IS NULL)))),
-  constraint approvals_check1 CHECK ((decided_by <> asked_by)),
-  constraint approvals_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'refused'::text]))),
-  constraint approvals_type_check CHECK ((type = ANY (ARRAY['CP'::text, 'RF'::text, 'RV'::text])))
-);
-CREATE INDEX approvals_open ON approvals USING btree (merchant_id, asked_at) WHERE (outcome IS NULL);
-
 create table audit (
   sequence bigint not null,
   recorded_at timestamp with time zone not null,
@@ -688,6 +664,7 @@ create table searched_payments (
   bin text,
   last_four text,
   email_hash bytea,
+  email_key text,
   descriptor text,
   slip_number text,
   reference text,
@@ -739,6 +716,7 @@ create table sign_in_attempts (
   attempts integer not null,
   constraint sign_in_attempts_pkey PRIMARY KEY (subject)
 );
+CREATE INDEX sign_in_attempts_by_time ON sign_in_attempts USING btree (since);
 
 create table slip_numbers (
   account text not null,
@@ -789,6 +767,7 @@ create table staff (
   entities uuid[] not null,
   password text,
   sealed_totp bytea,
+  factors_by text,
   totp_step bigint not null default 0,
   made_at timestamp with time zone not null,
   removed_at timestamp with time zone,
@@ -802,9 +781,40 @@ CREATE UNIQUE INDEX staff_by_name ON staff USING btree (name) WHERE (removed_at 
 create table staff_links (
   hash bytea not null,
   staff_id uuid,
+  made_by text,
   ends_at timestamp with time zone not null,
   constraint staff_links_pkey PRIMARY KEY (hash)
 );
+
+create table staff_orders (
+  merchant_id uuid not null,
+  id uuid not null,
+  payment_id uuid not null,
+  root_id uuid not null,
+  channel_id uuid not null,
+  type text not null,
+  amount bigint not null,
+  currency text not null,
+  reason text not null,
+  once text not null,
+  asked_by text not null,
+  asked_at timestamp with time zone not null,
+  waits boolean not null,
+  decision text,
+  decided_by text,
+  decided_at timestamp with time zone,
+  outcome text,
+  constraint staff_orders_pkey PRIMARY KEY (merchant_id, id),
+  constraint staff_orders_merchant_id_payment_id_once_key UNIQUE (merchant_id, payment_id, once),
+  constraint staff_orders_amount_check CHECK ((amount > 0)),
+  constraint staff_orders_check CHECK ((((decision IS NULL) = (decided_by IS NULL)) AND ((decision IS NULL) = (decided_at IS NULL)))),
+  constraint staff_orders_check1 CHECK (((decision IS NULL) OR waits)),
+  constraint staff_orders_check2 CHECK ((decided_by <> asked_by)),
+  constraint staff_orders_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'refused'::text]))),
+  constraint staff_orders_type_check CHECK ((type = ANY (ARRAY['CP'::text, 'RF'::text, 'RV'::text])))
+);
+CREATE INDEX staff_orders_of_chain ON staff_orders USING btree (merchant_id, root_id, asked_at);
+CREATE INDEX staff_orders_waiting ON staff_orders USING btree (merchant_id, asked_at) WHERE waits;
 
 create table staff_sessions (
   hash bytea not null,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
-import { askApproval } from '../src/staff/approvals/approvals.ts'
+import { placeOrder } from '../src/staff/orders/orders.ts'
 import type { StaffParts } from '../src/staff/parts.ts'
 import type { SignedIn } from '../src/staff/sessions.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
@@ -22,19 +22,26 @@ before(async () => {
 after(() => gateway.stop())
 
 /** A paid payment and an order to give back a part of it. */
-async function ordered(): Promise<{ paymentId: string; approval: string }> {
+async function ordered(by = asker): Promise<{ paymentId: string; approval: string }> {
   const { body } = await gateway.pay()
   const parts = { clock, random: systemRandom, keys: testKeys, database: { work: gateway.pool } } as unknown as StaffParts
-  const by = { kind: 'user', id: asker.id!, address: '127.0.0.1' } as const
-  const id = await askApproval(parts, { by } as unknown as SignedIn, {
-    merchantId: sandbox.merchantId,
-    paymentId: body.id,
-    channelId: sandbox.entityId,
-    type: 'RF',
-    amount: 40_00,
-    currency: 'EUR',
-    reason: 'came back broken',
-  })
+  const actor = { kind: 'user', id: by.id!, address: '127.0.0.1' } as const
+  const { id } = await placeOrder(
+    parts,
+    { by: actor } as unknown as SignedIn,
+    {
+      merchantId: sandbox.merchantId,
+      paymentId: body.id,
+      rootId: body.id,
+      channelId: sandbox.entityId,
+      type: 'RF',
+      amount: 40_00,
+      currency: 'EUR',
+      reason: 'came back broken',
+      once: body.id,
+    },
+    0,
+  )
   return { paymentId: body.id, approval: `/office/approvals/${sandbox.merchantId}/${id}` }
 }
 const refundsOf = async (paymentId: string) =>
@@ -68,7 +75,7 @@ test('who ordered it does not approve it', async () => {
   assert.deepEqual(await refundsOf(paymentId), [])
   const row = `merchant_id = '${sandbox.merchantId}' and id = '${approval.split('/').at(-1)}'`
   const itself = gateway.pool.query(
-    `update approvals set decision = 'approved', decided_by = asked_by, decided_at = asked_at where ${row}`,
+    `update staff_orders set decision = 'approved', decided_by = asked_by, decided_at = asked_at where ${row}`,
   )
   await assert.rejects(itself, /check/)
 })
@@ -91,8 +98,22 @@ test('after a crash between approval and outcome it is carried out by pressing a
   const id = approval.split('/').at(-1)
   await approver.post(`${approval}/approve`)
   // As if the process had died before it wrote down what became of it.
-  await gateway.pool.query('update approvals set outcome = null where id = $1', [id])
+  await gateway.pool.query('update staff_orders set outcome = null where id = $1', [id])
   assert.match((await approver.ask('/office/approvals')).text, new RegExp(`${approval}/approve`))
   assert.equal((await approver.post(`${approval}/approve`)).status, 303)
   assert.equal((await refundsOf(paymentId)).length, 1)
+})
+
+test('who made the link by which a colleague set the factors approves nothing of theirs, nor they of his', async () => {
+  const boss = await signedIn(gateway, 'admin', [sandbox.merchantId], clock)
+  const puppet = await signedIn(gateway, 'finance', [sandbox.merchantId], clock)
+  await gateway.pool.query('update staff set factors_by = $1 where id = $2', [boss.id, puppet.id])
+  for (const [from, to] of [
+    [boss, puppet],
+    [puppet, boss],
+  ] as const) {
+    const { paymentId, approval } = await ordered(from)
+    assert.equal((await to.post(`${approval}/approve`)).status, 403)
+    assert.deepEqual(await refundsOf(paymentId), [])
+  }
 })

@@ -497,6 +497,31 @@ describe('the list', () => {
   })
 })
 
+describe('a page of it', () => {
+  it('follows the newest rows alone, and the older ones page by page; what is forged there is named', async () => {
+    const page = async (rows: number, before?: number) => {
+      const { rows: found, doubtful, findings, first } = await listAudit(pool, testKeys, {}, 100, { rows, before })
+      return { found: found.map(({ sequence }) => sequence), doubtful: [...doubtful], findings, first }
+    }
+    const whole = { doubtful: [], findings: [] }
+    await add(...[1, 2, 3, 4, 5, 6, 7].map(entry))
+    const { rows } = await listAudit(pool, testKeys, {}, 100)
+    const all = rows.map(({ sequence }) => sequence)
+    const last = all.at(-1)!
+    assert.deepEqual(await page(3), { found: all.slice(-3), first: last - 2, ...whole })
+    assert.deepEqual(await page(2, last - 2), { found: [last - 4, last - 3], first: last - 4, ...whole })
+    assert.deepEqual(
+      (await page(100, 3)).found,
+      all.filter(one => one < 3),
+    )
+    await tamper(`update audit set actor = 'forged' where sequence = ${last - 1}`)
+    const { doubtful, findings } = await page(3)
+    assert.deepEqual([doubtful, findings], [[last - 1], [`Row ${last - 1} is not as it was written, or not where.`]])
+    await tamper(`delete from audit where sequence = ${last}`)
+    assert.ok((await page(3)).findings.includes(`Rows ${last} to ${last} are missing at the end.`))
+  })
+})
+
 describe('the memory of a gateway', () => {
   const told: string[] = []
   const tell = ({ why, head }: LogFields, message: string) => void told.push(`${message}: ${why ?? head}`)

@@ -120,7 +120,12 @@ describe('a change of both keys', () => {
     const tokens = [used, unused].map(token => ({ label: token.slice(0, 6), token, entities: [sandbox.merchantId] }))
     writeFileSync(seed, JSON.stringify({ psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' }, tokens }))
     const gateway = await start({ ...before_(), SEED_FILE: seed })
-    made.early = (await pay(gateway)).body.id
+    const customer = { 'customer.email': 'jane@example.org', 'customer.givenName': 'J', 'customer.surname': 'J' }
+    made.early = (await pay(gateway, customer)).body.id
+    await eventually(
+      async () => (await count('select 1 from searched_payments where email_hash is not null')) > 0,
+      'it is searchable',
+    )
     made.late = (await pay(gateway)).body.id
     made.registration = (await pay(gateway, { createRegistration: 'true' })).body.registrationId
     made.checkout = (
@@ -232,6 +237,9 @@ describe('a change of both keys', () => {
     assert.equal((await pay(seeded, {}, { token: used })).status, 200)
     // Three days later.
     await pool.query(`update key_checks set made_at = made_at - interval '73 hours'`)
+    const needed = new RegExp(`lookup ${idOf('lookup', oldLookup)} is needed by 1 e-mail addresses of the search`)
+    assert.match((await commandLine(during(), 'keys', 'retire')).out, needed)
+    assert.equal((await commandLine(during(), 'search', 'rebuild')).code, 0)
     const { code, out } = await commandLine(during(), 'keys', 'retire')
     assert.equal(code, 0, out)
     assert.match(out, new RegExp(`lookup ${idOf('lookup', oldLookup)} is retired`))

@@ -65,7 +65,8 @@ after(async () => {
   await gateway.stop()
 })
 
-const once = () => `${Date.now()}`.padStart(32, '0')
+let pressed = 0
+const once = () => `${++pressed}`.padStart(32, '0')
 const order = (word: string, fields: Record<string, string>, clerk = finance, payment = id) =>
   clerk.post(`${pageOf(payment)}/${word}`, {
     amount: '1.00',
@@ -174,8 +175,8 @@ describe('a file that takes long', () => {
   it('is made beside the page that asks, and has every payment once; who took it is told', async () => {
     const asked = await clerk.ask('/office/payments.csv?outcome=success')
     assert.match(asked.headers.get('content-type')!, /html/)
-    assert.ok(asked.text.includes('action="/office/payments.csv?outcome=success"'))
-    const { location } = await clerk.post('/office/payments.csv?outcome=success')
+    assert.ok(asked.text.includes('action="/office/payments.csv"><input type="hidden" name="outcome" value="success">'))
+    const { location } = await clerk.post('/office/payments.csv', { outcome: 'success' })
     assert.match(location!, /^\/office\/exports\/[0-9a-f]{32}$/)
     await eventually(async () => (await clerk.ask(location!)).text.includes(`ready: ${many} lines`), 'it is made')
     const file = await clerk.ask(`${location}/file`)
@@ -207,8 +208,9 @@ describe('a file that takes long', () => {
       '?',
       '/file?',
     )
-    assert.ok((await finance.ask(address)).text.includes(`action="${address}"`))
-    const { location } = await finance.post(address)
+    const asked = (await finance.ask(address)).text
+    assert.ok(asked.includes('name="type" value="SETTLED"'))
+    const { location } = await finance.post(/action="([^"]+\/file)"/.exec(asked)![1]!, { type: 'SETTLED' })
     await eventually(async () => (await finance.ask(location!)).text.includes('ready: 10051 lines'), 'it is made')
     const ids = (await finance.ask(`${location}/file`)).text
       .split('\r\n')
@@ -344,7 +346,8 @@ describe('saved filters', () => {
     [...(await one.ask('/office/payments')).text.matchAll(/<a href="(\/office\/payments[^"]*)"[^>]*><bdi>([^<]*)</g)].map(
       ([, path, name]) => [decode(name!), decode(path!)],
     )
-  const save = (name: string, query: string, one = finance) => one.post('/office/payments/filters', { name, query })
+  const save = (name: string, query: string, one = finance) =>
+    one.post('/office/payments/filters', { name, ...Object.fromEntries(new URLSearchParams(query)) })
 
   it('are kept by name beside the box, open by one click, and are nobody else’s', async () => {
     const query = 'q=jane%40example.org&outcome=success'
@@ -487,6 +490,7 @@ describe('money is given back', () => {
     assert.match((await order('refund', { amount: '1000.00' }, clerk, large)).location!, /^\/office\/prove\?/)
     assert.deepEqual(await followers(large), [])
     assert.match((await order('refund', { amount: '999.99' }, clerk, large)).location!, /done=refund/)
+    assert.match((await order('refund', { amount: '0.01' }, clerk, large)).location!, /^\/office\/prove\?/, 'small ones add up')
   })
 
   it('only after a colleague has approved it, where the channel says so', async () => {
@@ -495,10 +499,24 @@ describe('money is given back', () => {
     Object.assign(seed.divisions![0]!.merchants![0]!.channels![0]!.settings!, { approvalFrom: 5000 })
     await applySeed(gateway.pool, testKeys, systemClock, systemRandom, seed)
     await gateway.restart()
-    assert.equal((await order('refund', { amount: '50.00' }, finance, paid)).location, '/office/approvals')
-    assert.deepEqual(await followers(paid), [])
+    const waiting = async (payment: string) =>
+      (await gateway.pool.query('select amount from staff_orders where payment_id = $1 and waits', [payment])).rows.length
+    const form = { amount: '50.00', once: 'cd'.repeat(16) }
+    const pressed = await Promise.all([1, 2, 3].map(() => order('refund', form, finance, paid)))
+    assert.deepEqual(
+      pressed.map(({ location }) => location),
+      Array(3).fill('/office/approvals'),
+    )
+    assert.deepEqual([await followers(paid), await waiting(paid)], [[], 1], 'one form is one order')
     assert.ok((await finance.ask('/office/approvals')).text.includes(paid))
-    assert.match((await order('refund', { amount: '49.99' }, finance, paid)).location!, /done=refund/)
+    const many = (await gateway.pay({ amount: '92.00' })).body.id
+    const orders = await Promise.all(Array.from({ length: 6 }, () => order('refund', { amount: '15.00' }, finance, many)))
+    const begun = orders.filter(({ location }) => location?.includes('done=refund'))
+    assert.deepEqual(
+      [begun.length, (await followers(many)).length, await waiting(many)],
+      [3, 3, 3],
+      'many small ones are a large one',
+    )
     await applySeed(gateway.pool, testKeys, systemClock, systemRandom, readSeed(sandboxSeed))
     await gateway.restart()
   })

@@ -125,7 +125,13 @@ const trace = (number: string, more: Partial<RequestTrace> = {}): RequestTrace =
 })
 
 describe('records are bounded', () => {
-  const parts = () => ({ clock: systemClock, random: systemRandom, database: { work: gateway.pool }, log: silent })
+  const parts = () => ({
+    clock: systemClock,
+    random: systemRandom,
+    database: { work: gateway.pool },
+    log: silent,
+    sandbox: true,
+  })
   const silent = { debug() {}, info() {}, warn() {}, error() {} }
   const numbers = async (merchantId: string) =>
     (await findRequests(gateway.pool, { merchantIds: [merchantId] }, 1000)).map(({ number }) => number)
@@ -169,8 +175,24 @@ describe('records are bounded', () => {
 
   it('a request with many fields and long values leaves a small record', () => {
     const pairs = Array.from({ length: 2000 }, (_, at) => [`customParameters[p${at}]`, 'x'.repeat(2000)] as const)
-    const { content } = maskedRequest(trace('long', { form: { pairs, broken: new Set() } }))
+    const { content } = maskedRequest(trace('long', { form: { pairs, broken: new Set() } }), true)
     assert.ok(JSON.stringify(content).length < 32_000)
+  })
+
+  it('in live mode nothing stands of strangers but that they came, and of names that nobody knows what was meant', () => {
+    const pairs = [
+      ['amuont', '1.00'],
+      ['cvv739', ''],
+      ['hunter2secret', ''],
+      ['descriptor', 'shoes'],
+    ] as const
+    const form = { pairs, broken: new Set<string>() }
+    const caller = { merchantId: 'd'.repeat(32), entityId: 'd'.repeat(32) }
+    assert.deepEqual(maskedRequest(trace('live', { form, caller }), false).content, {
+      fields: [['descriptor', 'shoes']],
+      unknown: ['something like amount'],
+    })
+    assert.deepEqual(maskedRequest(trace('live', { form }), false).content, { fields: [] })
   })
 
   it('a database that is away stops no request', async () => {

@@ -109,3 +109,16 @@ test('the system is asked for one name at a time', async () => {
   }
   await Promise.all(all)
 })
+
+test('a name that the system knew before does not wait for names that nobody knows', async () => {
+  let asked = 0
+  const silent: Resolve = name =>
+    name === 'inside.example' ? Promise.resolve([{ address: '10.0.0.7', family: 4 }]) : new Promise(() => asked++)
+  const servers = [`127.0.0.1:${(server.address() as AddressInfo).port}`]
+  const find = resolver({ servers, hostsFile, system: silent })
+  await find('inside.example')
+  for (let at = 0; at < 20; at++) find(`nobody-${at}.example`).catch(() => {})
+  await eventually(async () => asked === 1, 'one of them is asked')
+  assert.deepEqual(await find('inside.example'), [{ address: '10.0.0.7', family: 4 }])
+  assert.equal(asked, 1)
+})

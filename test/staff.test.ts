@@ -167,7 +167,11 @@ describe('signing in', () => {
       const { status } = await signIn(visitor(gateway), `n${attempt}@office.example`, '000000', 'wrong')
       assert.equal(status, 403, String(attempt))
     }
-    assert.equal((await signIn(visitor(gateway), 'n51@office.example', '000000', 'wrong')).status, 429)
+    const counted = async () => (await gateway.pool.query('select from sign_in_attempts')).rowCount
+    const before = await counted()
+    for (const one of ['n51', 'n52', 'n53'])
+      assert.equal((await signIn(visitor(gateway), `${one}@office.example`, '000000', 'wrong')).status, 429)
+    assert.equal(await counted(), before, 'names of a network that waits are not even counted')
     later(31 * minutes)
   })
 
@@ -236,6 +240,28 @@ describe('a session', () => {
     for (const { text } of rows) assert.ok(!text.includes(token) && !text.includes(Buffer.from(token).toString('hex')))
   })
 
+  test('strangers who lock a name keep nobody waiting who is signed in; guessing there has its own bound', async () => {
+    later(31 * minutes)
+    const { clerk, name, key } = await enrolled()
+    later(6 * minutes)
+    for (let attempt = 1; attempt <= 11; attempt++) await signIn(visitor(gateway), name, '000000', 'wrong')
+    assert.equal((await signIn(visitor(gateway), name, codeOf(key))).status, 429)
+    assert.equal((await clerk.post('/office/prove', { password, code: codeOf(key), to: '/office/account' })).status, 303)
+    for (let attempt = 1; attempt <= 10; attempt++)
+      assert.equal((await clerk.post('/office/prove', { password: 'wrong', code: '000000' })).status, 403)
+    later()
+    assert.equal((await clerk.post('/office/prove', { password, code: codeOf(key) })).status, 429)
+    later(31 * minutes)
+  })
+
+  test('a link for other factors ends with the session in which it was asked for', async () => {
+    const { clerk } = await enrolled()
+    const link = (await clerk.post('/office/account/factors')).location!
+    assert.equal((await visitor(gateway).ask(link)).status, 200)
+    await clerk.post('/office/sign-out')
+    assert.equal((await visitor(gateway).ask(link)).status, 410)
+  })
+
   test('what asks for both factors again is given them', async () => {
     const { clerk, key } = await enrolled()
     later(6 * minutes)
@@ -258,6 +284,12 @@ describe('a session', () => {
 })
 
 describe('the door of a sandbox', () => {
+  test('is not used up by whoever only asks whether it is there', async () => {
+    const link = `/office/enter/${await makeStaffLink(gateway.pool, { keys: testKeys, random: systemRandom, clock }, null)}`
+    assert.equal((await fetch(`${gateway.baseUrl}${link}`, { method: 'HEAD', redirect: 'manual' })).status, 405)
+    assert.equal((await visitor(gateway).ask(link)).status, 303)
+  })
+
   test('lets the developer in once, without an account', async () => {
     const link = `/office/enter/${await makeStaffLink(gateway.pool, { keys: testKeys, clock, random: systemRandom }, null)}`
     const clerk = visitor(gateway)

@@ -87,6 +87,8 @@ export async function beginAudit(db: Connection, keys: Keys): Promise<void> {
 
 export type ChainReport = {
   readonly rows: number
+  /** The first that was looked at. */
+  readonly first: number
   /** `sequence:hash` of the last row: noted elsewhere, it proves later that nothing before it was touched. */
   readonly head: string
   /** Sentences; none when the chain is whole. */
@@ -113,7 +115,14 @@ export type AuditFilter = {
   readonly action?: string | undefined
 }
 
-export type AuditList = Pick<ChainReport, 'findings'> & {
+/** A part of the chain, followed from a row whose own place nobody proves: for pages, which cannot wait for all of it. */
+export type ChainWindow = {
+  readonly rows: number
+  /** Ends before this row; absent = at the end. */
+  readonly before?: number | undefined
+}
+
+export type AuditList = Pick<ChainReport, 'findings' | 'first'> & {
   readonly rows: readonly AuditRow[]
   /** Numbers of rows that are not as this installation wrote them, or not where. */
   readonly doubtful: ReadonlySet<number>
@@ -123,11 +132,17 @@ export type AuditList = Pick<ChainReport, 'findings'> & {
  * The newest rows that a filter finds, oldest first. They are taken from the chain as `verify` reads it: a database that answers a question for some
  * rows otherwise than the question for all of them deceives nobody.
  */
-export async function listAudit(pool: pg.Pool, keys: Keys, filter: AuditFilter, limit: number): Promise<AuditList> {
+export async function listAudit(
+  pool: pg.Pool,
+  keys: Keys,
+  filter: AuditFilter,
+  limit: number,
+  window?: ChainWindow,
+): Promise<AuditList> {
   const { since = 0, entities, actor, action } = filter
   const rows: AuditRow[] = []
   const doubtful = new Set<number>()
-  const { findings } = await verify(pool, keys, undefined, (row, isProven) => {
+  const look: Look = (row, isProven) => {
     if (!isProven) doubtful.add(row.sequence)
     const fits =
       !(row.recordedAt < since) && // the time of a forged row may be none
@@ -135,22 +150,35 @@ export async function listAudit(pool: pg.Pool, keys: Keys, filter: AuditFilter, 
       (actor === undefined || row.actor === actor) &&
       (action === undefined || row.action === action)
     if (fits && rows.push(row) > limit) rows.shift()
+  }
+  const { findings, first } = await inTransaction(pool, async db => {
+    await readOneMoment(db)
+    return follow(db, keys, undefined, look, window)
   })
-  return { rows, doubtful, findings }
+  return { rows, doubtful, findings, first }
 }
 
-async function follow(db: Connection, keys: Keys, expected: string | undefined, look: Look): Promise<ChainReport> {
+async function follow(
+  db: Connection,
+  keys: Keys,
+  expected: string | undefined,
+  look: Look,
+  window?: ChainWindow,
+): Promise<ChainReport> {
   const findings = (await findStrangers(db)).map(what => `In the database, ${what}.`)
   const head = await readHead(db)
   if (!head) findings.push('The head of the chain is gone.')
   const end = head?.sequence ?? Number.MAX_SAFE_INTEGER
-  let before: Buffer | null = null
-  let last = 0
+  const stop = window?.before ?? Number.POSITIVE_INFINITY
+  const begin = window && head ? Math.max(0, Math.min(stop - 1, head.sequence) - window.rows) : 0
+  let before: Buffer | null = begin > 0 ? ((await readRowsAfter(db, begin - 1, 1))[0]?.hash ?? null) : null
+  let last = begin
   let rows = 0
   const beyond: number[] = []
   let seen = expected === undefined
-  for (let at = 0, more = true; more; ) {
-    const some = await readRowsAfter(db, at, page)
+  for (let at = begin, more = true; more; ) {
+    const read = await readRowsAfter(db, at, page)
+    const some = read.filter(({ sequence }) => sequence < stop)
     more = some.length === page
     for (const row of some) {
       at = row.sequence
@@ -170,12 +198,13 @@ async function follow(db: Connection, keys: Keys, expected: string | undefined, 
       rows++
     }
   }
+  if (window?.before !== undefined) return { rows, first: begin + 1, head: nameOf(last, before), findings }
   if (head && head.sequence > last) findings.push(`Rows ${last + 1} to ${head.sequence} are missing at the end.`)
   else if (head && !isSealed(keys, head, before)) findings.push('The head of the chain was not written by this installation.')
   if (beyond.length > 0)
     findings.push(`${beyond.length} rows stand beyond the end, from ${beyond[0]} on: this installation did not write them.`)
   if (!seen) findings.push(`The chain does not hold ${expected}.`)
-  return { rows, head: nameOf(last, before), findings }
+  return { rows, first: begin + 1, head: nameOf(last, before), findings }
 }
 
 /** How a head is written where it is noted. */

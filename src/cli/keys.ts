@@ -5,6 +5,7 @@ import { record } from '../audit/chain.ts'
 import { announceChange, isValidAt, readTokens, revokeToken } from '../merchants/store.ts'
 import { keyHours } from '../payments/idempotency.ts'
 import { inTransaction } from '../platform/database/connect.ts'
+import { countEmailKeys } from '../reporting/search/store.ts'
 import { sealedPlaces } from '../start/sealed.ts'
 import { writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
@@ -91,6 +92,8 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   for (const name of new Set([...proofs.keys(), ...given]))
     if (name.startsWith('lookup ') && name !== newest[0] && clock.real() < keptUntil)
       need(name, `idempotency keys until ${timeText(keptUntil)}`)
+  for (const [id, count] of await countEmailKeys(database.reports))
+    need(`lookup ${id}`, `${count} e-mail addresses of the search (search rebuild hashes them anew)`)
   return [...new Set([...given, ...proofs.keys(), ...needs.keys()])].sort().map(name => ({
     name,
     given: newest.includes(name) ? 'newest' : given.has(name) ? 'older' : 'no',

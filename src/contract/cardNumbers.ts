@@ -36,6 +36,20 @@ export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(text) 
 export const maskCardNumbers = (text: string, brands?: CardBrands): string =>
   replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked)
 
+/** As people speak of cards: of each card number of some brands the first six digits and the last four are left, and no CVV beside it. */
+export function shortenCards(text: string, brands: CardBrands): string {
+  if (!mayHoldCardNumber(text)) return text
+  const shortened = replaceNumbers(
+    text,
+    beginning => lengthsOf(brands, beginning),
+    found => {
+      const number = [...found].map(one => valueOfDigit(one.codePointAt(0)!) ?? '').join('')
+      return `${number.slice(0, 6)}…${number.slice(-4)}`
+    },
+  )
+  return shortened === text ? text : shortened.replace(/\b(cvv2?|cvc2?|cvn|cid)(\W{0,4})\d{3,4}\b/gi, '$1$2…')
+}
+
 /** Lengths of card numbers, whatever their brand. */
 export const cardLengths: readonly number[] = [12, 13, 14, 15, 16, 17, 18, 19]
 

@@ -5,6 +5,10 @@ import type { RequestKind } from './requests.ts'
 
 const shownMost = 10
 
+/** The names that some unknown ones were probably meant to be. They say nothing of what was sent: that may be a secret in the place of a name. */
+export const meantNames = (near: readonly string[]): string[] =>
+  near.flatMap(said => /: did you mean (.*)\?$/.exec(said)?.[1] ?? []).map(name => `something like ${name}`)
+
 /** Says of unknown names what they were probably meant to be: `amout: did you mean amount?`. What does not look like a name is left out. */
 export function namesNear({ groups: taken }: Pick<RequestKind, 'groups'>): (unknown: readonly string[]) => string[] {
   const known = taken.flatMap(group => Object.keys(groups[group as Group])).map(row => ({ row, word: wordOf(row) }))

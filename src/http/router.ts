@@ -24,6 +24,8 @@ export type Route = {
   readonly bodyMax?: number
   /** Scripts of all sites may read the answer. */
   readonly cors?: true
+  /** Asking for it uses something up: whoever only looks whether it is there, by a HEAD, is refused. */
+  readonly usesUp?: true
   readonly answer: RequestFunction
 }
 
@@ -67,10 +69,12 @@ export function router(parts: HttpParts, routes: readonly Route[]): Router {
       return { name: 'elsewhere', answer: request => resultAnswer(parts, request, 404, notBuilt(path) ?? 'pathNotFound') }
     const { methods, path: name } = found.place
     // Without its body, which the server leaves out, the answer to a HEAD is that to a GET.
-    const route = methods.get(method === 'HEAD' ? 'GET' : method)
+    const got = methods.get('GET')
+    const hasHead = got !== undefined && !got.usesUp
+    const route = method === 'HEAD' ? (hasHead ? got : undefined) : methods.get(method)
     if (route) return { name, route, answer: request => answerOf(parts, underWay, route, request, found.named) }
     const forBrowsers = [...methods.values()].some(({ callers, cors }) => callers === 'browser' || cors)
-    const allow = [...methods.keys(), ...(methods.has('GET') ? ['HEAD'] : []), ...(forBrowsers ? ['OPTIONS'] : [])].join(', ')
+    const allow = [...methods.keys(), ...(hasHead ? ['HEAD'] : []), ...(forBrowsers ? ['OPTIONS'] : [])].join(', ')
     return {
       name,
       answer: request =>

@@ -203,6 +203,26 @@ export type AcquirerRoute = ChannelSettings['routes'][number]
 export type OutcomeRule = ChannelSettings['simulatorRules'][number]
 export type AcquirerAccount = ChannelSettings['acquirerAccounts'][string]
 
+/** What bounds a merchant, or says who carries its payments: the staff of the PSP alone changes it. */
+export const ofOperator: ReadonlySet<string> = new Set<keyof (ChannelSettings & MerchantSettings)>([
+  'mode',
+  'disabled',
+  'routes',
+  'acquirerAccounts',
+  'slipAccounts',
+  'riskRules',
+  'threeDSecure',
+  'withoutAuthentication',
+  'proofFrom',
+  'approvalFrom',
+  'cardNumbersInTexts',
+  'cardNumbersInIdentifiers',
+  'legacyCredentials',
+  'requestsPerMinute',
+  'requestsAtOnce',
+  'statusReadsPerMinute',
+])
+
 /** What may be written for a channel. */
 export type WrittenChannelSettings = Input<typeof channelSettings>
 

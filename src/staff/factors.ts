@@ -9,7 +9,16 @@ import { keyedHash } from '../vault/keys.ts'
 import { unseal } from '../vault/seal.ts'
 import type { StaffParts } from './parts.ts'
 import { isPassword } from './password.ts'
-import { countSignIn, findPerson, forgetAttempts, type Person, takeRecoveryCode, takeStep } from './store.ts'
+import {
+  countSignIn,
+  findPerson,
+  forgetAttempts,
+  forgetSignIns,
+  forgiveAttempt,
+  type Person,
+  takeRecoveryCode,
+  takeStep,
+} from './store.ts'
 import { stepOfCode } from './totp.ts'
 
 export type Factors = {
@@ -19,7 +28,7 @@ export type Factors = {
   readonly code: string
 }
 
-/** Attempts that are looked at within half an hour: for one name, from wherever; and from one network. */
+/** Attempts that are looked at within half an hour: for one name, from wherever, or of one session; and from one network. */
 export const signInAttemptsMost = { user: 10, network: 50 } as const
 export const attemptsMinutes = 30
 
@@ -34,16 +43,33 @@ export const nameOfStaff = (text: string): string => text.trim().toLowerCase()
 export const attemptsOf = ({ keys }: Pick<StaffParts, 'keys'>, name: string): string =>
   `user ${keyedHash(keys, 'staff name', name).toString('hex').slice(0, 32)}`
 
-export async function proveFactors(parts: StaffParts, sent: Factors, address: string): Promise<Person | 'wrong' | 'wait'> {
+/** `session`: of somebody who is signed in, and whom attempts of strangers for the same name do not keep waiting. */
+export async function proveFactors(
+  parts: StaffParts,
+  sent: Factors,
+  address: string,
+  session?: string,
+): Promise<Person | 'wrong' | 'wait'> {
   const { clock, keys, database } = parts
   const now = clock.real()
   const name = nameOfStaff(sent.name)
-  const [user, network] = [attemptsOf(parts, name), `network ${networkOf(address)}`]
-  const counted = await countSignIn(database.work, [network, user], now, now - attemptsMinutes * 60_000)
+  const guesser = session === undefined ? attemptsOf(parts, name) : `session ${session}`
+  const network = `network ${networkOf(address)}`
+  const since = now - attemptsMinutes * 60_000
+  if (session === undefined) {
+    // A network that guesses waits before any name is looked at, or remembered.
+    const attempts = await countSignIn(database.signIns, network, now, since)
+    if (attempts > signInAttemptsMost.network) return 'wait'
+    if (attempts === 1) await forgetSignIns(database.signIns, since)
+  }
+  const attempts = await countSignIn(database.signIns, guesser, now, since)
   const person = name.length > 0 && name.length <= 254 ? await findPerson(database.work, 'name', name) : undefined
-  const attempts = counted.get(user)!
-  if (attempts > signInAttemptsMost.user || counted.get(network)! > signInAttemptsMost.network) {
-    if (person && attempts === signInAttemptsMost.user + 1) await tellOfLock(parts, person, address)
+  if (attempts > signInAttemptsMost.user) {
+    // Nobody waits for it: how long an answer takes would tell that there is such a person.
+    if (person && attempts === signInAttemptsMost.user + 1)
+      tellOfLock(parts, person, address).catch((error: Error) =>
+        parts.log.error({ why: error.message }, 'a lock is not in the audit'),
+      )
     return 'wait'
   }
   const isRight = await isPassword(person?.password, sent.password.slice(0, 1000))
@@ -54,7 +80,8 @@ export async function proveFactors(parts: StaffParts, sent: Factors, address: st
     ? await takeStep(database.work, id, step)
     : await takeRecoveryCode(database.work, id, recoveryHash(sent.code))
   if (isRight && isTaken) {
-    await forgetAttempts(database.work, user, network)
+    await forgetAttempts(database.work, guesser)
+    if (session === undefined) await forgiveAttempt(database.work, network)
     return person!
   }
   const credential = `staff:${person?.id ?? keyedHash(keys, 'staff name', name).toString('hex').slice(0, 16)}`

@@ -31,11 +31,16 @@ type LinkParts = Pick<StaffParts, 'keys' | 'clock' | 'random'>
 
 const hashesOf = ({ keys }: Pick<StaffParts, 'keys'>, token: string) => keyedHashes(keys, 'staff link', token)
 
-/** The token of a link. `staffId` null: the door of a sandbox. */
-export async function makeStaffLink(db: Connection, parts: LinkParts, staffId: string | null): Promise<string> {
+/** The token of a link. `staffId` null: the door of a sandbox; `madeBy`: another of the staff. */
+export async function makeStaffLink(
+  db: Connection,
+  parts: LinkParts,
+  staffId: string | null,
+  madeBy: string | null = null,
+): Promise<string> {
   const now = parts.clock.real()
   const token = parts.random.bytes(32).toString('base64url')
-  await insertLink(db, hashesOf(parts, token)[0], staffId, now + linkHours * 3_600_000, now)
+  await insertLink(db, hashesOf(parts, token)[0], { staffId, madeBy, endsAt: now + linkHours * 3_600_000 }, now)
   return token
 }
 
@@ -69,13 +74,15 @@ export async function useInvitation(
   const recovery = Array.from({ length: recoveryCodesGiven }, () => base32(random.bytes(10)).replace(/.{4}(?=.)/g, '$&-'))
   const sealedTotp = seal(keys, random, totpPlace(person.id), secret.toString('hex'))
   return inTransaction(database.work, async db => {
-    if (!(await takeLink(db, hashesOf(parts, token), clock.real()))) return 'gone'
+    const link = await takeLink(db, hashesOf(parts, token), clock.real())
+    if (!link) return 'gone'
     await dropLinksOf(db, person.id)
     await setFactors(db, person.id, {
       password: hashed,
       sealedTotp,
       step,
       recovery: recovery.map(one => recoveryHash(one)),
+      by: link.madeBy,
     })
     await endSessionsOf(db, person.id)
     await forgetAttempts(db, attemptsOf(parts, person.name))

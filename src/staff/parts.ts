@@ -4,6 +4,7 @@ import type { Failures } from '../audit/failures.ts'
 import type { Directory } from '../merchants/directory.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
+import type { Log } from '../platform/log.ts'
 import type { Keys } from '../vault/keys.ts'
 
 export type StaffParts = {
@@ -11,7 +12,8 @@ export type StaffParts = {
   readonly random: Random
   readonly keys: Keys
   readonly directory: Directory
-  readonly database: Pick<Database, 'work'>
+  readonly database: Pick<Database, 'work' | 'signIns'>
+  readonly log: Log
   readonly failures: Failures
   readonly sandbox: boolean
 }

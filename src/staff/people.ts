@@ -21,6 +21,9 @@ import {
 
 type PeopleParts = Pick<StaffParts, 'random' | 'database' | 'directory'> & Recorder
 
+/** Who sees the link, where that is one of the staff. */
+const makerOf = ({ by }: PeopleParts): string | null => (by?.kind === 'user' ? by.id : null)
+
 /** A sentence for whoever asked. */
 export type StaffRefusal = { readonly refused: string }
 export type StaffLink = { readonly id: string; readonly link: string }
@@ -39,9 +42,9 @@ export async function addPerson(
   const now = clock.real()
   const id = timeOrderedId(now, random)
   return inTransaction(database.work, async db => {
-    const person = { id, name, role, entities, password: null, sealedTotp: null, madeAt: now }
+    const person = { id, name, role, entities, password: null, sealedTotp: null, factorsBy: null, madeAt: now }
     if (!(await insertPerson(db, person))) return { refused: `${name} works here already.` }
-    const link = await makeStaffLink(db, parts, id)
+    const link = await makeStaffLink(db, parts, id, makerOf(parts))
     await record(db, parts, [{ action: 'staffAdded', entityId: entities[0], subject: id, details: { name, role, entities } }])
     return { id, link }
   })
@@ -71,7 +74,7 @@ export const resetPerson = (parts: PeopleParts, id: string): Promise<StaffLink |
     await setFactors(db, id)
     await endSessionsOf(db, id)
     await forgetAttempts(db, attemptsOf(parts, name))
-    const link = await makeStaffLink(db, parts, id)
+    const link = await makeStaffLink(db, parts, id, makerOf(parts))
     await record(db, parts, [{ action: 'staffReset', entityId: entities[0], subject: id, details: { name } }])
     return { id, link }
   })

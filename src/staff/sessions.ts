@@ -8,7 +8,15 @@ import { keyedHashes } from '../vault/keys.ts'
 import { type Factors, proveFactors } from './factors.ts'
 import type { StaffParts } from './parts.ts'
 import { type Role, roleMay, type StaffAction } from './permissions.ts'
-import { endSession, findSession, insertSession, proveSession, type SessionWithPerson, touchSession } from './store.ts'
+import {
+  dropLinksOf,
+  endSession,
+  findSession,
+  insertSession,
+  proveSession,
+  type SessionWithPerson,
+  touchSession,
+} from './store.ts'
 
 export const idleMinutes = 15
 export const sessionHours = 12
@@ -84,7 +92,7 @@ export async function proveAgain(
   sent: Omit<Factors, 'name'>,
 ): Promise<'proven' | 'wrong' | 'wait'> {
   const { name, sessionId, by } = signedIn
-  const person = await proveFactors(parts, { ...sent, name }, by.address)
+  const person = await proveFactors(parts, { ...sent, name }, by.address, sessionId)
   if (typeof person === 'string') return person
   await proveSession(parts.database.work, sessionId, parts.clock.real())
   return 'proven'
@@ -144,6 +152,7 @@ export const actorOfStaff = (staffId: string | null, address: string): Actor => 
 export const endOwnSession = (parts: StaffParts, { staffId, by }: SignedIn, id: string): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
     if (!(await endSession(db, staffId, id))) return false
+    if (staffId !== null) await dropLinksOf(db, staffId) // one that was asked for in this session
     await record(db, parts, [{ actor: by, action: 'staffSignedOut', subject: staffId ?? '', details: { session: id } }])
     return true
   })

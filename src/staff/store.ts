@@ -13,11 +13,13 @@ export type Person = {
   /** Absent until a link was used. */
   readonly password: string | null
   readonly sealedTotp: Buffer | null
+  /** Who of the staff made the link by which the factors were set, and so could have used it. */
+  readonly factorsBy: string | null
   readonly madeAt: number
 }
 
 const unhyphened = (ids: readonly string[]) => ids.map(id => id.replaceAll('-', ''))
-const columns = `id, name, role, array_to_json(entities) as entities, password, sealed_totp as "sealedTotp", made_at as "madeAt"`
+const columns = `id, name, role, array_to_json(entities) as entities, password, sealed_totp as "sealedTotp", factors_by as "factorsBy", made_at as "madeAt"`
 const personOf = (row: Person): Person => ({ ...row, entities: unhyphened(row.entities) })
 
 /** False when the name is taken. */
@@ -66,14 +68,14 @@ export async function setFactors(
     readonly sealedTotp: Buffer
     readonly step: number
     readonly recovery: readonly Buffer[]
+    /** Null: it was by no other's link; what was known before stays. */
+    readonly by: string | null
   },
 ): Promise<void> {
-  await db.query('update staff set password = $2, sealed_totp = $3, totp_step = greatest(totp_step, $4) where id = $1', [
-    id,
-    factors?.password ?? null,
-    factors?.sealedTotp ?? null,
-    factors?.step ?? 0,
-  ])
+  await db.query(
+    `update staff set password = $2, sealed_totp = $3, totp_step = greatest(totp_step, $4), factors_by = coalesce($5, factors_by) where id = $1`,
+    [id, factors?.password ?? null, factors?.sealedTotp ?? null, factors?.step ?? 0, factors?.by ?? null],
+  )
   await db.query('delete from recovery_codes where staff_id = $1', [id])
   if (factors)
     await db.query('insert into recovery_codes (staff_id, hash) select $1, unnest($2::bytea[])', [id, factors.recovery])
@@ -95,23 +97,32 @@ export async function countRecoveryCodes(db: Connection, id: string): Promise<nu
   return rows[0]!.count
 }
 
-/** Links that ended go with each new one. `staffId`: absent = the door of a sandbox. */
+export type StaffLinkRow = {
+  /** Null: the door of a sandbox. */
+  readonly staffId: string | null
+  /** Another of the staff. */
+  readonly madeBy: string | null
+}
+
+/** Links that ended go with each new one. */
 export async function insertLink(
   db: Connection,
   hash: Buffer,
-  staffId: string | null,
-  endsAt: number,
+  { staffId, madeBy, endsAt }: StaffLinkRow & { readonly endsAt: number },
   now: number,
 ): Promise<void> {
   await db.query('delete from staff_links where ends_at < $1', [timeParameter(now)])
-  await db.query('insert into staff_links (hash, staff_id, ends_at) values ($1, $2, $3)', [hash, staffId, timeParameter(endsAt)])
+  await db.query('insert into staff_links (hash, staff_id, made_by, ends_at) values ($1, $2, $3, $4)', [
+    hash,
+    staffId,
+    madeBy,
+    timeParameter(endsAt),
+  ])
 }
-
-export type StaffLinkRow = { readonly staffId: string | null }
 
 export async function findLink(db: Connection, hashes: readonly Buffer[], now: number): Promise<StaffLinkRow | undefined> {
   const { rows } = await db.query<StaffLinkRow>(
-    'select staff_id as "staffId" from staff_links where hash = any ($1) and ends_at > $2',
+    'select staff_id as "staffId", made_by as "madeBy" from staff_links where hash = any ($1) and ends_at > $2',
     [hashes, timeParameter(now)],
   )
   return rows[0]
@@ -120,7 +131,7 @@ export async function findLink(db: Connection, hashes: readonly Buffer[], now: n
 /** Of two that use it at a time, one gets it. */
 export async function takeLink(db: Connection, hashes: readonly Buffer[], now: number): Promise<StaffLinkRow | undefined> {
   const { rows } = await db.query<StaffLinkRow>(
-    'delete from staff_links where hash = any ($1) and ends_at > $2 returning staff_id as "staffId"',
+    'delete from staff_links where hash = any ($1) and ends_at > $2 returning staff_id as "staffId", made_by as "madeBy"',
     [hashes, timeParameter(now)],
   )
   return rows[0]
@@ -202,28 +213,29 @@ export async function endSessionsOf(db: Connection, staffId: string): Promise<vo
   await db.query('delete from staff_sessions where staff_id = $1', [staffId])
 }
 
-/** Counts an attempt of each subject and returns how many each has had; those from before `cutOff` are forgotten. */
-export async function countSignIn(
-  db: Connection,
-  subjects: readonly string[],
-  now: number,
-  cutOff: number,
-): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await db.query<{ subject: string; attempts: number }>(
-    `insert into sign_in_attempts as counted (subject, since, attempts)
-     select subject, $2, 1 from unnest($1::text[]) as given (subject) order by subject
+/** Counts an attempt of a subject and returns how many it has had since `cutOff`. */
+export async function countSignIn(db: Connection, subject: string, now: number, cutOff: number): Promise<number> {
+  const { rows } = await db.query<{ attempts: number }>(
+    `insert into sign_in_attempts as counted (subject, since, attempts) values ($1, $2, 1)
      on conflict (subject) do update set
        attempts = case when counted.since < $3 then 1 else counted.attempts + 1 end,
        since = case when counted.since < $3 then excluded.since else counted.since end
-     returning subject, attempts`,
-    [subjects, timeParameter(now), timeParameter(cutOff)],
+     returning attempts`,
+    [subject, timeParameter(now), timeParameter(cutOff)],
   )
+  return rows[0]!.attempts
+}
+
+export async function forgetSignIns(db: Connection, cutOff: number): Promise<void> {
   await db.query('delete from sign_in_attempts where since < $1', [timeParameter(cutOff)])
-  return new Map(rows.map(({ subject, attempts }) => [subject, attempts]))
 }
 
 /** Somebody proved who it was: the attempts were no guesses. */
-export async function forgetAttempts(db: Connection, user: string, network?: string): Promise<void> {
-  await db.query('delete from sign_in_attempts where subject = $1', [user])
-  if (network !== undefined) await db.query('update sign_in_attempts set attempts = attempts - 1 where subject = $1', [network])
+export async function forgetAttempts(db: Connection, subject: string): Promise<void> {
+  await db.query('delete from sign_in_attempts where subject = $1', [subject])
+}
+
+/** One of the attempts of a network was none. */
+export async function forgiveAttempt(db: Connection, network: string): Promise<void> {
+  await db.query('update sign_in_attempts set attempts = attempts - 1 where subject = $1', [network])
 }

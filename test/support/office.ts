@@ -85,7 +85,7 @@ export async function addStaff(
   const id = randomHex(systemRandom)
   const name = `${role}.${id.slice(0, 8)}@office.example`
   const madeAt = clock.real()
-  assert.ok(await insertPerson(pool, { id, name, role, entities, password: null, sealedTotp: null, madeAt }))
+  assert.ok(await insertPerson(pool, { id, name, role, entities, password: null, sealedTotp: null, factorsBy: null, madeAt }))
   return { id, name, link: `/office/invitation/${await makeStaffLink(pool, { ...chance, clock }, id)}` }
 }
 

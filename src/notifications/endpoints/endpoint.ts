@@ -10,7 +10,7 @@ import type { Keys } from '../../vault/keys.ts'
 import { seal, unseal } from '../../vault/seal.ts'
 import { type FieldChoice, onTheWire, testNotification, type Wrapper } from '../notification.ts'
 import type { NotificationParts } from '../parts.ts'
-import { findEndpoint, giveUpAll, insertEndpoint, lockEndpoint, setSecrets, setState } from './store.ts'
+import { findEndpoint, giveUpAll, insertEndpoint, listEndpoints, lockEndpoint, setSecrets, setState } from './store.ts'
 
 export type EndpointKind = 'webhook' | 'cursor' | 'request'
 
@@ -44,6 +44,9 @@ export type EndpointParts = Pick<NotificationParts, 'clock' | 'random' | 'keys' 
 /** Something that can be mended by whoever asked; the sentence says what. */
 export type EndpointRefusal = { readonly refused: string }
 
+/** Of one merchant: each is looked at for every event. */
+export const endpointsMost = 100
+
 export const eventTypes: readonly string[] = ['PAYMENT', 'REGISTRATION']
 
 export async function createEndpoint(
@@ -60,6 +63,8 @@ export async function createEndpoint(
   if (secret !== undefined && !/^[0-9a-fA-F]{64}$/.test(secret)) return { refused: 'The secret must be 64 hex characters.' }
   const made = newEndpoint(parts, wanted)
   return inTransaction(parts.database.work, async db => {
+    if ((await listEndpoints(db, made.endpoint.merchantId)).length >= endpointsMost)
+      return { refused: `A merchant has at most ${endpointsMost} endpoints: delete some first.` }
     if (!(await insertEndpoint(db, made.endpoint))) return { refused: `There is an endpoint called ${wanted.name} already.` }
     await note(db, parts, 'endpointMade', made.endpoint, { kind })
     return made

@@ -2,8 +2,9 @@
 // for the form. A shop's page takes no modules: what its integrity covers is one file. No bundler: modules give each other names, and no name twice.
 
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
+import { fileURLToPath } from 'node:url'
 
 export type BuiltFile = {
   readonly name: string
@@ -74,7 +75,7 @@ const importLine = /^import (?!type\b)[^'"]*? from '(\.[^']+)'$/gm
 
 /** JavaScript without types and imports, else as it was written. */
 const untyped = (source: string): string =>
-  quietly(() => stripTypeScriptTypes(source))
+  withoutTypes(source)
     .replace(/^import [^'"]*? from '[^']+';?$/gm, '')
     .replace(/^export /gm, '')
 
@@ -92,6 +93,27 @@ const plain = (source: string): string =>
     .filter(line => line !== '')
     .map(line => `${line}\n`)
     .join('')
+
+const cache = new URL('../../../node_modules/.cache/scripts/', import.meta.url)
+
+/** Done once for all starts: it takes longer than many a module takes to load. Where the folder cannot be written it is done each time. */
+function withoutTypes(source: string): string {
+  const path = fileURLToPath(new URL(createHash('sha256').update(process.version).update(source).digest('hex'), cache))
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    // The first time.
+  }
+  const text = quietly(() => stripTypeScriptTypes(source))
+  try {
+    mkdirSync(cache, { recursive: true })
+    writeFileSync(`${path}.${process.pid}`, text)
+    renameSync(`${path}.${process.pid}`, path)
+  } catch {
+    // A folder that is read only.
+  }
+  return text
+}
 
 /** Node says of this function that it may change; whoever runs a gateway cannot do anything about it. */
 function quietly<Value>(act: () => Value): Value {

@@ -1,6 +1,7 @@
 // A route of the back office is a record, and what stands around every answer stands here: is it one of our own pages that asks, who is signed in, may
 // that role do it, is the entity within reach, were both factors proven just now. What answers knows all of that already.
 
+import { shortenCards } from '../../contract/cardNumbers.ts'
 import type { HttpAnswer, Request } from '../../http/answer.ts'
 import { sentForm } from '../../http/authenticate.ts'
 import { isForeign } from '../../http/host.ts'
@@ -25,6 +26,9 @@ type OfficePlace = {
   /** The path is not below /office. */
   readonly top?: true
   readonly bodyMax?: number
+  /** What is sent is taken as it is: settings, passwords. Everywhere else card numbers are shortened before anybody reads them, or writes them down. */
+  readonly exact?: true
+  readonly usesUp?: true
 }
 
 export type OfficeRoute = OfficePlace & {
@@ -68,7 +72,7 @@ type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
 function placed(
   parts: OfficeParts,
-  { method, path, top, bodyMax }: OfficePlace,
+  { method, path, top, bodyMax, exact, usesUp }: OfficePlace,
   answer: (request: OfficeRequest, named: PathValues) => Promise<Framed>,
 ): Route {
   return {
@@ -76,6 +80,7 @@ function placed(
     path: top ? path : `/office${path}`,
     callers: 'anyone',
     ...(bodyMax !== undefined && { bodyMax }),
+    ...(usesUp && { usesUp }),
     async answer(request, named) {
       const language = officeLanguage(cookieOf(request, languageCookie), request.headers['accept-language'])
       const show = ({ answer, signedIn }: Framed) => shown(parts, answer, request, language, signedIn)
@@ -84,7 +89,9 @@ function placed(
         return show({ answer: { status: 403, title: words.foreign, body: html`<p>${words.foreignText}</p>` } })
       const form = sentForm(request)
       const values = new URLSearchParams(
-        form === 'tooManyParameters' ? [] : form.pairs.map(([name, value]): [string, string] => [name, value]),
+        form === 'tooManyParameters'
+          ? []
+          : form.pairs.map(([name, value]): [string, string] => [name, exact ? value : shortenCards(value, parts.cardBrands)]),
       )
       return show(await answer({ ...request, values, language }, named))
     },

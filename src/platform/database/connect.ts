@@ -21,10 +21,12 @@ const sizes = {
   reports: { max: 1, statementSeconds: 0 },
   /** Merchants' searches: however deep they are, they keep no payment and no other reading waiting. */
   searches: { max: 3, statementSeconds: 5 },
+  /** Attempts to sign in to the back office: strangers can send many, and keep only each other waiting. */
+  signIns: { max: 2, statementSeconds: 5 },
 } as const
 
 /** What /health does not ask: pools that may be busy without harm. */
-const spare: ReadonlySet<PoolName> = new Set(['reports', 'searches'])
+const spare: ReadonlySet<PoolName> = new Set(['reports', 'searches', 'signIns'])
 
 export type PoolName = keyof typeof sizes
 

@@ -1,6 +1,7 @@
 // Finds the addresses of a name for calls to merchants' servers. The system's own way holds one of the few threads of the process for as long as
 // a name server is silent, and the same threads read files and derive keys. So name servers are asked directly, which holds none; the system is
-// asked only for names that these do not know (search domains, names of the local network), and for one at a time.
+// asked only for names that these do not know (search domains, names of the local network): for one at a time of those that it knew before, and for one of
+// all others, of which strangers can make many.
 
 import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
@@ -16,6 +17,7 @@ export type Sources = {
 }
 
 const timeoutMilliseconds = 3000
+const knownMost = 10_000
 /** Answers that leave it open whether the system knows the name. */
 const unknownThere: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'])
 
@@ -23,7 +25,8 @@ export function resolver({ servers, hostsFile = '/etc/hosts', system = ask }: So
   const names = new Resolver({ timeout: timeoutMilliseconds, tries: 2 })
   if (servers) names.setServers(servers)
   const running = new Map<string, Promise<readonly LookupAddress[]>>()
-  let lastOfSystem: Promise<unknown> = Promise.resolve()
+  const knownToSystem = new Set<string>()
+  const lastOfSystem: Record<'known' | 'others', Promise<unknown>> = { known: Promise.resolve(), others: Promise.resolve() }
 
   async function find(name: string): Promise<readonly LookupAddress[]> {
     const listed = inHostsFile(hostsFile, name)
@@ -33,9 +36,12 @@ export function resolver({ servers, hostsFile = '/etc/hosts', system = ask }: So
     if (found.length > 0) return found
     const failure = answers.map(answer => (answer as PromiseRejectedResult).reason).find(({ code }) => !unknownThere.has(code))
     if (failure) throw failure
-    const mine = lastOfSystem.then(() => system(name))
-    lastOfSystem = mine.catch(() => {})
-    return mine
+    const line = knownToSystem.has(name) ? 'known' : 'others'
+    const mine = lastOfSystem[line].then(() => system(name))
+    lastOfSystem[line] = mine.catch(() => {})
+    const addresses = await mine
+    if (addresses.length > 0 && knownToSystem.size < knownMost) knownToSystem.add(name)
+    return addresses
   }
 
   // Many deliveries to one name ask for it once.

@@ -31,6 +31,7 @@ type KeeperParts = {
   readonly random: Random
   readonly database: Pick<Database, 'work'>
   readonly log: Log
+  readonly sandbox: boolean
 }
 
 export function keepRequests(
@@ -38,7 +39,7 @@ export function keepRequests(
   which: KeptRequests,
   { most, eraseEveryMilliseconds } = standard,
 ): RequestKeeper {
-  const { clock, random, log } = parts
+  const { clock, random, log, sandbox } = parts
   const db = parts.database.work
   const waiting: RequestTrace[] = []
   const grown = new Set<string>()
@@ -48,7 +49,7 @@ export function keepRequests(
   async function write(): Promise<number> {
     const taken = waiting.splice(0, atOnce)
     if (taken.length > 0) {
-      const rows = taken.map(trace => ({ ...maskedRequest(trace), id: timeOrderedId(trace.at, random) }))
+      const rows = taken.map(trace => ({ ...maskedRequest(trace, sandbox), id: timeOrderedId(trace.at, random) }))
       await insertRequests(db, rows)
       for (const { caller } of rows) grown.add(caller?.merchantId ?? unknownMerchant)
     }

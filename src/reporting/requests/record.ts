@@ -5,7 +5,7 @@ import { maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from '../../contrac
 import type { Form } from '../../contract/form.ts'
 import { matches } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
-import { namesNear } from '../../contract/nearest.ts'
+import { meantNames, namesNear } from '../../contract/nearest.ts'
 import { operations } from '../../contract/operations.ts'
 import { hex32 } from '../../contract/parameters/common.ts'
 import { type Group, groups, lookup, type NamedParameter } from '../../contract/parameters/table.ts'
@@ -49,13 +49,15 @@ const fieldsMost = 100
 const valueMost = 255
 const answerMost = 64 * 1024
 
-export function maskedRequest(trace: RequestTrace): MaskedRequest {
+/** `sandbox`: names that nobody knows are told as they came; elsewhere one may be a secret. Of strangers stands no field: they could fill the table. */
+export function maskedRequest(trace: RequestTrace, sandbox: boolean): MaskedRequest {
   const { method, path, route, status, milliseconds, number, at, form, caller } = trace
   const answer = readAnswer(trace.answer)
   const { find, near } = namesOf(method, route)
   const fields: (readonly [string, string])[] = []
   const unknown = new Set<string>()
-  for (const [name, value] of form?.pairs.slice(0, fieldsMost) ?? []) {
+  const told = sandbox || caller ? (form?.pairs ?? []) : []
+  for (const [name, value] of told.slice(0, fieldsMost)) {
     const row = find(name)
     if (row) fields.push([masked(name).slice(0, valueMost), shownValue(row, value)])
     else unknown.add(name)
@@ -63,7 +65,7 @@ export function maskedRequest(trace: RequestTrace): MaskedRequest {
   const named = /^\/v1\/(?:payments|query)\/([0-9a-f]{32})$/.exec(path)?.[1]
   const paymentId = isPayment(answer) ? answer.id : named
   const { code, description, parameterErrors } = answer.result ?? {}
-  const meant = near([...unknown])
+  const meant = sandbox ? near([...unknown]) : meantNames(near([...unknown]))
   return {
     method,
     path: shownPath(path),

@@ -29,7 +29,11 @@ export type FoundPayment = {
   readonly reference: string | null
 }
 
-export type SearchedPayment = FoundPayment & { readonly emailHash: Buffer | null }
+export type SearchedPayment = FoundPayment & {
+  readonly emailHash: Buffer | null
+  /** The id of the lookup key that it was made with. */
+  readonly emailKey: string | null
+}
 
 export function searchedPayment(keys: Keys, payment: PaymentState): SearchedPayment {
   const { record, answer } = payment
@@ -58,6 +62,7 @@ export function searchedPayment(keys: Keys, payment: PaymentState): SearchedPaym
     slipNumber: kept.account === undefined ? null : (kept.number ?? null),
     reference: kept.hostReference ?? kept.rrn ?? null,
     emailHash: email === null ? null : keyedHash(keys, emailPurpose, emailText(email)),
+    emailKey: email === null ? null : keys.lookup[0]!.id,
   }
 }
 

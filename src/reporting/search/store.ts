@@ -25,6 +25,7 @@ const columns: readonly Column[] = [
   ['bin',                     'text',        one => one.bin],
   ['last_four',               'text',        one => one.lastFour],
   ['email_hash',              'bytea',       one => one.emailHash],
+  ['email_key',               'text',        one => one.emailKey],
   ['descriptor',              'text',        one => one.descriptor],
   ['slip_number',             'text',        one => one.slipNumber],
   ['reference',               'text',        one => one.reference],
@@ -41,6 +42,14 @@ export async function putSearched(db: Connection, payments: readonly SearchedPay
            on conflict (merchant_id, payment_id) do update set ${changing.map(name => `${name} = excluded.${name}`).join(', ')}`,
     values: columns.map(([, , of]) => payments.map(of)),
   })
+}
+
+/** How many rows have an e-mail address hashed with each lookup key. */
+export async function countEmailKeys(db: Connection): Promise<[keyId: string, count: number][]> {
+  const { rows } = await db.query<{ key: string; count: number }>(
+    'select email_key as key, count(*) from searched_payments where email_key is not null group by email_key',
+  )
+  return rows.map(({ key, count }) => [key, count])
 }
 
 /** A place between two payments of a list: behind this one. */

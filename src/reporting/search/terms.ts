@@ -2,9 +2,8 @@
 
 import { hundredths } from '../../contract/amounts.ts'
 import { otherBrands, standardBrands } from '../../contract/brands.ts'
-import { maskCardNumbers } from '../../contract/cardNumbers.ts'
+import { shortenCards } from '../../contract/cardNumbers.ts'
 import { currencies } from '../../contract/currencies.ts'
-import { maskedCard } from '../../payments/read/record.ts'
 
 /** One condition on payments; those of a filter hold together. */
 export type SearchTerms = {
@@ -73,24 +72,23 @@ const readings: readonly Reading[] = [
 /** The most ways in which one text is read. */
 export const readingsMost = 24
 
+/** Names of merchants are no longer; and a sentence of many words is one name, or nothing. */
+const textMost = 255
+const wordsMost = 8
+const namesOf = (text: string): SearchTerms[] => [{ merchantTransactionId: text }, { invoice: text }, { descriptor: text }]
+
 /** What somebody means by a text: any of these. Words hold together; a text of several words can also be one name. */
 export function understand(text: string): SearchTerms[] {
-  const whole = withoutCards(text.trim())
+  const whole = shortenCards(text.trim().slice(0, textMost), standardBrands)
   const words = whole.split(/\s+/).filter(word => word !== '')
   if (words.length === 0) return []
+  if (words.length > wordsMost) return namesOf(whole)
   const split = words.reduce<SearchTerms[]>(
     (so, word) => so.flatMap(before => meaningsOf(word).map(means => ({ ...before, ...means }))).slice(0, readingsMost),
     [{}],
   )
-  return words.length === 1 ? split : [...split, { merchantTransactionId: whole }, { invoice: whole }, { descriptor: whole }]
+  return words.length === 1 ? split : [...split, ...namesOf(whole)]
 }
-
-/** A text without the card numbers that stand in it: what may stand in an address or in a saved filter. */
-export const withoutCards = (text: string): string =>
-  text.replace(/(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/g, found => {
-    const { bin, last4Digits } = maskedCard(found.replace(/\D/g, ''))
-    return maskCardNumbers(found, standardBrands) === found ? found : `${bin ?? ''}…${last4Digits}`
-  })
 
 function meaningsOf(word: string): SearchTerms[] {
   const meanings: SearchTerms[] = []

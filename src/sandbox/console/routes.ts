@@ -4,7 +4,7 @@ import type { Route } from '../../http/router.ts'
 import { replay } from '../../notifications/deliveries/replay.ts'
 import { type Html, html } from '../../pages/html.ts'
 import type { OfficeParts } from '../../pages/office/parts.ts'
-import { goTo, type OfficeRoute, officeRoute } from '../../pages/office/route.ts'
+import { goTo, type OfficeRoute, officeRoute, signedInOf } from '../../pages/office/route.ts'
 import type { OfficeLanguage } from '../../pages/office/words.ts'
 import type { DueSource } from '../../platform/due/source.ts'
 import { advanceClock } from '../advance.ts'
@@ -53,11 +53,13 @@ export function consoleRoutes(parts: ConsoleParts, sources: readonly DueSource[]
       path: '/console/changes',
       action,
       live: true,
-      answer({ language }, { merchants, isWhole, endsAt }) {
+      answer(request, { merchants, isWhole, endsAt }) {
+        const { language } = request
+        const isIn = async () => (await signedInOf(parts, request, false)) !== undefined
         return {
           status: 200,
           headers: { 'Content-Type': 'text/event-stream;charset=UTF-8', 'X-Accel-Buffering': 'no' },
-          body: changes(parts, { merchants, isWhole, language }, endsAt),
+          body: changes(parts, { merchants, isWhole, language }, endsAt, isIn),
         }
       },
     },
@@ -89,7 +91,12 @@ export function consoleRoutes(parts: ConsoleParts, sources: readonly DueSource[]
 }
 
 /** The panels as they change, until the reader leaves or the session ends. */
-async function* changes(parts: ConsoleParts, viewer: Viewer, endsAt: number): AsyncGenerator<string> {
+async function* changes(
+  parts: ConsoleParts,
+  viewer: Viewer,
+  endsAt: number,
+  isIn: () => Promise<boolean>,
+): AsyncGenerator<string> {
   const { clock } = parts
   const shown = new Map<string, string>()
   let pulseAt = clock.elapsed() + pulseMilliseconds
@@ -103,6 +110,7 @@ async function* changes(parts: ConsoleParts, viewer: Viewer, endsAt: number): As
     }
     if (clock.elapsed() >= pulseAt) {
       pulseAt = clock.elapsed() + pulseMilliseconds
+      if (!(await isIn())) return
       yield ': still here\n\n'
     }
     await clock.sleep(lookEveryMilliseconds)

@@ -4,8 +4,8 @@ import { amountText } from '../../../contract/amounts.ts'
 import { results } from '../../../contract/results/results.ts'
 import { followUp } from '../../../payments/followUps/followUp.ts'
 import { requestKey } from '../../../payments/idempotency.ts'
-import { approvalHours, decideApproval } from '../../../staff/approvals/approvals.ts'
-import { type Approval, listApprovals, setOutcome } from '../../../staff/approvals/store.ts'
+import { approvalHours, decideOrder } from '../../../staff/orders/orders.ts'
+import { listWaiting, type StaffOrder, setOutcome } from '../../../staff/orders/store.ts'
 import { namesOfStaff } from '../../../staff/store.ts'
 import { html } from '../../html.ts'
 import { moneyText } from '../../languages/languages.ts'
@@ -21,7 +21,7 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
   const decides =
     (decision: 'approved' | 'refused'): OfficeRoute['answer'] =>
     async ({ language, number }, signedIn, { entity = '', approval: id = '' }) => {
-      const decided = /^[0-9a-f]{32}$/.test(id) ? await decideApproval(parts, signedIn, entity, id, decision) : 'gone'
+      const decided = /^[0-9a-f]{32}$/.test(id) ? await decideOrder(parts, signedIn, entity, id, decision) : 'gone'
       if (decided === 'gone') return nothingHere(language)
       const words = approvalWords(language)
       if (decided === 'own') return { status: 403, title: frameWords(language).approvals, body: message(words.own, 'wrong') }
@@ -37,8 +37,9 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
         const words = approvalWords(language)
         const since = clock.real() - 30 * 24 * 3_600_000
         const names = await namesOfStaff(database.work)
-        const isOpen = ({ outcome, askedAt }: Approval) => outcome === null && clock.real() - askedAt <= approvalHours * 3_600_000
-        const rows = (await listApprovals(database.work, signedIn.merchants, since, approvalsShown)).map(one => [
+        const isOpen = ({ outcome, askedAt }: StaffOrder) =>
+          outcome === null && clock.real() - askedAt <= approvalHours * 3_600_000
+        const rows = (await listWaiting(database.work, signedIn.merchants, since, approvalsShown)).map(one => [
           momentText(language, one.askedAt),
           names.get(one.askedBy) ?? one.askedBy,
           `${one.type} ${moneyText(officeLocales[language], one.amount, one.currency)}`,
@@ -64,11 +65,11 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
   ]
 }
 
-const addressOfApproval = ({ merchantId, id }: Approval, verb: 'approve' | 'refuse') =>
+const addressOfApproval = ({ merchantId, id }: StaffOrder, verb: 'approve' | 'refuse') =>
   `/office/approvals/${merchantId}/${id}/${verb}`
 
 /** What became of it, in the words of its result. */
-async function carryOut(parts: OfficeParts, { channelId, paymentId, id, ...order }: Approval, number: string): Promise<string> {
+async function carryOut(parts: OfficeParts, { channelId, paymentId, id, ...order }: StaffOrder, number: string): Promise<string> {
   const channel = parts.directory.entity(channelId)
   if (channel?.kind !== 'channel') return results.channelDisabled.description
   const fields = { paymentType: order.type, amount: amountText(order.amount), currency: order.currency }

@@ -92,6 +92,8 @@ ${rows.length === casesShown && html`<p class="soft">${fill(words.more, { count:
         const said = request.values.get('decision')
         const decision = decisions.find(one => one === said)
         if (reason === '' || reason.length > 500) return show(request, signedIn, one, words.needsReason)
+        // What the other side did with its money is no merchant's to decide.
+        if (decides.has(one.kind) && !signedIn.isWhole) return show(request, signedIn, one, words.ofOperator)
         if (decides.has(one.kind) && !decision) return show(request, signedIn, one, words.needsDecision)
         const recorder = { keys, clock, database, by: signedIn.by }
         const closed = await closeCase(recorder, one.id, signedIn.name, reason, decides.has(one.kind) ? decision : undefined)
@@ -145,11 +147,11 @@ ${tableOf(
   ['UTC', ''],
   history.map(([at, text]) => [momentText(language, at), text]),
 )}
-${one.closedAt === null && signedIn.may('closeCases') && decisionForms(one, language)}`,
+${one.closedAt === null && signedIn.may('closeCases') && decisionForms(one, language, signedIn.isWhole)}`,
   }
 }
 
-const decisionForms = (one: OperatorCase, language: OfficeLanguage): Html => {
+const decisionForms = (one: OperatorCase, language: OfficeLanguage, isWhole: boolean): Html => {
   const words = caseWords(language)
   const options: [CaseDecision | '', string][] = [
     ['', words.choose],
@@ -160,10 +162,14 @@ const decisionForms = (one: OperatorCase, language: OfficeLanguage): Html => {
 ${field({ name: 'text', label: words.noteLabel })}
 <button class="plain">${words.addNote}</button></form></div>
 <h2>${words.decide}</h2>
-<div class="card"><form method="post" action="${addressOfCase(one)}/close">
+${
+  decides.has(one.kind) && !isWhole
+    ? message(words.ofOperator)
+    : html`<div class="card"><form method="post" action="${addressOfCase(one)}/close">
 ${decides.has(one.kind) && choiceField('decision', words.decision, options)}
 ${field({ name: 'reason', label: words.reason })}
 <button>${words.close}</button></form></div>`
+}`
 }
 
 /** JSON as names and values; what is no map stands as it is. */

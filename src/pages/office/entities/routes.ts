@@ -89,6 +89,7 @@ ${
       method: 'POST',
       path: '/entities/{entity}',
       action: 'changeSettings',
+      exact: true,
       proven: true,
       async answer(request, signedIn, { entity: id = '' }) {
         const { values } = request

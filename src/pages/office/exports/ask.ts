@@ -9,13 +9,13 @@ import { goTo, type OfficeAnswer } from '../route.ts'
 import { frameWords, type OfficeLanguage } from '../words.ts'
 import { exportWords } from './words.ts'
 
-/** `action`: the address of the file, which makes it when it is sent a form. */
-export function exportFirst(language: OfficeLanguage, action: string): OfficePage {
+/** `action`: the address of the file, which makes it when it is sent a form. `fields`: what it is asked for by. */
+export function exportFirst(language: OfficeLanguage, action: string, fields: Readonly<Record<string, string>>): OfficePage {
   const words = exportWords(language)
   return {
     title: frameWords(language).exports,
     body: html`<div class="card"><p>${fill(words.isLong, { count: String(directRecordsMost) })}</p>
-${button(action, words.begin, '')}</div>`,
+${button(action, words.begin, '', fields)}</div>`,
   }
 }
 

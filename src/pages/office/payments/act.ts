@@ -1,13 +1,11 @@
 // Captures, refunds and reversals ordered by the staff: by the same way as a merchant's, with a reason, and told of in the audit before they are begun.
 
-import { record } from '../../../audit/chain.ts'
 import { amountText, hundredths } from '../../../contract/amounts.ts'
 import { results } from '../../../contract/results/results.ts'
 import { followUp } from '../../../payments/followUps/followUp.ts'
 import { type Chain, type FollowUpType, forbids, refundOpen, reversalOpen } from '../../../payments/followUps/rules.ts'
 import { requestKey } from '../../../payments/idempotency.ts'
-import { inTransaction } from '../../../platform/database/connect.ts'
-import { askApproval } from '../../../staff/approvals/approvals.ts'
+import { orderedLately, placeOrder } from '../../../staff/orders/orders.ts'
 import type { StaffAction } from '../../../staff/permissions.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
@@ -18,9 +16,9 @@ import { goTo, type OfficeRoute, proveFirst } from '../route.ts'
 import { readStory, type Story } from './story.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
-type StaffOrder = { readonly type: FollowUpType; readonly word: 'capture' | 'refund' | 'reverse'; readonly action: StaffAction }
+type OrderKind = { readonly type: FollowUpType; readonly word: 'capture' | 'refund' | 'reverse'; readonly action: StaffAction }
 
-export const orders: readonly StaffOrder[] = [
+export const orders: readonly OrderKind[] = [
   { type: 'CP', word: 'capture', action: 'capture' },
   { type: 'RF', word: 'refund', action: 'refund' },
   { type: 'RV', word: 'reverse', action: 'refund' },
@@ -48,19 +46,12 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
       if (reason.length < 3 || reason.length > 500) return refuse(400, words.wrongReason)
       if (values.get('confirmed') !== 'yes' || !/^[0-9a-f]{32}$/.test(once)) return refuse(400, words.notConfirmed)
       const { proofFrom, approvalFrom } = channel.settings
-      if (hundredths(amount) >= proofFrom && !signedIn.isProven) return proveFirst(parts, request)
       const { currency, merchantId } = story.payment
-      if (approvalFrom !== undefined && hundredths(amount) >= approvalFrom) {
-        const ordered = { merchantId, paymentId: id, channelId: channel.id, type, amount: hundredths(amount), currency, reason }
-        await askApproval(parts, signedIn, ordered)
-        return goTo('/office/approvals')
-      }
-      const { clock, keys } = parts
-      await inTransaction(parts.database.work, db =>
-        record(db, { clock, keys, by: signedIn.by }, [
-          { action: 'followUpOrdered', entityId: channel.id, subject: id, details: { type, amount, currency, reason } },
-        ]),
-      )
+      const about = { merchantId, rootId: story.root.id, paymentId: id, channelId: channel.id }
+      const order = { ...about, type, amount: hundredths(amount), currency, reason, once }
+      const ordered = order.amount + (await orderedLately(parts, order))
+      if (ordered >= proofFrom && !signedIn.isProven) return proveFirst(parts, request)
+      if ((await placeOrder(parts, signedIn, order, approvalFrom)).waits) return goTo('/office/approvals')
       const fields = { paymentType: type, amount, currency }
       const said = await followUp(parts, {
         channel,
@@ -83,7 +74,7 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
 export function possible(
   parts: OfficeParts,
   { payment, root, chain }: Story,
-): readonly (StaffOrder & { readonly most: number })[] {
+): readonly (OrderKind & { readonly most: number })[] {
   const followers = chain.filter(({ id }) => id !== root.id)
   const connector = parts.connectors.get(root.connector)
   const abilities = { partialReversal: connector?.partialReversal(root.answer?.kept ?? {}) === true }

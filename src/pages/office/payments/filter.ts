@@ -4,7 +4,7 @@ import { currencies } from '../../../contract/currencies.ts'
 import { resultOfCode } from '../../../contract/results/results.ts'
 import { type Endings, endingOutcomes } from '../../../reporting/overview/overview.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
-import { outcomes, paymentTypes, type SearchTerms, understand, withoutCards } from '../../../reporting/search/terms.ts'
+import { outcomes, paymentTypes, type SearchTerms, understand } from '../../../reporting/search/terms.ts'
 import { type Html, html } from '../../html.ts'
 
 const dayMilliseconds = 86_400_000
@@ -49,10 +49,13 @@ export function termsOf(values: URLSearchParams): SearchTerms[] {
 export const merchantsNamed = (values: URLSearchParams, merchants: readonly string[]): readonly string[] =>
   values.get('merchant') ? merchants.filter(id => id === values.get('merchant')) : merchants
 
-/** As an address has it; no card number stands in one. */
+/** What of it a form sends on. */
+export const filterFields = (values: URLSearchParams): Readonly<Record<string, string>> =>
+  Object.fromEntries(['q', ...Object.keys(narrowing)].flatMap(name => (values.get(name) ? [[name, values.get(name)!]] : [])))
+
+/** As an address has it. */
 export function queryOf(values: URLSearchParams, behind?: FoundPayment): string {
-  const query = new URLSearchParams()
-  for (const name of ['q', ...Object.keys(narrowing)]) if (values.get(name)) query.set(name, withoutCards(values.get(name)!))
+  const query = new URLSearchParams(filterFields(values))
   if (behind) query.set('behind', `${behind.receivedAt}-${behind.paymentId}`)
   return query.toString()
 }

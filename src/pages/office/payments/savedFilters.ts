@@ -25,7 +25,7 @@ export const filterRoutes = ({ database }: OfficeParts): OfficeRoute[] => [
     async answer({ values, language }, { by }) {
       const words = paymentWords(language)
       const name = (values.get('name') ?? '').trim().normalize()
-      const query = queryOf(new URLSearchParams(values.get('query') ?? ''))
+      const query = queryOf(values)
       const refuse = (text: string) => ({
         status: 400,
         title: words.payments,
@@ -62,7 +62,9 @@ export async function filtersBeside(
 <ul>${filters.map(one => filterItem(one, query, words))}</ul>
 ${
   query !== '' &&
-  html`<form class="line" method="post" action="/office/payments/filters"><input type="hidden" name="query" value="${query}">
+  html`<form class="line" method="post" action="/office/payments/filters">${[...new URLSearchParams(query)].map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+  )}
 ${field({ name: 'name', label: words.filterName })}<button class="plain">${words.saveFilter}</button></form>`
 }</details>`
 }

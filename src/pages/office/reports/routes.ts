@@ -293,7 +293,7 @@ async function movementsAsFile(
   const open = await openDay(parts, reports, request, signedIn, entityId, id)
   if (open === undefined || open === 'tooMany') return nothingHere(request)
   const { scope, aggregation, type, count } = open
-  if (count > directRecordsMost) return exportFirst(request.language, `${request.path}?${request.query}`)
+  if (count > directRecordsMost) return exportFirst(request.language, request.path, type === undefined ? {} : { type })
   const { day } = aggregation
   await tellOfFile(parts, signedIn, entityId, { from: day, to: day, mode: scope.mode })
   const rows = reports.records(signedIn.sessionId, scope, aggregation, { type, newestFirst: false })
@@ -308,8 +308,7 @@ async function exportMovements(
   entityId: string,
   id: string,
 ): Promise<OfficeAnswer> {
-  const values = new URLSearchParams(request.query)
-  const open = await openDay(parts, reports, { ...request, values }, signedIn, entityId, id)
+  const open = await openDay(parts, reports, request, signedIn, entityId, id)
   if (open === undefined || open === 'tooMany') return nothingHere(request)
   const { scope, aggregation, type, count } = open
   const { day, currency } = aggregation

@@ -43,6 +43,7 @@ ${signedIn.may('changeSettings') && newForm(parts, signedIn, language, values)}`
       path: '/schedules',
       action: 'changeSettings',
       proven: true,
+      exact: true,
       async answer(request, signedIn) {
         const { values, language } = request
         const entity = values.get('entity') ?? ''

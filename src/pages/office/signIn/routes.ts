@@ -37,6 +37,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
     {
       method: 'POST',
       path: '/sign-in',
+      exact: true,
       async answer(request) {
         const { values } = request
         const factors = { name: values.get('name') ?? '', ...factorsOf(values) }
@@ -48,9 +49,10 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
     {
       method: 'GET',
       path: '/enter/{token}',
+      usesUp: true,
       async answer(request, { token = '' }) {
-        const session = await enterSandbox(parts, token, visitorOf(request))
         const words = signInWords(request.language)
+        const session = await enterSandbox(parts, token, visitorOf(request))
         if (session !== undefined) return goTo('/office', sessionHeader(parts, session))
         return { status: 410, title: words.linkGone, body: html`<p>${words.enterGone}</p>` }
       },
@@ -59,6 +61,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
     {
       method: 'POST',
       path: '/invitation/{token}',
+      exact: true,
       async answer(request, { token = '' }) {
         const { password, code } = factorsOf(request.values)
         const used = await useInvitation(parts, token, password, code, visitorOf(request))
@@ -100,6 +103,7 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
       method: 'POST',
       path: '/prove',
       action: 'own',
+      exact: true,
       async answer(request, signedIn) {
         const proven = await proveAgain(parts, signedIn, factorsOf(request.values))
         return proven === 'proven' ? goTo(ownPath(request.values.get('to'))) : provePage(request, proven)

@@ -1,0 +1,95 @@
+// What the staff orders: captures, refunds and reversals. Beyond an amount both factors are proven anew, beyond another a colleague approves (four eyes). What
+// counts is all that was ordered about a chain within a day: many small orders are a large one. An order that was approved is carried out under its own id, so
+// that a second press of the button, or one after a crash, is the same order.
+
+import { record } from '../../audit/chain.ts'
+import { amountText } from '../../contract/amounts.ts'
+import { timeOrderedId } from '../../platform/clock.ts'
+import { inTransaction } from '../../platform/database/connect.ts'
+import type { StaffParts } from '../parts.ts'
+import type { SignedIn } from '../sessions.ts'
+import { findPerson } from '../store.ts'
+import {
+  decideRow,
+  findOnce,
+  insertOrder,
+  lockChain,
+  lockOrder,
+  type NewOrder,
+  type OrderType,
+  orderedSince,
+  type StaffOrder,
+  setOutcome,
+} from './store.ts'
+
+/** So long an order may be approved, or carried out again: shorter than keys of requests are kept. */
+export const approvalHours = 24
+const dayMilliseconds = 24 * 3_600_000
+
+export type GivenOrder = Omit<NewOrder, 'id' | 'askedBy' | 'askedAt' | 'waits'>
+
+/** Money goes out by one of these, or is taken by the other. */
+const together: Readonly<Record<OrderType, readonly OrderType[]>> = { CP: ['CP'], RF: ['RF', 'RV'], RV: ['RF', 'RV'] }
+
+/** What the staff ordered about a chain in the last day, in the same direction; hundredths. Orders that were refused do not count. */
+export const orderedLately = (
+  { clock, database }: Pick<StaffParts, 'clock' | 'database'>,
+  { merchantId, rootId, type }: Pick<GivenOrder, 'merchantId' | 'rootId' | 'type'>,
+): Promise<number> => orderedSince(database.work, merchantId, rootId, together[type], clock.real() - dayMilliseconds)
+
+/** Writes an order down before it is begun. `approvalFrom`: from this sum on it waits for a colleague; hundredths. */
+export async function placeOrder(
+  parts: StaffParts,
+  { by }: SignedIn,
+  given: GivenOrder,
+  approvalFrom: number | undefined,
+): Promise<Pick<StaffOrder, 'id' | 'waits'>> {
+  const { clock, random, database } = parts
+  const { merchantId, rootId, channelId, paymentId, type, amount, currency, reason, once } = given
+  return inTransaction(database.work, async db => {
+    await lockChain(db, merchantId, rootId)
+    const before = await findOnce(db, merchantId, paymentId, once)
+    if (before) return before
+    const now = clock.real()
+    const ordered = amount + (await orderedSince(db, merchantId, rootId, together[type], now - dayMilliseconds))
+    const waits = approvalFrom !== undefined && ordered >= approvalFrom
+    const id = timeOrderedId(now, random)
+    await insertOrder(db, { ...given, id, askedBy: by.id, askedAt: now, waits })
+    const action = waits ? 'approvalAsked' : 'followUpOrdered'
+    const details = { type, amount: amountText(amount), currency, reason }
+    await record(db, parts, [{ actor: by, action, entityId: channelId, subject: paymentId, details }])
+    return { id, waits }
+  })
+}
+
+/**
+ * Decides what waits. One that was approved and of which nobody heard an outcome may be approved again, by anybody but who ordered it. `own`: that one
+ * asks, or one of both could have set the other's factors; `gone`: there is no such order, it is too old, or it is decided.
+ */
+export async function decideOrder(
+  parts: StaffParts,
+  { by }: SignedIn,
+  merchantId: string,
+  id: string,
+  decision: 'approved' | 'refused',
+): Promise<StaffOrder | 'own' | 'gone'> {
+  return inTransaction(parts.database.work, async db => {
+    const now = parts.clock.real()
+    const found = await lockOrder(db, merchantId, id)
+    if (!found?.waits || found.outcome !== null || now - found.askedAt > approvalHours * 3_600_000) return 'gone'
+    if (found.askedBy === by.id) return 'own'
+    const [asker, colleague] = await Promise.all([found.askedBy, by.id].map(one => personOf(parts, one)))
+    if (asker?.factorsBy === by.id || colleague?.factorsBy === found.askedBy) return 'own'
+    if (found.decision !== null) return found.decision === 'approved' && decision === 'approved' ? found : 'gone'
+    await decideRow(db, found, decision, by.id, now)
+    if (decision === 'refused') await setOutcome(db, found, 'refused')
+    const { channelId, paymentId, type, amount } = found
+    const details = { decision, paymentId, type, amount: amountText(amount), askedBy: found.askedBy }
+    await record(db, parts, [{ actor: by, action: 'approvalDecided', entityId: channelId, subject: id, details }])
+    return found
+  })
+}
+
+/** The developer of a sandbox is nobody. */
+const personOf = ({ database }: StaffParts, actor: string) =>
+  /^[0-9a-f]{32}$/.test(actor) ? findPerson(database.work, 'id', actor) : undefined
