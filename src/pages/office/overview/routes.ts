@@ -111,6 +111,10 @@ function shownFigures(overview: Overview, { from, to, by, live, merchants }: Ove
       ...more,
     })
   const name = (at: number) => (by === 'hour' ? momentText(language, at) : dayOf(at))
+  const backlogQuery = new URLSearchParams({
+    waiting: '1',
+    ...(merchants.length === 1 && { merchant: merchants[0]! }),
+  }).toString()
   const tile = (label: string, figure: string | Html, ...hints: readonly string[]) =>
     html`<div class="card tile"><h2>${label}</h2><p class="figure">${figure}</p>${hints.map(hint => html`<p class="soft">${hint}</p>`)}</div>`
   return html`<div class="tiles">
@@ -122,7 +126,7 @@ ${tile(
   latency.median === null ? '–' : link(fill(words.median, { milliseconds: String(latency.median) })),
   ...(latency.slow === null ? [] : [fill(words.slow, { milliseconds: String(latency.slow) })]),
 )}
-${tile(words.backlog, html`<a href="/office/webhooks">${backlog.waiting}</a>`, fill(words.failing, { count: String(backlog.failing) }))}
+${tile(words.backlog, html`<a href="/office/deliveries?${backlogQuery}">${backlog.waiting}</a>`, fill(words.failing, { count: String(backlog.failing) }))}
 </div>
 ${
   total === 0
