@@ -1,15 +1,13 @@
 // What an operator does about acquirers on the command line: looks at the lines, and decides what an answer did not prove.
 
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import { promisify } from 'node:util'
 import { eventually, sandbox, visa } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
-import { project, type Started, startProcess } from './support/process.ts'
+import { manyCommands, type Started, startProcess } from './support/process.ts'
 import { type ToldHost, toldHost } from './support/toldHost.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-acquirer-commands-'))
@@ -22,19 +20,15 @@ before(async () => {
   gateway = await startProcess({ DATA_DIR: join(folder, 'data'), ACQUIRERS_FILE: file.path })
 })
 after(async () => {
+  commandHost.stop()
   await gateway.stop()
   host.stop()
   file.remove()
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function tollgate(...words: string[]): Promise<{ code: number; out: string }> {
-  const env = { ...process.env, DATA_DIR: join(folder, 'data') }
-  return promisify(execFile)(join(project, 'bin/tollgate'), words, { env }).then(
-    ({ stdout }) => ({ code: 0, out: stdout }),
-    ({ code, stdout, stderr }) => ({ code, out: stdout + stderr }),
-  )
-}
+const commandHost = manyCommands({ DATA_DIR: join(folder, 'data') })
+const tollgate = commandHost.run
 
 async function send(path: string, fields?: Record<string, string>) {
   const query = fields ? '' : `?entityId=${sandbox.entityId}`

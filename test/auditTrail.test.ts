@@ -1,17 +1,15 @@
 // What people and tokens do to a gateway, done as they do it: by the command line and over HTTP. Then the audit is read and verified.
 
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import { promisify } from 'node:util'
 import { sandboxSeed } from '../src/merchants/seed.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { withPool } from './support/database.ts'
 import { sandbox, visa } from './support/gateway.ts'
-import { project, type Started, startProcess } from './support/process.ts'
+import { manyCommands, type Started, startProcess } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-trail-'))
@@ -21,17 +19,13 @@ before(async () => {
   gateway = await startProcess({ DATA_DIR: dataDir })
 })
 after(async () => {
+  commandHost.stop()
   await gateway.stop()
   rmSync(folder, { recursive: true, force: true })
 })
 
-async function tollgate(...words: string[]): Promise<{ code: number; out: string }> {
-  const env = { ...process.env, DATA_DIR: dataDir }
-  return promisify(execFile)(join(project, 'bin/tollgate'), words, { env }).then(
-    ({ stdout }) => ({ code: 0, out: stdout }),
-    ({ code, stdout, stderr }) => ({ code, out: stdout + stderr }),
-  )
-}
+const commandHost = manyCommands({ DATA_DIR: dataDir })
+const tollgate = commandHost.run
 
 type Told = Record<'actorKind' | 'actor' | 'address' | 'action' | 'entityId' | 'subject' | 'result', string> & {
   sequence: number

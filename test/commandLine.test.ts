@@ -12,7 +12,7 @@ import { type DocumentShape, shapeOf } from '../src/cli/reads.ts'
 import { banks } from '../src/connectors/slips/banks/banks.ts'
 import { returnText } from '../src/sandbox/slipBank/returnText.ts'
 import { type Body, sandbox } from './support/gateway.ts'
-import { commandLine, project, type Started, startProcess } from './support/process.ts'
+import { commandLine, manyCommands, project, type Started, startProcess } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
 import { boleto, oxxo } from './support/slips.ts'
 
@@ -23,10 +23,12 @@ before(async () => {
   gateway = await startProcess({ DATA_DIR: dataDir })
 })
 after(async () => {
+  commandHost.stop()
   await gateway.stop()
   rmSync(folder, { recursive: true, force: true })
 })
-const tollgate = (...words: string[]) => commandLine({ DATA_DIR: dataDir }, ...words)
+const commandHost = manyCommands({ DATA_DIR: dataDir })
+const tollgate = commandHost.run
 
 it('says which version it is', async () => {
   const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))

@@ -30,7 +30,7 @@ export default (program: Command): void => {
     )
 
   reads(staff.command('list').description('everybody with role and entities'), {
-    'staff[]': 'id name role entities isReady madeAt',
+    'staff[]': 'id name role entities factorsBy isReady madeAt',
   }).action((options: ReadOptions) =>
     withOpened(async ({ database }) => {
       const people = (await listStaff(database.work)).map(({ password, sealedTotp: _, madeAt, ...person }) => ({

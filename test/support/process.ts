@@ -1,9 +1,10 @@
 // The gateway as people start it: a process of its own with a data folder of its own.
 
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, fork, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { CommandOrder, CommandReply } from './commandHost.ts'
 import { copyCluster } from './database.ts'
 
 export const project = fileURLToPath(new URL('../..', import.meta.url))
@@ -19,6 +20,40 @@ export function commandLine(
       resolve({ code: child.exitCode, out: stdout + stderr, stdout, stderr }),
     )
   })
+}
+
+export type CommandRun = { readonly code: number; readonly out: string; readonly stdout: string; readonly stderr: string }
+
+/** Commands in one process, one after the other, see commandHost.ts. */
+export function manyCommands(environment: Readonly<Record<string, string>>): {
+  run(...words: string[]): Promise<CommandRun>
+  stop(): void
+} {
+  const env = {
+    PATH: process.env.PATH,
+    HOME: process.env.HOME,
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+    ...environment,
+  }
+  const host = fork(join(project, 'test/support/commandHost.ts'), { env, execArgv: ['--min-semi-space-size=16'] })
+  const waiting = new Map<number, (run: CommandRun) => void>()
+  host.on('message', ({ id, code, stdout, stderr }: CommandReply) => {
+    waiting.get(id)!({ code, stdout, stderr, out: stdout + stderr })
+    waiting.delete(id)
+  })
+  host.on('exit', code => {
+    for (const done of waiting.values()) done({ code: code ?? 1, stdout: '', stderr: 'The host of commands is gone.', out: '' })
+  })
+  let count = 0
+  return {
+    run: (...words) =>
+      new Promise(done => {
+        const id = ++count
+        waiting.set(id, done)
+        host.send({ id, words } satisfies CommandOrder)
+      }),
+    stop: () => void host.kill(),
+  }
 }
 
 export type Started = {
