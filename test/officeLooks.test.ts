@@ -133,7 +133,7 @@ function codeOf(key: string, ahead: number): string {
 }
 
 test('the first time, by keyboard: the link, both factors, the codes for recovery, out and in again', async () => {
-  const { name, link } = await addStaff(gateway.pool, 'finance', [sandbox.merchantId])
+  const { name, link } = await addStaff(gateway.pool, 'finance', [psp.id])
   const { page, errors } = await opened({ locale: 'en-GB', width: 1280, dark: false, isIn: false })
   const { keyboard } = page
   await page.goto(gateway.baseUrl + link)
