@@ -324,6 +324,32 @@ create table events (
 CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
 CREATE INDEX events_not_searched ON events USING btree (recorded_at) WHERE (searched IS NULL);
 
+create table exports (
+  id uuid not null,
+  asked_by text not null,
+  asked_at timestamp with time zone not null,
+  ends_at timestamp with time zone not null,
+  merchants uuid[] not null,
+  name text not null,
+  source jsonb not null,
+  state text not null default 'making'::text,
+  place jsonb,
+  records bigint not null default 0,
+  total bigint,
+  pieces integer not null default 0,
+  bytes bigint not null default 0,
+  constraint exports_pkey PRIMARY KEY (id),
+  constraint exports_state_check CHECK ((state = ANY (ARRAY['making'::text, 'made'::text, 'tooLarge'::text])))
+);
+CREATE INDEX exports_of_merchants ON exports USING gin (merchants);
+
+create table file_pieces (
+  file_id uuid not null,
+  number integer not null,
+  content bytea not null,
+  constraint file_pieces_pkey PRIMARY KEY (file_id, number)
+);
+
 create table form_scripts (
   hash text not null,
   name text not null,
@@ -435,6 +461,25 @@ create table order_files (
   constraint order_files_sequence_check CHECK ((sequence > 0))
 );
 
+create table owed_files (
+  owner_id uuid not null,
+  source uuid not null,
+  day date not null,
+  form text not null,
+  made_at timestamp with time zone not null,
+  attempts integer not null default 0,
+  failure text,
+  records integer,
+  file_id uuid,
+  outcome text,
+  ended_at timestamp with time zone,
+  constraint owed_files_pkey PRIMARY KEY (owner_id, source, day, form),
+  constraint owed_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
+  constraint owed_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'json'::text, 'xml'::text]))),
+  constraint owed_files_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'givenUp'::text])))
+);
+CREATE INDEX owed_files_scheduled ON owed_files USING btree (owner_id, source, day) WHERE (outcome IS NULL);
+
 create table passkeys (
   id text not null,
   staff_id uuid not null,
@@ -480,23 +525,6 @@ create table pending_answers (
   sealed bytea not null,
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
-
-create table receipt_files (
-  merchant_id uuid not null,
-  day date not null,
-  form text not null,
-  made_at timestamp with time zone not null,
-  attempts integer not null default 0,
-  failure text,
-  receipts integer,
-  outcome text,
-  ended_at timestamp with time zone,
-  constraint receipt_files_pkey PRIMARY KEY (merchant_id, day, form),
-  constraint receipt_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
-  constraint receipt_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'xml'::text]))),
-  constraint receipt_files_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'givenUp'::text])))
-);
-CREATE INDEX receipt_files_scheduled ON receipt_files USING btree (merchant_id, day) WHERE (outcome IS NULL);
 
 create table receipts (
   merchant_id uuid not null,
@@ -564,6 +592,16 @@ create table registrations (
   constraint registrations_mode CHECK ((mode = ANY (ARRAY['internal'::text, 'external'::text, 'live'::text])))
 );
 CREATE INDEX registrations_by_card ON registrations USING btree (owner_id, fingerprint) WHERE (deleted_at IS NULL);
+
+create table report_schedules (
+  owner_id uuid not null,
+  id uuid not null,
+  settings jsonb not null,
+  made_at timestamp with time zone not null,
+  made_by text not null,
+  ended_at timestamp with time zone,
+  constraint report_schedules_pkey PRIMARY KEY (owner_id, id)
+);
 
 create table request_records (
   merchant_id uuid not null,
@@ -633,6 +671,13 @@ create table risk_entries (
   constraint risk_entries_network_check CHECK (((kind = 'ip'::text) = (network IS NOT NULL)))
 );
 CREATE UNIQUE INDEX risk_entries_by_id ON risk_entries USING btree (id);
+
+create table saved_filters (
+  staff_id text not null,
+  name text not null,
+  query text not null,
+  constraint saved_filters_pkey PRIMARY KEY (staff_id, name)
+);
 
 create table sealed_cards (
   merchant_id uuid not null,

@@ -36,6 +36,9 @@ before(async () => {
   const receiver = await startReceiver()
   const webhook = await clerk.post('/office/webhooks', { url: receiver.url, entity: sandbox.merchantId })
   await receiver.close()
+  const sftp = { host: 'sftp.shop.example', port: '22', user: 'tollgate', hostKey: 'ssh-ed25519 AAAA', folder: '/in' }
+  const schedule = { entity: psp.id, report: 'settlement', every: 'month', form: 'csv', mode: 'internal' }
+  assert.equal((await clerk.post('/office/schedules', { ...schedule, ...sftp })).status, 303)
   const other = await signedIn(gateway, 'support', [sandbox.merchantId])
   const found = (text: string, pattern: RegExp) => pattern.exec(text)![0]
   paths.push(
@@ -45,6 +48,8 @@ before(async () => {
     '/office/files',
     '/office/risk',
     '/office/work',
+    '/office/exports',
+    '/office/schedules',
     '/office/webhooks',
     found(webhook.text, /\/office\/webhooks\/[0-9a-f]{32}\/[0-9a-f]{32}/),
     '/office/entities',

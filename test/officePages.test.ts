@@ -101,6 +101,11 @@ test('a webhook is made, its secret shown once; it is activated, told, rotated, 
     const rotated = await developer.post(`${path}/rotate`, { step: 'begin' })
     assert.equal(rotated.text.match(/class="secret"/g)!.length, 2)
     assert.equal((await developer.post(`${path}/rotate`, { step: 'finish' })).text.match(/class="secret"/g)!.length, 1)
+    await gateway.pool.query(`update deliveries set state = 'scheduled', settled_at = null, due_at = '2099-01-01'`)
+    const [, waiting, count] = /href="(\/office\/deliveries[^"]*)">(\d+)</.exec((await developer.ask('/office/overview')).text)!
+    const underWay = await developer.ask(decode(waiting!))
+    assert.ok(underWay.text.includes(body.id) && !underWay.text.includes('/replay"'))
+    assert.equal(underWay.text.split('<tr>').length - 2, Number(count), 'the figure of the overview is this list')
     await gateway.pool.query(`update deliveries set state = 'given up', settled_at = '2026-01-01'`)
     const queue = await developer.ask('/office/deliveries')
     const again = linkIn(queue, /\/office\/deliveries\/[0-9a-f]{32}\/[0-9a-f]{32}\/[0-9a-f]{32}\/replay/)

@@ -45,6 +45,8 @@ const platformTables = [
   'day_totals',
   'due_work',
   'entities',
+  'exports',
+  'file_pieces',
   'form_scripts',
   'installation',
   'key_checks',
@@ -52,6 +54,7 @@ const platformTables = [
   'migrations',
   'passkeys',
   'recovery_codes',
+  'saved_filters',
   'settled_days',
   'sign_in_attempts',
   'slip_numbers',
@@ -62,8 +65,8 @@ const platformTables = [
   'transfer_files',
 ]
 
-// Their owner is a merchant, or an entity above or below whose merchants share what it has (decisions, 51).
-const ownedTables = ['registrations', 'risk_entries']
+// Their owner is a merchant, or an entity above or below whose merchants share what it has (decisions, 51) or are reported together.
+const ownedTables = ['owed_files', 'registrations', 'report_schedules', 'risk_entries']
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 

@@ -8,7 +8,6 @@ import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
 import { type IntakeParts, pollReturns } from '../clearing/intake/poll.ts'
-import { deliverReceipts, type ReceiptFileParts } from '../clearing/receiptFiles/deliver.ts'
 import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
@@ -50,6 +49,10 @@ import { lookTogether } from '../platform/look.ts'
 import type { Figure } from '../platform/metrics.ts'
 import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
+import { exportWork, makeExport } from '../reporting/exports/export.ts'
+import { deliverReceipts, type ReceiptFileParts } from '../reporting/receiptFiles/deliver.ts'
+import { deliverScheduled, type ScheduledReportParts } from '../reporting/schedules/deliver.ts'
+import { scheduleWork } from '../reporting/schedules/schedule.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import { leaseNumbers } from '../slips/numbers.ts'
 import type { Keys } from '../vault/keys.ts'
@@ -64,6 +67,7 @@ export type Gateway = PaymentParts &
   OrderFileParts &
   TransferFileParts &
   ReceiptFileParts &
+  ScheduledReportParts &
   IntakeParts &
   ReconciliationParts & { readonly figures: readonly Figure[] }
 
@@ -122,6 +126,8 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['captureFile', captureFile],
   ['transferFile', transferFile],
   ['receiptFiles', deliverReceipts],
+  [scheduleWork, deliverScheduled],
+  [exportWork, makeExport],
   ['returnServer', pollReturns],
   ['orderFile', orderFile],
   ['returnFolder', returnFolder],

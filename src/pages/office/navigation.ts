@@ -18,6 +18,8 @@ export const menu: readonly MenuEntry[] = [
   { path: '/overview',   word: 'overview',   action: 'readOverview' },
   { path: '/payments',   word: 'payments',   action: 'readPayments' },
   { path: '/reports',    word: 'reports',    action: 'readReports' },
+  { path: '/exports',    word: 'exports',    action: 'export' },
+  { path: '/schedules',  word: 'schedules',  action: 'readSettings' },
   { path: '/cases',      word: 'cases',      action: 'readCases' },
   { path: '/files',      word: 'files',      action: 'importFiles', whole: true },
   { path: '/approvals',  word: 'approvals',  action: 'approve' },

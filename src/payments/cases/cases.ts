@@ -25,6 +25,7 @@ export const caseKinds = {
   transferLine: 'a bank says something of a transfer that does not fit: it is not known, or ended otherwise before',
   receiptFile:
     "a file of receipts could not be put on a merchant's server: it was given up, or the two servers do not know each other",
+  reportFile: 'a scheduled report could not be put on its server: it was given up, or the two servers do not know each other',
   returnLine: 'a line of a file of a bank or a store chain is money of no slip, or says what somebody has to look at',
   returnFile: 'a file of a bank or a store chain is not whole, or is another; nothing of it was read',
   returnServer: 'the server of a bank or a store chain cannot be reached, or is another: its files are not fetched',

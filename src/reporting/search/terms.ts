@@ -20,6 +20,11 @@ export type SearchTerms = {
   /** Code. */
   readonly result?: string
   readonly outcome?: string
+  /** Any of these. */
+  readonly outcomes?: readonly string[]
+  /** Not what refers to another payment. */
+  readonly first?: boolean
+  readonly live?: boolean
   readonly bin?: string
   readonly lastFour?: string
   readonly email?: string

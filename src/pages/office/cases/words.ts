@@ -101,5 +101,7 @@ export const kindsInPortuguese: Readonly<Record<CaseKind, string>> = {
   returnServer:
     'o servidor de um banco ou de uma rede de lojas não pode ser alcançado, ou é outro: seus arquivos não são buscados',
   returnMissing: 'os arquivos de um banco ou de uma rede de lojas são contados, e um não chegou',
+  reportFile:
+    'um relatório programado não pôde ser entregue ao seu servidor: foi abandonado, ou os dois servidores não se conhecem',
   reversalOpen: 'dinheiro talvez retido ou movimentado não pôde ser devolvido; encerrar o caso encerra as tentativas',
 }

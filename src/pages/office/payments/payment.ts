@@ -121,7 +121,7 @@ const journalOf = ({ journal, chain }: Story, words: PaymentWords): Html =>
     [...journal]
       .sort((a, b) => (a.paymentId + a.line < b.paymentId + b.line ? -1 : 1))
       .map(one => [
-        html`${chain.find(({ id }) => id === one.paymentId)!.type} <code>${one.paymentId.slice(0, 12)}…</code>`,
+        html`${chain.find(({ id }) => id === one.paymentId)!.type} <code>${one.paymentId}</code>`,
         one.debit,
         one.credit,
         html`<span class="amount">${amountText(one.amount)} ${one.currency}</span>`,
