@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { settingsOf } from '../src/merchants/change.ts'
+import { changeEntity, settingsOf, settingsText } from '../src/merchants/change.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { settingsFor } from '../src/merchants/settings.ts'
 import { kindsInPortuguese } from '../src/pages/office/cases/words.ts'
@@ -12,7 +12,7 @@ import { caseKinds, openCase } from '../src/payments/cases/cases.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { fieldsOf } from '../src/platform/schemaFields.ts'
 import { decode } from './support/entities.ts'
-import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { type Clerk, type OfficeReply, signedIn, textOf } from './support/office.ts'
 import { startReceiver } from './support/receiver.ts'
 
@@ -416,4 +416,24 @@ test('the office speaks the language of the browser, or the one that was chosen'
   const clerk = await signedIn(gateway, 'admin', [psp.id])
   assert.equal((await clerk.post('/office/language', { language: 'pt', to: '/office/audit' })).location, '/office/audit')
   assert.match((await clerk.ask('/office/audit')).text, /Auditoria/)
+})
+
+test('settings that no process would serve are refused for each channel that would have them', async () => {
+  const rules = {
+    brands: new Set<string>(),
+    isOperator: true,
+    refusal: ({ threeDSecure }: { threeDSecure: string }) => (threeDSecure === 'always' ? 'there is nobody to ask' : undefined),
+  }
+  const recorder = { keys: testKeys, clock: systemClock, by: { kind: 'user', id: admin.id!, address: '' } } as const
+  const row = async () =>
+    (await gateway.pool.query(`select name, settings::text from entities where id = $1`, [sandbox.divisionId])).rows[0]
+  const before = await row()
+  const shown = settingsText({ settings: JSON.parse(before.settings) })
+  const given = { name: before.name, settings: { ...JSON.parse(before.settings), threeDSecure: 'always' } }
+  const mistakes = await changeEntity(gateway.pool, recorder, rules, sandbox.divisionId, given, shown)
+  assert.deepEqual(mistakes.map(({ rule }) => rule).sort(), [
+    'Sandbox lenient: there is nobody to ask',
+    'Sandbox strict: there is nobody to ask',
+  ])
+  assert.deepEqual(await row(), before)
 })

@@ -6,8 +6,9 @@ import { type Recorder, record } from '../audit/chain.ts'
 import { type Random, timeOrderedId } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { line, type Mistake, mistakesIn, object } from '../platform/schema.ts'
+import { readTree } from './directory.ts'
 import { toldOfEntity } from './seed.ts'
-import { ofOperator, settingsFor } from './settings.ts'
+import { type ChannelSettings, ofOperator, settingsFor } from './settings.ts'
 import { announceChange, type EntityKind, type EntityRow, lockEntity, readEntities, saveEntity } from './store.ts'
 
 /** As somebody wrote it, not yet checked. */
@@ -21,19 +22,29 @@ export function settingsOf(kind: EntityKind, brands: ReadonlySet<string>) {
   return kind === 'channel' ? channel : kind === 'merchant' ? merchant : group
 }
 
-/** `shown`: the settings as they were when somebody began to change them. `isOperator`: who does it is of the PSP. What is wrong, by `name` or `settings`; nothing is changed then. */
+/** What may be written by whom, in this process. */
+export type ChangeRules = {
+  readonly brands: ReadonlySet<string>
+  /** Who does it is of the PSP. */
+  readonly isOperator: boolean
+  /** Why this process, or another at its next start, would not serve a channel with such settings. */
+  readonly refusal: ChannelRefusal
+}
+export type ChannelRefusal = (settings: ChannelSettings) => string | undefined
+
+/** `shown`: the settings as they were when somebody began to change them. What is wrong, by `name` or `settings`; nothing is changed then. */
 export function changeEntity(
   pool: pg.Pool,
   recorder: Recorder,
-  brands: ReadonlySet<string>,
+  { brands, isOperator, refusal }: ChangeRules,
   id: string,
   given: WrittenEntity,
   shown: string,
-  isOperator: boolean,
 ): Promise<readonly Mistake[]> {
   return inTransaction(pool, async db => {
     await lockEntity(db, id)
-    const entity = (await readEntities(db)).find(one => one.id === id)
+    const rows = await readEntities(db)
+    const entity = rows.find(one => one.id === id)
     if (!entity) return [{ path: [], rule: `there is no entity ${id}` }]
     if (settingsText(entity) !== shown) return [{ path: [], rule: 'Somebody changed the settings meanwhile: look at them again' }]
     const mistakes = mistakesIn(object({ name: line, settings: settingsOf(entity.kind, brands) }), given)
@@ -44,12 +55,25 @@ export function changeEntity(
     if (beyond.length > 0)
       return beyond.map(name => ({ path: ['settings', name], rule: 'is changed by the staff of the PSP alone' }))
     const after = { ...entity, ...(given as Pick<EntityRow, 'name' | 'settings'>) }
+    const refused = refusedIn(rows, refusal)
+    const newly = refusedIn(
+      rows.map(row => (row === entity ? after : row)),
+      refusal,
+    ).filter(([of, why]) => !refused.some(([before, whyBefore]) => of === before && why === whyBefore))
+    if (newly.length > 0) return newly.map(([of, why]) => ({ path: ['settings'], rule: `${of}: ${why}` }))
     await saveEntity(db, after, recorder.clock.real())
     await announceChange(db)
     await record(db, recorder, toldOfEntity(entity, after))
     return []
   })
 }
+
+/** Channels that would not be served as things stand, by name. */
+const refusedIn = (rows: readonly EntityRow[], refusal: ChannelRefusal): [name: string, why: string][] =>
+  [...readTree(rows, () => {}).entities.values()].flatMap((entity): [string, string][] => {
+    const why = entity.kind === 'channel' ? refusal(entity.settings) : undefined
+    return why === undefined ? [] : [[entity.name, why]]
+  })
 
 type SettingsBefore = EntityRow['settings']
 

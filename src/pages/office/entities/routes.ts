@@ -161,11 +161,10 @@ ${
             : await changeEntity(
                 database.work,
                 recorder(signedIn),
-                brandsKnown(parts),
+                { brands: brandsKnown(parts), isOperator: signedIn.isWhole, refusal: parts.channelRefusal },
                 id,
                 { name, settings },
                 shown,
-                signedIn.isWhole,
               )
         if (wrong.length === 0) return goTo(`/office/entities/${id}`)
         const given: Sent = { name, ...(json === undefined ? { values } : { json }) }
