@@ -75,10 +75,11 @@ create table staff_orders (
   payment_id  uuid not null,         -- to which the order refers
   root_id     uuid not null,         -- of its chain
   channel_id  uuid not null,
-  type        text not null check (type in ('CP', 'RF', 'RV')),
+  type        text not null check (type in ('CP', 'RF', 'RV', 'transfer')),  -- transfer: where the money of a refund goes
   amount      bigint not null check (amount > 0),  -- hundredths
   currency    text not null,
   reason      text not null,
+  sealed      bytea,                 -- of a transfer that waits: the bank data
   once        text not null,         -- of the form: a second press of its button is the same order
   asked_by    text not null,         -- as the audit names people
   asked_at    timestamptz not null,  -- real time

@@ -837,6 +837,7 @@ create table staff_orders (
   amount bigint not null,
   currency text not null,
   reason text not null,
+  sealed bytea,
   once text not null,
   asked_by text not null,
   asked_at timestamp with time zone not null,
@@ -852,7 +853,7 @@ create table staff_orders (
   constraint staff_orders_check1 CHECK (((decision IS NULL) OR waits)),
   constraint staff_orders_check2 CHECK ((decided_by <> asked_by)),
   constraint staff_orders_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'refused'::text]))),
-  constraint staff_orders_type_check CHECK ((type = ANY (ARRAY['CP'::text, 'RF'::text, 'RV'::text])))
+  constraint staff_orders_type_check CHECK ((type = ANY (ARRAY['CP'::text, 'RF'::text, 'RV'::text, 'transfer'::text])))
 );
 CREATE INDEX staff_orders_of_chain ON staff_orders USING btree (merchant_id, root_id, asked_at);
 CREATE INDEX staff_orders_waiting ON staff_orders USING btree (merchant_id, asked_at) WHERE waits;

@@ -10,7 +10,7 @@ const rooms: readonly Room[] = [
   ['contract',      'the interface as data: formats, parameters, requests, form, results, operations, OpenAPI', ''],
   ['platform',      'what any service needs and what knows no payments: clock, chance, log, errors of operators, readers of what they write, figures, `database/`, work that is due (`due/`), guarded calls (`egress/`)', 'contract'],
   ['vault',         'the keys of an installation, the seal, sealing anew, and `cards`, which nobody else touches', 'contract platform'],
-  ['audit',         'who did what: sealed rows that only grow; failed attempts to authenticate, limited for all processes together', 'platform vault'],
+  ['audit',         'who did what: sealed rows that only grow; failed attempts to authenticate, limited for all processes together', 'contract platform vault'],
   ['merchants',     'PSP, divisions, merchants, channels, settings, seed files; held in memory by `directory`; `access/`: tokens and who may do what', 'contract platform vault audit'],
   ['staff',         'the people who work with the back office: roles and what each may do, passwords and second factors, links that work once, sessions', 'contract platform vault audit merchants'],
   ['connectors',    'what every payment method gives (`connector.ts`) and which one carries a payment (`registry.ts`); `cards/` to acquirers over ISO 8583 with 3-D Secure and leased terminals, `wallet/`, `bankTransfer/` with redirect methods of a file, `slips/` that banks and store chains are paid by', 'contract platform merchants'],

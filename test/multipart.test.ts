@@ -55,6 +55,7 @@ describe('is refused whole', () => {
       whole.replaceAll('--B', `--${'B'.repeat(71)}`),
     ],
     ['two boundaries in a value', 'multipart/form-data; boundary="B', whole],
+    ['a field as long as a file', type, whole.replace('\r\n\r\nreturn', `\r\n\r\n${'x'.repeat(8193)}`)],
     ['something before the first boundary', type, `x\r\n${whole}`],
     ['something behind the last one', type, `${whole}x`],
     ['no last boundary', type, whole.replace('--B--\r\n', '')],

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { changeEntity, settingsOf, settingsText } from '../src/merchants/change.ts'
+import { changeEntity, makeEntity, settingsOf, settingsText } from '../src/merchants/change.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { settingsFor } from '../src/merchants/settings.ts'
 import { kindsInPortuguese } from '../src/pages/office/cases/words.ts'
@@ -274,12 +274,14 @@ test('who acts for one merchant changes nothing that bounds it, by fields or as 
   const page = await clerk.ask(path)
   const shown = decode(/name="shown" value="([^"]*)"/.exec(page.text)![1]!)
   assert.match(page.text, /id="setting-mode"[^>]* disabled>/)
-  assert.doesNotMatch(page.text, /id="setting-brands"[^>]* disabled>/)
-  await gateway.pool.query(`update entities set settings = settings || '{"requireCvv":true,"riskRules":""}' where id = $1`, [
-    sandbox.entityId,
-  ])
+  assert.match(page.text, /id="setting-paymentTypes"[^>]* disabled>/)
+  assert.doesNotMatch(page.text, /id="setting-lenient"[^>]* disabled>/)
+  await gateway.pool.query(
+    `update entities set settings = settings || '{"lenient":true,"riskRules":"","paymentTypes":["DB"]}' where id = $1`,
+    [sandbox.entityId],
+  )
   const now = decode(/name="shown" value="([^"]*)"/.exec((await clerk.ask(path)).text)![1]!)
-  for (const more of [{ mode: 'live' }, { approvalFrom: 1 }, { riskRules: undefined }]) {
+  for (const more of [{ mode: 'live' }, { approvalFrom: 1 }, { riskRules: undefined }, { paymentTypes: undefined }]) {
     const refused = await clerk.post(path, {
       name: 'Named',
       shown: now,
@@ -288,13 +290,13 @@ test('who acts for one merchant changes nothing that bounds it, by fields or as 
     assert.equal(refused.status, 400)
     assert.match(refused.text, /is changed by the staff of the PSP alone/)
   }
-  const own = { ...JSON.parse(now), requireCvv: false }
+  const own = { ...JSON.parse(now), lenient: false }
   assert.equal((await clerk.post(path, { name: 'Named', shown: now, settings: JSON.stringify(own) })).location, path)
   const after = decode(/name="shown" value="([^"]*)"/.exec((await clerk.ask(path)).text)![1]!)
   // A browser sends nothing of what is disabled, and somebody else might.
-  assert.equal((await clerk.post(path, { name: 'Named', shown: after, requireCvv: 'true', mode: 'live' })).location, path)
+  assert.equal((await clerk.post(path, { name: 'Named', shown: after, lenient: 'true', mode: 'live' })).location, path)
   const { settings } = (await gateway.pool.query('select settings from entities where id = $1', [sandbox.entityId])).rows[0]
-  assert.deepEqual(settings, { requireCvv: true, riskRules: '' })
+  assert.deepEqual(settings, { lenient: true, riskRules: '', paymentTypes: ['DB'] })
   await gateway.pool.query('update entities set settings = $2 where id = $1', [sandbox.entityId, shown])
   await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
 })
@@ -319,6 +321,15 @@ test('a division, its merchant and a channel are made, and take payments at once
   assert.equal((await admin.post(`/office/entities/${channel}/below`, { name: 'x' })).status, 400, 'nothing is below a channel')
   assert.equal((await admin.post(`/office/entities/${merchant}/below`, { name: ' ' })).status, 400)
   assert.equal((await finance.post(`/office/entities/${sandbox.merchantId}/below`, { name: 'x' })).status, 403)
+  const ofMerchant = await signedIn(gateway, 'admin', [sandbox.merchantId])
+  assert.equal(
+    (await ofMerchant.post(`/office/entities/${sandbox.merchantId}/below`, { name: 'unbounded' })).status,
+    403,
+    'a new channel would have none of the bounds of the others',
+  )
+  const refusal = () => 'nobody serves it'
+  const recorder = { keys: testKeys, clock: systemClock, random: systemRandom }
+  assert.equal(await makeEntity(gateway.pool, recorder, merchant, 'refused', refusal), undefined)
   const token = textOf(await admin.post(`/office/entities/${merchant}/tokens`, { label: 'New' }), 'token')
   const pay = () =>
     gateway.post(

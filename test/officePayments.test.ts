@@ -552,6 +552,12 @@ describe('money is given back', () => {
   })
 })
 
+it('days that no calendar has, and signs that no text has, find nothing and break nothing', async () => {
+  for (const query of ['from=0000-01-01', 'to=9999-12-31', 'from=2026-02-31', 'q=%00', 'q=a%00b', 'since=0000-01-01'])
+    for (const path of ['/office/payments', '/office/payments.csv', '/office/audit'])
+      assert.equal((await finance.ask(`${path}?${query}`)).status, 200, `${path} ${query}`)
+})
+
 it('what only a file told of was asked by nobody', () => {
   const told = { type: 'CB', amount: 900, currency: 'EUR', connector: '', receivedAt: 5, referenceId: id } as Readable
   const [step, ...others] = stepsOf({ chain: [told], told: [] }, paymentWords('en'))

@@ -275,7 +275,11 @@ describe('a session', () => {
     assert.match(link, /^\/office\/invitation\//)
     const fresh = textOf(await clerk.ask(link), 'key')
     assert.notEqual(fresh, key)
+    const thiefs = `insert into passkeys (id, staff_id, name, algorithm, public_key, counter, made_at) values ('x', $1, 'x', -7, '', 0, now())`
+    await gateway.pool.query(thiefs, [clerk.id])
     await clerk.post(link, { password: 'other dogs eat 9 shoes', code: codeOf(fresh) })
+    const left = await gateway.pool.query('select from passkeys where staff_id = $1', [clerk.id])
+    assert.equal(left.rowCount, 0, 'keys that somebody else may have made go with the old factors')
     later()
     const { name } = clerk
     assert.equal((await signIn(visitor(gateway), name, codeOf(key))).status, 403)

@@ -19,7 +19,16 @@ import { eraseDetails, findTransfer, findTransfers } from '../src/payments/trans
 import { endByHand, enterDetails } from '../src/payments/transfers/transfer.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
-import { type Body, type Fields, type Reply, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import {
+  type Body,
+  eventually,
+  type Fields,
+  type Reply,
+  sandbox,
+  type TestGateway,
+  testGateway,
+  testKeys,
+} from './support/gateway.ts'
 import { signedIn } from './support/office.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-transfers-'))
@@ -504,7 +513,7 @@ describe('what nobody can read', () => {
     const page = `/office/payments/${sandbox.merchantId}/${rf}`
     const path = `${page}/transfer`
     const details = { holder: 'Ana Lima', taxId: '11.222.333/0001-81', bank: 'Itaú', agency: '1234', account: '98765-0' }
-    const sent = { ...details, reason: 'the shopper wrote', confirmed: 'yes' }
+    const sent = { ...details, reason: 'the shopper wrote', confirmed: 'yes', once: 'ef'.repeat(16) }
     assert.match((await clerk.ask(page)).text, /The transfer waits for bank data[\s\S]*name="taxId"/)
     const wrongs: [string, Fields][] = [
       ['holder', { holder: '12345' }],
@@ -544,6 +553,43 @@ describe('what nobody can read', () => {
     await tellUs(returnOf([[order!, '00']]))
     const chain = await clerk.ask(`/office/payments/${sandbox.merchantId}/${rc}`)
     assert.match(chain.text, />Transferred</)
+  })
+
+  it('waits for a colleague from the same sum on as refunds do, who sees where the money would go', async () => {
+    const channel = () => gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
+    const setting = (more: object) =>
+      gateway.pool.query('update entities set settings = settings || $2 where id = $1', [sandbox.entityId, more])
+    const [asker, colleague] = [
+      await signedIn(gateway, 'finance', [sandbox.merchantId]),
+      await signedIn(gateway, 'finance', [sandbox.merchantId]),
+    ]
+    const { rf } = await ordered('36.00')
+    const before = (await findTransfer(gateway.pool, rf))!.sealed
+    await setting({ approvalFrom: 3600 })
+    await channel()
+    const path = `/office/payments/${sandbox.merchantId}/${rf}/transfer`
+    const details = { holder: 'Eva Mal', taxId: '11.222.333/0001-81', bank: 'Itaú', agency: '4321', account: '56789-0' }
+    const sent = { ...details, reason: 'another account', confirmed: 'yes', once: 'ab'.repeat(16) }
+    await eventually(async () => (await asker.post(path, sent)).location === '/office/approvals', 'it waits')
+    assert.deepEqual((await findTransfer(gateway.pool, rf))!.sealed, before)
+    const page = (await colleague.ask('/office/approvals')).text
+    assert.match(page, /Eva Mal[\s\S]*56789-0/)
+    assert.doesNotMatch((await (await signedIn(gateway, 'support', [sandbox.merchantId])).ask('/office/approvals')).text, /56789/)
+    const approve = /\/office\/approvals\/[0-9a-f]{32}\/[0-9a-f]{32}\/approve/.exec(page)![0]
+    assert.equal((await asker.post(approve)).status, 403)
+    assert.equal((await colleague.post(approve)).status, 303)
+    const { rows } = await gateway.pool.query(`select details from audit where action = 'transferEntered' and subject = $1`, [rf])
+    assert.deepEqual(
+      rows.map(({ details }) => JSON.parse(details)),
+      [{ reason: 'another account', replaced: true }],
+    )
+    assert.equal((await gateway.pool.query('select from staff_orders where sealed is not null')).rowCount, 0)
+    const [order] = await newest()
+    assert.equal(order!.bank, '341')
+    assert.match(order!.rowA, /56789/)
+    await gateway.pool.query(`update entities set settings = settings - 'approvalFrom' where id = $1`, [sandbox.entityId])
+    await channel()
+    await tellUs(returnOf([[order!, '00']]))
   })
 
   it('is an account that no file of the bank could carry: it waits, and the file of others goes', async () => {

@@ -2,6 +2,8 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
+import { standardBrands } from '../contract/brands.ts'
+import { shortenCards } from '../contract/cardNumbers.ts'
 import type { Clock } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
@@ -47,7 +49,7 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   const all = [...found.map(what => tamperingFound({ what })), ...entries]
   for (const { actor = by ?? thisProcess('gateway'), action, entityId, subject = '', result = 'done', details = {} } of all) {
     sequence++
-    const text = JSON.stringify(details)
+    const text = JSON.stringify(details, withoutCards)
     const row: Omit<AuditRow, 'hash'> = {
       sequence,
       recordedAt: clock.real(),
@@ -70,6 +72,10 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   const kept = [await readRowsAfter(db, before, rows.length + 1), await readHead(db)]
   if (!isDeepStrictEqual(kept, [rows, end])) throw notKept()
 }
+
+/** What people write may hold a card number, and a row stays for ever; ids are full of digits. */
+const withoutCards = (_: string, value: unknown): unknown =>
+  typeof value === 'string' && !/^[0-9a-f]{32}$/.test(value) ? shortenCards(value, standardBrands) : value
 
 /** `what`: a sentence without its full stop, which `verify` repeats. */
 export const tamperingFound = (details: { readonly what: string }): AuditEntry => ({

@@ -11,6 +11,8 @@ export type MultipartForm = {
 }
 
 const partsMost = 20
+/** Of one field that is no file. */
+const fieldMost = 8192
 /** Of one part, all its headers. */
 const headersMost = 1024
 
@@ -38,6 +40,7 @@ export function readMultipart(contentType: string, body: string): MultipartForm 
     if (!named) return undefined
     const bytes = Buffer.from(body.slice(headersEnd + 4, end), 'latin1')
     const { name, fileName } = named
+    if (fileName === undefined && bytes.length > fieldMost) return undefined
     if (fileName === undefined) pairs.push([name, bytes.toString('utf8')])
     else if (files.has(name)) return undefined
     else files.set(name, { name: fileName, bytes })

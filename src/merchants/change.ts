@@ -9,7 +9,7 @@ import { line, type Mistake, mistakesIn, object } from '../platform/schema.ts'
 import { readTree } from './directory.ts'
 import { toldOfEntity } from './seed.ts'
 import { type ChannelSettings, ofOperator, settingsFor } from './settings.ts'
-import { announceChange, type EntityKind, type EntityRow, lockEntity, readEntities, saveEntity } from './store.ts'
+import { announceChange, type EntityKind, type EntityRow, lockTree, readEntities, saveEntity } from './store.ts'
 
 /** As somebody wrote it, not yet checked. */
 export type WrittenEntity = { readonly name: string; readonly settings: unknown }
@@ -42,7 +42,7 @@ export function changeEntity(
   shown: string,
 ): Promise<readonly Mistake[]> {
   return inTransaction(pool, async db => {
-    await lockEntity(db, id)
+    await lockTree(db)
     const rows = await readEntities(db)
     const entity = rows.find(one => one.id === id)
     if (!entity) return [{ path: [], rule: `there is no entity ${id}` }]
@@ -88,20 +88,24 @@ export const kindsBelow: Readonly<Partial<Record<EntityKind, EntityKind>>> = {
   merchant: 'channel',
 }
 
-/** The id of a new entity below another, without settings of its own; undefined when nothing may stand there, or its name is none. */
+/** The id of a new entity below another, without settings of its own; undefined when nothing may stand there, its name is none, or no process would serve it with what it inherits. */
 export function makeEntity(
   pool: pg.Pool,
   recorder: Recorder & { readonly random: Random },
   parentId: string,
   name: string,
+  refusal: ChannelRefusal,
 ): Promise<string | undefined> {
   return inTransaction(pool, async db => {
-    const parent = (await readEntities(db)).find(one => one.id === parentId)
+    await lockTree(db)
+    const rows = await readEntities(db)
+    const parent = rows.find(one => one.id === parentId)
     const kind = parent && kindsBelow[parent.kind]
     if (!kind || mistakesIn(line, name).length > 0) return undefined
     const now = recorder.clock.real()
     const id = timeOrderedId(now, recorder.random)
     const made = { id, kind, parentId, merchantId: kind === 'merchant' ? id : parent.merchantId, name, settings: {} }
+    if (refusedIn([...rows, { ...made, clockOffset: 0 }], refusal).length > refusedIn(rows, refusal).length) return undefined
     await saveEntity(db, made, now)
     await announceChange(db)
     await record(db, recorder, toldOfEntity(undefined, made))

@@ -207,6 +207,10 @@ export type AcquirerAccount = ChannelSettings['acquirerAccounts'][string]
 export const ofOperator: ReadonlySet<string> = new Set<keyof (ChannelSettings & MerchantSettings)>([
   'mode',
   'disabled',
+  'brands',
+  'currencies',
+  'paymentTypes',
+  'requireCvv',
   'routes',
   'acquirerAccounts',
   'slipAccounts',

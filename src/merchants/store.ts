@@ -42,8 +42,9 @@ export async function readEntities(db: Connection): Promise<EntityRow[]> {
 }
 
 /** Whoever changes it after us waits, and then reads what we wrote. */
-export async function lockEntity(db: Connection, id: string): Promise<void> {
-  await db.query('select from entities where id = $1 for update', [id])
+/** Settings are inherited: of two changes at a time the second sees the first. Until the transaction ends. */
+export async function lockTree(db: Connection): Promise<void> {
+  await db.query(`select pg_advisory_xact_lock(hashtextextended('entities', 0))`)
 }
 
 export async function readTokens(db: Connection): Promise<TokenRow[]> {

@@ -94,7 +94,11 @@ export function readJsonFile(path: string, source: string): unknown {
 export const flag = v.boolean('must be true or false')
 export const filled = v.pipe(v.string('must be a text'), v.minLength(1, 'must not be empty'))
 /** Stands in lists and logs: nothing in it moves a cursor, hides or turns around what is beside it. */
-export const line = v.pipe(filled, v.regex(/^[^\p{Cc}\p{Cf}\u2028\u2029]*$/u, 'must be without control characters'))
+export const line = v.pipe(
+  filled,
+  v.maxLength(255, 'must be at most 255 characters'),
+  v.regex(/^[^\p{Cc}\p{Cf}\u2028\u2029]*$/u, 'must be without control characters'),
+)
 export const text = (pattern: RegExp, rule: string) => v.pipe(v.string(rule), v.regex(pattern, rule))
 export const id = text(/^[0-9a-f]{32}$/, 'must be 32 lower-case hex characters')
 export const number = (from: number, to: number, rule = `must be a number from ${from} to ${to}`) =>

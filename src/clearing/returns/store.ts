@@ -24,8 +24,7 @@ export async function insertCame(db: Connection, file: CameFile): Promise<{ read
     `insert into return_files (merchant_id, id, hash, account, name, number, made_on, refused, sealed, received_at)
      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
       where not exists (select from return_files where account = $4 and number = $6 and number > 0 and hash <> $3)
-     on conflict (hash) do update set account = excluded.account, number = excluded.number, made_on = excluded.made_on, refused = excluded.refused
-      where return_files.refused is not null`,
+     on conflict do nothing`,
     [
       nobody,
       file.id,
@@ -39,7 +38,14 @@ export async function insertCame(db: Connection, file: CameFile): Promise<{ read
       timeParameter(file.receivedAt),
     ],
   )
-  if (rowCount === 1 || file.number === 0) return {}
+  if (rowCount === 1) return {}
+  // One that was refused before is read with other eyes.
+  await db.query(
+    `update return_files set account = $2, number = $3, made_on = $4, refused = $5 where hash = $1 and refused is not null
+        and not exists (select from return_files where account = $2 and number = $3 and number > 0 and hash <> $1)`,
+    [file.hash, file.account, file.number, file.madeOn || null, file.refused ?? null],
+  )
+  if (file.number === 0) return {}
   const { rows } = await db.query<{ name: string }>(
     'select name from return_files where account = $1 and number = $2 and hash <> $3',
     [file.account, file.number, file.hash],

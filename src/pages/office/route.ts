@@ -16,10 +16,11 @@ import { type OfficePage, officeFrame, officeHeaders, privateHeaders } from './f
 import type { OfficeParts } from './parts.ts'
 import { frameWords, type OfficeLanguage, officeLanguage } from './words.ts'
 
+/** What is known of a request before anybody reads what it sends: strangers send much. */
+type UnreadRequest = Request & { readonly language: OfficeLanguage }
 /** A request as pages are given it: with what its query (GET) or its form (POST) says, decoded, and the language of the reader. */
-export type OfficeRequest = Request & {
+export type OfficeRequest = UnreadRequest & {
   readonly values: URLSearchParams
-  readonly language: OfficeLanguage
   /** By the name of their field; none where the route takes none. */
   readonly files: ReadonlyMap<string, UploadedFile>
 }
@@ -58,7 +59,7 @@ export type OpenRoute = OfficePlace & {
 }
 
 export const officeRoute = (parts: OfficeParts, route: OfficeRoute): Route =>
-  placed(parts, route, async (request, named) => {
+  placed(parts, route, async (request, named, read) => {
     const words = frameWords(request.language)
     const signedIn = await signedInOf(parts, request, route.live !== true)
     if (!signedIn) return signInFirst(request)
@@ -71,18 +72,19 @@ export const officeRoute = (parts: OfficeParts, route: OfficeRoute): Route =>
       return page(403, words.forbidden, fill(words.forbiddenText, { role }))
     if (named.entity !== undefined && !signedIn.reaches(named.entity)) return { answer: nothingHere(request.language), signedIn }
     if (route.proven && !signedIn.isProven) return { answer: proveFirst(parts, request) }
-    return { answer: await route.answer(request, signedIn, named), signedIn }
+    return { answer: await route.answer(read(), signedIn, named), signedIn }
   })
 
 export const openRoute = (parts: OfficeParts, route: OpenRoute): Route =>
-  placed(parts, route, async (request, named) => ({ answer: await route.answer(request, named) }))
+  // Nothing of it is kept.
+  placed(parts, { ...route, exact: true }, async (_, named, read) => ({ answer: await route.answer(read(), named) }))
 
 type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
 function placed(
   parts: OfficeParts,
   { method, path, top, takesFiles, bodyMax, exact, usesUp }: OfficePlace,
-  answer: (request: OfficeRequest, named: PathValues) => Promise<Framed>,
+  answer: (request: UnreadRequest, named: PathValues, read: () => OfficeRequest) => Promise<Framed>,
 ): Route {
   return {
     method,
@@ -97,11 +99,17 @@ function placed(
       const words = frameWords(language)
       if (request.method === 'POST' && !isOurPage(parts, request))
         return show({ answer: { status: 403, title: words.foreign, body: html`<p>${words.foreignText}</p>` } })
-      const { pairs, files } = takesFiles ? filesIn(request) : { pairs: pairsIn(request), files: new Map() }
-      const values = new URLSearchParams(
-        pairs.map(([name, value]): [string, string] => [name, exact ? value : shortenCards(value, parts.cardBrands)]),
-      )
-      return show(await answer({ ...request, values, files, language }, named))
+      const unread = { ...request, language }
+      const read = () => {
+        const shortened = (text: string) => shortenCards(text, parts.cardBrands)
+        const { pairs, files } = takesFiles ? filesIn(request, shortened) : { pairs: pairsIn(request), files: new Map() }
+        const values = pairs.map(([name, value]): [string, string] => [
+          name,
+          (exact ? value : shortened(value)).replaceAll('\0', ''),
+        ])
+        return { ...unread, values: new URLSearchParams(values), files }
+      }
+      return show(await answer(unread, named, read))
     },
   }
 }
@@ -111,8 +119,11 @@ function pairsIn(request: Request): Form['pairs'] {
   return form === 'tooManyParameters' ? [] : form.pairs
 }
 
-const filesIn = (request: Request): MultipartForm =>
-  readMultipart(request.headers['content-type'] ?? '', takeBody(request)) ?? { pairs: [], files: new Map() }
+/** Names of files are texts of people too. */
+function filesIn(request: Request, shortened: (text: string) => string): MultipartForm {
+  const form = readMultipart(request.headers['content-type'] ?? '', takeBody(request)) ?? { pairs: [], files: new Map() }
+  return { ...form, files: new Map([...form.files].map(([field, file]) => [field, { ...file, name: shortened(file.name) }])) }
+}
 
 function shown(
   { random, sandbox }: OfficeParts,
@@ -138,7 +149,7 @@ export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean)
   findSignedIn(parts, cookieOf(request, sessionCookie(parts)) ?? '', request.address, isUse)
 
 /** A page is led to the door; what a script or a form sent is told. */
-function signInFirst(request: OfficeRequest): Framed {
+function signInFirst(request: UnreadRequest): Framed {
   const { method, headers, language, path, query } = request
   const words = frameWords(language)
   const isPage = method === 'GET' && (headers['sec-fetch-dest'] ?? 'document') === 'document'

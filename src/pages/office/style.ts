@@ -47,6 +47,7 @@ pre { margin: 0 0 1rem; padding: .75rem; overflow-x: auto; white-space: pre-wrap
 form.line { display: flex; flex-wrap: wrap; align-items: end; gap: .6rem; margin: 0 0 1rem; }
 label { display: block; margin: 0 0 .25rem; font-weight: 600; font-size: .9rem; }
 .field { margin: 0 0 1rem; }
+.field + .hint { margin: -.5rem 0 1rem; }
 .hint { margin: .25rem 0 0; color: var(--soft); font-size: .88rem; }
 input:not([type=checkbox], [type=radio], [type=hidden], [type=file]), select, textarea { width: 100%; min-height: 2.5rem; padding: .4rem .65rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--soft); border-radius: 8px; }
 [aria-invalid=true] { border-color: var(--wrong) !important; } p.wrong { margin: .25rem 0 0; color: var(--wrong); font-weight: 600; font-size: .9rem; }

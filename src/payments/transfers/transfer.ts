@@ -67,7 +67,7 @@ export const openDetails = (
 /** Somebody knows where the money goes, and may say why so. False when it is in a file already, or has ended. */
 export const enterDetails = (
   parts: Recorder & Pick<PaymentParts, 'database' | 'random'>,
-  { merchantId, paymentId }: TransferRow,
+  { merchantId, paymentId, sealed: before }: TransferRow,
   details: BankDetails,
   by: string,
   reason?: string,
@@ -76,8 +76,8 @@ export const enterDetails = (
     const sealed = sealDetails(parts, { merchantId, id: paymentId }, details)
     if (!(await enterTransfer(db, { merchantId, paymentId }, sealed))) return false
     await closeSettled(db, waitsForDetails({ merchantId, paymentId }), parts.clock.real(), by, 'bank details were entered')
-    const why = reason === undefined ? {} : { details: { reason } }
-    await record(db, parts, [{ action: 'transferEntered', entityId: merchantId, subject: paymentId, ...why }])
+    const told = { ...(reason !== undefined && { reason }), ...(before !== null && { replaced: true }) }
+    await record(db, parts, [{ action: 'transferEntered', entityId: merchantId, subject: paymentId, details: told }])
     return true
   })
 

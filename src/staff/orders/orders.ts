@@ -6,6 +6,7 @@ import { record } from '../../audit/chain.ts'
 import { amountText } from '../../contract/amounts.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
+import { seal, unseal } from '../../vault/seal.ts'
 import type { StaffParts } from '../parts.ts'
 import type { SignedIn } from '../sessions.ts'
 import { findPerson } from '../store.ts'
@@ -26,10 +27,28 @@ import {
 export const approvalHours = 24
 const dayMilliseconds = 24 * 3_600_000
 
-export type GivenOrder = Omit<NewOrder, 'id' | 'askedBy' | 'askedAt' | 'waits'>
+export type GivenOrder = Omit<NewOrder, 'id' | 'askedBy' | 'askedAt' | 'waits' | 'sealed'> & {
+  /** Of a transfer: where the money goes. Sealed while it waits. */
+  readonly details?: object
+}
 
 /** Money goes out by one of these, or is taken by the other. */
-const together: Readonly<Record<OrderType, readonly OrderType[]>> = { CP: ['CP'], RF: ['RF', 'RV'], RV: ['RF', 'RV'] }
+const together: Readonly<Record<OrderType, readonly OrderType[]>> = {
+  CP: ['CP'],
+  RF: ['RF', 'RV'],
+  RV: ['RF', 'RV'],
+  transfer: ['transfer'],
+}
+
+/** What binds sealed details to their order. */
+export const orderPlace = (merchantId: string, id: string): string => `staff order ${merchantId} ${id}`
+
+/** Where the money of a transfer goes that waits; undefined of all other orders. */
+export const detailsOfOrder = <Details>(
+  { keys }: Pick<StaffParts, 'keys'>,
+  { merchantId, id, sealed }: StaffOrder,
+): Details | undefined =>
+  sealed === null ? undefined : (JSON.parse(unseal(keys, orderPlace(merchantId, id), sealed)) as Details)
 
 /** What the staff ordered about a chain in the last day, in the same direction; hundredths. Orders that were refused do not count. */
 export const orderedLately = (
@@ -45,7 +64,8 @@ export async function placeOrder(
   approvalFrom: number | undefined,
 ): Promise<Pick<StaffOrder, 'id' | 'waits'>> {
   const { clock, random, database } = parts
-  const { merchantId, rootId, channelId, paymentId, type, amount, currency, reason, once } = given
+  const { details: hidden, ...order } = given
+  const { merchantId, rootId, channelId, paymentId, type, amount, currency, reason, once } = order
   return inTransaction(database.work, async db => {
     await lockChain(db, merchantId, rootId)
     const before = await findOnce(db, merchantId, paymentId, once)
@@ -54,7 +74,8 @@ export async function placeOrder(
     const ordered = amount + (await orderedSince(db, merchantId, rootId, together[type], now - dayMilliseconds))
     const waits = approvalFrom !== undefined && ordered >= approvalFrom
     const id = timeOrderedId(now, random)
-    await insertOrder(db, { ...given, id, askedBy: by.id, askedAt: now, waits })
+    const sealed = waits && hidden ? seal(parts.keys, random, orderPlace(merchantId, id), JSON.stringify(hidden)) : null
+    await insertOrder(db, { ...order, id, askedBy: by.id, askedAt: now, waits, sealed })
     const action = waits ? 'approvalAsked' : 'followUpOrdered'
     const details = { type, amount: amountText(amount), currency, reason }
     await record(db, parts, [{ actor: by, action, entityId: channelId, subject: paymentId, details }])

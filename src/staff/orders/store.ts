@@ -2,7 +2,8 @@
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 
-export type OrderType = 'CP' | 'RF' | 'RV'
+/** `transfer`: where the money of a refund goes. */
+export type OrderType = 'CP' | 'RF' | 'RV' | 'transfer'
 
 export type StaffOrder = {
   readonly merchantId: string
@@ -16,6 +17,8 @@ export type StaffOrder = {
   readonly amount: number
   readonly currency: string
   readonly reason: string
+  /** Details of a transfer, while it waits. */
+  readonly sealed: Buffer | null
   /** Of the form in which it was given: 32 hex digits by chance. */
   readonly once: string
   /** As the audit names people. */
@@ -31,7 +34,7 @@ export type StaffOrder = {
 }
 export type NewOrder = Omit<StaffOrder, 'decision' | 'decidedBy' | 'decidedAt' | 'outcome'>
 
-const columns = `merchant_id as "merchantId", id, payment_id as "paymentId", root_id as "rootId", channel_id as "channelId", type, amount, currency, reason,
+const columns = `merchant_id as "merchantId", id, payment_id as "paymentId", root_id as "rootId", channel_id as "channelId", type, amount, currency, reason, sealed,
   once, asked_by as "askedBy", asked_at as "askedAt", waits, decision, decided_by as "decidedBy", decided_at as "decidedAt", outcome`
 
 /** Orders about one chain are written one after the other: of two at a time the second counts the first. Until the transaction ends. */
@@ -41,8 +44,8 @@ export async function lockChain(db: Connection, merchantId: string, rootId: stri
 
 export async function insertOrder(db: Connection, one: NewOrder): Promise<void> {
   await db.query(
-    `insert into staff_orders (merchant_id, id, payment_id, root_id, channel_id, type, amount, currency, reason, once, asked_by, asked_at, waits)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    `insert into staff_orders (merchant_id, id, payment_id, root_id, channel_id, type, amount, currency, reason, once, asked_by, asked_at, waits, sealed)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
     [
       one.merchantId,
       one.id,
@@ -57,6 +60,7 @@ export async function insertOrder(db: Connection, one: NewOrder): Promise<void> 
       one.askedBy,
       timeParameter(one.askedAt),
       one.waits,
+      one.sealed,
     ],
   )
 }
@@ -128,7 +132,7 @@ export async function decideRow(
 
 /** The first that is heard of stays. */
 export async function setOutcome(db: Connection, { merchantId, id }: StaffOrder, outcome: string): Promise<void> {
-  await db.query('update staff_orders set outcome = $3 where merchant_id = $1 and id = $2 and outcome is null', [
+  await db.query('update staff_orders set outcome = $3, sealed = null where merchant_id = $1 and id = $2 and outcome is null', [
     merchantId,
     id,
     outcome,

@@ -4,10 +4,14 @@ import { amountText } from '../../../contract/amounts.ts'
 import { results } from '../../../contract/results/results.ts'
 import { followUp } from '../../../payments/followUps/followUp.ts'
 import { requestKey } from '../../../payments/idempotency.ts'
-import { approvalHours, decideOrder } from '../../../staff/orders/orders.ts'
+import type { BankDetails } from '../../../payments/transfers/bankDetails.ts'
+import { findTransfer } from '../../../payments/transfers/store.ts'
+import { enterDetails } from '../../../payments/transfers/transfer.ts'
+import { approvalHours, decideOrder, detailsOfOrder } from '../../../staff/orders/orders.ts'
 import { listWaiting, type StaffOrder, setOutcome } from '../../../staff/orders/store.ts'
+import type { SignedIn } from '../../../staff/sessions.ts'
 import { namesOfStaff } from '../../../staff/store.ts'
-import { html } from '../../html.ts'
+import { type Html, html } from '../../html.ts'
 import { moneyText } from '../../languages/languages.ts'
 import { button, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
@@ -25,7 +29,7 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
       if (decided === 'gone') return nothingHere(language)
       const words = approvalWords(language)
       if (decided === 'own') return { status: 403, title: frameWords(language).approvals, body: message(words.own, 'wrong') }
-      if (decision === 'approved') await setOutcome(database.work, decided, await carryOut(parts, decided, number))
+      if (decision === 'approved') await setOutcome(database.work, decided, await carryOut(parts, signedIn, decided, number))
       return goTo('/office/approvals')
     }
   return [
@@ -42,7 +46,7 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
         const rows = (await listWaiting(database.work, signedIn.merchants, since, approvalsShown)).map(one => [
           momentText(language, one.askedAt),
           names.get(one.askedBy) ?? one.askedBy,
-          `${one.type} ${moneyText(officeLocales[language], one.amount, one.currency)}`,
+          html`${one.type === 'transfer' ? words.transfer : one.type} ${moneyText(officeLocales[language], one.amount, one.currency)}${signedIn.may('approve') && destinationOf(parts, one)}`,
           html`<code>${one.paymentId}</code>`,
           one.reason,
           isOpen(one) && signedIn.may('approve') && one.askedBy !== signedIn.by.id
@@ -68,8 +72,24 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
 const addressOfApproval = ({ merchantId, id }: StaffOrder, verb: 'approve' | 'refuse') =>
   `/office/approvals/${merchantId}/${id}/${verb}`
 
+/** Where the money would go: nobody can approve what he does not see. */
+function destinationOf(parts: OfficeParts, order: StaffOrder): Html {
+  const details = detailsOfOrder<BankDetails>(parts, order)
+  if (!details) return html``
+  const account =
+    'clabe' in details ? details.clabe : `${details.bank} ${details.agency} ${details.account}-${details.accountDigit}`
+  return html`<br>${details.holder}<br><code>${account}</code>`
+}
+
 /** What became of it, in the words of its result. */
-async function carryOut(parts: OfficeParts, { channelId, paymentId, id, ...order }: StaffOrder, number: string): Promise<string> {
+async function carryOut(parts: OfficeParts, { by }: SignedIn, ordered: StaffOrder, number: string): Promise<string> {
+  const { channelId, paymentId, id, reason, ...order } = ordered
+  if (order.type === 'transfer') {
+    const details = detailsOfOrder<BankDetails>(parts, ordered)
+    const transfer = await findTransfer(parts.database.work, paymentId)
+    const isEntered = details && transfer && (await enterDetails({ ...parts, by }, transfer, details, by.id, reason))
+    return isEntered ? 'entered' : 'it had ended, or stood in a file'
+  }
   const channel = parts.directory.entity(channelId)
   if (channel?.kind !== 'channel') return results.channelDisabled.description
   const fields = { paymentType: order.type, amount: amountText(order.amount), currency: order.currency }
@@ -89,6 +109,7 @@ async function carryOut(parts: OfficeParts, { channelId, paymentId, id, ...order
 const approvalWords = wordsIn(
   {
     none: 'Nothing waits for a second pair of eyes.',
+    transfer: 'Bank data of the refund',
     asked: 'Ordered (UTC)',
     by: 'By',
     what: 'What',
@@ -102,6 +123,7 @@ const approvalWords = wordsIn(
   },
   {
     none: 'Nada espera um segundo par de olhos.',
+    transfer: 'Dados bancários do estorno',
     asked: 'Pedido em (UTC)',
     by: 'Por',
     what: 'O quê',

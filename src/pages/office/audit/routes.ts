@@ -21,7 +21,7 @@ export const auditRoutes = ({ database, directory, keys }: OfficeParts): OfficeR
     async answer({ language, values }, signedIn) {
       const words = auditWords(language)
       const [action, day] = [values.get('action') ?? '', values.get('since') ?? '']
-      const since = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN
+      const since = /^[12]\d{3}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN
       const within = directory
         .entities()
         .map(({ id }) => id)

@@ -175,12 +175,13 @@ ${
       method: 'POST',
       path: '/entities/{entity}/below',
       action: 'makeEntities',
+      whole: true, // what is new has none of the bounds that those beside it were given
       proven: true,
       async answer(request, signedIn, { entity: id = '' }) {
         const entity = await found(id)
         if (!entity) return nothingHere(request.language)
         const name = (request.values.get('name') ?? '').trim().slice(0, 200)
-        const made = await makeEntity(database.work, recorder(signedIn), id, name)
+        const made = await makeEntity(database.work, recorder(signedIn), id, name, parts.channelRefusal)
         if (made === undefined)
           return { status: 400, title: entity.name, body: message(entityWords(request.language).wrongName, 'wrong') }
         // The page of what was made is asked for before this process is told of it.

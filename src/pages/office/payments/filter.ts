@@ -8,9 +8,10 @@ import { outcomes, paymentTypes, type SearchTerms, understand } from '../../../r
 import { type Html, html } from '../../html.ts'
 
 const dayMilliseconds = 86_400_000
-const dayOf = (value: string): number => (/^\d{4}-\d\d-\d\d$/.test(value) ? Date.parse(value) : Number.NaN)
+/** Years that a database and a Date both know, with room for a day more. */
+const dayOf = (value: string): number => (/^[12]\d{3}-\d\d-\d\d$/.test(value) ? Date.parse(value) : Number.NaN)
 const momentOf = (value: string): number =>
-  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) ? Date.parse(value) : Number.NaN
+  /^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) ? Date.parse(value) : Number.NaN
 const at = (name: 'from' | 'to', milliseconds: number): SearchTerms =>
   Number.isNaN(milliseconds) ? {} : { [name]: milliseconds }
 

@@ -35,7 +35,7 @@ export const pageRoutes = (parts: OfficeParts): OfficeRoute[] => [
 ${verdict(story.payment, words)}
 ${factsOf(parts, story, language)}
 <h2>${words.chain}</h2>${chainOf(parts, story, language)}
-${transferCard(story, signedIn, words)}
+${transferCard(parts, story, signedIn, words)}
 ${orderForms(parts, story, signedIn, words)}
 <h2>${words.sequence}</h2>${sequenceOf(story, language)}
 ${story.journal.length > 0 && html`<h2>${words.journal}</h2>${journalOf(story, words)}`}

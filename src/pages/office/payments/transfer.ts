@@ -4,6 +4,7 @@ import { transferWaitsFor } from '../../../clearing/transfers/write.ts'
 import { type BankDetail, checkBankDetails, detailsAsked } from '../../../payments/transfers/bankDetails.ts'
 import type { TransferRow } from '../../../payments/transfers/store.ts'
 import { enterDetails } from '../../../payments/transfers/transfer.ts'
+import { placeOrder } from '../../../staff/orders/orders.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
@@ -19,7 +20,9 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
     path: '/payments/{entity}/{id}/transfer',
     action: 'enterTransfers',
     proven: true,
-    async answer({ values, language }, { by }, { entity = '', id = '' }) {
+    exact: true, // numbers of accounts can pass for those of cards
+    async answer({ values, language }, signedIn, { entity = '', id = '' }) {
+      const { by } = signedIn
       const words = paymentWords(language)
       const story = await readStory(parts, entity, id)
       const transfer = story && openTransfer(story)
@@ -33,8 +36,25 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
         ...(reason.length < 3 || reason.length > 500 ? ['reason'] : []),
         ...(values.get('confirmed') === 'yes' ? [] : ['confirmed']),
       ]
-      if ('wrong' in details || wrong.length > 0)
-        return { status: 400, title: words.enterTransfer, body: transferForm(transfer, words, { values, wrong }) }
+      const once = values.get('once') ?? ''
+      if ('wrong' in details || wrong.length > 0 || !/^[0-9a-f]{32}$/.test(once))
+        return { status: 400, title: words.enterTransfer, body: transferForm(parts, transfer, words, { values, wrong }) }
+      const { channelId, amount, currency } = story.payment
+      const channel = parts.directory.entity(channelId)
+      const order = {
+        merchantId: entity,
+        paymentId: id,
+        rootId: story.root.id,
+        channelId,
+        type: 'transfer',
+        amount,
+        currency,
+        reason,
+        once,
+        details,
+      } as const
+      const { waits } = await placeOrder(parts, signedIn, order, channel?.kind === 'channel' ? channel.settings.approvalFrom : 0)
+      if (waits) return goTo('/office/approvals')
       const entered = await enterDetails({ ...parts, by }, transfer, details, by.id, reason)
       if (!entered) return { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') }
       return goTo(`/office/payments/${entity}/${id}?done=transfer`)
@@ -64,13 +84,14 @@ export function transferState(
   return fill(waits, { account, file: String(sequence ?? ''), line: String(line ?? '') })
 }
 
-export function transferCard(story: Story, { may }: SignedIn, words: PaymentWords): Html | undefined {
+export function transferCard(parts: OfficeParts, story: Story, { may }: SignedIn, words: PaymentWords): Html | undefined {
   const transfer = openTransfer(story)
   if (!transfer || !may('enterTransfers')) return undefined
-  return html`<details class="card order"${transfer.sealed === null && html` open`}><summary>${transfer.sealed === null ? words.enterTransfer : words.enterTransferAgain}</summary>${transferForm(transfer, words)}</details>`
+  return html`<details class="card order"${transfer.sealed === null && html` open`}><summary>${transfer.sealed === null ? words.enterTransfer : words.enterTransferAgain}</summary>${transferForm(parts, transfer, words)}</details>`
 }
 
 function transferForm(
+  { random }: OfficeParts,
   transfer: TransferRow,
   words: PaymentWords,
   sent?: { readonly values: URLSearchParams; readonly wrong: readonly string[] },
@@ -79,6 +100,7 @@ function transferForm(
   const value = (name: string) => sent?.values.get(name) ?? ''
   const wrong = (name: string) => (sent?.wrong.includes(name) ? words[`wrong_${name}` as keyof PaymentWords] : undefined)
   return html`<form method="post" action="/office/payments/${merchantId}/${paymentId}/transfer">
+<input type="hidden" name="once" value="${random.bytes(16).toString('hex')}">
 ${askedFor(transfer).map(name => field({ name, label: words[`bank_${name}`], hint: words[`hint_${name}`], value: value(name), wrong: wrong(name) }))}
 ${field({ name: 'reason', label: words.reason, hint: words.reasonHint, value: value('reason'), wrong: sent?.wrong.includes('reason') ? words.wrongReason : undefined })}
 <p><label><input type="checkbox" name="confirmed" value="yes" required${sent?.wrong.includes('confirmed') && html` aria-invalid="true"`}> ${words.confirmTransfer}</label></p>

@@ -40,7 +40,6 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
     {
       method: 'POST',
       path: '/sign-in',
-      exact: true,
       async answer(request) {
         const { values } = request
         const factors = { name: values.get('name') ?? '', ...factorsOf(values) }
@@ -52,7 +51,6 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
     {
       method: 'POST',
       path: '/sign-in/passkey',
-      exact: true,
       async answer(request) {
         const { values } = request
         const signed = await signInByPasskey(parts, values.get('credential') ?? '', visitorOf(request))
@@ -76,7 +74,6 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
     {
       method: 'POST',
       path: '/invitation/{token}',
-      exact: true,
       async answer(request, { token = '' }) {
         const { password, code } = factorsOf(request.values)
         const used = await useInvitation(parts, token, password, code, visitorOf(request))
