@@ -210,7 +210,7 @@ async function measured<Result>(
   postmaster: number | undefined,
   work: () => Promise<Result>,
 ): Promise<{ readonly result: Result; readonly node: number | undefined; readonly server: number | undefined }> {
-  const signal = () => profiles !== undefined && pids.forEach(pid => void process.kill(pid, 'SIGUSR2'))
+  const signal = () => profiles !== undefined && pids.forEach(pid => void process.kill(pid, 'SIGWINCH'))
   const times = () => [processorTime(pids), postmaster && serverTime(postmaster)]
   signal()
   const before = times()

@@ -1,5 +1,5 @@
-// Loaded into a process of the bench before all else, by `--import` with the folder in its address. SIGUSR2 begins a profile of the processor's time, the next
-// one ends it and writes it into the folder, under the id of the process.
+// Loaded into a process of the bench before all else, by `--import` with the folder in its address. SIGWINCH, which means nothing to a gateway, begins a profile
+// of the processor's time, the next one ends it and writes it into the folder, under the id of the process.
 
 import { renameSync, writeFileSync } from 'node:fs'
 import { Session } from 'node:inspector'
@@ -8,7 +8,7 @@ import { join } from 'node:path'
 const folder = new URL(import.meta.url).searchParams.get('folder')!
 let running: Session | undefined
 
-process.on('SIGUSR2', () => {
+process.on('SIGWINCH', () => {
   if (running) end(running)
   else running = begin()
 })
