@@ -23,6 +23,13 @@ create table access_tokens (
   constraint access_tokens_id_key UNIQUE (id)
 );
 
+create table answered_challenges (
+  hash bytea not null,
+  ends_at timestamp with time zone not null,
+  constraint answered_challenges_pkey PRIMARY KEY (hash)
+);
+CREATE INDEX answered_challenges_by_end ON answered_challenges USING btree (ends_at);
+
 create table answers (
   merchant_id uuid not null,
   payment_id uuid not null,
@@ -317,6 +324,32 @@ create table events (
 CREATE INDEX events_not_notified ON events USING btree (recorded_at) WHERE (notified IS NULL);
 CREATE INDEX events_not_searched ON events USING btree (recorded_at) WHERE (searched IS NULL);
 
+create table exports (
+  id uuid not null,
+  asked_by text not null,
+  asked_at timestamp with time zone not null,
+  ends_at timestamp with time zone not null,
+  merchants uuid[] not null,
+  name text not null,
+  source jsonb not null,
+  state text not null default 'making'::text,
+  place jsonb,
+  records bigint not null default 0,
+  total bigint,
+  pieces integer not null default 0,
+  bytes bigint not null default 0,
+  constraint exports_pkey PRIMARY KEY (id),
+  constraint exports_state_check CHECK ((state = ANY (ARRAY['making'::text, 'made'::text, 'tooLarge'::text])))
+);
+CREATE INDEX exports_of_merchants ON exports USING gin (merchants);
+
+create table file_pieces (
+  file_id uuid not null,
+  number integer not null,
+  content bytea not null,
+  constraint file_pieces_pkey PRIMARY KEY (file_id, number)
+);
+
 create table form_scripts (
   hash text not null,
   name text not null,
@@ -428,6 +461,38 @@ create table order_files (
   constraint order_files_sequence_check CHECK ((sequence > 0))
 );
 
+create table owed_files (
+  owner_id uuid not null,
+  source uuid not null,
+  day date not null,
+  form text not null,
+  made_at timestamp with time zone not null,
+  attempts integer not null default 0,
+  failure text,
+  records integer,
+  file_id uuid,
+  outcome text,
+  ended_at timestamp with time zone,
+  constraint owed_files_pkey PRIMARY KEY (owner_id, source, day, form),
+  constraint owed_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
+  constraint owed_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'json'::text, 'xml'::text]))),
+  constraint owed_files_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'givenUp'::text])))
+);
+CREATE INDEX owed_files_scheduled ON owed_files USING btree (owner_id, source, day) WHERE (outcome IS NULL);
+
+create table passkeys (
+  id text not null,
+  staff_id uuid not null,
+  name text not null,
+  algorithm smallint not null,
+  public_key bytea not null,
+  counter bigint not null,
+  made_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  constraint passkeys_pkey PRIMARY KEY (id)
+);
+CREATE INDEX passkeys_by_staff ON passkeys USING btree (staff_id);
+
 create table payments (
   merchant_id uuid not null,
   id uuid not null,
@@ -460,23 +525,6 @@ create table pending_answers (
   sealed bytea not null,
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
-
-create table receipt_files (
-  merchant_id uuid not null,
-  day date not null,
-  form text not null,
-  made_at timestamp with time zone not null,
-  attempts integer not null default 0,
-  failure text,
-  receipts integer,
-  outcome text,
-  ended_at timestamp with time zone,
-  constraint receipt_files_pkey PRIMARY KEY (merchant_id, day, form),
-  constraint receipt_files_check CHECK (((outcome IS NULL) = (ended_at IS NULL))),
-  constraint receipt_files_form_check CHECK ((form = ANY (ARRAY['csv'::text, 'xml'::text]))),
-  constraint receipt_files_outcome_check CHECK ((outcome = ANY (ARRAY['delivered'::text, 'givenUp'::text])))
-);
-CREATE INDEX receipt_files_scheduled ON receipt_files USING btree (merchant_id, day) WHERE (outcome IS NULL);
 
 create table receipts (
   merchant_id uuid not null,
@@ -545,6 +593,16 @@ create table registrations (
 );
 CREATE INDEX registrations_by_card ON registrations USING btree (owner_id, fingerprint) WHERE (deleted_at IS NULL);
 
+create table report_schedules (
+  owner_id uuid not null,
+  id uuid not null,
+  settings jsonb not null,
+  made_at timestamp with time zone not null,
+  made_by text not null,
+  ended_at timestamp with time zone,
+  constraint report_schedules_pkey PRIMARY KEY (owner_id, id)
+);
+
 create table request_records (
   merchant_id uuid not null,
   id uuid not null,
@@ -592,6 +650,34 @@ create table risk_attempts (
   constraint risk_attempts_pkey PRIMARY KEY (merchant_id, kind, subject, attempted_at, payment_id)
 );
 CREATE INDEX risk_attempts_by_time ON risk_attempts USING brin (attempted_at);
+
+create table risk_entries (
+  owner_id uuid not null,
+  kind text not null,
+  value text not null,
+  id uuid not null,
+  list text not null,
+  shown text not null,
+  network inet,
+  lookup_key text,
+  reason text not null,
+  added_by text not null,
+  added_at timestamp with time zone not null,
+  ends_at timestamp with time zone,
+  constraint risk_entries_pkey PRIMARY KEY (owner_id, kind, value),
+  constraint risk_entries_card_check CHECK (((kind = 'card'::text) = (lookup_key IS NOT NULL))),
+  constraint risk_entries_kind_check CHECK ((kind = ANY (ARRAY['email'::text, 'ip'::text, 'bin'::text, 'card'::text, 'customer'::text, 'device'::text]))),
+  constraint risk_entries_list_check CHECK ((list = ANY (ARRAY['block'::text, 'allow'::text]))),
+  constraint risk_entries_network_check CHECK (((kind = 'ip'::text) = (network IS NOT NULL)))
+);
+CREATE UNIQUE INDEX risk_entries_by_id ON risk_entries USING btree (id);
+
+create table saved_filters (
+  staff_id text not null,
+  name text not null,
+  query text not null,
+  constraint saved_filters_pkey PRIMARY KEY (staff_id, name)
+);
 
 create table sealed_cards (
   merchant_id uuid not null,
@@ -830,9 +916,13 @@ alter table collected_captures add constraint collected_captures_acquirer_sequen
 
 alter table entities add constraint entities_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES entities(id);
 
+alter table passkeys add constraint passkeys_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
+
 alter table recovery_codes add constraint recovery_codes_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 
 alter table refund_transfers add constraint refund_transfers_account_sequence_fkey FOREIGN KEY (account, sequence) REFERENCES transfer_files(account, sequence);
+
+alter table risk_entries add constraint risk_entries_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES entities(id);
 
 alter table staff_links add constraint staff_links_staff_id_fkey FOREIGN KEY (staff_id) REFERENCES staff(id);
 

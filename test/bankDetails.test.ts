@@ -55,7 +55,8 @@ describe('bank details are read', () => {
     ['Ana López; 032180000118359719', { holder: 'Ana López', clabe: '032180000118359719' }],
     ['CLABE: 0020 1007 7777 7777 71; Nombre: Ana López', { holder: 'Ana López', clabe: '002010077777777771' }],
   ]
-  for (const [memo, expected] of cases) it(JSON.stringify(memo), () => assert.deepEqual(readBankDetails(memo), expected))
+  for (const [memo, expected] of cases)
+    it(JSON.stringify(memo), () => assert.deepEqual(readBankDetails(memo, 'clabe' in expected ? 'MXN' : 'BRL'), expected))
 })
 
 describe('bank details are left to a person', () => {
@@ -78,14 +79,16 @@ describe('bank details are left to a person', () => {
     ['a holder of digits', '12345; 11144477735; Itaú; 1234; 56789-0'],
     ['a sign that nobody sees', 'João da Silva; 11144477735; Itaú; 1234; 56789-0\u202e'],
     ['a CLABE with a wrong digit', 'Ana López; 032180000118359718'],
+    ['an account of another country', 'Ana López; 032180000118359719'],
     ['an agency that is too long', 'João da Silva; 11144477735; Itaú; 123456; 56789-0'],
   ]
-  for (const [what, memo] of cases) it(what, () => assert.equal(readBankDetails(memo), undefined))
+  for (const [what, memo] of cases)
+    it(what, () => assert.equal(readBankDetails(memo, /CLABE/.test(what) ? 'MXN' : 'BRL'), undefined))
 
   it('whatever it is, reading ends and never fails', () =>
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2048 }), memo => {
-        readBankDetails(memo)
+        readBankDetails(memo, 'BRL')
       }),
       { numRuns: 200 },
     ))

@@ -82,6 +82,19 @@ test('a row that somebody has locked delays no other', async () => {
   await isCalled('locked')
 })
 
+test('what takes long delays no other, not in its own process either', async () => {
+  const answers = answeringByHand('slow')
+  for (const name of ['slow1', 'slow2', 'slow3']) {
+    await callsShop(name)
+    await isCalled(name)
+  }
+  await roundsGoBy()
+  assert.deepEqual(called(), ['slow1', 'slow2', 'slow3', 'one', 'two'])
+  const { rowCount } = await gateway.pool.query('select from due_work where leased_until is not null and attempts = 1')
+  assert.equal(rowCount, 3, 'all the while they are under way')
+  for (const answer of answers) answer(200)
+})
+
 test('the movable clock waits for what a process holds, and only then goes on', async () => {
   const answers = answeringByHand('held')
   await callsShop('held')

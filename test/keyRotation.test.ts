@@ -83,11 +83,14 @@ const capture = (gateway: Started, id: string) => post(gateway, `/v1/payments/${
 const count = async (text: string, values: unknown[] = []): Promise<number> => (await pool.query(text, values)).rows.length
 const keyOf = (column: string) => `encode(substring(${column} from 2 for 4), 'hex')`
 
-// Columns of bytes that are hashes, or proofs of keys. All others hold sealed records.
+// Columns of bytes that are hashes, proofs of keys or files. All others hold sealed records.
 const hashes = [
-  'access_tokens.token_hash', 'audit.hash', 'audit_head.proof', 'checkout_attempts.form', 'checkouts.fingerprint',
+  'access_tokens.token_hash', 'answered_challenges.hash', 'audit.hash', 'audit_head.proof', 'checkout_attempts.form', 'checkouts.fingerprint',
   'clearing_files.hash', 'clearing_lines.hash', // of a file's bytes, and of its line's
-  'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'log_in_failures.proof', 'recovery_codes.hash',
+  'file_pieces.content', // files themselves: nothing stands in them that other tables do not have in clear
+  'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'log_in_failures.proof',
+  'passkeys.public_key', // which is no secret
+  'recovery_codes.hash',
   'redirects.notice_hash', 'redirects.page_hash', 'redirects.session_hash', 'registrations.fingerprint', 'registrations.key_fingerprint',
   'return_files.hash', 'risk_attempts.subject', 'searched_payments.email_hash', 'settled_bookings.hash',
   'settled_days.hash', // of a file's bytes

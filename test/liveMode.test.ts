@@ -477,7 +477,7 @@ describe('a live gateway and its database', () => {
   it('3-D Secure always, without anybody to ask, is refused by the name of the channel', async () => {
     assert.match(
       await refused({ ...live, SEED_FILE: seedFile({ mode: 'live', threeDSecure: 'always' }) }),
-      new RegExp(`threeDSecure is always on Shop EUR \\(${channel}\\)`),
+      new RegExp(`MODE=live: Shop EUR \\(${channel}\\): threeDSecure is always, but`),
     )
     await (await startProcess({ ...live, SEED_FILE: seedFile({ mode: 'live' }) })).stop()
   })

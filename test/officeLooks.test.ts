@@ -24,7 +24,7 @@ let clerk: Clerk
 const paths: string[] = []
 
 before(async () => {
-  ;[gateway, browser] = await Promise.all([testGateway(), launchBrowser()])
+  ;[gateway, browser] = await Promise.all([testGateway({ environment: { PUBLIC_URL: 'http://localhost:1' } }), launchBrowser()])
   clerk = await signedIn(gateway, 'admin', [psp.id])
   const made = { clock: systemClock, random: systemRandom }
   const about = {
@@ -36,21 +36,30 @@ before(async () => {
   const receiver = await startReceiver()
   const webhook = await clerk.post('/office/webhooks', { url: receiver.url, entity: sandbox.merchantId })
   await receiver.close()
+  const sftp = { host: 'sftp.shop.example', port: '22', user: 'tollgate', hostKey: 'ssh-ed25519 AAAA', folder: '/in' }
+  const schedule = { entity: psp.id, report: 'settlement', every: 'month', form: 'csv', mode: 'internal' }
+  assert.equal((await clerk.post('/office/schedules', { ...schedule, ...sftp })).status, 303)
   const other = await signedIn(gateway, 'support', [sandbox.merchantId])
   const found = (text: string, pattern: RegExp) => pattern.exec(text)![0]
   paths.push(
     '/office/cases',
     found((await clerk.ask('/office/cases')).text, /\/office\/cases\/[0-9a-f]{32}\/[0-9a-f]{32}/),
     '/office/deliveries',
+    '/office/files',
+    '/office/risk',
     '/office/work',
+    '/office/exports',
+    '/office/schedules',
     '/office/webhooks',
     found(webhook.text, /\/office\/webhooks\/[0-9a-f]{32}\/[0-9a-f]{32}/),
     '/office/entities',
     `/office/entities/${sandbox.entityId}`,
+    `/office/entities/${sandbox.divisionId}`,
     '/office/staff',
     `/office/staff/${other.id}`,
     '/office/audit',
     '/office/account',
+    '/office/account/passkeys',
     '/office/prove',
     '/office/nowhere',
     '/office/sign-in',
@@ -128,7 +137,7 @@ function codeOf(key: string, ahead: number): string {
 }
 
 test('the first time, by keyboard: the link, both factors, the codes for recovery, out and in again', async () => {
-  const { name, link } = await addStaff(gateway.pool, 'finance', [sandbox.merchantId])
+  const { name, link } = await addStaff(gateway.pool, 'finance', [psp.id])
   const { page, errors } = await opened({ locale: 'en-GB', width: 1280, dark: false, isIn: false })
   const { keyboard } = page
   await page.goto(gateway.baseUrl + link)
@@ -160,6 +169,40 @@ test('the first time, by keyboard: the link, both factors, the codes for recover
   await page.getByText('closed it: the acquirer has it').waitFor()
   assert.deepEqual(errors, [])
   await page.context().close()
+})
+
+test('a passkey is made, signs in without a password, proves, and is removed', async () => {
+  const { cookies } = await signedIn(gateway, 'finance', [sandbox.merchantId])
+  const office = gateway.baseUrl.replace('127.0.0.1', 'localhost')
+  const context = await browser.newContext({ locale: 'en-GB' })
+  const [name, value] = [...cookies][0]!
+  await context.addCookies([{ name, value, url: office }])
+  const page = await context.newPage()
+  const devices = await context.newCDPSession(page)
+  await devices.send('WebAuthn.enable')
+  const look = { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true } as const
+  const { authenticatorId } = await devices.send('WebAuthn.addVirtualAuthenticator', {
+    options: { ...look, isUserVerified: true, automaticPresenceSimulation: true },
+  })
+  await page.goto(`${office}/office/account`)
+  await page.getByRole('link', { name: 'Passkeys' }).click()
+  await page.getByLabel('Name of the passkey').fill('Virtual key')
+  await page.getByRole('button', { name: 'Add a passkey' }).click()
+  await page.getByRole('cell', { name: 'Virtual key' }).waitFor()
+  assert.deepEqual(await violations(page), [])
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await devices.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
+  await page.getByRole('button', { name: 'Use a passkey' }).click()
+  await page.getByText('The browser gave no passkey').waitFor()
+  assert.deepEqual(await violations(page), [])
+  await devices.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true })
+  await page.getByRole('button', { name: 'Use a passkey' }).click()
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await page.goto(`${office}/office/prove?to=/office/account/passkeys`)
+  await page.getByRole('button', { name: 'Use a passkey' }).click()
+  await page.getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('You have none yet').waitFor()
+  await context.close()
 })
 
 test('on a phone the menu folds, and opens without a script', async () => {

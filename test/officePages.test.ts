@@ -2,11 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { changeEntity, settingsOf, settingsText } from '../src/merchants/change.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
-import { openCase } from '../src/payments/cases/cases.ts'
+import { settingsFor } from '../src/merchants/settings.ts'
+import { kindsInPortuguese } from '../src/pages/office/cases/words.ts'
+import { readSettings, writeSettings } from '../src/pages/office/entities/settingForm.ts'
+import { settingRows } from '../src/pages/office/entities/settingWords.ts'
+import { caseKinds, openCase } from '../src/payments/cases/cases.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { fieldsOf } from '../src/platform/schemaFields.ts'
 import { decode } from './support/entities.ts'
-import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { type Clerk, type OfficeReply, signedIn, textOf } from './support/office.ts'
 import { startReceiver } from './support/receiver.ts'
 
@@ -95,6 +101,11 @@ test('a webhook is made, its secret shown once; it is activated, told, rotated, 
     const rotated = await developer.post(`${path}/rotate`, { step: 'begin' })
     assert.equal(rotated.text.match(/class="secret"/g)!.length, 2)
     assert.equal((await developer.post(`${path}/rotate`, { step: 'finish' })).text.match(/class="secret"/g)!.length, 1)
+    await gateway.pool.query(`update deliveries set state = 'scheduled', settled_at = null, due_at = '2099-01-01'`)
+    const [, waiting, count] = /href="(\/office\/deliveries[^"]*)">(\d+)</.exec((await developer.ask('/office/overview')).text)!
+    const underWay = await developer.ask(decode(waiting!))
+    assert.ok(underWay.text.includes(body.id) && !underWay.text.includes('/replay"'))
+    assert.equal(underWay.text.split('<tr>').length - 2, Number(count), 'the figure of the overview is this list')
     await gateway.pool.query(`update deliveries set state = 'given up', settled_at = '2026-01-01'`)
     const queue = await developer.ask('/office/deliveries')
     const again = linkIn(queue, /\/office\/deliveries\/[0-9a-f]{32}\/[0-9a-f]{32}\/[0-9a-f]{32}\/replay/)
@@ -142,6 +153,191 @@ test('settings are changed by the rules of a seed file, count at once, and are n
   await eventually(async () => (await gateway.pay()).status === 200, 'as it was')
 })
 
+test('settings as fields are written as they are read, whatever they are', () => {
+  const fields = fieldsOf(settingsFor(new Set(['VISA', 'MASTER'])).group)
+  const settings = {
+    brands: ['VISA', 'MASTER'],
+    mode: 'test',
+    lenient: false,
+    currencies: ['EUR', 'USD'],
+    paymentTypes: [],
+    proofFrom: 1,
+    approvalFrom: 123_456,
+    checkoutMinutesMost: 60,
+    shopName: 'A & B "Shop"',
+    bankAccount: { holder: 'Shop Ltd', number: '123' },
+    receiptFiles: { host: 'sftp.example', port: 2222, user: 'us', hostKey: 'ssh-ed25519 AAAA', forms: ['xml'] },
+    routes: [{ acquirers: ['north'], amountFrom: 100 }],
+    slipAccounts: { BOLETO: ['itau-1'] },
+  }
+  assert.deepEqual(readSettings(fields, writeSettings(fields, settings)), { settings, mistakes: [] })
+  assert.deepEqual(readSettings(fields, new URLSearchParams()), { settings: {}, mistakes: [] })
+  assert.deepEqual(
+    [...fields.keys()].filter(name => !Object.hasOwn(settingRows, name)),
+    [],
+    'each has its words',
+  )
+})
+
+test('settings are chosen in fields: what is above is an explicit choice, mistakes stand beside their field', async () => {
+  const path = `/office/entities/${sandbox.entityId}`
+  const division = `/office/entities/${sandbox.divisionId}`
+  const shownOf = (reply: OfficeReply) => decode(/name="shown" value="([^"]*)"/.exec(reply.text)![1]!)
+  /** The fields of a browser that has the page open, with some of them chosen otherwise. */
+  const send = async (at: string, fields: readonly (readonly [string, string])[]) => {
+    const page = await admin.ask(at)
+    const { settings, kind } = (await gateway.pool.query('select * from entities where id = $1', [at.split('/').at(-1)])).rows[0]
+    const values = writeSettings(fieldsOf(settingsOf(kind, new Set())), settings)
+    for (const [name] of fields) values.delete(name)
+    for (const [name, value] of fields) values.append(name, value)
+    return admin.post(at, new URLSearchParams([['name', 'Named'], ['shown', shownOf(page)], ...values]))
+  }
+  const fieldset = ({ text }: OfficeReply, name: string) =>
+    decode(new RegExp(`id="setting-${name}"[\\s\\S]*?</fieldset>`).exec(text)![0])
+  const before = JSON.parse(shownOf(await admin.ask(path)))
+
+  const wrong = await send(path, [
+    ['currencies', 'own'],
+    ['currencies.own', 'EUR\r\nEURO'],
+    ['proofFrom', 'own'],
+    ['proofFrom.own', '1,5'],
+    ['mode', 'dark'],
+  ])
+  assert.equal(wrong.status, 400)
+  assert.match(fieldset(wrong, 'proofFrom'), /must be an amount such as 1000\.00/)
+  const wrongAgain = await send(path, [
+    ['currencies', 'own'],
+    ['currencies.own', 'EUR\r\nEURO'],
+    ['mode', 'dark'],
+    ['bankAccount', 'own'],
+    ['bankAccount.own.holder', 'Shop & Co'],
+  ])
+  assert.match(fieldset(wrongAgain, 'currencies'), /\[1\] must be a currency code/)
+  assert.match(fieldset(wrongAgain, 'currencies'), /EURO<\/textarea>/, 'as it was written')
+  assert.match(fieldset(wrongAgain, 'currencies'), /aria-describedby="currencies-hint currencies-wrong" aria-invalid="true"/)
+  assert.match(fieldset(wrongAgain, 'mode'), /must be test or live/)
+  assert.match(fieldset(wrongAgain, 'bankAccount'), /number must be a text of 3 to 64 characters/)
+  assert.match(fieldset(wrongAgain, 'bankAccount'), /name="bankAccount.own.number"[^>]*aria-invalid/)
+  assert.doesNotMatch(fieldset(wrongAgain, 'bankAccount'), /name="bankAccount.own.holder"[^>]*aria-invalid/)
+  assert.ok(!fieldset(wrongAgain, 'brands').includes('class="wrong"'))
+
+  assert.equal(
+    (
+      await send(division, [
+        ['lenient', 'true'],
+        ['statusReadsPerMinute', 'own'],
+        ['statusReadsPerMinute.own', '60'],
+      ])
+    ).location,
+    division,
+  )
+  const inheriting = await admin.ask(path)
+  const { name } = (await gateway.pool.query('select name from entities where id = $1', [sandbox.divisionId])).rows[0]
+  assert.ok(fieldset(inheriting, 'statusReadsPerMinute').includes(`Use what is above: 60 (from ${name})`))
+  assert.match(fieldset(inheriting, 'requireCvv'), /Use what is above: yes \(default\)/)
+  const clerk = await signedIn(gateway, 'developer', [sandbox.merchantId])
+  assert.ok(fieldset(await clerk.ask(path), 'statusReadsPerMinute').includes('60 (from an entity above)'), 'others are not named')
+
+  const chosen = [
+    ['brands', 'own'],
+    ['brands.own', 'MASTER'],
+    ['brands.own', 'AMEX'],
+    ['statusReadsPerMinute', 'above'],
+    ['approvalFrom', 'own'],
+    ['approvalFrom.own', '12.34'],
+  ] as const
+  assert.equal((await send(path, chosen)).location, path)
+  assert.deepEqual(JSON.parse(shownOf(await admin.ask(path))), { ...before, brands: ['MASTER', 'AMEX'], approvalFrom: 1234 })
+  assert.match(fieldset(await admin.ask(path), 'brands'), /value="AMEX" checked/)
+  await eventually(async () => (await gateway.pay()).status === 400, 'a VISA card is refused')
+  assert.equal(
+    (
+      await send(path, [
+        ['brands', 'above'],
+        ['approvalFrom', 'above'],
+      ])
+    ).location,
+    path,
+  )
+  assert.deepEqual(JSON.parse(shownOf(await admin.ask(path))), before)
+  await send(division, [
+    ['lenient', 'above'],
+    ['statusReadsPerMinute', 'above'],
+  ])
+  await eventually(async () => (await gateway.pay()).status === 200, 'as it was')
+  assert.ok(!(await clerk.ask(path)).text.includes('<button>Save'), 'who may not change sees, and cannot send')
+})
+
+test('who acts for one merchant changes nothing that bounds it, by fields or as JSON', async () => {
+  const path = `/office/entities/${sandbox.entityId}`
+  const clerk = await signedIn(gateway, 'admin', [sandbox.merchantId])
+  const page = await clerk.ask(path)
+  const shown = decode(/name="shown" value="([^"]*)"/.exec(page.text)![1]!)
+  assert.match(page.text, /id="setting-mode"[^>]* disabled>/)
+  assert.doesNotMatch(page.text, /id="setting-brands"[^>]* disabled>/)
+  await gateway.pool.query(`update entities set settings = settings || '{"requireCvv":true,"riskRules":""}' where id = $1`, [
+    sandbox.entityId,
+  ])
+  const now = decode(/name="shown" value="([^"]*)"/.exec((await clerk.ask(path)).text)![1]!)
+  for (const more of [{ mode: 'live' }, { approvalFrom: 1 }, { riskRules: undefined }]) {
+    const refused = await clerk.post(path, {
+      name: 'Named',
+      shown: now,
+      settings: JSON.stringify({ ...JSON.parse(now), ...more }),
+    })
+    assert.equal(refused.status, 400)
+    assert.match(refused.text, /is changed by the staff of the PSP alone/)
+  }
+  const own = { ...JSON.parse(now), requireCvv: false }
+  assert.equal((await clerk.post(path, { name: 'Named', shown: now, settings: JSON.stringify(own) })).location, path)
+  const after = decode(/name="shown" value="([^"]*)"/.exec((await clerk.ask(path)).text)![1]!)
+  // A browser sends nothing of what is disabled, and somebody else might.
+  assert.equal((await clerk.post(path, { name: 'Named', shown: after, requireCvv: 'true', mode: 'live' })).location, path)
+  const { settings } = (await gateway.pool.query('select settings from entities where id = $1', [sandbox.entityId])).rows[0]
+  assert.deepEqual(settings, { requireCvv: true, riskRules: '' })
+  await gateway.pool.query('update entities set settings = $2 where id = $1', [sandbox.entityId, shown])
+  await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
+})
+
+test('of two who save at once one is told', async () => {
+  const path = `/office/entities/${sandbox.entityId}`
+  const shown = decode(/name="shown" value="([^"]*)"/.exec((await admin.ask(path)).text)![1]!)
+  const save = (minutes: number) =>
+    admin.post(path, { name: 'Named', shown, settings: JSON.stringify({ ...JSON.parse(shown), checkoutMinutesMost: minutes }) })
+  const replies = await Promise.all([31, 32, 33, 34].map(save))
+  assert.deepEqual(replies.map(({ status }) => status).sort(), [303, 400, 400, 400])
+})
+
+test('a division, its merchant and a channel are made, and take payments at once', async () => {
+  const below = async (id: string, name: string) =>
+    (await admin.post(`/office/entities/${id}/below`, { name })).location!.split('/').at(-1)!
+  const division = await below(psp.id, 'New <division>')
+  const merchant = await below(division, 'New merchant')
+  const channel = await below(merchant, 'New channel')
+  const page = await admin.ask(`/office/entities/${channel}`)
+  assert.equal(page.status, 200)
+  assert.equal((await admin.post(`/office/entities/${channel}/below`, { name: 'x' })).status, 400, 'nothing is below a channel')
+  assert.equal((await admin.post(`/office/entities/${merchant}/below`, { name: ' ' })).status, 400)
+  assert.equal((await finance.post(`/office/entities/${sandbox.merchantId}/below`, { name: 'x' })).status, 403)
+  const token = textOf(await admin.post(`/office/entities/${merchant}/tokens`, { label: 'New' }), 'token')
+  const pay = () =>
+    gateway.post(
+      '/v1/payments',
+      { entityId: channel, paymentType: 'DB', amount: '1.00', currency: 'EUR', ...visa },
+      { Authorization: `Bearer ${token}` },
+    )
+  await eventually(async () => (await pay()).status === 200, 'the channel takes payments')
+  const { rows } = await gateway.pool.query(
+    `select actor, subject, details from audit where action = 'entityMade' and actor = $1 order by sequence`,
+    [admin.id],
+  )
+  assert.deepEqual(
+    rows.map(({ subject }) => subject),
+    [division, merchant, channel],
+  )
+  assert.equal(JSON.parse(rows[1].details).kind, 'merchant')
+})
+
 test('a token is shown once, works, and is revoked', async () => {
   const path = `/office/entities/${sandbox.entityId}`
   const made = await admin.post(`${path}/tokens`, { label: 'New shop' })
@@ -186,6 +382,17 @@ test('who is added gets a link, and the audit says who did it', async () => {
   assert.deepEqual(rows, [{ actor: admin.id }])
 })
 
+test('a report of chargebacks that is handed in is recorded once', async () => {
+  const clerk = await signedIn(gateway, 'finance', [psp.id])
+  const { body } = await gateway.pay({ paymentType: 'DB' })
+  const bytes = `report,line,type,acquirer,reference,amount,currency,reason,date\nhanded-in,1,CB,,${body.id},92.00,EUR,10.4,${body.timestamp.slice(0, 10)}\n`
+  const handIn = () => clerk.upload('/office/files', { what: 'chargebacks' }, { name: 'report.csv', bytes })
+  assert.match((await handIn()).text, /report\.csv is read to its end: 1 recorded/)
+  assert.match((await handIn()).text, /was read before, and is known: 0 recorded, 1 known already/)
+  const { rowCount } = await gateway.pool.query(`select from payments where payment_type = 'CB' and reference_id = $1`, [body.id])
+  assert.equal(rowCount, 1)
+})
+
 test('work that was tried again and again is shown, without what it holds', async () => {
   await gateway.pool.query(
     `insert into due_work (kind, merchant_id, subject_id, due_at, attempts, details) values
@@ -197,10 +404,34 @@ test('work that was tried again and again is shown, without what it holds', asyn
   assert.ok(!text.includes('c'.repeat(32)) && !text.includes('c2VjcmV0'))
 })
 
+test('every kind of case has words of its own in each language', () => {
+  assert.deepEqual(Object.keys(kindsInPortuguese).sort(), Object.keys(caseKinds).sort())
+  const all = [...Object.values(kindsInPortuguese), ...Object.values(caseKinds)]
+  assert.equal(new Set(all).size, all.length)
+})
+
 test('the office speaks the language of the browser, or the one that was chosen', async () => {
   const asked = await admin.ask('/office/cases', { 'Accept-Language': 'fr, pt-BR;q=0.9, en;q=0.5' })
   assert.match(asked.text, /<html lang="pt-BR">[\s\S]*Casos/)
   const clerk = await signedIn(gateway, 'admin', [psp.id])
   assert.equal((await clerk.post('/office/language', { language: 'pt', to: '/office/audit' })).location, '/office/audit')
   assert.match((await clerk.ask('/office/audit')).text, /Auditoria/)
+})
+
+test('settings that no process would serve are refused for each channel that would have them', async () => {
+  const rules = {
+    brands: new Set<string>(),
+    isOperator: true,
+    refusal: ({ threeDSecure }: { threeDSecure: string }) => (threeDSecure === 'always' ? 'there is nobody to ask' : undefined),
+  }
+  const recorder = { keys: testKeys, clock: systemClock, by: { kind: 'user', id: admin.id!, address: '' } } as const
+  const row = async () =>
+    (await gateway.pool.query(`select name, settings::text from entities where id = $1`, [sandbox.divisionId])).rows[0]
+  const before = await row()
+  const shown = settingsText({ settings: JSON.parse(before.settings) })
+  const given = { name: before.name, settings: { ...JSON.parse(before.settings), threeDSecure: 'always' } }
+  const mistakes = await changeEntity(gateway.pool, recorder, rules, sandbox.divisionId, given, shown)
+  const { rows } = await gateway.pool.query(`select name from entities where kind = 'channel'`)
+  assert.deepEqual(mistakes.map(({ rule }) => rule).sort(), rows.map(({ name }) => `${name}: there is nobody to ask`).sort())
+  assert.deepEqual(await row(), before)
 })

@@ -8,6 +8,9 @@ import { stepsOf } from '../src/pages/office/payments/sequence.ts'
 import { paymentWords } from '../src/pages/office/payments/words.ts'
 import type { Readable } from '../src/payments/read/status.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { connect, type Database } from '../src/platform/database/connect.ts'
+import { exportBytesMost, exportsOfMerchantMost, exportsOfOneMost, makeExport } from '../src/reporting/exports/export.ts'
+import { findExport, insertExport } from '../src/reporting/exports/store.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser } from './support/chromium.ts'
 import { addEndpoint } from './support/endpoints.ts'
@@ -15,6 +18,7 @@ import { decode } from './support/entities.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type Clerk, signedIn } from './support/office.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
+import { boleto } from './support/slips.ts'
 
 let gateway: TestGateway
 let receiver: Receiver
@@ -30,7 +34,10 @@ const allTaken = () =>
   )
 
 before(async () => {
-  const merchants = [{ id: elsewhere, name: 'Elsewhere', channels: [{ id: 'f2'.repeat(16), name: 'Elsewhere' }] }]
+  const merchants = [
+    { id: elsewhere, name: 'Elsewhere', channels: [{ id: 'f2'.repeat(16), name: 'Elsewhere' }] },
+    { id: 'fa'.repeat(16), name: 'Bulk', channels: [] },
+  ]
   gateway = await testGateway({
     seed: {
       psp: { id: '5a11d0000000000000000000000000a0', name: 'Sandbox' },
@@ -90,6 +97,20 @@ describe('the box', () => {
     assert.ok(asked.text.includes(pageOf()) && !asked.text.includes('4200000000000000'))
   })
 
+  it('leads from a reference or a slip number to its payment, also where that passes for the number of a card', async () => {
+    const [reference, slip] = ['632612345678', '4200000000000000']
+    for (const [column, text] of [
+      ['reference', reference],
+      ['slip_number', slip],
+    ] as const) {
+      await gateway.pool.query(`update searched_payments set ${column} = $1 where payment_id = $2`, [text, id])
+      assert.equal((await finance.post('/office/payments', { q: ` ${text} ` })).location, pageOf(), text)
+      const { location } = await stranger.post('/office/payments', { q: text })
+      assert.doesNotMatch(decodeURIComponent(location!), /\d{11}/)
+      await gateway.pool.query(`update searched_payments set ${column} = null where payment_id = $1`, [id])
+    }
+  })
+
   for (const q of ['jane@example.org', '92.00 VISA', '=SUM(A1:A9)', '****0000'])
     it(`finds by ${q}`, async () =>
       assert.ok((await finance.ask(`/office/payments?${new URLSearchParams({ q })}`)).text.includes(pageOf())))
@@ -121,6 +142,261 @@ describe('a file to take away', () => {
     const viewer = await signedIn(gateway, 'viewer', [sandbox.merchantId])
     assert.equal((await viewer.ask('/office/payments.csv')).status, 403)
     assert.equal((await stranger.ask('/office/payments.csv')).text.split('\r\n').length, 2)
+  })
+})
+
+describe('a file that takes long', () => {
+  const bulk = 'fa'.repeat(16)
+  const many = 12_345
+  const numberOf = (at: number) => `order-${String(at).padStart(5, '0')}`
+  let clerk: Clerk
+  let database: Database
+  const parts = (more: Partial<Database> = {}, elapsed = () => 0) => ({
+    clock: { ...systemClock, elapsed },
+    random: systemRandom,
+    database: { ...database, ...more },
+  })
+  const source = { kind: 'payments', merchants: [bulk], any: [{ from: 0 }] } as const
+  /** One that no worker knows of. */
+  async function insertedExport(by = clerk.id!): Promise<string> {
+    const exportId = systemRandom.uuid().replaceAll('-', '')
+    const now = Date.now()
+    const row = { id: exportId, askedBy: by, askedAt: now, endsAt: now + 86_400_000, merchants: [bulk], name: 'payments.csv' }
+    await insertExport(gateway.pool, row, source)
+    return exportId
+  }
+  const step = (exportId: string, more?: Partial<Database>, elapsed?: () => number) =>
+    makeExport(parts(more, elapsed), { subjectId: exportId } as never)
+  const stateOf = async (exportId: string) => (await findExport(gateway.pool, exportId))!
+  const orders = (text: string) =>
+    text
+      .split('\r\n')
+      .slice(1, -1)
+      .map(row => row.split(',')[12])
+  const all = Array.from({ length: many }, (_, at) => numberOf(many - at))
+
+  before(async () => {
+    database = connect(gateway.connection, systemClock, () => {})
+    clerk = await signedIn(gateway, 'finance', [bulk])
+    await gateway.pool.query(
+      `insert into searched_payments (merchant_id, payment_id, root_id, channel_id, received_at, mode, payment_type, amount, currency, result, outcome, merchant_transaction_id)
+       select $1, lpad(to_hex(n), 32, '0')::uuid, lpad(to_hex(n), 32, '0')::uuid, $1, '2026-01-01'::timestamptz + (n / 7) * interval '1 second', 'internal', 'DB', 100, 'EUR',
+              '000.100.110', 'success', 'order-' || lpad(n::text, 5, '0') from generate_series(1, $2) n`,
+      [bulk, many],
+    )
+  })
+  after(() => database.close())
+
+  it('is made beside the page that asks, and has every payment once; who took it is told', async () => {
+    const asked = await clerk.ask('/office/payments.csv?outcome=success')
+    assert.match(asked.headers.get('content-type')!, /html/)
+    assert.ok(asked.text.includes('action="/office/payments.csv"><input type="hidden" name="outcome" value="success">'))
+    const { location } = await clerk.post('/office/payments.csv', { outcome: 'success' })
+    assert.match(location!, /^\/office\/exports\/[0-9a-f]{32}$/)
+    await eventually(async () => (await clerk.ask(location!)).text.includes(`ready: ${many} lines`), 'it is made')
+    const file = await clerk.ask(`${location}/file`)
+    assert.match(file.headers.get('content-disposition')!, /attachment; filename="payments.csv"/)
+    assert.deepEqual(orders(file.text), all)
+    const { rows } = await gateway.pool.query(`select action, actor from audit where subject = $1 order by sequence`, [
+      location!.split('/').at(-1),
+    ])
+    assert.deepEqual(
+      rows,
+      ['exportAsked', 'exportTaken'].map(action => ({ action, actor: clerk.id })),
+    )
+    // What is short is answered at once.
+    assert.equal((await clerk.ask(`/office/payments.csv?q=${numberOf(77)}`)).text.split('\r\n').length, 3)
+  })
+
+  it('of movements too', async () => {
+    const { id: paid } = (await gateway.pay({ amount: '1.00', currency: 'NOK' })).body
+    const copies = (table: string, column: string) =>
+      gateway.pool.query(
+        `insert into ${table} select copy.* from ${table} one cross join generate_series(1, 10050) n
+           cross join lateral jsonb_populate_record(one, jsonb_build_object($2::text, lpad(to_hex(n), 32, '0')::uuid)) copy where one.${column} = $1`,
+        [paid, column],
+      )
+    await copies('payments', 'id')
+    await copies('journal', 'payment_id')
+    const { text } = await finance.ask('/office/reports?currency=NOK')
+    const address = decode(/href="(\/office\/reports\/[0-9a-f]{32}\/[0-9a-f]{32}\?type=SETTLED)"/.exec(text)![1]!).replace(
+      '?',
+      '/file?',
+    )
+    const asked = (await finance.ask(address)).text
+    assert.ok(asked.includes('name="type" value="SETTLED"'))
+    const { location } = await finance.post(/action="([^"]+\/file)"/.exec(asked)![1]!, { type: 'SETTLED' })
+    await eventually(async () => (await finance.ask(location!)).text.includes('ready: 10051 lines'), 'it is made')
+    const ids = (await finance.ask(`${location}/file`)).text
+      .split('\r\n')
+      .slice(1, -1)
+      .map(row => row.split(',')[0])
+    assert.deepEqual([ids.length, new Set(ids).size, ids.includes(paid)], [10_051, 10_051, true])
+    await gateway.pool.query(`delete from journal where currency = 'NOK'`)
+    await gateway.pool.query(`delete from payments where id::text like '00000000-%'`)
+  })
+
+  it('goes on where it was when its process dies, whatever it dies in, and when two are at it', async () => {
+    const exportId = await insertedExport()
+    let steps = 0
+    const ticking = () => steps++ * 1000
+    // Dies at the end of a transaction: what it has written is gone with it.
+    const dying = async (taken?: never) => {
+      if (taken) return database.work.connect(taken)
+      const client = await database.work.connect()
+      const query = client.query.bind(client)
+      const broken = async (text: string, values?: unknown[]) => {
+        if (text !== 'commit') return query(text, values)
+        await query('rollback')
+        throw new Error('killed')
+      }
+      return Object.assign(Object.create(client), { query: broken, release: () => client.release() })
+    }
+    const work = Object.assign(Object.create(database.work), { connect: dying })
+    for (let turn = 0; (await stateOf(exportId)).state === 'making'; turn++) {
+      if (turn % 3 === 0) await assert.rejects(step(exportId, { work }, ticking), /killed/)
+      if (turn % 3 === 1) await Promise.all([step(exportId, {}, ticking), step(exportId, {}, ticking)])
+      if (turn % 3 === 2) await step(exportId, {}, ticking)
+      assert.ok(turn < 40)
+    }
+    assert.equal((await stateOf(exportId)).records, many)
+    assert.deepEqual(orders((await clerk.ask(`/office/exports/${exportId}/file`)).text), all)
+    await clerk.post(`/office/exports/${exportId}/end`)
+  })
+
+  it('other work has its turn while it is made, and it fails nowhere', async () => {
+    const exportId = await insertedExport()
+    let elapsed = 0
+    const slow = () => (elapsed += 300)
+    const { again, well } = (await step(exportId, {}, slow)) as { again: number; well: boolean }
+    assert.ok(again <= Date.now() && well)
+    assert.ok((await stateOf(exportId)).records < many)
+    await clerk.post(`/office/exports/${exportId}/end`)
+  })
+
+  it('is seen to grow without a reload, is cancelled, and nothing of it stays', async () => {
+    const exportId = await insertedExport()
+    const browser = await launchBrowser()
+    try {
+      const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 360, height: 740 } })
+      await context.addCookies([...clerk.cookies].map(([name, value]) => ({ name, value, url: gateway.baseUrl })))
+      const page = await context.newPage()
+      page.setDefaultTimeout(60_000)
+      await page.goto(`${gateway.baseUrl}/office/exports/${exportId}`)
+      await page.getByText('waits for its turn').waitFor()
+      let steps = 0
+      await step(exportId, {}, () => steps++ * 1000)
+      await page.getByText(`1000 of ${many} lines`).waitFor()
+      assert.deepEqual(await violations(page), [])
+      await step(exportId)
+      await page.getByText(`ready: ${many} lines`).waitFor()
+      assert.deepEqual(await violations(page), [])
+      for (const path of ['/office/exports', '/office/payments.csv', '/office/payments?outcome=success']) {
+        await page.goto(gateway.baseUrl + path)
+        assert.deepEqual(await violations(page), [], path)
+        assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), path)
+        if (process.env.SCREENSHOTS)
+          await page.screenshot({ path: `${process.env.SCREENSHOTS}/long${path.replace(/\W/g, '-')}.png`, fullPage: true })
+      }
+      await page.goto(`${gateway.baseUrl}/office/exports/${exportId}`)
+      await page.getByRole('button', { name: 'Delete' }).click()
+      await page.getByRole('heading', { name: 'Exports' }).waitFor()
+    } finally {
+      await browser.close()
+    }
+    assert.equal(await findExport(gateway.pool, exportId), undefined)
+    assert.equal((await gateway.pool.query('select from file_pieces where file_id = $1', [exportId])).rowCount, 0)
+    assert.equal(await step(exportId), 'done')
+  })
+
+  it('is taken away after some days, and is too large at some size', async () => {
+    const exportId = await insertedExport()
+    await step(exportId)
+    await gateway.pool.query(`update exports set ends_at = '2026-01-01' where id = $1`, [exportId])
+    assert.equal(await step(exportId), 'done')
+    assert.equal((await gateway.pool.query('select from file_pieces where file_id = $1', [exportId])).rowCount, 0)
+    const large = await insertedExport()
+    await gateway.pool.query('update exports set bytes = $2 where id = $1', [large, exportBytesMost])
+    await step(large)
+    assert.equal((await stateOf(large)).state, 'tooLarge')
+    assert.ok((await clerk.ask(`/office/exports/${large}`)).text.includes('Too large'))
+    assert.equal((await clerk.ask(`/office/exports/${large}/file`)).status, 404)
+    await clerk.post(`/office/exports/${large}/end`)
+  })
+
+  it('is of whoever asked, or of an administrator of the same reach', async () => {
+    const exportId = await insertedExport()
+    const page = `/office/exports/${exportId}`
+    const statuses = async (one: Clerk) => [(await one.ask(page)).status, (await one.ask('/office/exports')).text.includes(page)]
+    assert.deepEqual(await statuses(clerk), [200, true])
+    assert.deepEqual(await statuses(await signedIn(gateway, 'admin', [bulk])), [200, true])
+    assert.deepEqual(await statuses(await signedIn(gateway, 'finance', [bulk])), [404, false])
+    for (const one of [stranger, finance]) {
+      assert.deepEqual(await statuses(one), [404, false])
+      for (const path of ['file', 'progress']) assert.equal((await one.ask(`${page}/${path}`)).status, 404)
+      assert.equal((await one.post(`${page}/end`)).status, 404)
+    }
+    await gateway.pool.query('update staff set entities = $2 where id = $1', [clerk.id, [elsewhere]])
+    assert.deepEqual(await statuses(clerk), [404, false])
+    await gateway.pool.query('update staff set entities = $2 where id = $1', [clerk.id, [bulk]])
+    await clerk.post(`${page}/end`)
+  })
+
+  it('is one of a few, of a person and of a merchant', async () => {
+    const begin = async (one: Clerk) => (await one.post('/office/payments.csv')).status
+    const own = (await gateway.pool.query('select from exports where asked_by = $1', [clerk.id])).rowCount!
+    for (let at = own; at < exportsOfOneMost; at++) assert.equal(await begin(clerk), 303)
+    assert.equal(await begin(clerk), 409)
+    const of = async () => (await gateway.pool.query('select from exports where $1 = any (merchants)', [bulk])).rowCount!
+    while ((await of()) < exportsOfMerchantMost) await insertedExport('somebody')
+    assert.equal(await begin(await signedIn(gateway, 'finance', [bulk])), 409)
+    assert.equal(await of(), exportsOfMerchantMost)
+    assert.equal(await begin(stranger), 303)
+    await gateway.pool.query('delete from exports')
+  })
+})
+
+describe('saved filters', () => {
+  const names = async (one: Clerk) =>
+    [...(await one.ask('/office/payments')).text.matchAll(/<a href="(\/office\/payments[^"]*)"[^>]*><bdi>([^<]*)</g)].map(
+      ([, path, name]) => [decode(name!), decode(path!)],
+    )
+  const save = (name: string, query: string, one = finance) =>
+    one.post('/office/payments/filters', { name, ...Object.fromEntries(new URLSearchParams(query)) })
+
+  it('are kept by name beside the box, open by one click, and are nobody else’s', async () => {
+    const query = 'q=jane%40example.org&outcome=success'
+    assert.equal((await save(' Jane’s <b> ', `${query}&behind=1-2&evil=1`)).location, `/office/payments?${query}`)
+    assert.deepEqual(await names(finance), [['Jane’s <b>', `/office/payments?${query}`]])
+    assert.ok((await finance.ask(`/office/payments?${query}`)).text.includes(pageOf()))
+    assert.deepEqual(await names(stranger), [])
+    await save('Jane’s <b>', 'q=92.00')
+    await save('cards', 'q=4200000000000000')
+    assert.deepEqual(await names(finance), [
+      ['cards', '/office/payments?q=420000%E2%80%A60000'],
+      ['Jane’s <b>', '/office/payments?q=92.00'],
+    ])
+    await stranger.post('/office/payments/filters/remove', { name: 'cards' })
+    await finance.post('/office/payments/filters/remove', { name: 'Jane’s <b>' })
+    assert.deepEqual(
+      (await names(finance)).map(([name]) => name),
+      ['cards'],
+    )
+  })
+
+  it('are few and short', async () => {
+    for (const [name, query] of [
+      ['', 'q=1'],
+      ['x'.repeat(61), 'q=1'],
+      ['bell\u0007', 'q=1'],
+      ['long', `q=${'x'.repeat(1000)}`],
+    ] as const)
+      assert.equal((await save(name, query)).status, 400, name)
+    for (let at = 1; at < 30; at++) assert.equal((await save(`filter ${at}`, 'q=1')).status, 303)
+    assert.equal((await save('one more', 'q=1')).status, 400)
+    assert.equal((await save('cards', 'q=2')).status, 303, 'one that is there is changed')
+    assert.equal((await names(finance)).length, 30)
+    await gateway.pool.query('delete from saved_filters')
   })
 })
 
@@ -290,6 +566,16 @@ it('a notification is sent again by hand', async () => {
   assert.equal((await stranger.post(`${pageOf()}/replay`, { endpoint: rows[0].id })).status, 404)
 })
 
+/** The page of a refund of a receipt, which waits for bank data. */
+async function transferPage(): Promise<string> {
+  const { body: slip } = await gateway.post('/v1/payments', boleto)
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  await fetch(`${slip.resultDetails.EXTERNAL_SYSTEM_LINK}/pay`, { method: 'POST', redirect: 'manual', headers })
+  const { rows } = await gateway.pool.query(`select id from payments where payment_type = 'RC' and reference_id = $1`, [slip.id])
+  const { body } = await gateway.refer(rows[0].id, { paymentType: 'RF', amount: '123.45', currency: 'BRL' })
+  return `/office/payments/${sandbox.merchantId}/${body.id}`
+}
+
 describe('in a browser', () => {
   let browser: Browser
   let page: Page
@@ -313,9 +599,10 @@ describe('in a browser', () => {
       for (const [name, path] of [
         ['payments', '/office/payments'],
         ['payment', pageOf()],
+        ['transfer', await transferPage()],
       ] as const) {
         await page.goto(gateway.baseUrl + path)
-        for (const one of await page.locator('details.order summary').all()) await one.click()
+        for (const one of await page.locator('details.order:not([open]) summary').all()) await one.click()
         if (process.env.SCREENSHOTS)
           await page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}-${look}.png`, fullPage: true })
         assert.deepEqual(await violations(page), [])

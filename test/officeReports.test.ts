@@ -5,12 +5,15 @@ import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
-import { clockWith } from '../src/platform/clock.ts'
+import { recordChargeback } from '../src/clearing/chargebacks/chargebacks.ts'
+import { openDirectory } from '../src/merchants/directory.ts'
+import { clockWith, systemRandom } from '../src/platform/clock.ts'
+import { connect } from '../src/platform/database/connect.ts'
 import { roles } from '../src/staff/permissions.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser } from './support/chromium.ts'
 import { decode } from './support/entities.ts'
-import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 import { type Clerk, sandboxDeveloper, signedIn } from './support/office.ts'
 
 const other = {
@@ -146,6 +149,77 @@ describe('the reports', () => {
     for (const { id, amount } of records) assert.ok(plain(day.text).includes(id) && plain(day.text).includes(`${amount} EUR`), id)
     assert.ok(day.text.includes('&lt;b&gt;order') && !day.text.includes('<b>order'))
     assert.match(dayLink(text, 'SETTLED'), /^\/office\/reports\//)
+  })
+
+  it('each figure of overview and reports leads to the payments and journal lines that make it', async () => {
+    const clerk = await signedIn(gateway, 'finance', [psp], clock)
+    const { body: charged } = await gateway.pay({ amount: '31.00', currency: 'USD', merchantTransactionId: 'charged back' })
+    const database = connect(gateway.connection, clock, () => {})
+    const directory = await openDirectory(database, testKeys, clock, () => {})
+    const parts = { database, directory, clock, random: systemRandom, keys: testKeys, build: 'test' }
+    const line = { report: 'r', line: 1, type: 'CB', reference: charged.id, amount: 2500, currency: 'USD', date: today } as const
+    await recordChargeback(parts, { ...line, reason: '10.4' })
+    await directory.close()
+    await database.close()
+    const allTaken = async () => (await gateway.pool.query('select from events where searched is null')).rowCount === 0
+    await eventually(allTaken, 'events are taken')
+    for (const [table, key] of [
+      ['payments', 'id'],
+      ['searched_payments', 'payment_id'],
+    ])
+      await gateway.pool.query(`update ${table} set received_at = received_at - interval '3 hours' where ${key} = $1`, [
+        charged.id,
+      ])
+
+    const linksIn = (text: string, to: string) =>
+      [...text.matchAll(new RegExp(`<a[^>]* ?href="(/office/${to}[^"]*)"[^>]*>([^<]*)</a>`, 'g'))].map(
+        ([, path, figure]) => [decode(path!), decode(figure!)] as const,
+      )
+    /** Amounts in hundredths, as the pages behind a link show them, from the first to the last. */
+    const behind = async (path: string, amounts: RegExp): Promise<number[]> => {
+      const { status, text } = await clerk.ask(path)
+      assert.equal(status, 200, path)
+      const next = /href="([^"]+)"(?: rel="next")?>(?:Older|Next)</.exec(text)
+      const here = [...text.matchAll(amounts)].map(([, amount]) => Math.round(Number(amount) * 100))
+      return [...here, ...(next ? await behind(decode(next[1]!), amounts) : [])]
+    }
+    const sum = (amounts: readonly number[]) => amounts.reduce((total, one) => total + one, 0)
+
+    let figures = 0
+    for (const query of ['', '?by=day', `?merchant=${other.merchantId}`])
+      for (const [path, figure] of linksIn((await clerk.ask(`/office/overview${query}`)).text, 'payments\\?')) {
+        const amounts = await behind(path, /<span class="amount">(-?[\d.]+) [A-Z]{3}</g)
+        if (/^\d+$/.test(figure)) assert.equal(amounts.length, Number(figure), `${figure} ${path}`)
+        else if (/^[^\d]+[\d.,]+$/.test(figure))
+          assert.equal(String(sum(amounts)), figure.replace(/\D/g, ''), `${figure} ${path}`)
+        else assert.ok(amounts.length > 0, `${figure} ${path}`)
+        figures++
+      }
+    assert.ok(figures > 20)
+
+    const kinds = new Set<string>()
+    for (const merchant of [sandbox.merchantId, other.merchantId])
+      for (const row of (await clerk.ask(`/office/reports?entity=${merchant}`)).text.split('<tr>').slice(2)) {
+        const links = linksIn(row.split('</tr>')[0]!, 'reports/')
+        const [count, credit, debit, together, matched] = links.map(([, figure]) => figure)
+        assert.equal(links.length, 5)
+        const movements = await behind(links[0]![0], /<span class="code whole">(-?[\d.]+) [A-Z]{3}</g)
+        const money = (amounts: readonly number[]) => (Math.abs(sum(amounts)) / 100).toFixed(2)
+        assert.equal(String(movements.length), count)
+        assert.deepEqual(
+          [money(movements.filter(one => one > 0)), money(movements.filter(one => one < 0)), money(movements)],
+          [credit, debit, together!.replace('-', '')],
+        )
+        assert.equal(matched, `${count} / ${count}`)
+        kinds.add(/type=([A-Z+]+)/.exec(links[0]![0])![1]!)
+        const payments = linksIn((await clerk.ask(links[0]![0])).text, 'payments/')
+        assert.equal(payments.length, movements.length)
+        for (const [at, [path, id]] of payments.entries()) {
+          const line = (await clerk.ask(path)).text.split('<tr>').find(one => one.includes(id) && one.includes('posted'))
+          assert.ok(line?.includes(money([movements[at]!])), `${path} has no line of ${movements[at]}`)
+        }
+      }
+    assert.deepEqual([...kinds].sort(), ['CHARGEBACK', 'SETTLED'])
   })
 
   it('a file is the file of the interface, and who took it is told', async () => {

@@ -1,4 +1,4 @@
-// Files of receipts on merchants' servers: what is on the server counts, and that every day is owed once, whatever the server does.
+// Files of receipts and scheduled reports on the servers of others: what is on the server counts, and that every period is owed once, whatever the server does.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,8 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { XMLParser } from 'fast-xml-parser'
-import { deliverReceipts, type ReceiptFileParts } from '../src/clearing/receiptFiles/deliver.ts'
-import { countReceiptFiles, oweAgain } from '../src/clearing/receiptFiles/store.ts'
+import { recordChargeback } from '../src/clearing/chargebacks/chargebacks.ts'
 import { recordReceipt } from '../src/clearing/receipts/receipts.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { applySeed, readSeed } from '../src/merchants/seed.ts'
@@ -16,7 +15,14 @@ import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import type { Egress } from '../src/platform/egress/address.ts'
 import { sftpOpener } from '../src/platform/sftp/open.ts'
+import { periodAfter, periodOf } from '../src/reporting/owedFiles/period.ts'
+import { countOwed, oweAgain } from '../src/reporting/owedFiles/store.ts'
+import { deliverReceipts, type ReceiptFileParts, receiptSource } from '../src/reporting/receiptFiles/deliver.ts'
+import { reportContent } from '../src/reporting/schedules/content.ts'
+import { deliverScheduled, reportFileName } from '../src/reporting/schedules/deliver.ts'
+import { makeSchedule, type ReportSchedule, stopSchedule } from '../src/reporting/schedules/schedule.ts'
 import { type Body, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { signedIn } from './support/office.ts'
 import { keyPair, type SftpTestServer, startSftpServer } from './support/sftpServer.ts'
 
 const dayMilliseconds = 86_400_000
@@ -123,7 +129,7 @@ async function work(): Promise<number> {
 }
 const there = () => readdirSync(inbox).sort()
 const text = (form: string, of: string) => readFileSync(join(inbox, `receipts_${sandbox.merchantId}_${of}.${form}`), 'utf8')
-const counts = async (): Promise<Body> => (await countReceiptFiles(gateway.pool))[0]
+const counts = async (): Promise<Body> => (await countOwed(gateway.pool))[0]
 const openCases = async () =>
   (await gateway.pool.query(`select details from operator_cases where kind = 'receiptFile' and closed_at is null`)).rowCount
 
@@ -165,7 +171,8 @@ describe("a day's receipts", () => {
       ],
     )
     assert.deepEqual(await counts(), {
-      merchantId: sandbox.merchantId,
+      ownerId: sandbox.merchantId,
+      source: receiptSource,
       made: 2,
       delivered: 2,
       scheduled: 0,
@@ -246,7 +253,7 @@ describe('a server that', () => {
     assert.deepEqual([after.givenUp - before.givenUp, await openCases()], [2, 2])
     assert.equal(after.made, after.delivered + after.scheduled + after.givenUp)
     await setReceiptFiles({})
-    assert.equal(await oweAgain(gateway.pool, sandbox.merchantId, ended, now), 2)
+    assert.equal(await oweAgain(gateway.pool, sandbox.merchantId, receiptSource, ended, now), 2)
     await work()
     assert.ok(there().includes(`receipts_${sandbox.merchantId}_${ended}.csv`))
     assert.deepEqual([(await counts()).scheduled, await openCases()], [0, 0])
@@ -260,5 +267,227 @@ describe('a server that', () => {
     assert.equal(server.asked.length, asked)
     await setReceiptFiles({})
     await work()
+  })
+})
+
+describe('a scheduled report', () => {
+  const office = () => ({ ...parts, keys: testKeys, by: { kind: 'user', id: 'somebody', address: '127.0.0.1' } as const })
+  const place = () => ({ host: '127.0.0.1', port: server.port, user: 'us', hostKey: server.hostKey, folder: '/in' })
+  const made = async (more: object, owner = sandbox.merchantId): Promise<ReportSchedule> => {
+    const schedule = await makeSchedule(office(), owner, {
+      report: 'transactions',
+      every: 'day',
+      mode: 'internal',
+      ...place(),
+      ...more,
+    })
+    assert.ok(!('refused' in schedule), JSON.stringify(schedule))
+    // The gateway's own worker, which has no key to log in with, leaves alone what somebody else is at.
+    await gateway.pool.query(`update due_work set leased_until = '2099-01-01' where subject_id = $1`, [schedule.id])
+    return schedule
+  }
+  /** As due work does it, from the period that its row has come to. */
+  const workOn = async ({ ownerId, id }: ReportSchedule, gatewayParts = { ...parts, keys: testKeys }) => {
+    const { rows } = await gateway.pool.query('select details from due_work where subject_id = $1', [id])
+    if (rows.length === 0) return 'done'
+    const ended = await deliverScheduled(gatewayParts, { merchantId: ownerId, subjectId: id, details: rows[0].details } as never)
+    if (ended !== 'done')
+      await gateway.pool.query('update due_work set details = details || $2 where subject_id = $1', [
+        id,
+        JSON.stringify(ended.details),
+      ])
+    return ended
+  }
+  const lines = (schedule: ReportSchedule, of: string) =>
+    readFileSync(join(inbox, reportFileName(schedule, of)), 'utf8')
+      .split('\r\n')
+      .slice(0, -1)
+  const countsOf = async ({ id }: ReportSchedule) => (await countOwed(gateway.pool)).find(({ source }) => source === id)
+  const over = (every: 'day' | 'week' | 'month', of: string) => Date.parse(periodAfter(every, of)) + 15 * 60_000
+  before(() => {
+    now = Date.UTC(2031, 0, 28, 12)
+  })
+
+  it('periods are days, weeks from Monday on and months, through ends of years', () => {
+    const at = (day: string) => Date.parse(`${day}T12:00:00Z`)
+    const named = (every: 'day' | 'week' | 'month', day: string) => [
+      periodOf(every, at(day)),
+      periodAfter(every, periodOf(every, at(day))),
+    ]
+    assert.deepEqual(named('day', '2031-12-31'), ['2031-12-31', '2032-01-01'])
+    assert.deepEqual(named('week', '2032-01-01'), ['2031-12-29', '2032-01-05'])
+    assert.deepEqual(named('week', '2032-01-04'), ['2031-12-29', '2032-01-05'])
+    assert.deepEqual(named('week', '2032-01-05'), ['2032-01-05', '2032-01-12'])
+    assert.deepEqual(named('month', '2032-02-29'), ['2032-02-01', '2032-03-01'])
+    assert.deepEqual(named('month', '2031-12-31'), ['2031-12-01', '2032-01-01'])
+  })
+
+  it('has every transaction of its period and none of another, and comes once, also when two processes are at it', async () => {
+    const schedule = await made({})
+    const ended = periodOf('day', now)
+    now = Date.parse(ended) + dayMilliseconds - 60_000
+    const last = (await gateway.pay({ amount: '12.34' })).body.id
+    const refund = (await gateway.refer(last, { paymentType: 'RF', amount: '2.34', currency: 'EUR' })).body.id
+    now = Date.parse(ended) + dayMilliseconds
+    const next = (await gateway.pay({ amount: '1.00' })).body.id
+    // At the very moments at which an hour and the day end.
+    for (const [id, hours] of [
+      [last, 23],
+      [next, 24],
+    ] as const)
+      await gateway.pool.query('update payments set received_at = $2 where id = $1', [
+        id,
+        new Date(Date.parse(ended) + hours * 3_600_000),
+      ])
+    now = over('day', ended) - 60_000
+    await workOn(schedule)
+    assert.deepEqual(there(), [], 'the day may have payments yet')
+    now = over('day', ended)
+    await Promise.allSettled([workOn(schedule), workOn(schedule)])
+    await workOn(schedule)
+    const [heading, ...rows] = lines(schedule, ended)
+    assert.match(heading!, /^paymentId,rootId,merchantId,/)
+    assert.deepEqual(
+      rows.map(row => row.split(',')[0]),
+      [last, refund],
+    )
+    assert.ok(!rows.some(row => row.includes(next)))
+    assert.deepEqual(there(), [reportFileName(schedule, ended)])
+    const { made: files, delivered, scheduled, givenUp } = (await countsOf(schedule))!
+    assert.deepEqual([files, delivered, scheduled, givenUp], [1, 1, 0, 0])
+    assert.equal((await gateway.pool.query('select from file_pieces')).rowCount, 0, 'nothing is kept of what was delivered')
+    assert.ok(await stopSchedule(office(), schedule.ownerId, schedule.id))
+  })
+
+  it('that was made is the same file whenever it is tried again, whatever is booked meanwhile', async () => {
+    const schedule = await made({ report: 'settlement', form: 'json' })
+    const ended = periodOf('day', now)
+    await gateway.pay({ amount: '40.00' })
+    now = over('day', ended)
+    server.faults.set('rename', 'cut')
+    await workOn(schedule)
+    assert.ok(there().every(name => name.endsWith('.tmp')))
+    await gateway.pool.query(`update journal set amount = amount + 1 where booked_at >= $1`, [ended])
+    now += 10 * 60_000
+    await workOn(schedule)
+    const rows = JSON.parse(readFileSync(join(inbox, reportFileName(schedule, ended)), 'utf8'))
+    await gateway.pool.query(`update journal set amount = amount - 1 where booked_at >= $1`, [ended])
+    assert.deepEqual(
+      rows.map((row: Body) => [row.merchantId, row.date, row.currency, row.reconciliationType, row.credit]),
+      [[sandbox.merchantId, ended, 'EUR', 'SETTLED', '41.00']],
+    )
+    await stopSchedule(office(), schedule.ownerId, schedule.id)
+  })
+
+  it('that is ended owes nothing more, and nothing of it is kept', async () => {
+    const schedule = await made({})
+    const ended = periodOf('day', now)
+    now = over('day', ended)
+    server.faults.set('rename', 'cut')
+    await workOn(schedule)
+    assert.equal((await gateway.pool.query('select from file_pieces')).rowCount, 1)
+    assert.ok(await stopSchedule(office(), schedule.ownerId, schedule.id))
+    const { made: files, scheduled, givenUp, failure } = (await countsOf(schedule))!
+    assert.deepEqual([files, scheduled, givenUp, failure], [1, 0, 1, 'the schedule was ended'])
+    assert.equal((await gateway.pool.query('select from file_pieces')).rowCount, 0)
+    assert.equal(await stopSchedule(office(), schedule.ownerId, schedule.id), false)
+  })
+
+  it('of a PSP is of all its merchants; chargebacks and their reversals are a report of their own', async () => {
+    const psp = '5a11d0000000000000000000000000a0'
+    const { body } = await gateway.pay({ amount: '92.00' })
+    const said = { report: 'r', reference: body.id, currency: 'EUR', date: '2031-01-30' } as const
+    await recordChargeback(office(), { ...said, line: 1, type: 'CB', amount: 9200, reason: '10.4' })
+    await recordChargeback(office(), { ...said, line: 2, type: 'CR', amount: 2000, reason: '' })
+    const schedule = await made({ report: 'chargebacks', every: 'month' }, psp)
+    now = over('month', '2031-01-01')
+    await workOn(schedule)
+    const rows = lines(schedule, '2031-01-01').map(row => row.split(','))
+    const [type, amount] = ['reconciliationType', 'amount'].map(name => rows[0]!.indexOf(name)) as [number, number]
+    assert.deepEqual(
+      rows.slice(1).map(row => [row[0], row[type], row[amount]]),
+      [
+        [sandbox.merchantId, 'CHARGEBACK', '-92.00'],
+        [sandbox.merchantId, 'CHARGEBACK REVERSAL', '20.00'],
+      ],
+    )
+    await stopSchedule(office(), schedule.ownerId, schedule.id)
+  })
+
+  it('that is too large for a file is told like any other failure', async () => {
+    const of = {
+      ownerId: sandbox.merchantId,
+      report: 'transactions',
+      form: 'csv',
+      mode: 'internal',
+      every: 'month',
+      day: '2031-01-01',
+    } as const
+    await assert.rejects(reportContent({ ...parts, keys: testKeys }, of, 300), /has more than 300 bytes/)
+    assert.ok((await reportContent({ ...parts, keys: testKeys }, of)).records > 0)
+  })
+
+  it('whose server stays away is given up with a case, is seen in the office, and is tried again when somebody says so', async () => {
+    const schedule = await made({ every: 'week', port: 1 })
+    const ended = periodOf('week', now)
+    now = over('week', ended)
+    await workOn(schedule)
+    now += 7 * dayMilliseconds + 60_000
+    await workOn(schedule)
+    const given = (await countsOf(schedule))!
+    assert.deepEqual([given.made, given.delivered, given.givenUp], [2, 0, 1])
+    assert.equal(given.made, given.delivered + given.scheduled + given.givenUp)
+    const { rows } = await gateway.pool.query(
+      `select subject from operator_cases where kind = 'reportFile' and closed_at is null`,
+    )
+    assert.deepEqual(rows, [{ subject: reportFileName(schedule, ended) }])
+    const admin = await signedIn(gateway, 'admin', [sandbox.merchantId], clock)
+    const page = await admin.ask('/office/schedules')
+    assert.ok(page.text.includes('us@127.0.0.1:/in') && page.text.includes('ECONNREFUSED'), page.text)
+    assert.equal((await admin.post(`/office/schedules/${schedule.ownerId}/${schedule.id}/again`)).location, '/office/schedules')
+    await gateway.pool.query(`update report_schedules set settings = settings || $2 where id = $1`, [
+      schedule.id,
+      { port: server.port },
+    ])
+    await workOn(schedule)
+    assert.ok(there().includes(reportFileName(schedule, ended)))
+    assert.equal((await countsOf(schedule))!.givenUp, 0)
+    assert.equal(
+      (await gateway.pool.query(`select from operator_cases where kind = 'reportFile' and closed_at is null`)).rowCount,
+      0,
+    )
+    assert.equal((await admin.post(`/office/schedules/${schedule.ownerId}/${schedule.id}/end`)).location, '/office/schedules')
+    assert.equal(await workOn(schedule), 'done')
+    const after = (await countsOf(schedule))!
+    assert.deepEqual([after.scheduled, after.made], [0, after.delivered + after.givenUp])
+    const told = await gateway.pool.query(`select action from audit where subject = $1 order by sequence`, [schedule.id])
+    assert.deepEqual(
+      told.rows.map(({ action }) => action),
+      ['scheduleMade', 'filesOwedAgain', 'scheduleEnded'],
+    )
+  })
+
+  it('is made in the office by its form, which names what is wrong, and only for those within reach', async () => {
+    const admin = await signedIn(gateway, 'admin', [sandbox.merchantId], clock)
+    const fields = { entity: sandbox.merchantId, report: 'settlement', every: 'month', form: 'csv', mode: 'internal' }
+    const where = { host: 'sftp.shop.example', port: '2222', user: 'tollgate', hostKey: server.hostKey, folder: '/in' }
+    const wrong = await admin.post('/office/schedules', { ...fields, ...where, hostKey: 'abc', port: '99999' })
+    assert.equal(wrong.status, 400)
+    assert.ok(
+      wrong.text.includes('port must be') &&
+        wrong.text.includes('hostKey must be') &&
+        wrong.text.includes('value="sftp.shop.example"'),
+    )
+    assert.equal((await admin.post('/office/schedules', { ...fields, ...where, entity: sandbox.divisionId })).status, 404)
+    assert.equal((await admin.post('/office/schedules', { ...fields, ...where })).location, '/office/schedules')
+    const { rows } = await gateway.pool.query(
+      `select s.settings, s.id, w.details from report_schedules s join due_work w on w.subject_id = s.id where s.ended_at is null`,
+    )
+    assert.deepEqual(
+      rows.map(({ settings: { host, port }, details }) => [host, port, details.day]),
+      [['sftp.shop.example', 2222, periodOf('month', now)]],
+    )
+    const viewer = await signedIn(gateway, 'developer', [sandbox.merchantId], clock)
+    assert.ok(!(await viewer.ask('/office/schedules')).text.includes('/end"'))
   })
 })

@@ -7,7 +7,7 @@ import { signedAmountText } from '../src/contract/amounts.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
-import { csvRow } from '../src/reporting/settlement/csv.ts'
+import { csvRow } from '../src/reporting/csv.ts'
 import { type Body, type Fields, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
 
 const path = '/reports/v1/reconciliations/aggregations'

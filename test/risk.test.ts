@@ -9,11 +9,15 @@ import { results } from '../src/contract/results/results.ts'
 import { readSeed, type Seed, sandboxSeed } from '../src/merchants/seed.ts'
 import { factsOf, type ScreenedPayment, velocitiesOf } from '../src/payments/risk/facts.ts'
 import { judge } from '../src/payments/risk/judge.ts'
+import { listable } from '../src/payments/risk/lists/lists.ts'
+import { countListedCards, fittingEntries, rehashEntry } from '../src/payments/risk/lists/store.ts'
 import { type RuleSet, readRiskRules } from '../src/payments/risk/rules.ts'
 import { countAttempt } from '../src/payments/risk/store.ts'
 import { systemRandom, timeOrderedId } from '../src/platform/clock.ts'
 import { OperatorError } from '../src/platform/errors.ts'
-import { type TestGateway, testGateway } from './support/gateway.ts'
+import { makeKeys } from '../src/vault/keys.ts'
+import { type Body, type Client, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { type Clerk, type OfficeReply, signedIn } from './support/office.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-risk-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -102,6 +106,9 @@ describe('rules', () => {
             whenBroken: 'maybe',
             rules: [
               { name: 'x', fact: 'amount', score: 1 },
+              { name: 'y', list: 'block', is: 'x', score: 1 },
+              { name: 'z', list: 'block', fact: 'amount', score: 1 },
+              { name: 'w', list: 'grey', score: 1 },
               { fact: 'ip', in: '@none', colour: 'red', deny: 'succeeded' },
             ],
           },
@@ -112,11 +119,14 @@ describe('rules', () => {
       assert.ok(error instanceof OperatorError)
       for (const part of [
         'whenBroken',
-        'rules\\[0\\] needs one of',
-        'rules\\[1\\].name is missing',
-        'rules\\[1\\].in',
+        'rules\\[0\\] needs a fact and one of',
+        'rules\\[1\\] needs .*, or a list and none of these',
+        'rules\\[2\\] needs .*, or a list and none of these',
+        'rules\\[3\\].list must be block or allow',
+        'rules\\[4\\].name is missing',
+        'rules\\[4\\].in',
         'colour',
-        'rules\\[1\\].deny',
+        'rules\\[4\\].deny',
       ])
         assert.match(error.message, new RegExp(part))
     }
@@ -132,7 +142,12 @@ describe('through the interface', () => {
   const path = join(folder, 'interface.json')
   before(async () => {
     const byDay = rules.filter(({ name }) => name !== 'at night') // whatever the hour of this run
-    writeFileSync(path, JSON.stringify({ lists: { bad: ['thief@example.com'] }, sets: { test: { rules: byDay } } }))
+    const lists = [
+      { name: 'blocked by the staff', list: 'block', deny: 'riskAccountOnBlacklist' },
+      { name: 'allowed by the staff', list: 'allow', allow: true },
+    ]
+    const sets = { test: { rules: [...byDay, ...lists] } }
+    writeFileSync(path, JSON.stringify({ lists: { bad: ['thief@example.com'] }, sets }))
     const seed = readSeed(sandboxSeed) as { -readonly [Key in keyof Seed]: Seed[Key] }
     seed.divisions![0]!.merchants![0]!.channels![0]!.settings = { riskRules: 'test' }
     gateway = await testGateway({ seed, environment: { RISK_RULES_FILE: path } })
@@ -240,6 +255,152 @@ describe('through the interface', () => {
     await count([older])
     await count([older, newer])
     assert.equal((await count([newer, older])).get('attempts.card.10m'), 3)
+  })
+
+  describe('lists of the staff', () => {
+    let clerk: Clerk
+    let others: Client
+    before(async () => {
+      clerk = await signedIn(gateway, 'finance', [sandbox.merchantId])
+      others = await gateway.another()
+    })
+    after(() => others.stop())
+    const add = (kind: string, value: string, more: Record<string, string> = {}) =>
+      clerk.post('/office/risk', { list: 'block', kind, value, entity: sandbox.merchantId, reason: 'a chargeback', ...more })
+    const codeOf = async ({ body }: { body: Body }) => body.result.code
+    const blocked = '100.400.121'
+    const rowOf = (reply: OfficeReply, shown: string) =>
+      new RegExp(`<tr>(?:(?!</tr>).)*<code>${shown.replace(/[.…]/g, '\\$&')}</code>(?:(?!</tr>).)*</tr>`, 's').exec(
+        reply.text,
+      )?.[0]
+    const remove = async (shown: string) => {
+      const path = /action="([^"]*remove)"/.exec(rowOf(await clerk.ask('/office/risk'), shown)!)![1]!
+      assert.equal((await clerk.post(path)).location, '/office/risk')
+    }
+    const card = '4111111111111111'
+    const email = { ...person, 'customer.email': 'Bad.Buyer@Example.org' }
+    const kinds: readonly (readonly [kind: string, value: string, fields: Record<string, string>, shown: string])[] = [
+      ['email', 'BAD.buyer@example.org', email, 'bad.buyer@example.org'],
+      ['email', '@example.org', email, '@example.org'],
+      ['ip', '198.51.100.0/24', { ...email, 'customer.ip': '198.51.100.77' }, '198.51.100.0/24'],
+      ['ip', '2001:DB9:1::/48', { ...email, 'customer.ip': '2001:db9:1::7' }, '2001:db9:1::/48'],
+      ['bin', '41111111', { 'card.number': card }, '41111111'],
+      ['card', '4111 1111 1111 1111', { 'card.number': card }, '411111…1111'],
+      ['customer', 'C-77', { ...person, 'customer.merchantCustomerId': 'c-77' }, 'c-77'],
+      ['device', 'd-1', { ...person, 'customer.browserFingerprint.id': 'd-1' }, 'd-1'],
+    ]
+    for (const [kind, value, fields, shown] of kinds)
+      it(`${kind} ${value}: counts for the next payment, in every process, until it is removed`, async () => {
+        const more = { 'card.number': '4200000000000117', ...fields }
+        assert.equal(await codeOf(await gateway.pay(more)), '000.100.110')
+        assert.equal((await add(kind, value)).location, '/office/risk')
+        assert.equal(await codeOf(await gateway.pay(more)), blocked)
+        assert.equal(await codeOf(await others.pay(more)), blocked)
+        assert.match(rowOf(await clerk.ask('/office/risk'), shown)!, new RegExp(`block.*a chargeback.*${clerk.name}`, 's'))
+        assert.equal((await add(kind, value, { list: 'allow' })).status, 400, 'it is listed already')
+        await remove(shown)
+        await gateway.pool.query('delete from risk_attempts')
+        assert.equal(await codeOf(await others.pay(more)), '000.100.110')
+      })
+
+    it('keep of a card its keyed hash alone, and find it by its number and under an older key', async () => {
+      await add('card', card)
+      const everything = await gateway.pool.query(
+        `select e::text as line from risk_entries e union all select a::text from audit a`,
+      )
+      assert.ok(!everything.rows.some(({ line }) => line.includes(card)))
+      assert.ok(rowOf(await clerk.post('/office/risk/search', { q: card }), '411111…1111'))
+      assert.equal(rowOf(await clerk.post('/office/risk/search', { q: '4242424242424242' }), '411111…1111'), undefined)
+      const renewed = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 9), Buffer.alloc(32, 2))
+      const screened = { ...payment, cardNumber: card }
+      const found = await fittingEntries(gateway.pool, [sandbox.merchantId], listable(renewed, screened), noon)
+      assert.equal(found.length, 1)
+      const [newest, older] = listable(renewed, screened).cardHashes as [string, string]
+      await rehashEntry(gateway.pool, [sandbox.merchantId], older, newest, 'newest')
+      assert.deepEqual(await countListedCards(gateway.pool), [['newest', 1]])
+      await rehashEntry(gateway.pool, [sandbox.merchantId], newest, older, testKeys.lookup[0]!.id)
+      await remove('411111…1111')
+    })
+
+    it('end with their days, and make room then', async () => {
+      const fields = { ...person, 'customer.merchantCustomerId': 'c-days', 'card.number': '4200000000000125' }
+      await add('customer', 'c-days', { days: '2' })
+      assert.equal(await codeOf(await gateway.pay(fields)), blocked)
+      assert.match(rowOf(await clerk.ask('/office/risk'), 'c-days')!, /until /)
+      await gateway.pool.query(`update risk_entries set ends_at = now() where shown = 'c-days'`)
+      assert.equal(await codeOf(await gateway.pay(fields)), '000.100.110')
+      assert.match(rowOf(await clerk.ask('/office/risk'), 'c-days')!, /ended /)
+      assert.equal((await add('customer', 'c-days', { days: '1' })).location, '/office/risk')
+      assert.equal(await codeOf(await gateway.pay(fields)), blocked)
+      await remove('c-days')
+    })
+
+    it('allow what scores too high, and not what is blocked', async () => {
+      const fields = { amount: '20000.00', ...person, 'customer.merchantCustomerId': 'c-good', 'card.number': '4200000000000133' }
+      assert.equal(await codeOf(await gateway.pay(fields)), '100.400.020')
+      await add('customer', 'c-good', { list: 'allow' })
+      assert.equal(await codeOf(await gateway.pay(fields)), '000.100.110')
+      await add('bin', '420000')
+      assert.equal(await codeOf(await gateway.pay(fields)), blocked)
+      await remove('420000')
+      await remove('c-good')
+    })
+
+    it('count for an entity and what is below it, and for no other', async () => {
+      const fields = { ...person, 'customer.merchantCustomerId': 'c-scope', 'card.number': '4200000000000141' }
+      await add('customer', 'c-scope', { entity: sandbox.lenientEntityId })
+      assert.equal(await codeOf(await gateway.pay(fields)), '000.100.110', 'it is listed for another channel')
+      await remove('c-scope')
+      assert.equal((await add('customer', 'c-scope', { entity: sandbox.divisionId })).status, 404, 'beyond reach')
+      const whole = await signedIn(gateway, 'admin', [readSeed(sandboxSeed).psp.id])
+      const entry = { list: 'block', kind: 'customer', value: 'c-scope', entity: sandbox.divisionId, reason: 'all of us' }
+      assert.equal((await whole.post('/office/risk', entry)).location, '/office/risk')
+      assert.equal(await codeOf(await gateway.pay(fields)), blocked)
+      assert.equal(rowOf(await clerk.ask('/office/risk'), 'c-scope'), undefined)
+      const path = /action="([^"]*remove)"/.exec(rowOf(await whole.ask('/office/risk'), 'c-scope')!)![1]!
+      assert.equal((await clerk.post(path)).status, 404)
+      const ids = path.split('/')
+      assert.equal((await clerk.post(`/office/risk/${sandbox.merchantId}/${ids[4]}/remove`)).status, 404, 'under another owner')
+      assert.equal((await whole.post(path)).location, '/office/risk')
+    })
+
+    it('take nothing that cannot be, say why beside the field, and tell the audit', async () => {
+      const wrongs: readonly (readonly [kind: string, value: string, more?: Record<string, string>, field?: string])[] = [
+        ['email', 'nobody'],
+        ['ip', '0.0.0.0/0'],
+        ['ip', '10.0.0.0/7'],
+        ['ip', '::/0'],
+        ['ip', '10.0.0.0/33'],
+        ['ip', '300.1.1.1'],
+        ['bin', '42000'],
+        ['card', '4111111111111112'],
+        ['customer', 'a\u202eb'],
+        ['customer', ' '],
+        ['customer', card],
+        ['customer', 'c', { reason: 'no' }, 'reason'],
+        ['customer', 'c', { reason: `paid with ${card}` }, 'reason'],
+        ['customer', 'c', { days: '0' }, 'days'],
+        ['customer', 'c', { days: '3651' }, 'days'],
+      ]
+      for (const [kind, value, more = {}, field = 'value'] of wrongs) {
+        const refused = await add(kind, value, more)
+        assert.equal(refused.status, 400, value)
+        assert.match(refused.text, new RegExp(`name="${field}"[^>]*aria-invalid="true"`))
+        assert.ok(!refused.text.includes(card))
+      }
+      assert.equal((await gateway.pool.query('select from risk_entries')).rowCount, 0)
+      const { rows } = await gateway.pool.query(
+        `select action, details from audit where actor = $1 and action like 'risk%' order by sequence limit 2`,
+        [clerk.id],
+      )
+      assert.deepEqual(
+        rows.map(({ action, details }) => [action, JSON.parse(details).value]),
+        [
+          ['riskListed', 'b…@example.org'],
+          ['riskUnlisted', 'b…@example.org'],
+        ],
+      )
+    })
   })
 
   it('when the check itself fails the rules say whether payments go on', async () => {

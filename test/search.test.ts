@@ -10,6 +10,7 @@ import { rebuildSearch, searchPayments } from '../src/reporting/search/search.ts
 import { type SearchTerms, understand } from '../src/reporting/search/terms.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { boleto } from './support/slips.ts'
 
 let gateway: TestGateway
 let database: Database
@@ -46,6 +47,10 @@ describe('what somebody means', () => {
     ['420000******0000', { bin: '420000', lastFour: '0000' }, 1],
     ['****0000', { lastFour: '0000' }, 1],
     ['rf', { type: 'RF' }, 1],
+    ['00012345678', { slipNumber: '00012345678' }, 4],
+    ['109/12345678-5', { slipNumber: '12345678' }, 4],
+    ['632612345679', { slipNumber: '632612345679' }, 5],
+    ['6326A1B2C3D4', { reference: '6326A1B2C3D4' }, 4],
     ['visa 92.00', { brand: 'VISA', amount: 9200 }, 7],
     ['5A11d0000000000000000000000000c1', { id: '5a11d0000000000000000000000000c1' }, 5],
     ['  ', {}, 0],
@@ -152,6 +157,26 @@ describe('a payment', () => {
   it('is searched without its e-mail address in clear', async () => {
     const { rows } = await gateway.pool.query<{ line: string }>('select t::text as line from searched_payments t')
     assert.ok(rows.length > 0 && !rows.some(({ line }) => /jane@/i.test(line)))
+  })
+
+  it('is found by the number of its slip, as banks and as we write it, and by what the other side knows it by', async () => {
+    const { body: issued, text } = await gateway.post('/v1/payments', { ...boleto, merchantTransactionId: 'order-slip-77' })
+    assert.ok(issued.resultDetails, text)
+    const { body: card } = await gateway.pay({ amount: '7.77', testMode: 'EXTERNAL' })
+    await allTaken()
+    const { acquirerTxId1, ConnectorTxID1 } = issued.resultDetails
+    assert.match(ConnectorTxID1, /^\d+\/\d{8}-\d$/)
+    for (const text of [acquirerTxId1, ConnectorTxID1, `BOLETO ${acquirerTxId1}`])
+      assert.deepEqual(idsOf(await find(text)), [issued.id], text)
+    const { rows } = await gateway.pool.query('select reply from answers where payment_id = $1', [card.id])
+    const { rrn, hostReference } = JSON.parse(rows[0].reply)
+    assert.match(rrn, /^\d{12}$/)
+    // By the box too, unless it passes for the number of a card today (officePayments.test.ts).
+    const isFound = async (terms: SearchTerms[]) =>
+      idsOf(await searchPayments(parts(), [sandbox.merchantId], terms, 10)).includes(card.id)
+    assert.ok(await isFound([{ reference: hostReference ?? rrn }]))
+    assert.ok(understand(rrn).some(({ lastFour }) => lastFour === rrn.slice(-4)) || (await isFound(understand(`visa ${rrn}`))))
+    assert.deepEqual(await find(rrn, 'e'.repeat(32)), [])
   })
 
   it('that is pending is found as such, and as what became of it', async () => {

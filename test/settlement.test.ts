@@ -8,6 +8,7 @@ import { describe, it } from 'node:test'
 import { dayAfter } from '../src/clearing/reconciliation/day.ts'
 import { importSettlement } from '../src/clearing/reconciliation/settlement.ts'
 import { exampleDialect } from '../src/connectors/cards/iso8583/dialects.ts'
+import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
 import {
@@ -18,6 +19,7 @@ import {
 } from '../src/sandbox/acquirerHost/settlement.ts'
 import { beginDay, type Day, fullDay } from './support/day.ts'
 import { eventually, testKeys } from './support/gateway.ts'
+import { signedIn } from './support/office.ts'
 import { commandLine } from './support/process.ts'
 
 const byFile = { reconciliation: { by: 'file', afterMinutes: 60 } }
@@ -92,6 +94,15 @@ describe('a settlement file', () => {
     assert.deepEqual([await rowsOf(day, 'settled_bookings'), await rowsOf(day, 'settled_days')], [1, 0])
     assert.deepEqual((await readFile(day, text)).told, ['2 known', '3 recorded'])
     assert.equal(await rowsOf(day, 'settled_bookings'), 2)
+  })
+
+  it('is handed in by the office, and by the command is the same file', async t => {
+    const day = await endedDay(t)
+    const clerk = await signedIn(day.gateway, 'finance', [readSeed(sandboxSeed).psp.id], day.clock)
+    const handIn = (bytes: string) => clerk.upload('/office/files', { what: 'settlement:north' }, { name: 'day.csv', bytes })
+    assert.match((await handIn(fileOf(day).slice(0, -15))).text, /Nothing of day\.csv was read: /)
+    assert.match((await handIn(fileOf(day))).text, /day\.csv is read to its end: 2 recorded, 0 known already/)
+    assert.deepEqual((await readFile(day, fileOf(day))).told, ['2 known', '3 known'])
   })
 
   for (const [what, change, why] of [

@@ -6,11 +6,14 @@ import { after, before, describe, it } from 'node:test'
 import { importReturn, returnsOf } from '../src/clearing/returns/importReturn.ts'
 import { banks } from '../src/connectors/slips/banks/banks.ts'
 import { plusDays } from '../src/connectors/slips/workingDays.ts'
+import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { returnText, type ToldTitle } from '../src/sandbox/slipBank/returnText.ts'
 import { returnFaults } from '../src/sandbox/slipBank/slipBank.ts'
 import { chainText } from '../src/sandbox/storeChain.ts'
 import { dyingAfter } from './support/dying.ts'
+import { sandbox } from './support/gateway.ts'
+import { type Clerk, type OfficeReply, signedIn } from './support/office.ts'
 import { type AccountName, type IssuedSlip, openDesk, places, type SlipDesk } from './support/slipDesk.ts'
 
 let desk: SlipDesk
@@ -284,5 +287,79 @@ describe('a file', () => {
     assert.equal(await desk.read('bradesco-1', file), 'it is of bank 341, not of 237')
     const { rows } = await desk.gateway.pool.query(`select encode(sealed, 'escape') as sealed from return_files`)
     assert.ok(rows.length > 0 && rows.every(({ sealed }) => !sealed.includes('CANARY')))
+  })
+})
+
+describe('a file that somebody of the staff hands in', () => {
+  const page = '/office/files'
+  const handIn = (clerk: Clerk, what: string, name: string, bytes: string) => clerk.upload(page, { what }, { name, bytes })
+  const lines = ({ text }: OfficeReply) =>
+    [...text.matchAll(/<td>(\d+)<\/td><td>([^<]*)<\/td><td>([^<]*)</g)].map(found => found.slice(1))
+  let clerk: Clerk
+  before(async () => {
+    clerk = await signedIn(desk.gateway, 'finance', [readSeed(sandboxSeed).psp.id])
+  })
+
+  it('is read as the command reads it, told line by line, and changes nothing when it comes again', async () => {
+    const [slip, strange] = [await desk.issue('itau-1'), paid({ number: '88888888' })]
+    const bytes = text('itau-1', [paid(slip), strange])
+    const first = await handIn(clerk, 'return:itau-1', 'C:\\<b>.ret', bytes)
+    assert.equal(first.status, 200)
+    assert.deepEqual(
+      lines(first).map(([line, outcome]) => [line, outcome]),
+      [
+        ['3', 'refused'],
+        ['2', 'recorded'],
+      ],
+    )
+    assert.match(first.text, /&lt;b&gt;\.ret is read to its end: 1 recorded, 0 known already, 0 noted, 1 refused\./)
+    assert.equal((await desk.receipts(slip)).length, 1)
+    const { rows } = await desk.gateway.pool.query(
+      `select actor from audit where action = 'fileImported' order by sequence desc limit 1`,
+    )
+    assert.deepEqual(rows, [{ actor: clerk.id }])
+    const again = await handIn(clerk, 'return', 'other name', bytes)
+    assert.match(again.text, /was read before, and is known: 0 recorded, 1 known already, 0 noted, 1 refused\./)
+    assert.equal((await desk.receipts(slip)).length, 1)
+    const [, address] = /href="(\/office\/files\/[0-9a-f]{64})">&lt;b&gt;\.ret/.exec(first.text)!
+    assert.match((await clerk.ask(address!)).text, /<td>2<\/td><td>recorded<\/td>[\s\S]*<td>3<\/td><td>refused<\/td>/)
+    await booksAgree()
+  })
+
+  it('that is not whole is refused by name, and stands among what came', async () => {
+    const before = await desk.countReceipts()
+    const bytes = text('brasil-1', [paid(await desk.issue('brasil-1'))])
+    const cut = await handIn(clerk, 'return:brasil-1', 'cut.ret', bytes.slice(0, -300))
+    assert.equal(cut.status, 400)
+    assert.match(cut.text, /Nothing of cut\.ret was read: /)
+    assert.match((await clerk.ask(page)).text, /cut\.ret[\s\S]{0,200}refused whole: /)
+    assert.match((await handIn(clerk, 'return:itau-1', 'other.ret', bytes)).text, /Nothing of other\.ret was read: /)
+    assert.match((await handIn(clerk, 'return', 'none.txt', 'hello')).text, /say whose it is/)
+    assert.match((await handIn(clerk, 'chargebacks', 'none.csv', 'hello')).text, /does not begin with the heading/)
+    assert.equal(await desk.countReceipts(), before)
+    const { rows } = await desk.gateway.pool.query(
+      `select details from audit where action = 'fileImported' and result = 'refused' order by sequence desc limit 1`,
+    )
+    assert.match(rows[0].details, /none\.csv/)
+  })
+
+  it('that is none, or nothing, or of no kind, is not read', async () => {
+    const bytes = text('itau-1', [paid(await desk.issue('itau-1'))])
+    for (const [what, sent] of [
+      ['return:itau-1', ''],
+      ['return:nobody', bytes],
+      ['', bytes],
+    ] as const)
+      assert.match((await handIn(clerk, what, 'x', sent)).text, /Nothing was read/)
+    const asForm = await clerk.post(page, { what: 'return:itau-1', file: bytes })
+    assert.equal(asForm.status, 400)
+    assert.match(asForm.text, /Nothing was read/)
+    assert.equal((await handIn(clerk, 'return:itau-1', 'x', 'x'.repeat(5 * 1024 * 1024))).status, 413)
+  })
+
+  it('is for those who act for the PSP', async () => {
+    const one = await signedIn(desk.gateway, 'finance', [sandbox.merchantId])
+    assert.equal((await handIn(one, 'return:itau-1', 'x', 'x')).status, 403)
+    assert.ok(!(await one.ask('/office/cases')).text.includes('href="/office/files"'))
   })
 })

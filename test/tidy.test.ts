@@ -36,6 +36,7 @@ const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|
 // Tables of the whole platform; all others belong to a merchant.
 const platformTables = [
   'access_tokens',
+  'answered_challenges',
   'audit',
   'audit_head',
   'capture_files',
@@ -44,12 +45,16 @@ const platformTables = [
   'day_totals',
   'due_work',
   'entities',
+  'exports',
+  'file_pieces',
   'form_scripts',
   'installation',
   'key_checks',
   'log_in_failures',
   'migrations',
+  'passkeys',
   'recovery_codes',
+  'saved_filters',
   'settled_days',
   'sign_in_attempts',
   'slip_numbers',
@@ -60,8 +65,8 @@ const platformTables = [
   'transfer_files',
 ]
 
-// Their owner is a merchant, or a division whose merchants share what it has (decisions, 51).
-const ownedTables = ['registrations']
+// Their owner is a merchant, or an entity above or below whose merchants share what it has (decisions, 51) or are reported together.
+const ownedTables = ['owed_files', 'registrations', 'report_schedules', 'risk_entries']
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 

@@ -20,6 +20,7 @@ import { endByHand, enterDetails } from '../src/payments/transfers/transfer.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import { type Body, type Fields, type Reply, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { signedIn } from './support/office.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-transfers-'))
 const files = join(folder, 'out')
@@ -487,13 +488,74 @@ describe('what nobody can read', () => {
       await write()
       assert.equal(written().length, count)
       const row = (await findTransfer(gateway.pool, rf))!
-      assert.equal(await enterDetails(parts, row, readBankDetails(elsewhere)!, 'somebody'), true)
+      assert.equal(await enterDetails(parts, row, readBankDetails(elsewhere, 'BRL')!, 'somebody'), true)
       assert.equal(await openCases('transferDetails', rf), 0)
-      assert.equal(await enterDetails(parts, row, readBankDetails(memo)!, 'somebody'), true, 'until it is in a file')
+      assert.equal(await enterDetails(parts, row, readBankDetails(memo, 'BRL')!, 'somebody'), true, 'until it is in a file')
       const [order] = await newest()
       assert.equal(order!.bank, '341')
-      assert.equal(await enterDetails(parts, row, readBankDetails(elsewhere)!, 'somebody'), false)
+      assert.equal(await enterDetails(parts, row, readBankDetails(elsewhere, 'BRL')!, 'somebody'), false)
     }
+  })
+
+  it('is entered in the back office: mistakes stand beside their fields, the chain says what became of it, nobody reads it again', async () => {
+    await write()
+    const clerk = await signedIn(gateway, 'finance', [sandbox.merchantId])
+    const { rc, rf } = await ordered('33.00', {})
+    const page = `/office/payments/${sandbox.merchantId}/${rf}`
+    const path = `${page}/transfer`
+    const details = { holder: 'Ana Lima', taxId: '11.222.333/0001-81', bank: 'Itaú', agency: '1234', account: '98765-0' }
+    const sent = { ...details, reason: 'the shopper wrote', confirmed: 'yes' }
+    assert.match((await clerk.ask(page)).text, /The transfer waits for bank data[\s\S]*name="taxId"/)
+    const wrongs: [string, Fields][] = [
+      ['holder', { holder: '12345' }],
+      ['taxId', { taxId: '111.444.777-36' }],
+      ['bank', { bank: '237 Itaú' }],
+      ['agency', { agency: '' }],
+      ['account', { account: '567890' }],
+      ['reason', { reason: ' ' }],
+    ]
+    for (const [name, more] of wrongs) {
+      const refused = await clerk.post(path, { ...sent, ...more })
+      assert.equal(refused.status, 400)
+      assert.deepEqual(
+        [...refused.text.matchAll(/id="(\w+)-wrong"/g)].map(([, wrong]) => wrong),
+        [name],
+      )
+      assert.match(refused.text, new RegExp(`name="${name}"[^>]*aria-describedby="[^"]*${name}-wrong"[^>]*aria-invalid="true"`))
+    }
+    const { confirmed: _, ...unconfirmed } = sent
+    assert.equal((await clerk.post(path, unconfirmed)).status, 400)
+    assert.equal((await findTransfer(gateway.pool, rf))!.sealed, null)
+    assert.equal((await clerk.post(`/office/payments/${sandbox.merchantId}/${rc}/transfer`, sent)).status, 400, 'no order')
+    assert.equal((await clerk.post(path, sent)).location, `${page}?done=transfer`)
+    const entered = await clerk.ask(page)
+    assert.match(entered.text, /The transfer goes with the next file of itau-demo/)
+    assert.doesNotMatch(entered.text, /Ana Lima|11\.?222\.?333|98765/)
+    assert.equal(await openCases('transferDetails', rf), 0)
+    const { rows } = await gateway.pool.query(
+      `select actor, details from audit where action = 'transferEntered' and subject = $1`,
+      [rf],
+    )
+    assert.deepEqual(rows, [{ actor: clerk.id, details: '{"reason":"the shopper wrote"}' }])
+    const [order] = await newest()
+    assert.equal(order!.bank, '341')
+    assert.match((await clerk.ask(page)).text, /In file \d+ of itau-demo, order 1/)
+    assert.equal((await clerk.post(path, sent)).status, 400, 'the bank has it')
+    await tellUs(returnOf([[order!, '00']]))
+    const chain = await clerk.ask(`/office/payments/${sandbox.merchantId}/${rc}`)
+    assert.match(chain.text, />Transferred</)
+  })
+
+  it('is an account that no file of the bank could carry: it waits, and the file of others goes', async () => {
+    await write()
+    const { rf } = await ordered('34.00', { merchantMemo: 'Ana López; 032180000118359719' })
+    await ordered('35.00')
+    assert.equal(await openCases('transferDetails', rf), 1)
+    assert.deepEqual(
+      (await newest()).map(({ amount }) => Number(amount)),
+      [3500],
+    )
+    await endByHand(parts, (await findTransfer(gateway.pool, rf))!, false, 'Not in Brazil')
   })
 
   it('ends by hand, as that of a store slip does; then no file takes it, and nothing ends it otherwise', async () => {

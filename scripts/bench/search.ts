@@ -1,18 +1,22 @@
-// How long does a search take among many payments? The product's own search, by each kind of thing that is looked for, in a projection of so many rows.
+// How long does a search take among many payments, and the export of them all? The product's own, by each kind of thing that is looked for, in a projection
+// of so many rows. Rows are made by the database, a portion at a time, and nothing here grows with them.
 // `node scripts/bench/search.ts [rows, 5000000] [rounds, 50]`
 
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { systemClock } from '../../src/platform/clock.ts'
-import { connect } from '../../src/platform/database/connect.ts'
+import { systemClock, systemRandom } from '../../src/platform/clock.ts'
+import { connect, type Database } from '../../src/platform/database/connect.ts'
 import { startEmbedded } from '../../src/platform/database/embedded.ts'
 import { claimFolder } from '../../src/platform/database/folder.ts'
 import { migrate } from '../../src/platform/database/migrate.ts'
+import { makeExport } from '../../src/reporting/exports/export.ts'
+import { findExport, insertExport } from '../../src/reporting/exports/store.ts'
 import { emailHashes } from '../../src/reporting/search/found.ts'
 import { searchPayments } from '../../src/reporting/search/search.ts'
 import { type SearchTerms, understand } from '../../src/reporting/search/terms.ts'
 import { makeKeys } from '../../src/vault/keys.ts'
 import { makeDataFolder } from './gateway.ts'
+import { residentMegabytes } from './parts.ts'
 
 const [rows, rounds] = [Number(process.argv[2] ?? 5_000_000), Number(process.argv[3] ?? 50)]
 const merchantId = '6'.repeat(32)
@@ -63,8 +67,10 @@ try {
   const client = new pg.Pool({ ...connection, max: 1 })
   await migrate(client, new Date().toISOString())
   const step = 100_000
-  for (let at = 1; at <= rows; at += step)
+  for (let at = 1; at <= rows; at += step) {
     await client.query(fill, [merchantId, emailHashes(keys, 'jane@example.org')[0], at, Math.min(rows, at + step - 1)])
+    if ((at - 1) % (10 * step) === 0 && at > 1) say(`${at - 1} rows, ${here()} MB here`)
+  }
   await client.query('vacuum analyze searched_payments')
   const { rows: sizes } = await client.query(
     `select pg_size_pretty(pg_table_size('searched_payments')) as heap, pg_size_pretty(pg_indexes_size('searched_payments')) as indexes`,
@@ -84,9 +90,36 @@ try {
     const at = (share: number) => times[Math.min(rounds - 1, Math.floor(rounds * share))]!.toFixed(1).padStart(7)
     say(`${name.padEnd(36)} median ${at(0.5)}  p95 ${at(0.95)}  found ${found}`)
   }
+  const megabytes = await exportAll(database)
+  say(`${megabytes} MB here at most`)
   await database.close()
 } finally {
   await server.stop()
   claim.release()
   folder.remove()
+}
+
+/** What this process holds, in megabytes; 0 where nobody can tell. */
+function here(): number {
+  return Math.round(residentMegabytes(process.pid) ?? 0)
+}
+
+/** Step by step, as due work makes it, until it is made or larger than a file may be. The most megabytes that this process had. */
+async function exportAll(database: Database): Promise<number> {
+  const id = '7'.repeat(32)
+  const row = { id, askedBy: 'bench', askedAt: 0, endsAt: 1e13, merchants: [merchantId], name: 'payments.csv' }
+  await insertExport(database.work, row, { kind: 'payments', merchants: [merchantId], any: [{}] })
+  const parts = { clock: systemClock, random: systemRandom, database }
+  const began = performance.now()
+  let most = 0
+  for (let state = 'making'; state === 'making'; state = (await findExport(database.work, id))!.state) {
+    await makeExport(parts, { subjectId: id } as Parameters<typeof makeExport>[1])
+    most = Math.max(most, here())
+  }
+  const seconds = (performance.now() - began) / 1000
+  const { records, total, bytes, state } = (await findExport(database.work, id))!
+  say(
+    `an export of ${records} of ${total}: ${state}, ${(bytes / 2 ** 20).toFixed(0)} MB, ${Math.round(records / seconds)} records a second`,
+  )
+  return most
 }

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
 import { announceChange, isValidAt, readTokens, revokeToken } from '../merchants/store.ts'
 import { keyHours } from '../payments/idempotency.ts'
+import { countListedCards } from '../payments/risk/lists/store.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { countEmailKeys } from '../reporting/search/store.ts'
 import { sealedPlaces } from '../start/sealed.ts'
@@ -83,6 +84,7 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
     ({ lookupKey }) => `lookup ${lookupKey}`,
   )
   for (const [name, { length }] of tokens) need(name, `${length} access tokens`)
+  for (const [id, count] of await countListedCards(db)) need(`lookup ${id}`, `${count} cards of risk lists`)
   const proofs = new Map((await readProofs(db)).map(proof => [proof.name, proof.made_at ?? null]))
   const newest = writtenWith(keys)
   // An idempotency key from before the change is found under the older key only.

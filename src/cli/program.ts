@@ -20,6 +20,7 @@ import receipts from './receipts.ts'
 import report from './report.ts'
 import reset from './reset.ts'
 import returns from './returns.ts'
+import schedules from './schedules.ts'
 import search from './search.ts'
 import slips from './slips.ts'
 import staff from './staff.ts'
@@ -49,6 +50,7 @@ const groups = [
   doctor,
   audit,
   receipts,
+  schedules,
   staff,
   reset,
   completion,

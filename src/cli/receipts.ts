@@ -1,8 +1,9 @@
 // tollgate receipts: the files of receipts that merchants are owed on their servers.
 
 import type { Command } from 'commander'
-import { countReceiptFiles, insertWaitingMerchant, oweAgain } from '../clearing/receiptFiles/store.ts'
 import { isBusinessDay } from '../clearing/reconciliation/settlementFile.ts'
+import { countOwed, insertWaiting, oweAgain } from '../reporting/owedFiles/store.ts'
+import { receiptSource } from '../reporting/receiptFiles/deliver.ts'
 import { refuseCommand, refuseWords, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
@@ -16,7 +17,9 @@ export default (program: Command): void => {
     )
   reads(files, { 'merchants[]': 'merchantId made delivered scheduled givenUp oldest failure' }).action((options: ReadOptions) =>
     withOpened(async ({ database }) => {
-      const merchants = await countReceiptFiles(database.work)
+      const merchants = (await countOwed(database.work))
+        .filter(({ source }) => source === receiptSource)
+        .map(({ ownerId: merchantId, source: _, ...counted }) => ({ merchantId, ...counted }))
       show(options, { merchants }, () =>
         table([
           ['merchant', 'made', 'delivered', 'scheduled', 'given up', 'oldest', 'why'],
@@ -36,8 +39,8 @@ export default (program: Command): void => {
         if (!isBusinessDay(from)) refuseWords('--from must be yyyy-MM-dd, a day of this century.')
         if (!directory.merchant(merchantId)) return refuseCommand(`There is no merchant ${merchantId}.`)
         const now = clock.real()
-        const count = await oweAgain(database.work, merchantId, from, now)
-        await insertWaitingMerchant(database.work, merchantId, new Date(now).toISOString().slice(0, 10), now)
+        const count = await oweAgain(database.work, merchantId, receiptSource, from, now)
+        await insertWaiting(database.work, 'receiptFiles', merchantId, merchantId, new Date(now).toISOString().slice(0, 10), now)
         process.stdout.write(`${count} files are tried again.\n`)
       }),
     )

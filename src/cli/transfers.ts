@@ -3,9 +3,7 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { importTransferReturn } from '../clearing/transfers/transferReturn.ts'
-import { modeOfFiles } from '../clearing/transfers/write.ts'
-import type { Mode } from '../connectors/connector.ts'
-import type { SlipAccount } from '../connectors/slips/accounts.ts'
+import { transferWaitsFor } from '../clearing/transfers/write.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readBankDetails } from '../payments/transfers/bankDetails.ts'
 import { findTransfer, findTransfers, type TransferRow } from '../payments/transfers/store.ts'
@@ -65,16 +63,17 @@ export default (program: Command): void => {
     .action((refundId: string, { details: file }: { details: string }) =>
       withOpened(async opened => {
         const row = await named(opened, refundId)
-        const details = readBankDetails(readSecret(file, '--details'))
+        const details = readBankDetails(readSecret(file, '--details'), row.currency)
         if (!details)
           return refuseCommand(
-            'The details cannot be read: name; CPF or CNPJ; bank; agency; account with its hyphen and digit. Or name; CLABE.',
+            'The details cannot be read: name; CPF or CNPJ; bank; agency; account with its hyphen and digit. In MXN name; CLABE.',
           )
         if (!(await enterDetails(opened, row, details, opened.by.id)))
           return refuseCommand(`The refund ${refundId} is in a file already, or has ended.`)
-        const next = writesFiles(opened.config.slips.get(row.account), row.mode)
-          ? 'it is transferred with the next file'
-          : `no file takes it, so that somebody has to pay it and say so (transfers end)`
+        const next =
+          transferWaitsFor({ ...row, sealed: Buffer.alloc(0) }, opened.config.slips) === 'file'
+            ? 'it is transferred with the next file'
+            : `no file takes it, so that somebody has to pay it and say so (transfers end)`
         process.stdout.write(`Entered: ${next}.\n`)
       }),
     )
@@ -119,15 +118,10 @@ async function named({ database }: CommandParts, refundId: string): Promise<Tran
   return row ?? refuseCommand(`There is no transfer of a refund ${refundId}.`)
 }
 
-function waitsFor({ result, sealed, sequence, account, mode }: TransferRow, { slips }: Config): string | null {
-  if (result !== null) return null
-  if (sequence !== null) return 'the bank'
-  if (!sealed) return 'bank details'
-  return writesFiles(slips.get(account), mode) ? 'the next file' : 'somebody who pays it'
-}
+const waits = { details: 'bank details', file: 'the next file', somebody: 'somebody who pays it', bank: 'the bank' } as const
 
-const writesFiles = (account: SlipAccount | undefined, mode: Mode): boolean =>
-  account?.kind === 'bank' && account.transfers !== undefined && modeOfFiles(account) === mode
+const waitsFor = (row: TransferRow, { slips }: Config): string | null =>
+  row.result === null ? waits[transferWaitsFor(row, slips)] : null
 
 const documentOf = (one: TransferRow, config: Config) => ({
   refundId: one.paymentId,

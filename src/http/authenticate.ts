@@ -9,6 +9,7 @@ import type { ResultName } from '../contract/results/results.ts'
 import { legacyParts, legacyToken } from '../merchants/access/legacy.ts'
 import type { Action } from '../merchants/access/may.ts'
 import type { Channel, Merchant, Token } from '../merchants/directory.ts'
+import { heldForm } from '../reporting/requests/record.ts'
 import { keyedHash } from '../vault/keys.ts'
 import type { HttpAnswer, Request } from './answer.ts'
 import { resultAnswer, takeBody } from './answer.ts'
@@ -109,7 +110,7 @@ export function readCaller(
 ): CalledForm | HttpAnswer | Promise<HttpAnswer> {
   const form = sentForm(request)
   if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-  request.seen.form = form
+  request.seen.form = heldForm(form)
   const caller = authenticate(request, form, action, otherwise)
   if (!isCaller(caller)) return caller
   const { merchantId, entityId, token } = caller

@@ -1,41 +1,110 @@
-// An entity's name and settings changed by hand, by the same rules as a seed file has.
+// Entities by hand: their names and settings changed, new ones made, by the same rules as a seed file has.
 
+import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { type Recorder, record } from '../audit/chain.ts'
+import { type Random, timeOrderedId } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
-import { OperatorError } from '../platform/errors.ts'
-import { line, object, parseJson, written } from '../platform/schema.ts'
+import { line, type Mistake, mistakesIn, object } from '../platform/schema.ts'
+import { readTree } from './directory.ts'
 import { toldOfEntity } from './seed.ts'
-import { settingsFor } from './settings.ts'
-import { announceChange, type EntityRow, readEntities, saveEntity } from './store.ts'
+import { type ChannelSettings, ofOperator, settingsFor } from './settings.ts'
+import { announceChange, type EntityKind, type EntityRow, lockEntity, readEntities, saveEntity } from './store.ts'
 
-/** As a form has them: settings are the text of JSON. */
-export type WrittenEntity = { readonly name: string; readonly settings: string }
+/** As somebody wrote it, not yet checked. */
+export type WrittenEntity = { readonly name: string; readonly settings: unknown }
 
 export const settingsText = ({ settings }: Pick<EntityRow, 'settings'>): string => JSON.stringify(settings, null, 2)
 
-/** `shown`: the settings as they were when somebody began to change them. Throws an OperatorError with all that is wrong, a line each. */
-export async function changeEntity(
+/** The schema of the settings that an entity of this kind may have. */
+export function settingsOf(kind: EntityKind, brands: ReadonlySet<string>) {
+  const { channel, merchant, group } = settingsFor(brands)
+  return kind === 'channel' ? channel : kind === 'merchant' ? merchant : group
+}
+
+/** What may be written by whom, in this process. */
+export type ChangeRules = {
+  readonly brands: ReadonlySet<string>
+  /** Who does it is of the PSP. */
+  readonly isOperator: boolean
+  /** Why this process, or another at its next start, would not serve a channel with such settings. */
+  readonly refusal: ChannelRefusal
+}
+export type ChannelRefusal = (settings: ChannelSettings) => string | undefined
+
+/** `shown`: the settings as they were when somebody began to change them. What is wrong, by `name` or `settings`; nothing is changed then. */
+export function changeEntity(
   pool: pg.Pool,
   recorder: Recorder,
-  brands: ReadonlySet<string>,
+  { brands, isOperator, refusal }: ChangeRules,
   id: string,
   given: WrittenEntity,
   shown: string,
-): Promise<void> {
-  await inTransaction(pool, async db => {
-    const entity = (await readEntities(db)).find(one => one.id === id)
-    if (!entity) throw new OperatorError(`There is no entity ${id}.`)
-    if (settingsText(entity) !== shown) throw new OperatorError('Somebody changed the settings meanwhile: look at them again.')
-    const schemas = settingsFor(brands)
-    const settings = entity.kind === 'channel' ? schemas.channel : entity.kind === 'merchant' ? schemas.merchant : schemas.group
-    const change = { name: given.name, settings: parseJson(given.settings, 'What you wrote') }
-    const after = {
-      ...entity,
-      ...(written(object({ name: line, settings }), change, entity.kind) as Pick<EntityRow, 'name' | 'settings'>),
-    }
+): Promise<readonly Mistake[]> {
+  return inTransaction(pool, async db => {
+    await lockEntity(db, id)
+    const rows = await readEntities(db)
+    const entity = rows.find(one => one.id === id)
+    if (!entity) return [{ path: [], rule: `there is no entity ${id}` }]
+    if (settingsText(entity) !== shown) return [{ path: [], rule: 'Somebody changed the settings meanwhile: look at them again' }]
+    const mistakes = mistakesIn(object({ name: line, settings: settingsOf(entity.kind, brands) }), given)
+    if (mistakes.length > 0) return mistakes
+    const beyond = isOperator
+      ? []
+      : changed(entity.settings, given.settings as EntityRow['settings']).filter(name => ofOperator.has(name))
+    if (beyond.length > 0)
+      return beyond.map(name => ({ path: ['settings', name], rule: 'is changed by the staff of the PSP alone' }))
+    const after = { ...entity, ...(given as Pick<EntityRow, 'name' | 'settings'>) }
+    const refused = refusedIn(rows, refusal)
+    const newly = refusedIn(
+      rows.map(row => (row === entity ? after : row)),
+      refusal,
+    ).filter(([of, why]) => !refused.some(([before, whyBefore]) => of === before && why === whyBefore))
+    if (newly.length > 0) return newly.map(([of, why]) => ({ path: ['settings'], rule: `${of}: ${why}` }))
     await saveEntity(db, after, recorder.clock.real())
     await announceChange(db)
     await record(db, recorder, toldOfEntity(entity, after))
+    return []
+  })
+}
+
+/** Channels that would not be served as things stand, by name. */
+const refusedIn = (rows: readonly EntityRow[], refusal: ChannelRefusal): [name: string, why: string][] =>
+  [...readTree(rows, () => {}).entities.values()].flatMap((entity): [string, string][] => {
+    const why = entity.kind === 'channel' ? refusal(entity.settings) : undefined
+    return why === undefined ? [] : [[entity.name, why]]
+  })
+
+type SettingsBefore = EntityRow['settings']
+
+/** Names of the settings that differ. */
+const changed = (before: SettingsBefore, after: SettingsBefore): string[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(name => !isDeepStrictEqual(before[name], after[name]))
+
+/** What stands below each kind. */
+export const kindsBelow: Readonly<Partial<Record<EntityKind, EntityKind>>> = {
+  psp: 'division',
+  division: 'merchant',
+  merchant: 'channel',
+}
+
+/** The id of a new entity below another, without settings of its own; undefined when nothing may stand there, or its name is none. */
+export function makeEntity(
+  pool: pg.Pool,
+  recorder: Recorder & { readonly random: Random },
+  parentId: string,
+  name: string,
+): Promise<string | undefined> {
+  return inTransaction(pool, async db => {
+    const parent = (await readEntities(db)).find(one => one.id === parentId)
+    const kind = parent && kindsBelow[parent.kind]
+    if (!kind || mistakesIn(line, name).length > 0) return undefined
+    const now = recorder.clock.real()
+    const id = timeOrderedId(now, recorder.random)
+    const made = { id, kind, parentId, merchantId: kind === 'merchant' ? id : parent.merchantId, name, settings: {} }
+    await saveEntity(db, made, now)
+    await announceChange(db)
+    await record(db, recorder, toldOfEntity(undefined, made))
+    return id
   })
 }

@@ -150,12 +150,24 @@ export async function openDirectory(
   }
 }
 
-/** An entity whose settings cannot be, its own or those it inherits, is left out and told of: whoever calls for it is refused, all others go on. */
 async function read(database: Database, onError: (error: Error) => void): Promise<Contents> {
   const rows = await readEntities(database.work)
+  const tokens = await readTokens(database.work)
+  return {
+    ...readTree(rows, onError),
+    seen: new Map(),
+    tokens: new Map(
+      tokens.map(({ hash, id, entities, legacy, revokedAt }) => [hash.toString('hex'), { id, entities, legacy, revokedAt }]),
+    ),
+    tails: new Map(rows.filter(row => row.kind === 'merchant').map(row => [shortTail(row.id), row.id])),
+    offsets: new Map(rows.filter(row => row.kind === 'merchant').map(row => [row.id, row.clockOffset])),
+  }
+}
+
+/** An entity whose settings cannot be, its own or those it inherits, is left out and told of: whoever calls for it is refused, all others go on. */
+export function readTree(rows: readonly EntityRow[], onError: (error: Error) => void): Pick<Contents, 'entities' | 'parents'> {
   const byId = new Map(rows.map(row => [row.id, row]))
   const parents = new Map(rows.map(row => [row.id, parentsOf(row, byId)]))
-  const tokens = await readTokens(database.work)
   const entities = new Map<string, Entity>()
   for (const row of rows) {
     const above = parents.get(row.id)!.map(id => byId.get(id)!)
@@ -166,16 +178,7 @@ async function read(database: Database, onError: (error: Error) => void): Promis
       onError(error)
     }
   }
-  return {
-    entities,
-    parents,
-    seen: new Map(),
-    tokens: new Map(
-      tokens.map(({ hash, id, entities, legacy, revokedAt }) => [hash.toString('hex'), { id, entities, legacy, revokedAt }]),
-    ),
-    tails: new Map(rows.filter(row => row.kind === 'merchant').map(row => [shortTail(row.id), row.id])),
-    offsets: new Map(rows.filter(row => row.kind === 'merchant').map(row => [row.id, row.clockOffset])),
-  }
+  return { entities, parents }
 }
 
 function entityOf({ id, kind, merchantId, name, settings }: EntityRow, above: readonly EntityRow[]): Entity {

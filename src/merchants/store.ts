@@ -41,6 +41,11 @@ export async function readEntities(db: Connection): Promise<EntityRow[]> {
   return rows
 }
 
+/** Whoever changes it after us waits, and then reads what we wrote. */
+export async function lockEntity(db: Connection, id: string): Promise<void> {
+  await db.query('select from entities where id = $1 for update', [id])
+}
+
 export async function readTokens(db: Connection): Promise<TokenRow[]> {
   const { rows } = await db.query<TokenRow & { entities: string[] }>(
     `select token_hash as hash, lookup_key as "lookupKey", id, merchant_id as "merchantId", label, array_to_json(entities) as entities, legacy,

@@ -15,13 +15,28 @@ export type Input<One extends Schema> = v.InferInput<One>
 
 /** Throws an OperatorError with a line for each mistake; `source` begins each line. */
 export function read<One extends Schema>(schema: One, given: unknown, source: string): Output<One> {
-  const { success, output, issues } = v.safeParse(schema, given, { abortPipeEarly: true }) // one mistake at a place is enough
+  const { success, output, issues } = v.safeParse(schema, given, readOptions)
   if (success) return output
-  const mistakes = issues.slice(0, mistakesMost).flatMap(mistakesOf)
-  const lines = mistakes.slice(0, mistakesMost).map(one => `${source}: ${one.endsWith('?') ? one : `${one}.`}`)
+  const lines = mistakesOf(issues).map(one => `${source}: ${mistakeText(one)}`)
   if (issues.length > mistakesMost) lines.push(`${source}: and more, these are the first ${mistakesMost} mistakes.`)
   throw new OperatorError(lines.join('\n'))
 }
+
+/** What is wrong at a place: `['brands', 0]`, `is not a brand`. */
+export type Mistake = { readonly path: readonly (string | number)[]; readonly rule: string }
+
+/** All that is wrong, at most a hundred; none when it may be so. */
+export const mistakesIn = (schema: Schema, given: unknown): readonly Mistake[] =>
+  mistakesOf(v.safeParse(schema, given, readOptions).issues ?? [])
+
+/** `divisions[0].merchants[1].settings.lenient must be true or false.` */
+export function mistakeText({ path, rule }: Mistake): string {
+  const place = path.map((key, at) => (typeof key === 'number' ? `[${key}]` : `${at > 0 ? '.' : ''}${key}`)).join('')
+  return `${place}${place && ' '}${rule}${rule.endsWith('?') ? '' : '.'}`
+}
+
+/** One mistake at a place is enough. */
+const readOptions = { abortPipeEarly: true } as const
 
 /** Who reads more of them at once has another file in mind. */
 const mistakesMost = 100
@@ -131,10 +146,16 @@ const wrongObject = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) =
     .join('\n')
 }
 
-/** `divisions[0].merchants[1].settings.lenient must be true or false`. */
-function mistakesOf(issue: v.BaseIssue<unknown>): string[] {
-  const strange = issue.type === 'strict_object' && issue.expected === 'never'
-  const path = (issue.path ?? []).slice(0, strange ? -1 : undefined).map(({ key }) => key)
-  const place = path.map((key, at) => (typeof key === 'number' ? `[${key}]` : `${at > 0 ? '.' : ''}${key}`)).join('')
-  return issue.message.split('\n').map(one => (strange ? `${place}${place && '.'}${one}` : `${place}${place && ' '}${one}`))
+/** Keys that nobody knows are a line each, which begins with the key. */
+function mistakesOf(issues: readonly v.BaseIssue<unknown>[]): Mistake[] {
+  const all = issues.slice(0, mistakesMost).flatMap(issue => {
+    const strange = issue.type === 'strict_object' && issue.expected === 'never'
+    const path = (issue.path ?? []).slice(0, strange ? -1 : undefined).map(({ key }) => key as string | number)
+    return issue.message.split('\n').map(line => {
+      if (!strange) return { path, rule: line }
+      const end = line.indexOf(' is not known')
+      return { path: [...path, line.slice(0, end)], rule: line.slice(end + 1) }
+    })
+  })
+  return all.slice(0, mistakesMost)
 }

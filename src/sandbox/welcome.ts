@@ -35,7 +35,8 @@ Tollgate is ready (sandbox${newDatabase ? ', new database' : ''}, ${(millisecond
       ? ''
       : `
   Demo shop      ${shopUrl}`
-  }${
+  }
+  Interface      ${baseUrl}/docs/api   (every operation, to be tried)${
     officeUrl === undefined
       ? ''
       : `

@@ -4,6 +4,7 @@ import { type Recorder, record } from '../audit/chain.ts'
 import { timeOrderedId } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { attemptsOf, nameOfStaff } from './factors.ts'
+import { dropFiltersOf } from './filters/store.ts'
 import { makeStaffLink } from './links.ts'
 import type { StaffParts } from './parts.ts'
 import type { Role } from './permissions.ts'
@@ -84,6 +85,7 @@ export const dismissPerson = (parts: PeopleParts, id: string): Promise<{ readonl
     await dropLinksOf(db, id)
     await setFactors(db, id)
     await endSessionsOf(db, id)
+    await dropFiltersOf(db, id)
     await removePerson(db, id, parts.clock.real())
     await record(db, parts, [{ action: 'staffRemoved', entityId: entities[0], subject: id, details: { name } }])
     return { id }

@@ -77,6 +77,7 @@ export async function setFactors(
     [id, factors?.password ?? null, factors?.sealedTotp ?? null, factors?.step ?? 0, factors?.by ?? null],
   )
   await db.query('delete from recovery_codes where staff_id = $1', [id])
+  if (!factors) await db.query('delete from passkeys where staff_id = $1', [id])
   if (factors)
     await db.query('insert into recovery_codes (staff_id, hash) select $1, unnest($2::bytea[])', [id, factors.recovery])
 }

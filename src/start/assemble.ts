@@ -8,7 +8,6 @@ import { missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
 import { type IntakeParts, pollReturns } from '../clearing/intake/poll.ts'
-import { deliverReceipts, type ReceiptFileParts } from '../clearing/receiptFiles/deliver.ts'
 import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import type { ReconciliationParts } from '../clearing/reconciliation/compare.ts'
 import { compareDue, cutOver } from '../clearing/reconciliation/cutOver.ts'
@@ -19,6 +18,7 @@ import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { countRequests } from '../http/metrics.ts'
+import type { ChannelRefusal } from '../merchants/change.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { type Deliver, deliverer } from '../notifications/deliveries/deliver.ts'
 import { dueDeliveries } from '../notifications/deliveries/due.ts'
@@ -50,6 +50,10 @@ import { lookTogether } from '../platform/look.ts'
 import type { Figure } from '../platform/metrics.ts'
 import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
+import { exportWork, makeExport } from '../reporting/exports/export.ts'
+import { deliverReceipts, type ReceiptFileParts } from '../reporting/receiptFiles/deliver.ts'
+import { deliverScheduled, type ScheduledReportParts } from '../reporting/schedules/deliver.ts'
+import { scheduleWork } from '../reporting/schedules/schedule.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import { leaseNumbers } from '../slips/numbers.ts'
 import type { Keys } from '../vault/keys.ts'
@@ -64,8 +68,9 @@ export type Gateway = PaymentParts &
   OrderFileParts &
   TransferFileParts &
   ReceiptFileParts &
+  ScheduledReportParts &
   IntakeParts &
-  ReconciliationParts & { readonly figures: readonly Figure[] }
+  ReconciliationParts & { readonly figures: readonly Figure[]; readonly channelRefusal: ChannelRefusal }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -122,6 +127,8 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['captureFile', captureFile],
   ['transferFile', transferFile],
   ['receiptFiles', deliverReceipts],
+  [scheduleWork, deliverScheduled],
+  [exportWork, makeExport],
   ['returnServer', pollReturns],
   ['orderFile', orderFile],
   ['returnFolder', returnFolder],
@@ -130,7 +137,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
   const directory = await openDirectory(database, keys, clock, onError)
-  if (config.mode === 'live') refuseUnauthenticated(directory, config)
+  refuseUnauthenticated(directory, config)
   const numbers = await leaseNumbers(database.work, config.slips, onError)
   const { connectors, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
   const figures: Figure[] = []
@@ -167,6 +174,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     publicUrl,
     sandbox: config.mode === 'sandbox',
     slipAccounts: config.slips,
+    channelRefusal: channelRefusal(config),
     ...(config.mode === 'sandbox' && {
       passOn: passAuto,
       paySlip: slip => payInSandbox(gateway, slip, { key: `page ${slip.paymentId}` }),
@@ -187,13 +195,18 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
 }
 
 /** A live channel that always authenticates cardholders needs somebody to ask, or its payments go through without, or not at all. */
-function refuseUnauthenticated(directory: Directory, { directories }: Config): void {
-  const without = directory
-    .channels()
-    .filter(({ settings }) => settings.mode === 'live' && settings.threeDSecure === 'always' && !directories.live)
-  if (without.length === 0) return
-  const names = without.map(({ id, name }) => `${name} (${id})`).join(', ')
-  throw new OperatorError(
-    `MODE=live: threeDSecure is always on ${names}, but THREE_D_SECURE_FILE names no directory server for live.`,
-  )
+const channelRefusal =
+  ({ mode: processMode, directories }: Config): ChannelRefusal =>
+  ({ mode, threeDSecure }) =>
+    processMode === 'live' && mode === 'live' && threeDSecure === 'always' && !directories.live
+      ? 'threeDSecure is always, but THREE_D_SECURE_FILE names no directory server for live'
+      : undefined
+
+function refuseUnauthenticated(directory: Directory, config: Config): void {
+  const refusal = channelRefusal(config)
+  const refused = directory.channels().flatMap(({ id, name, settings }) => {
+    const why = refusal(settings)
+    return why === undefined ? [] : [`${name} (${id}): ${why}.`]
+  })
+  if (refused.length > 0) throw new OperatorError(`MODE=live: ${refused.join(' ')}`)
 }

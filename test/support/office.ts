@@ -26,7 +26,9 @@ export type Clerk = {
   readonly cookies: Map<string, string>
   ask(path: string, headers?: Record<string, string>): Promise<OfficeReply>
   /** As a form of our own page is sent; `headers` may say otherwise. */
-  post(path: string, fields?: Record<string, string>, headers?: Record<string, string>): Promise<OfficeReply>
+  post(path: string, fields?: Record<string, string> | URLSearchParams, headers?: Record<string, string>): Promise<OfficeReply>
+  /** As a form with a file is sent. */
+  upload(path: string, fields: Record<string, string>, file: { name: string; bytes: string | Buffer }): Promise<OfficeReply>
 }
 
 /** A browser of somebody who is not signed in yet. */
@@ -43,12 +45,19 @@ export function visitor(gateway: Pick<TestGateway, 'baseUrl'>, id: string | null
     return { status: response.status, text: await response.text(), headers: response.headers, location }
   }
   const cookie = () => ({ Cookie: [...cookies].map(pair => pair.join('=')).join('; ') })
+  const ourPage = { 'Sec-Fetch-Site': 'same-origin', Origin: gateway.baseUrl }
   return {
     id,
     name,
     cookies,
+    upload(path, fields, { name, bytes }) {
+      const body = new FormData()
+      for (const [field, value] of Object.entries(fields)) body.append(field, value)
+      body.append('file', new Blob([new Uint8Array(Buffer.from(bytes))]), name)
+      return exchange(path, { method: 'POST', headers: { ...cookie(), ...ourPage }, body })
+    },
     ask: (path, headers = {}) => exchange(path, { headers: { ...cookie(), ...headers } }),
-    post: (path, fields = {}, headers = { 'Sec-Fetch-Site': 'same-origin', Origin: gateway.baseUrl }) =>
+    post: (path, fields = {}, headers = ourPage) =>
       exchange(path, {
         method: 'POST',
         headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...cookie(), ...headers },

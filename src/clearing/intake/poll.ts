@@ -46,7 +46,7 @@ export const pollReturns: DueHandler<IntakeParts> = async (parts, { details }) =
   try {
     const nowLeft = await parts.sftp(place, server => fetchAll(parts, server, account, place, left))
     await closeSettled(database.work, about, clock.real(), 'gateway', 'its files are fetched again')
-    return { again, details: { left: nowLeft, failures: 0 } }
+    return { again, details: { left: nowLeft, failures: 0 }, well: true }
   } catch (error) {
     if (!(error instanceof SftpError)) throw error
     log.warn({ why: `${name}: ${error.message}`, attempt: failures + 1 }, 'returns could not be fetched')

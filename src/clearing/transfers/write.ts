@@ -10,6 +10,7 @@ import {
   insertTransferFile,
   lockOrdered,
   markTransfersWritten,
+  type TransferRow,
 } from '../../payments/transfers/store.ts'
 import { openDetails, type TransferParts } from '../../payments/transfers/transfer.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
@@ -32,6 +33,17 @@ export const modeOfFiles = ({ modes }: Pick<SlipAccount, 'modes'>): Mode => (mod
 
 const pays = (account: SlipAccount | undefined): account is PayingAccount =>
   account?.kind === 'bank' && account.transfers !== undefined
+
+/** What an order waits for that has not ended: to be told where the money goes, its file, somebody who pays it by hand, or what the bank says. */
+export function transferWaitsFor(
+  { sealed, sequence, account, mode }: Pick<TransferRow, 'sealed' | 'sequence' | 'account' | 'mode'>,
+  accounts: SlipAccounts,
+): 'details' | 'file' | 'somebody' | 'bank' {
+  if (sequence !== null) return 'bank'
+  if (!sealed) return 'details'
+  const from = accounts.get(account)
+  return pays(from) && modeOfFiles(from) === mode ? 'file' : 'somebody'
+}
 
 /** Called at every start. */
 export async function beginTransferFiles({ database, clock, slipAccounts }: TransferFileParts): Promise<void> {

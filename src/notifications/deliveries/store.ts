@@ -395,10 +395,16 @@ export async function deliveriesOf(
   return rows
 }
 
-/** Those of some merchants that nobody acknowledged and that are sent no more, the newest first. */
-export async function listGivenUp(db: Connection, merchantIds: readonly string[], limit: number): Promise<DeliveryRow[]> {
+/** Those of some merchants that nobody has acknowledged: that are sent no more, the newest first, or are under way, the first due first. */
+export async function listUnheard(
+  db: Connection,
+  merchantIds: readonly string[],
+  state: 'given up' | 'scheduled',
+  limit: number,
+): Promise<DeliveryRow[]> {
+  const order = state === 'given up' ? 'd.settled_at desc' : 'd.due_at'
   const { rows } = await db.query<DeliveryRow>(
-    `${deliveryRows} where d.merchant_id = any ($1) and d.state = 'given up' order by d.settled_at desc limit $2`,
+    `${deliveryRows} where d.merchant_id = any ($1) and d.state = '${state}' order by ${order} limit $2`,
     [merchantIds, limit],
   )
   return rows

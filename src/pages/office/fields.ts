@@ -4,10 +4,14 @@ import { type Html, html } from '../html.ts'
 
 export type OfficeField = {
   readonly name: string
+  /** Where a page has more than one field of that name. */
+  readonly id?: string
   readonly label: string
   readonly type?: string
   readonly value?: string
   readonly hint?: string
+  /** What is wrong with the value, beside it. */
+  readonly wrong?: string | undefined
   /** As browsers know it, for managers of passwords. */
   readonly autocomplete?: string
   readonly isOptional?: true
@@ -16,19 +20,25 @@ export type OfficeField = {
 
 export const field = ({
   name,
+  id = name,
   label,
   type = 'text',
   value = '',
   hint,
+  wrong,
   autocomplete = 'off',
   isOptional,
   isNumeric,
-}: OfficeField): Html =>
-  html`<div class="field"><label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${!isOptional && html` required`}${
+}: OfficeField): Html => {
+  const described = [...(hint === undefined ? [] : [`${id}-hint`]), ...(wrong === undefined ? [] : [`${id}-wrong`])]
+  return html`<div class="field"><label for="${id}">${label}</label>
+<input id="${id}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${!isOptional && html` required`}${
     isNumeric && html` inputmode="numeric" spellcheck="false"`
-  }${hint !== undefined && html` aria-describedby="${name}-hint"`}>
-${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`
+  }${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${wrong !== undefined && html` aria-invalid="true"`}>
+${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}${
+  wrong !== undefined && html`<p class="wrong" id="${id}-wrong">${wrong}</p>`
+}</div>`
+}
 
 export const choiceField = (
   name: string,

@@ -69,7 +69,7 @@ ${script !== undefined && html`<script nonce="${nonce}">${trusted(script)}</scri
 function menuOf(signedIn: SignedIn, { language, path, sandbox }: OfficeLook): Html {
   const words = frameWords(language)
   const items = menu
-    .filter(({ action, onlySandbox }) => signedIn.may(action) && (sandbox || !onlySandbox))
+    .filter(({ action, whole, onlySandbox }) => signedIn.may(action) && (signedIn.isWhole || !whole) && (sandbox || !onlySandbox))
     .map(entry => {
       const address = `/office${entry.path}`
       const isHere = path === address || (entry.path !== '' && path.startsWith(`${address}/`))

@@ -7,6 +7,8 @@ export type MenuEntry = {
   readonly path: string
   readonly word: keyof FrameWords
   readonly action: StaffAction
+  /** For those alone who act for a PSP. */
+  readonly whole?: true
   readonly onlySandbox?: true
 }
 
@@ -16,11 +18,15 @@ export const menu: readonly MenuEntry[] = [
   { path: '/overview',   word: 'overview',   action: 'readOverview' },
   { path: '/payments',   word: 'payments',   action: 'readPayments' },
   { path: '/reports',    word: 'reports',    action: 'readReports' },
+  { path: '/exports',    word: 'exports',    action: 'export' },
+  { path: '/schedules',  word: 'schedules',  action: 'readSettings' },
   { path: '/cases',      word: 'cases',      action: 'readCases' },
+  { path: '/files',      word: 'files',      action: 'importFiles', whole: true },
   { path: '/approvals',  word: 'approvals',  action: 'approve' },
   { path: '/deliveries', word: 'deliveries', action: 'readNotifications' },
   { path: '/work',       word: 'work',       action: 'readWork' },
   { path: '/webhooks',   word: 'webhooks',   action: 'readNotifications' },
+  { path: '/risk',       word: 'risk',       action: 'readRiskLists' },
   { path: '/entities',   word: 'entities',   action: 'readSettings' },
   { path: '/staff',      word: 'staff',      action: 'readStaff' },
   { path: '/audit',      word: 'audit',      action: 'readAudit' },

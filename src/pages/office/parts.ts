@@ -1,7 +1,15 @@
 // What the back office needs of a process.
 
+import type { HandedInParts } from '../../clearing/handedIn.ts'
+import type { ChannelRefusal } from '../../merchants/change.ts'
 import type { NotificationParts } from '../../notifications/parts.ts'
 import type { StaffParts } from '../../staff/parts.ts'
 import type { PageParts } from '../parts.ts'
 
-export type OfficeParts = PageParts & NotificationParts & StaffParts
+export type OfficeParts = PageParts &
+  NotificationParts &
+  StaffParts &
+  HandedInParts & {
+    /** Why no process would serve a channel with such settings. */
+    readonly channelRefusal: ChannelRefusal
+  }

@@ -2,9 +2,11 @@
 // that role do it, is the entity within reach, were both factors proven just now. What answers knows all of that already.
 
 import { shortenCards } from '../../contract/cardNumbers.ts'
-import type { HttpAnswer, Request } from '../../http/answer.ts'
+import type { Form } from '../../contract/form.ts'
+import { type HttpAnswer, type Request, takeBody } from '../../http/answer.ts'
 import { sentForm } from '../../http/authenticate.ts'
 import { isForeign } from '../../http/host.ts'
+import { type MultipartForm, readMultipart, type UploadedFile } from '../../http/multipart.ts'
 import type { PathValues, Route } from '../../http/router.ts'
 import type { StaffAction } from '../../staff/permissions.ts'
 import { findSignedIn, type SignedIn } from '../../staff/sessions.ts'
@@ -15,7 +17,12 @@ import type { OfficeParts } from './parts.ts'
 import { frameWords, type OfficeLanguage, officeLanguage } from './words.ts'
 
 /** A request as pages are given it: with what its query (GET) or its form (POST) says, decoded, and the language of the reader. */
-export type OfficeRequest = Request & { readonly values: URLSearchParams; readonly language: OfficeLanguage }
+export type OfficeRequest = Request & {
+  readonly values: URLSearchParams
+  readonly language: OfficeLanguage
+  /** By the name of their field; none where the route takes none. */
+  readonly files: ReadonlyMap<string, UploadedFile>
+}
 /** A page, or whatever else: a redirect, a file, a stream. */
 export type OfficeAnswer = OfficePage | HttpAnswer
 
@@ -25,6 +32,8 @@ type OfficePlace = {
   readonly path: string
   /** The path is not below /office. */
   readonly top?: true
+  /** Its form brings files: of what is no such form nothing is read. */
+  readonly takesFiles?: true
   readonly bodyMax?: number
   /** What is sent is taken as it is: settings, passwords. Everywhere else card numbers are shortened before anybody reads them, or writes them down. */
   readonly exact?: true
@@ -72,13 +81,14 @@ type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
 function placed(
   parts: OfficeParts,
-  { method, path, top, bodyMax, exact, usesUp }: OfficePlace,
+  { method, path, top, takesFiles, bodyMax, exact, usesUp }: OfficePlace,
   answer: (request: OfficeRequest, named: PathValues) => Promise<Framed>,
 ): Route {
   return {
     method,
     path: top ? path : `/office${path}`,
     callers: 'anyone',
+    ...(takesFiles && { body: 'anything' }),
     ...(bodyMax !== undefined && { bodyMax }),
     ...(usesUp && { usesUp }),
     async answer(request, named) {
@@ -87,16 +97,22 @@ function placed(
       const words = frameWords(language)
       if (request.method === 'POST' && !isOurPage(parts, request))
         return show({ answer: { status: 403, title: words.foreign, body: html`<p>${words.foreignText}</p>` } })
-      const form = sentForm(request)
+      const { pairs, files } = takesFiles ? filesIn(request) : { pairs: pairsIn(request), files: new Map() }
       const values = new URLSearchParams(
-        form === 'tooManyParameters'
-          ? []
-          : form.pairs.map(([name, value]): [string, string] => [name, exact ? value : shortenCards(value, parts.cardBrands)]),
+        pairs.map(([name, value]): [string, string] => [name, exact ? value : shortenCards(value, parts.cardBrands)]),
       )
-      return show(await answer({ ...request, values, language }, named))
+      return show(await answer({ ...request, values, files, language }, named))
     },
   }
 }
+
+function pairsIn(request: Request): Form['pairs'] {
+  const form = sentForm(request)
+  return form === 'tooManyParameters' ? [] : form.pairs
+}
+
+const filesIn = (request: Request): MultipartForm =>
+  readMultipart(request.headers['content-type'] ?? '', takeBody(request)) ?? { pairs: [], files: new Map() }
 
 function shown(
   { random, sandbox }: OfficeParts,

@@ -48,7 +48,8 @@ form.line { display: flex; flex-wrap: wrap; align-items: end; gap: .6rem; margin
 label { display: block; margin: 0 0 .25rem; font-weight: 600; font-size: .9rem; }
 .field { margin: 0 0 1rem; }
 .hint { margin: .25rem 0 0; color: var(--soft); font-size: .88rem; }
-input:not([type=checkbox], [type=radio], [type=hidden]), select, textarea { width: 100%; min-height: 2.5rem; padding: .4rem .65rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--soft); border-radius: 8px; }
+input:not([type=checkbox], [type=radio], [type=hidden], [type=file]), select, textarea { width: 100%; min-height: 2.5rem; padding: .4rem .65rem; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--soft); border-radius: 8px; }
+[aria-invalid=true] { border-color: var(--wrong) !important; } p.wrong { margin: .25rem 0 0; color: var(--wrong); font-weight: 600; font-size: .9rem; }
 form.line .field { margin: 0; }
 form.line input, form.line select { width: auto; }
 textarea { min-height: 8rem; font: .87rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; }

@@ -20,10 +20,12 @@ export const caseKinds = {
   settlementMissing: 'the settlement file of a day has not come',
   captureLine: 'a line of an acknowledgement of a capture file rejects a capture, or names one that is not in the file',
   captureUnacknowledged: 'a capture is in a file, and the acknowledgement of that file does not name it',
-  transferDetails: 'a refund is to be transferred, and nobody has said to which account: tollgate transfers enter',
+  transferDetails:
+    'a refund is to be transferred, and nobody has said to which account: enter it on the page of the payment, or with tollgate transfers enter',
   transferLine: 'a bank says something of a transfer that does not fit: it is not known, or ended otherwise before',
   receiptFile:
     "a file of receipts could not be put on a merchant's server: it was given up, or the two servers do not know each other",
+  reportFile: 'a scheduled report could not be put on its server: it was given up, or the two servers do not know each other',
   returnLine: 'a line of a file of a bank or a store chain is money of no slip, or says what somebody has to look at',
   returnFile: 'a file of a bank or a store chain is not whole, or is another; nothing of it was read',
   returnServer: 'the server of a bank or a store chain cannot be reached, or is another: its files are not fetched',

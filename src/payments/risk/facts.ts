@@ -3,6 +3,7 @@
 
 import type { Values } from '../../contract/parameters/table.ts'
 import type { Fact, Facts } from './judge.ts'
+import type { RiskList } from './lists/lists.ts'
 import type { RuleSet } from './rules.ts'
 
 /** What is known of a payment that is about to be made. */
@@ -49,7 +50,13 @@ export function subjectsOf({ fields, cardNumber }: ScreenedPayment): ReadonlyMap
   return new Map(rows.filter((row): row is readonly [Subject, string] => row[1] !== undefined))
 }
 
-export function factsOf(screened: ScreenedPayment, set: RuleSet, counts: ReadonlyMap<string, number>): Facts {
+/** `lists`: those in which something of the payment stands. */
+export function factsOf(
+  screened: ScreenedPayment,
+  set: RuleSet,
+  counts: ReadonlyMap<string, number>,
+  lists: ReadonlySet<RiskList> = new Set(),
+): Facts {
   const { fields, brand, cardNumber, amount, currency, now } = screened
   const riskAmount = fields.get('risk.amount')
   const email = fields.get('customer.email')
@@ -78,7 +85,8 @@ export function factsOf(screened: ScreenedPayment, set: RuleSet, counts: Readonl
   ]
   const known = facts.filter((row): row is readonly [string, Fact] => row[1] !== undefined)
   const open = [...fields].filter(([name]) => !name.startsWith('card.') && !name.endsWith('.password'))
-  return new Map<string, Fact>([...open, ...known, ...counts])
+  const listed = [...lists].map(list => [`list.${list}`, true] as const)
+  return new Map<string, Fact>([...open, ...known, ...counts, ...listed])
 }
 
 /** By the longest prefix that the rules file knows. */

@@ -22,10 +22,12 @@ import {
   where,
   whole,
 } from '../../platform/schema.ts'
+import { riskLists } from './lists/lists.ts'
 
 export type Rule = {
   readonly name: string
-  /** What is looked at: a parameter by its wire name, or a fact of facts.ts. A rule whose fact is missing does not fire. */
+  /** What is looked at: a parameter by its wire name, or a fact of facts.ts. A rule whose fact is missing does not fire. Of a rule `list` it is `list.block` or
+   * `list.allow`, which is known when something of the payment stands in that list. */
   readonly fact: string
   /** One of these; all of a rule must hold. */
   readonly is?: string
@@ -82,18 +84,20 @@ export function riskRulesSchema(lists?: readonly string[]) {
     above: optional(bound),
     below: optional(bound),
   }
+  const isConditional = (given: object) => Object.keys(conditions).some(name => name in given)
   const rule = where(
     where(
       object({
         name: filled,
-        fact: filled,
+        fact: optional(filled),
+        list: optional(oneOf(riskLists)),
         ...conditions,
         score: optional(bound),
         deny: optional(oneOf(rejecting)),
         allow: optional(flag),
       }),
-      given => Object.keys(conditions).some(name => name in given),
-      `needs one of ${Object.keys(conditions).join(', ')}`,
+      given => (given.list === undefined) === isConditional(given) && 'fact' in given !== 'list' in given,
+      `needs a fact and one of ${Object.keys(conditions).join(', ')}, or a list and none of these`,
     ),
     ({ score, deny, allow }) => score !== undefined || deny !== undefined || allow === true,
     'needs a score, deny or allow',
@@ -148,10 +152,16 @@ function setOf(name: string, set: WrittenSet, lists: Lists, fail: Fail): RuleSet
   }
 }
 
-function ruleOf({ in: among, notIn, inNetwork, ...rest }: WrittenRule, lists: Lists, place: string, fail: Fail): Rule {
+function ruleOf(
+  { in: among, notIn, inNetwork, fact, list, ...rest }: WrittenRule,
+  lists: Lists,
+  place: string,
+  fail: Fail,
+): Rule {
   return {
     score: 0,
     allow: false,
+    fact: list === undefined ? fact! : `list.${list}`,
     ...rest,
     ...(among && { in: new Set(wordsOf(among, lists)) }),
     ...(notIn && { notIn: new Set(wordsOf(notIn, lists)) }),

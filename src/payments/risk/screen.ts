@@ -9,6 +9,8 @@ import { keyedHashes } from '../../vault/keys.ts'
 import type { PaymentParts } from '../parts.ts'
 import { factsOf, type ScreenedPayment, subjectsOf, velocitiesOf } from './facts.ts'
 import { judge } from './judge.ts'
+import { listable, type RiskList } from './lists/lists.ts'
+import { fittingEntries, rehashEntry } from './lists/store.ts'
 import type { RuleSet } from './rules.ts'
 import { countAttempt } from './store.ts'
 
@@ -75,9 +77,29 @@ async function check(
     subjects,
   }
   const counts = await countAttempt(parts.database.work, attempt, velocitiesOf(set))
-  const { score, outcome, result, fired } = judge(set, factsOf(screened, set, counts))
+  const { score, outcome, result, fired } = judge(
+    set,
+    factsOf(screened, set, counts, await listsOf(parts, channel, screened, set)),
+  )
   if (fired.length > 0) parts.log.info({ paymentId, names: fired, result: outcome }, 'risk rules fired')
   const screening = { score: String(score) }
   if (outcome === 'deny') return { refused: result!, screening }
   return { passed: outcome === 'review' ? { ...screening, review: 'reviewSuspectedFraud' } : screening }
+}
+
+/** The lists in which something of the payment stands; nothing is read where no rule asks. */
+async function listsOf(
+  { database, directory, keys }: PaymentParts,
+  { id }: Channel,
+  screened: ScreenedPayment,
+  { rules }: RuleSet,
+): Promise<ReadonlySet<RiskList>> {
+  if (!rules.some(({ fact }) => fact.startsWith('list.'))) return new Set()
+  const owners = directory.lineage(id)
+  const sought = listable(keys, screened)
+  const [newest, ...older] = sought.cardHashes
+  const found = await fittingEntries(database.work, owners, sought, screened.now)
+  for (const { value } of found)
+    if (older.includes(value)) await rehashEntry(database.work, owners, value, newest!, keys.lookup[0]!.id)
+  return new Set(found.map(({ list }) => list))
 }

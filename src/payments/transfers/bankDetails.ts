@@ -21,26 +21,46 @@ export type BankDetails = { readonly holder: string } & (
 
 /**
  * `João da Silva; 111.444.777-35; Banco Itaú; 1234; 56789-0` (name, tax id, bank, agency, account, in this order), or the five with their names in any order
- * (`nome: …; CPF: …`), between semicolons, bars, line ends or commas. Of Mexico a name and a CLABE. Undefined where anything is missing, left over or wrong.
+ * (`nome: …; CPF: …`), between semicolons, bars, line ends or commas. Of Mexico a name and a CLABE. Undefined where anything is missing, left over or wrong, or
+ * the account is in a country of another currency: no file of a bank could carry it.
  */
-export function readBankDetails(text: string): BankDetails | undefined {
+export function readBankDetails(text: string, currency: string): BankDetails | undefined {
   const parts = partsOf(text)
   const fields = parts && (named(parts) ?? inOrder(parts))
   if (!fields) return undefined
-  const holder = fields.get('holder')
-  if (holder === undefined || !/^\p{L}[\p{L}\p{M} .'’-]{1,99}$/u.test(holder)) return undefined
-  const names = [...fields.keys()].sort().join(' ')
-  if (names === 'clabe holder') {
-    const clabe = fields.get('clabe')!.replace(/ /g, '')
-    return isClabe(clabe) ? { holder, clabe } : undefined
+  const found = checkBankDetails(fields)
+  return 'wrong' in found || fields.has('clabe') !== (currency === 'MXN') ? undefined : found
+}
+
+/** What each country asks for; a CLABE says the rest itself. */
+export const detailsAsked = {
+  BRL: ['holder', 'taxId', 'bank', 'agency', 'account'],
+  MXN: ['holder', 'clabe'],
+} as const satisfies Readonly<Record<string, readonly BankDetail[]>>
+
+/** Of the fields of one country, no other among them; or which of them are missing or cannot be. */
+export function checkBankDetails(
+  fields: ReadonlyMap<BankDetail, string>,
+): BankDetails | { readonly wrong: readonly BankDetail[] } {
+  const asked: readonly BankDetail[] = fields.has('clabe') ? detailsAsked.MXN : detailsAsked.BRL
+  const strange = [...fields.keys()].filter(name => !asked.includes(name))
+  const given = (name: BankDetail) => fields.get(name) ?? ''
+  const holder = given('holder')
+  const isHolder = /^\p{L}[\p{L}\p{M} .'’-]{1,99}$/u.test(holder)
+  if (fields.has('clabe')) {
+    const clabe = given('clabe').replace(/ /g, '')
+    const wrong = [...strange, ...(isHolder ? [] : ['holder' as const]), ...(isClabe(clabe) ? [] : ['clabe' as const])]
+    return wrong.length > 0 ? { wrong } : { holder, clabe }
   }
-  if (names !== 'account agency bank holder taxId') return undefined
-  const taxId = readTaxId(fields.get('taxId')!.toUpperCase())
-  const bank = bankOf(fields.get('bank')!)
-  const [, agency, agencyDigit = ''] = /^(\d{1,5})(?:-([\dX]))?$/i.exec(fields.get('agency')!) ?? []
+  const taxId = readTaxId(given('taxId').toUpperCase())
+  const bank = bankOf(given('bank'))
+  const [, agency, agencyDigit = ''] = /^(\d{1,5})(?:-([\dX]))?$/i.exec(given('agency')) ?? []
   // Without its hyphen nobody knows whether the last digit is the check digit.
-  const [, account, accountDigit] = /^(\d{1,12})-([\dXP])$/i.exec(fields.get('account')!.replace(/[. ]/g, '')) ?? []
-  if (!taxId || bank === undefined || agency === undefined || account === undefined) return undefined
+  const [, account, accountDigit] = /^(\d{1,12})-([\dXP])$/i.exec(given('account').replace(/[. ]/g, '')) ?? []
+  if (strange.length > 0 || !isHolder || !taxId || bank === undefined || agency === undefined || account === undefined) {
+    const parts = { holder: isHolder, taxId, bank, agency, account }
+    return { wrong: [...strange, ...detailsAsked.BRL.filter(name => parts[name] === undefined || parts[name] === false)] }
+  }
   return {
     holder,
     taxId: taxId.id,
@@ -52,7 +72,7 @@ export function readBankDetails(text: string): BankDetails | undefined {
   }
 }
 
-type BankDetail = 'holder' | 'taxId' | 'bank' | 'agency' | 'account' | 'clabe'
+export type BankDetail = 'holder' | 'taxId' | 'bank' | 'agency' | 'account' | 'clabe'
 
 const labels: Readonly<Record<BankDetail, string>> = {
   holder: 'nome name titular holder favorecido beneficiario nombre accountholder nomedotitular',
@@ -92,8 +112,8 @@ function named(parts: readonly string[]): ReadonlyMap<BankDetail, string> | unde
 }
 
 const orders: Readonly<Record<number, readonly BankDetail[]>> = {
-  2: ['holder', 'clabe'],
-  5: ['holder', 'taxId', 'bank', 'agency', 'account'],
+  2: detailsAsked.MXN,
+  5: detailsAsked.BRL,
 }
 
 function inOrder(parts: readonly string[]): ReadonlyMap<BankDetail, string> | undefined {

@@ -72,6 +72,15 @@ export async function findTransfer(db: Connection, paymentId: string): Promise<T
   return rows[0]
 }
 
+/** Those of some refunds of a merchant. */
+export async function transfersAbout(db: Connection, merchantId: string, paymentIds: readonly string[]): Promise<TransferRow[]> {
+  const { rows } = await db.query<TransferRow>(
+    `select ${columns} from ${tables} where t.merchant_id = $1 and t.payment_id = any ($2)`,
+    [merchantId, paymentIds],
+  )
+  return rows
+}
+
 /** False when it is in a file already, or has ended. */
 export async function enterTransfer(db: Connection, { merchantId, paymentId }: TransferName, sealed: Buffer): Promise<boolean> {
   const { rowCount } = await db.query(

@@ -30,7 +30,7 @@ export async function orderTransfer(
   memo: string | undefined,
 ): Promise<PaymentResponse> {
   const { merchantId, id } = refund
-  const details = memo === undefined ? undefined : readBankDetails(memo)
+  const details = memo === undefined ? undefined : readBankDetails(memo, refund.currency)
   const text = details ? 'The transfer is ordered' : 'The transfer waits for bank details'
   const now = parts.directory.businessTime(merchantId)
   const outcome = { result: results.pending, details: { ExtendedDescription: text } }
@@ -64,18 +64,20 @@ export const openDetails = (
   { merchantId, paymentId, sealed }: Pick<TransferRow, 'merchantId' | 'paymentId' | 'sealed'>,
 ): BankDetails => JSON.parse(unseal(keys, transferPlace(merchantId, paymentId), sealed!))
 
-/** Somebody knows where the money goes. False when it is in a file already, or has ended. */
+/** Somebody knows where the money goes, and may say why so. False when it is in a file already, or has ended. */
 export const enterDetails = (
   parts: Recorder & Pick<PaymentParts, 'database' | 'random'>,
   { merchantId, paymentId }: TransferRow,
   details: BankDetails,
   by: string,
+  reason?: string,
 ): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
     const sealed = sealDetails(parts, { merchantId, id: paymentId }, details)
     if (!(await enterTransfer(db, { merchantId, paymentId }, sealed))) return false
     await closeSettled(db, waitsForDetails({ merchantId, paymentId }), parts.clock.real(), by, 'bank details were entered')
-    await record(db, parts, [{ action: 'transferEntered', entityId: merchantId, subject: paymentId }])
+    const why = reason === undefined ? {} : { details: { reason } }
+    await record(db, parts, [{ action: 'transferEntered', entityId: merchantId, subject: paymentId, ...why }])
     return true
   })
 

@@ -110,17 +110,19 @@ export async function finishDue(
   )
 }
 
-/** Only what is still ours; when it was asked for meanwhile, the earlier time counts. */
+/** Only what is still ours; when it was asked for meanwhile, the earlier time counts. `well`: nothing failed, and attempts are counted anew. */
 export async function postponeDue(
   db: Connection,
   { kind, merchantId, subjectId, generation, leasedUntil }: DueItem,
   dueAt: number,
   details: object = {},
+  well = false,
 ): Promise<void> {
   await db.query(
-    `update due_work set due_at = case when generation = $5 then $4 else least(due_at, $4) end, leased_until = null, details = details || $7
+    `update due_work set due_at = case when generation = $5 then $4 else least(due_at, $4) end, leased_until = null, details = details || $7,
+            attempts = case when $8 then 0 else attempts end
       where ${key} and leased_until = $6`,
-    [kind, merchantId, subjectId, timeParameter(dueAt), generation, timeParameter(leasedUntil!), JSON.stringify(details)],
+    [kind, merchantId, subjectId, timeParameter(dueAt), generation, timeParameter(leasedUntil!), JSON.stringify(details), well],
   )
 }
 

@@ -1,15 +1,15 @@
-// The worker loop: takes due work and runs its handler. Whoever is killed in the middle leaves a lease that runs out in a minute.
+// The worker loop: takes due work and runs its handler; what takes long keeps one place of a few, and delays no other. Whoever is killed in the middle leaves a lease that runs out in a minute.
 
 import type { Clock, Timer } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
 import type { Log } from '../log.ts'
 import { type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
 
-/** `done`, or the real time in milliseconds at which to try again, with what the next attempt shall know. */
+/** `done`, or the real time in milliseconds at which to try again, with what the next attempt shall know. `well`: nothing failed, there is only more to do. */
 export type DueHandler<Parts> = (
   parts: Parts,
   item: DueItem,
-) => Promise<'done' | { readonly again: number; readonly details?: object }>
+) => Promise<'done' | { readonly again: number; readonly details?: object; readonly well?: boolean }>
 export type DueHandlers<Parts> = ReadonlyMap<string, DueHandler<Parts>>
 
 export type WorkerParts = { readonly database: Pick<Database, 'work'>; readonly clock: Clock; readonly log: Log }
@@ -27,27 +27,40 @@ export function startWorker<Parts extends WorkerParts>(
 ): Worker {
   let stopped = false
   let timer: Timer | undefined
-  let running: Promise<void> = Promise.resolve()
-  const round = async (): Promise<void> => {
-    let found = 0
+  let looking: Promise<void> = Promise.resolve()
+  let mayBeMore = false
+  const running = new Set<Promise<void>>()
+  const look = async (): Promise<void> => {
+    const room = atOnce - running.size
     try {
-      const items = mayTake() ? await takeDue(parts.database.work, parts.clock.real(), atOnce) : []
-      found = items.length
-      await Promise.all(items.map(item => runItem(parts, handlers, item)))
+      const items = room > 0 && mayTake() ? await takeDue(parts.database.work, parts.clock.real(), room) : []
+      mayBeMore = items.length === room
+      for (const item of items) run(item)
     } catch (error) {
       parts.log.warn({ why: (error as Error).message }, 'due work could not be taken')
     }
-    if (!stopped) timer = parts.clock.after(found === atOnce ? 0 : pauseMilliseconds, next)
+    if (!stopped) timer = parts.clock.after(pauseMilliseconds, next)
   }
   const next = () => {
-    running = round()
+    timer = undefined
+    looking = look()
+  }
+  const run = (item: DueItem): void => {
+    const one = runItem(parts, handlers, item).finally(() => {
+      running.delete(one)
+      if (!mayBeMore || running.size > atOnce / 2 || stopped || !timer) return
+      timer.cancel()
+      next()
+    })
+    running.add(one)
   }
   next()
   return {
     async stop() {
       stopped = true
       timer?.cancel()
-      await running
+      await looking
+      await Promise.all(running)
     },
   }
 }
@@ -73,7 +86,7 @@ export async function runItem<Parts extends WorkerParts>(
   }
   // Where the end cannot be stored the lease runs out by itself, and the work is done again.
   const held = await lease.end()
-  await (ended === 'done' ? finishDue(db, held) : postponeDue(db, held, ended.again, ended.details)).catch(failed)
+  await (ended === 'done' ? finishDue(db, held) : postponeDue(db, held, ended.again, ended.details, ended.well)).catch(failed)
 }
 
 /** Other processes must not take what is still running: its lease is renewed well before it runs out. */

@@ -55,6 +55,9 @@ const endings: Readonly<Record<Outcome, keyof Endings>> = {
   invalid: 'other',
   error: 'other',
 }
+export const endingOutcomes = Object.groupBy(Object.keys(endings) as Outcome[], one => endings[one]) as Readonly<
+  Record<keyof Endings, readonly Outcome[]>
+>
 const endingOf = (result: ResultName | null): keyof Endings => (result === null ? 'other' : endings[results[result].outcome])
 const none: Endings = { approved: 0, declined: 0, other: 0 }
 const addTo = (sums: Endings, { result, count }: OutcomeRow): Endings => {

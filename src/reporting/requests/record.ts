@@ -49,6 +49,19 @@ const fieldsMost = 100
 const valueMost = 255
 const answerMost = 64 * 1024
 
+const heldMost = 8 * 1024
+/** A copy that keeps nothing of the text that it was cut from. */
+const beginning = (text: string): string =>
+  text.length > valueMost ? Buffer.from(text.slice(0, valueMost + 1)).toString() : text
+
+/** What is kept of a form until its answer is known, which can take minutes: all of a small one, the beginnings of a large one. */
+export function heldForm(form: Form): Form {
+  const length = form.pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  if (length <= heldMost) return form
+  const pairs = form.pairs.slice(0, fieldsMost).map(([name, value]): [string, string] => [beginning(name), beginning(value)])
+  return { pairs, broken: form.broken }
+}
+
 /** `sandbox`: names that nobody knows are told as they came; elsewhere one may be a secret. Of strangers stands no field: they could fill the table. */
 export function maskedRequest(trace: RequestTrace, sandbox: boolean): MaskedRequest {
   const { method, path, route, status, milliseconds, number, at, form, caller } = trace

@@ -73,16 +73,8 @@ export const searchPayments = (
   any: readonly SearchTerms[],
   limit: number,
   behind?: SearchPlace,
-): Promise<FoundPayment[]> =>
-  findSearched(
-    database.searches,
-    merchantIds,
-    any.map(
-      ({ email, ...terms }): SearchCondition => ({
-        ...terms,
-        ...(email !== undefined && { emailHashes: emailHashes(keys, email) }),
-      }),
-    ),
-    limit,
-    behind,
-  )
+): Promise<FoundPayment[]> => findSearched(database.searches, merchantIds, conditionsOf(keys, any), limit, behind)
+
+/** As the projection is compared with them: an e-mail address by its hashes. */
+export const conditionsOf = (keys: Keys, any: readonly SearchTerms[]): SearchCondition[] =>
+  any.map(({ email, ...terms }) => ({ ...terms, ...(email !== undefined && { emailHashes: emailHashes(keys, email) }) }))

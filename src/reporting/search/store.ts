@@ -67,6 +67,9 @@ const conditions: Readonly<Record<Exclude<keyof SearchTerms, 'email'> | 'emailHa
   type: 'payment_type = $',
   result: 'result = $',
   outcome: 'outcome = $',
+  outcomes: 'outcome = any ($)',
+  first: `(payment_type in ('PA', 'DB', 'CD')) = $`,
+  live: `(mode = 'live') = $`,
   bin: 'bin = $',
   lastFour: 'last_four = $',
   emailHashes: 'email_hash = any ($)',
@@ -95,6 +98,35 @@ export async function findSearched(
   limit: number,
   behind?: SearchPlace,
 ): Promise<FoundPayment[]> {
+  if (any.length === 0) return []
+  const { walks, values } = walksOf(merchantIds, '*', any, limit, behind)
+  const { rows } = await db.query<FoundPayment>(
+    `select ${shown} from ${walks} order by received_at desc, payment_id desc limit $2`,
+    values,
+  )
+  return rows
+}
+
+/** Counts no further than `most`. */
+export async function countSearched(
+  db: Connection,
+  merchantIds: readonly string[],
+  any: readonly SearchCondition[],
+  most: number,
+): Promise<number> {
+  if (any.length === 0) return 0
+  const { walks, values } = walksOf(merchantIds, 'payment_id, received_at', any, most)
+  const { rows } = await db.query<{ count: number }>(`select count(*) from (select 1 from ${walks} limit $2) counted`, values)
+  return rows[0]!.count
+}
+
+function walksOf(
+  merchantIds: readonly string[],
+  columns: string,
+  any: readonly SearchCondition[],
+  limit: number,
+  behind?: SearchPlace,
+): { readonly walks: string; readonly values: unknown[] } {
   const values: unknown[] = [merchantIds, limit]
   const parameter = (value: unknown) => `$${values.push(value)}`
   const place =
@@ -106,14 +138,8 @@ export async function findSearched(
         parameter(typeof value === 'number' && name !== 'amount' ? timeParameter(value) : value),
       ),
     )
-    return `(select * from searched_payments where merchant_id = merchant.id${[...tests, ...(place ? [place] : [])].map(test => ` and ${test}`).join('')}
+    return `(select ${columns} from searched_payments where merchant_id = merchant.id${[...tests, ...(place ? [place] : [])].map(test => ` and ${test}`).join('')}
               order by received_at desc, payment_id desc limit $2)`
   })
-  if (walks.length === 0) return []
-  const { rows } = await db.query<FoundPayment>(
-    `select ${shown} from unnest($1::uuid[]) as merchant (id) cross join lateral (${walks.join(' union ')}) found
-      order by received_at desc, payment_id desc limit $2`,
-    values,
-  )
-  return rows
+  return { walks: `unnest($1::uuid[]) as merchant (id) cross join lateral (${walks.join(' union ')}) found`, values }
 }

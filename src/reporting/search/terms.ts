@@ -20,6 +20,11 @@ export type SearchTerms = {
   /** Code. */
   readonly result?: string
   readonly outcome?: string
+  /** Any of these. */
+  readonly outcomes?: readonly string[]
+  /** Not what refers to another payment. */
+  readonly first?: boolean
+  readonly live?: boolean
   readonly bin?: string
   readonly lastFour?: string
   readonly email?: string
@@ -58,6 +63,8 @@ const readings: readonly Reading[] = [
   [/^\d{4}$/, word => ({ lastFour: word })],
   [/^\d{1,9}$/, word => amountOf(`${word}.00`)],
   [/^\d{8,20}$/, word => ({ slipNumber: word })],
+  // With its wallet and its digit, as slips show it.
+  [/^\d{1,3}\/(\d{8,17})-[\dP]$/i, (_, number) => ({ slipNumber: number! })],
   [/^[A-Za-z0-9]{12}$/, word => ({ reference: word })],
   [/^.{1,255}$/, word => ({ merchantTransactionId: word })],
   [/^.{1,255}$/, word => ({ invoice: word })],

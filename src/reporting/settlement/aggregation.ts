@@ -64,7 +64,7 @@ export const aggregate = (rows: readonly SumRow[]): Aggregation[] =>
     byType: new Map(ofOne.map(row => [row.reconciliationType, row])),
   }))
 
-const sumsRecord = ({ count, matched, credit, debit }: MovementSums) => ({
+export const sumsRecord = ({ count, matched, credit, debit }: MovementSums) => ({
   count: String(count),
   matchedCount: String(matched),
   credit: signedAmountText(credit),

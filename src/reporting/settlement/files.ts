@@ -1,8 +1,8 @@
 // The settlement reports as files: which columns they have.
 
 import type { Keys } from '../../vault/keys.ts'
+import { type Columns, csvFile, type Portions } from '../csv.ts'
 import { type Aggregation, type AggregationKey, aggregationRecord, movementRecord } from './aggregation.ts'
-import { type Columns, csvFile, type Portions } from './csv.ts'
 import type { MovementRow, ReportScope } from './store.ts'
 
 /** A name, and the lines as they are taken. */
@@ -20,7 +20,7 @@ const aggregationColumns: Columns<ReturnType<typeof aggregationRecord>> = {
   amount: one => one.amount,
 }
 
-const movementColumns: Columns<ReturnType<typeof movementRecord>> = {
+export const movementColumns: Columns<ReturnType<typeof movementRecord>> = {
   id: one => one.id,
   referencedId: one => one.referencedId,
   entityId: one => one.entityId,

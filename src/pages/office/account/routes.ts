@@ -7,12 +7,15 @@ import { html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
 import { button, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
+import { passkeyWords } from '../passkeyForm.ts'
 import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, wordsIn } from '../words.ts'
+import { passkeyRoutes } from './passkeys.ts'
 
 export function accountRoutes(parts: OfficeParts): OfficeRoute[] {
   const { database, clock } = parts
   return [
+    ...passkeyRoutes(parts),
     {
       method: 'GET',
       path: '/account',
@@ -29,7 +32,7 @@ export function accountRoutes(parts: OfficeParts): OfficeRoute[] {
 ${
   codes === undefined
     ? html`<p>${words.sandbox}</p>`
-    : html`<p>${fill(words.codes, { count: String(codes) })}</p>${button('/office/account/factors', words.factors)}`
+    : html`<p>${fill(words.codes, { count: String(codes) })}</p>${button('/office/account/factors', words.factors)}<p><a class="button plain" href="/office/account/passkeys">${passkeyWords(language).title}</a></p>`
 }</div>
 <h2>${words.sessions}</h2>
 ${tableOf(

@@ -106,7 +106,7 @@ ${rows.length === casesShown && html`<p class="soft">${fill(words.more, { count:
 const addressOfCase = ({ merchantId, id }: OperatorCase): string => `/office/cases/${merchantId}/${id}`
 
 const meaning = (kind: string, language: OfficeLanguage): string =>
-  (language === 'pt' ? kindsInPortuguese[kind as CaseKind] : undefined) ?? caseKinds[kind as CaseKind] ?? kind
+  (language === 'pt' ? kindsInPortuguese : caseKinds)[kind as CaseKind] ?? kind
 
 async function casePage(
   { database }: OfficeParts,

@@ -79,7 +79,7 @@ export const caseWords = wordsIn(
 )
 
 /** The kinds in Portuguese; English stands beside them in payments/cases. */
-export const kindsInPortuguese: Partial<Readonly<Record<CaseKind, string>>> = {
+export const kindsInPortuguese: Readonly<Record<CaseKind, string>> = {
   clearingLine: 'uma linha de um arquivo não corresponde a nenhum pagamento',
   answerUnproven: 'o outro lado respondeu, e ninguém sabe se o pagamento foi realizado',
   stillUnknown: 'o outro lado continua respondendo que não sabe; a pergunta é repetida, e o caso se encerra quando ele disser',
@@ -91,5 +91,17 @@ export const kindsInPortuguese: Partial<Readonly<Record<CaseKind, string>>> = {
   settlementMissing: 'o arquivo de liquidação de um dia não chegou',
   captureLine: 'uma linha da confirmação de um arquivo de capturas rejeita uma captura ou cita uma que não está no arquivo',
   captureUnacknowledged: 'uma captura está em um arquivo, e a confirmação dele não a cita',
+  transferDetails: 'um estorno deve ser transferido, e ninguém disse para qual conta: informe os dados na página do pagamento',
+  transferLine: 'um banco diz de uma transferência algo que não combina: ela não é conhecida, ou já terminou de outro modo',
+  receiptFile:
+    'um arquivo de recebimentos não pôde ser posto no servidor de um lojista: desistiu-se dele, ou os dois servidores não se conhecem',
+  returnLine:
+    'uma linha de um arquivo de um banco ou de uma rede de lojas é dinheiro de nenhum boleto, ou diz o que alguém precisa olhar',
+  returnFile: 'um arquivo de um banco ou de uma rede de lojas não está inteiro, ou é outro; nada dele foi lido',
+  returnServer:
+    'o servidor de um banco ou de uma rede de lojas não pode ser alcançado, ou é outro: seus arquivos não são buscados',
+  returnMissing: 'os arquivos de um banco ou de uma rede de lojas são contados, e um não chegou',
+  reportFile:
+    'um relatório programado não pôde ser entregue ao seu servidor: foi abandonado, ou os dois servidores não se conhecem',
   reversalOpen: 'dinheiro talvez retido ou movimentado não pôde ser devolvido; encerrar o caso encerra as tentativas',
 }

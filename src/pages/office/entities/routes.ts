@@ -2,18 +2,23 @@
 
 import { otherBrands } from '../../../contract/brands.ts'
 import { makeToken, revokeByHand, tokenByChance } from '../../../merchants/access/tokens.ts'
-import { changeEntity, settingsText } from '../../../merchants/change.ts'
+import { changeEntity, kindsBelow, makeEntity, settingsOf, settingsText } from '../../../merchants/change.ts'
+import { ofOperator } from '../../../merchants/settings.ts'
 import { type EntityRow, isValidAt, readEntities, readTokens, type TokenRow } from '../../../merchants/store.ts'
 import { OperatorError } from '../../../platform/errors.ts'
+import { type Mistake, mistakeText, parseJson } from '../../../platform/schema.ts'
+import { type FieldParts, fieldsOf } from '../../../platform/schemaFields.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { button, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, nothingHere, type OfficeAnswer, type OfficeRequest, type OfficeRoute } from '../route.ts'
-import { frameWords, momentText, type OfficeLanguage, wordsIn } from '../words.ts'
+import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
+import { entityWords } from './entityWords.ts'
+import { type Inherited, readSettings, type SettingsView, settingFields, settingStyle, writeSettings } from './settingForm.ts'
 
 export function entityRoutes(parts: OfficeParts): OfficeRoute[] {
-  const { database, keys, clock, random } = parts
+  const { database, keys, clock, random, directory } = parts
   const recorder = ({ by }: SignedIn) => ({ keys, clock, random, by })
   const found = async (id: string): Promise<EntityRow | undefined> =>
     (await readEntities(database.work)).find(entity => entity.id === id)
@@ -22,28 +27,74 @@ export function entityRoutes(parts: OfficeParts): OfficeRoute[] {
     (await readTokens(database.work)).filter(
       ({ entities }) => entities.includes(id) && entities.every(one => signedIn.reaches(one)),
     )
+  /** What counts where the entity sets nothing: of the nearest group above that sets it. */
+  const inheritedBy = async (signedIn: SignedIn, entity: EntityRow, fields: FieldParts, someone: string) => {
+    const rows = new Map((await readEntities(database.work)).map(row => [row.id, row]))
+    const above = directory
+      .lineage(entity.id)
+      .slice(1)
+      .map(id => rows.get(id)!)
+      .filter(({ kind }) => kind === 'psp' || kind === 'division')
+    return new Map(
+      [...fields].map(([name, { inPlace }]): [string, Inherited] => {
+        const from = above.find(({ settings }) => settings[name] !== undefined)
+        if (!from) return [name, { value: inPlace }]
+        return [name, { value: from.settings[name], from: signedIn.reaches(from.id) ? from.name : someone }]
+      }),
+    )
+  }
   const show = async (
     { language }: OfficeRequest,
     signedIn: SignedIn,
     entity: EntityRow,
-    more: { above?: Html; settings?: string; status?: number } = {},
+    more: { above?: Html; given?: Sent; mistakes?: readonly Mistake[] } = {},
   ): Promise<OfficeAnswer> => {
     const words = entityWords(language)
+    const { above, given, mistakes = [] } = more
     const settings = settingsText(entity)
     const address = `/office/entities/${entity.id}`
     const mayChange = signedIn.may('changeSettings')
+    const fields = fieldsOf(settingsOf(entity.kind, brandsKnown(parts)))
+    const marked = mistakesByField(fields, mistakes)
+    const view: SettingsView = {
+      fields,
+      values: given?.values ?? writeSettings(fields, entity.settings),
+      mistakes: marked.fields,
+      fixed: signedIn.isWhole ? new Set() : ofOperator,
+      inherited: await inheritedBy(signedIn, entity, fields, words.someoneAbove),
+      known: { brands: [...brandsKnown(parts)].sort(), riskRules: [...(parts.riskRules?.keys() ?? [])] },
+      language,
+    }
+    const hidden = html`<input type="hidden" name="shown" value="${settings}">`
+    const below = kindsBelow[entity.kind]
+    const nameField = (id: string) => field({ name: 'name', id, label: words.name, value: given?.name ?? entity.name })
     return {
       title: entity.name,
-      ...(more.status && { status: more.status }),
-      body: html`${more.above}
+      style: settingStyle,
+      ...(mistakes.length > 0 && { status: 400 }),
+      body: html`${above}${
+        mistakes.length > 0 &&
+        html`<div class="message wrong" role="alert"><p>${words.wrong}</p><ul>${[...marked.fields].map(
+          ([name, [first]]) => html`<li><a href="#setting-${name}">${name}</a> ${mistakeText(first!)}</li>`,
+        )}${marked.others.map(text => html`<li>${text}</li>`)}</ul></div>`
+      }
 <div class="card"><dl><dt>id</dt><dd><code>${entity.id}</code></dd><dt>${words.kind}</dt><dd>${entity.kind}</dd></dl></div>
-<h2>${words.settings}</h2><div class="card"><form method="post" action="${address}">
-<input type="hidden" name="shown" value="${settings}">
-${mayChange && field({ name: 'name', label: words.name, value: entity.name })}
+<h2>${words.settings}</h2><p class="soft">${words.seeded}</p>
+<form method="post" action="${address}">${hidden}<fieldset class="all"${!mayChange && html` disabled`} aria-label="${words.settings}">
+<div class="card">${nameField('name')}</div>
+${settingFields(view)}</fieldset>${mayChange && html`<button>${words.save}</button>`}</form>
+<details class="card json"${given?.json !== undefined && html` open`}><summary><h3>${words.json}</h3></summary><form method="post" action="${address}">${hidden}
+${mayChange && nameField('name-json')}
 <div class="field"><label for="settings">${words.json}</label>
-<textarea id="settings" name="settings" rows="12" spellcheck="false" aria-describedby="settings-hint"${!mayChange && html` readonly`}>${more.settings ?? settings}</textarea>
+<textarea id="settings" name="settings" rows="12" spellcheck="false" aria-describedby="settings-hint"${!mayChange && html` readonly`}>${given?.json ?? settings}</textarea>
 <p class="hint" id="settings-hint">${words.hint}</p></div>
-${mayChange && html`<button>${words.save}</button>`}</form></div>
+${mayChange && html`<button>${words.save}</button>`}</form></details>
+${
+  below &&
+  signedIn.may('makeEntities') &&
+  html`<h2>${words.below}</h2><div class="card"><form class="line" method="post" action="${address}/below">
+<div>${field({ name: 'name', id: 'below-name', label: words[`below_${below}` as keyof typeof words] })}</div><button>${words.makeBelow}</button></form></div>`
+}
 <h2>${words.tokens}</h2>
 ${tokenTable(await tokensOf(signedIn, entity.id), entity.id, signedIn, language, clock.real())}
 ${
@@ -95,17 +146,46 @@ ${
         const { values } = request
         const entity = await found(id)
         if (!entity) return nothingHere(request.language)
-        const given = { name: values.get('name') ?? '', settings: values.get('settings') ?? '' }
+        const name = values.get('name') ?? ''
+        const json = values.get('settings') ?? undefined
         // A browser sends lines as CR LF.
         const shown = (values.get('shown') ?? '').replaceAll('\r\n', '\n')
-        try {
-          await changeEntity(database.work, recorder(signedIn), brandsKnown(parts), id, given, shown)
-        } catch (error) {
-          if (!(error instanceof OperatorError)) throw error
-          const above = html`${error.message.split('\n').map(one => message(one, 'wrong'))}`
-          return show(request, signedIn, entity, { above, settings: given.settings, status: 400 })
-        }
-        return goTo(`/office/entities/${id}`)
+        const fields = fieldsOf(settingsOf(entity.kind, brandsKnown(parts)))
+        const read = json === undefined ? readSettings(fields, values) : readWhole(json)
+        const { mistakes } = read
+        // A browser does not send the fields that somebody may not change.
+        const settings = json === undefined && !signedIn.isWhole ? withFixed(read.settings as object, entity) : read.settings
+        const wrong =
+          mistakes.length > 0
+            ? mistakes.map(one => ({ ...one, path: ['settings', ...one.path] }))
+            : await changeEntity(
+                database.work,
+                recorder(signedIn),
+                { brands: brandsKnown(parts), isOperator: signedIn.isWhole, refusal: parts.channelRefusal },
+                id,
+                { name, settings },
+                shown,
+              )
+        if (wrong.length === 0) return goTo(`/office/entities/${id}`)
+        const given: Sent = { name, ...(json === undefined ? { values } : { json }) }
+        return show(request, signedIn, entity, { given, mistakes: wrong })
+      },
+    },
+    {
+      method: 'POST',
+      path: '/entities/{entity}/below',
+      action: 'makeEntities',
+      proven: true,
+      async answer(request, signedIn, { entity: id = '' }) {
+        const entity = await found(id)
+        if (!entity) return nothingHere(request.language)
+        const name = (request.values.get('name') ?? '').trim().slice(0, 200)
+        const made = await makeEntity(database.work, recorder(signedIn), id, name)
+        if (made === undefined)
+          return { status: 400, title: entity.name, body: message(entityWords(request.language).wrongName, 'wrong') }
+        // The page of what was made is asked for before this process is told of it.
+        await directory.reload()
+        return goTo(`/office/entities/${made}`)
       },
     },
     {
@@ -135,6 +215,37 @@ ${
       },
     },
   ]
+}
+
+/** The settings that somebody of a merchant has sent, with those of the entity where the staff of the PSP alone changes them. */
+const withFixed = (sent: object, { settings }: EntityRow): object =>
+  Object.fromEntries([
+    ...Object.entries(sent).filter(([name]) => !ofOperator.has(name)),
+    ...Object.entries(settings).filter(([name]) => ofOperator.has(name)),
+  ])
+
+/** What somebody sent: fields, or the text of JSON. */
+type Sent = { readonly name: string; readonly values?: URLSearchParams; readonly json?: string }
+
+function readWhole(text: string): { settings: unknown; mistakes: readonly Mistake[] } {
+  try {
+    return { settings: parseJson(text, 'What you wrote'), mistakes: [] }
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    return { settings: undefined, mistakes: [{ path: [], rule: error.message }] }
+  }
+}
+
+/** Beside which field each stands; what is about none stands above them all. */
+function mistakesByField(fields: FieldParts, mistakes: readonly Mistake[]) {
+  const marked = new Map<string, Mistake[]>()
+  const others: string[] = []
+  for (const { path, rule } of mistakes) {
+    const [, name, ...rest] = path
+    if (typeof name === 'string' && fields.has(name)) marked.set(name, [...(marked.get(name) ?? []), { path: rest, rule }])
+    else others.push(mistakeText({ path: path.slice(path[0] === 'settings' ? 1 : 0), rule }))
+  }
+  return { fields: marked, others }
 }
 
 /** The brands that settings may name in this process. */
@@ -174,42 +285,3 @@ function tokenTable(
     ]),
   )
 }
-
-const entityWords = wordsIn(
-  {
-    name: 'Name',
-    kind: 'Kind',
-    settings: 'Settings',
-    json: 'As JSON',
-    hint: 'What is not here has its default or that of an entity above; docs/operating.md describes every setting. A seed file that names this entity sets it again at the next start.',
-    save: 'Save',
-    tokens: 'Access tokens',
-    noTokens: 'No token is made for this entity itself.',
-    label: 'Label',
-    make: 'Make a token',
-    made: 'Made (UTC)',
-    state: 'State',
-    valid: 'valid',
-    revoked: 'revoked',
-    revoke: 'Revoke',
-    shownOnce: 'The token is shown this once: only its keyed hash is kept.',
-  },
-  {
-    name: 'Nome',
-    kind: 'Tipo',
-    settings: 'Configurações',
-    json: 'Em JSON',
-    hint: 'O que não está aqui tem seu valor padrão ou o de uma entidade acima; docs/operating.md descreve cada configuração. Um arquivo de seed que cite esta entidade a define de novo na próxima partida.',
-    save: 'Salvar',
-    tokens: 'Tokens de acesso',
-    noTokens: 'Nenhum token foi criado para esta entidade.',
-    label: 'Nome do token',
-    make: 'Criar um token',
-    made: 'Criado em (UTC)',
-    state: 'Situação',
-    valid: 'válido',
-    revoked: 'revogado',
-    revoke: 'Revogar',
-    shownOnce: 'O token é mostrado só esta vez: guarda-se apenas seu hash com chave.',
-  },
-)

@@ -2,7 +2,7 @@
 
 import { results } from '../../../contract/results/results.ts'
 import { isTooSlow } from '../../../platform/database/errors.ts'
-import { approvalRate, type Overview, overviewOf, spanUntil } from '../../../reporting/overview/overview.ts'
+import { approvalRate, type Overview, overviewOf, slotMilliseconds, spanUntil } from '../../../reporting/overview/overview.ts'
 import type { OverviewSpan } from '../../../reporting/overview/store.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { pageScript } from '../../form/build.ts'
@@ -11,8 +11,8 @@ import { moneyText } from '../../languages/languages.ts'
 import { fill } from '../../languages/texts.ts'
 import { choiceField, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
+import { paymentsLink } from '../payments/filter.ts'
 import type { OfficeRequest, OfficeRoute } from '../route.ts'
-import { searchLink } from '../searchLink.ts'
 import { frameWords, momentText, type OfficeLanguage, officeLocales } from '../words.ts'
 import { endingsPlot, totalOf } from './plot.ts'
 import { overviewWords } from './words.ts'
@@ -94,25 +94,39 @@ async function figures(parts: OfficeParts, span: OverviewSpan, language: OfficeL
   }
 }
 
-function shownFigures(overview: Overview, { from, by }: OverviewSpan, language: OfficeLanguage): Html {
+function shownFigures(overview: Overview, { from, to, by, live, merchants }: OverviewSpan, language: OfficeLanguage): Html {
   const words = overviewWords(language)
   const { all, slots, volume, reasons, latency, backlog } = overview
   const locale = officeLocales[language]
   const total = totalOf(all)
-  const days = `${dayOf(from)}..${dayOf(slots.at(-1)!.at)}`
+  const length = slotMilliseconds[by]
+  /** To the very payments that a figure counts. */
+  const link = (text: string | number, more: Parameters<typeof paymentsLink>[1] = {}, [since, until] = [from, to]): Html =>
+    paymentsLink(text, {
+      since: new Date(since).toISOString(),
+      until: new Date(until).toISOString(),
+      first: '1',
+      live: live ? '1' : '0',
+      ...(merchants.length === 1 && { merchant: merchants[0] }),
+      ...more,
+    })
   const name = (at: number) => (by === 'hour' ? momentText(language, at) : dayOf(at))
+  const backlogQuery = new URLSearchParams({
+    waiting: '1',
+    ...(merchants.length === 1 && { merchant: merchants[0]! }),
+  }).toString()
   const tile = (label: string, figure: string | Html, ...hints: readonly string[]) =>
     html`<div class="card tile"><h2>${label}</h2><p class="figure">${figure}</p>${hints.map(hint => html`<p class="soft">${hint}</p>`)}</div>`
   return html`<div class="tiles">
-${tile(words.payments, searchLink(String(total), days))}
-${tile(words.rate, percent(locale, approvalRate(all)), words.rateHint)}
-${tile(words.volume, volume.size === 0 ? '–' : html`${[...volume].map(([currency, sum]) => html`<span>${moneyText(locale, sum, currency)}</span> `)}`)}
+${tile(words.payments, link(total))}
+${tile(words.rate, link(percent(locale, approvalRate(all)), { ending: 'approved' }), words.rateHint)}
+${tile(words.volume, volume.size === 0 ? '–' : html`${[...volume].map(([currency, sum]) => html`<span>${link(moneyText(locale, sum, currency), { ending: 'approved', currency })}</span> `)}`)}
 ${tile(
   words.latency,
-  latency.median === null ? '–' : fill(words.median, { milliseconds: String(latency.median) }),
+  latency.median === null ? '–' : link(fill(words.median, { milliseconds: String(latency.median) })),
   ...(latency.slow === null ? [] : [fill(words.slow, { milliseconds: String(latency.slow) })]),
 )}
-${tile(words.backlog, String(backlog.waiting), fill(words.failing, { count: String(backlog.failing) }))}
+${tile(words.backlog, html`<a href="/office/deliveries?${backlogQuery}">${backlog.waiting}</a>`, fill(words.failing, { count: String(backlog.failing) }))}
 </div>
 ${
   total === 0
@@ -129,13 +143,17 @@ ${
         [words.slot, words.approved, words.declined, words.other, words.rate],
         slots
           .filter(slot => totalOf(slot) > 0)
-          .map(slot => [
-            searchLink(name(slot.at), dayOf(slot.at)),
-            slot.approved,
-            slot.declined,
-            slot.other,
-            percent(locale, approvalRate(slot)),
-          ]),
+          .map(slot => {
+            const inSlot: [number, number] = [slot.at, slot.at + length]
+            const ended = (ending: 'approved' | 'declined' | 'other') => link(slot[ending], { ending }, inSlot)
+            return [
+              link(name(slot.at), {}, inSlot),
+              ended('approved'),
+              ended('declined'),
+              ended('other'),
+              percent(locale, approvalRate(slot)),
+            ]
+          }),
       )}</details></figure>`
 }
 ${
@@ -146,9 +164,9 @@ ${
     reasons
       .slice(0, reasonsMost)
       .map(({ result, count }) => [
-        searchLink(results[result].code, days, results[result].code),
+        results[result].code,
         results[result].description,
-        count,
+        link(count, { result: results[result].code }),
         percent(locale, count / total),
       ]),
   )}`

@@ -2,16 +2,25 @@
 
 import { record } from '../../../audit/chain.ts'
 import { amountText } from '../../../contract/amounts.ts'
+import { shortenCards } from '../../../contract/cardNumbers.ts'
+import { fileAnswer } from '../../../http/answer.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
+import { csvFile } from '../../../reporting/csv.ts'
+import { askExport, directRecordsMost } from '../../../reporting/exports/export.ts'
+import type { ExportSource } from '../../../reporting/exports/source.ts'
+import { paymentColumns } from '../../../reporting/search/file.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
-import { searchPayments } from '../../../reporting/search/search.ts'
-import type { SearchPlace } from '../../../reporting/search/store.ts'
-import { outcomes, paymentTypes, type SearchTerms, understand } from '../../../reporting/search/terms.ts'
+import { conditionsOf, searchPayments } from '../../../reporting/search/search.ts'
+import { countSearched, type SearchPlace } from '../../../reporting/search/store.ts'
+import { outcomes, paymentTypes, type SearchTerms } from '../../../reporting/search/terms.ts'
 import { type Html, html } from '../../html.ts'
+import { exportBegun, exportFirst } from '../exports/ask.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
 import { momentText, type OfficeLanguage } from '../words.ts'
+import { filterFields, merchantsNamed, narrowed, queryOf, termsOf } from './filter.ts'
+import { filterStyle, filtersBeside } from './savedFilters.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
 const pageSize = 50
@@ -23,18 +32,18 @@ export function listRoutes(parts: OfficeParts): OfficeRoute[] {
       method: 'GET',
       path: '/payments',
       action: 'readPayments',
-      async answer({ values, language }, { merchants, may }) {
+      async answer({ values, language }, { merchants, may, by }) {
         const words = paymentWords(language)
         const any = termsOf(values)
-        const found = await searchPayments(parts, merchants, any, pageSize, placeOf(values.get('behind')))
+        const found = await searchPayments(parts, merchantsNamed(values, merchants), any, pageSize, placeOf(values.get('behind')))
         const more = found.length === pageSize
         return {
           title: words.payments,
-          style: listStyle,
-          body: html`${searchForm(values, words)}
+          style: listStyle + filterStyle,
+          body: html`${searchForm(values, words)}${await filtersBeside(parts, by.id, queryOf(values), words)}${narrowedLine(parts, values, language)}
 ${found.length === 0 ? message(`${words.nothing} ${words.nothingHint}`) : listOf(found, language)}
 <p class="line">${more && html`<a class="button plain" href="/office/payments?${queryOf(values, found.at(-1))}" rel="next">${words.older}</a>`}
-${found.length > 0 && may('export') && html`<a class="button plain" href="/office/payments.csv?${queryOf(values)}" download>${words.export}</a>`}</p>`,
+${found.length > 0 && may('export') && html`<a class="button plain" href="/office/payments.csv?${queryOf(values)}">${words.export}</a>`}</p>`,
         }
       },
     },
@@ -42,13 +51,20 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       // What is pasted does not come to stand in an address before it was looked at.
       method: 'POST',
       path: '/payments',
+      exact: true,
       action: 'readPayments',
       async answer({ values }, { merchants }) {
-        const text = values.get('q') ?? ''
-        const named = /^[0-9a-f]{32}$/i.test(text.trim())
-          ? await searchPayments(parts, merchants, [{ id: text.trim().toLowerCase() }], 1)
-          : []
-        if (named[0]) return goTo(paymentAddress(named[0]))
+        const text = (values.get('q') ?? '').trim()
+        const shortened = shortenCards(text, parts.cardBrands)
+        // One reference in ten passes for the number of a card: it is looked for as it is, here alone.
+        const exactly: SearchTerms[] = /^[0-9a-f]{32}$/i.test(text)
+          ? [{ id: text.toLowerCase() }]
+          : shortened !== text && /^\d{8,20}$/.test(text)
+            ? [{ reference: text }, { slipNumber: text }]
+            : []
+        const named = exactly.length === 0 ? [] : await searchPayments(parts, merchants, exactly, 2)
+        if (named.length === 1) return goTo(paymentAddress(named[0]!))
+        values.set('q', shortened)
         return goTo(`/office/payments?${queryOf(values)}`)
       },
     },
@@ -56,48 +72,51 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       method: 'GET',
       path: '/payments.csv',
       action: 'export',
-      async answer({ values }, { merchants, by }) {
-        const any = termsOf(values)
-        const { clock, keys } = parts
+      async answer({ values, language }, { merchants, by }) {
+        const any = conditionsOf(parts.keys, termsOf(values))
+        const count = await countSearched(parts.database.searches, merchantsNamed(values, merchants), any, directRecordsMost + 1)
+        if (count > directRecordsMost) return exportFirst(language, '/office/payments.csv', filterFields(values))
         await inTransaction(parts.database.work, db =>
-          record(db, { clock, keys, by }, [
-            { action: 'paymentsExported', details: { filter: queryOf(values).replace(/[^=&]+%40/, '…%40') } },
-          ]),
+          record(db, { ...parts, by }, [{ action: 'paymentsExported', details: { filter: toldFilter(values) } }]),
         )
-        return {
-          status: 200,
-          headers: { 'Content-Type': 'text/csv;charset=UTF-8', 'Content-Disposition': 'attachment; filename="payments.csv"' },
-          body: csvOf(parts, merchants, any),
-        }
+        return fileAnswer({
+          name: 'payments.csv',
+          lines: csvFile(paymentColumns, pagesOf(parts, merchantsNamed(values, merchants), termsOf(values))),
+        })
+      },
+    },
+    {
+      method: 'POST',
+      path: '/payments.csv',
+      action: 'export',
+      async answer({ values, language }, { merchants, by }) {
+        const any = conditionsOf(parts.keys, termsOf(values))
+        const source: ExportSource = { kind: 'payments', merchants: merchantsNamed(values, merchants), any }
+        return exportBegun(
+          language,
+          await askExport({ ...parts, by }, 'payments.csv', source.merchants, source, { filter: toldFilter(values) }),
+        )
       },
     },
   ]
 }
 
-/** What a filter says: the text of the box, and below it what the fields narrow. */
-function termsOf(values: URLSearchParams): SearchTerms[] {
-  const day = (name: string, plus: number) => {
-    const at = /^\d{4}-\d\d-\d\d$/.test(values.get(name) ?? '') ? Date.parse(values.get(name)!) : Number.NaN
-    return Number.isNaN(at) ? undefined : at + plus
-  }
-  const [from, to] = [day('from', 0), day('to', 86_400_000)]
-  const narrowed: SearchTerms = {
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-    ...(paymentTypes.has(values.get('type') ?? '') && { type: values.get('type')! }),
-    ...(outcomes.has(values.get('outcome') ?? '') && { outcome: values.get('outcome')! }),
-  }
-  const text = values.get('q') ?? ''
-  return (text.trim() === '' ? [{}] : understand(text)).map(meant => ({ ...meant, ...narrowed }))
-}
+/** For the audit, which keeps it for ever: of an e-mail address stands where it is alone. */
+const toldFilter = (values: URLSearchParams): string => queryOf(values).replace(/[^=&]+%40/, '…%40')
 
-const filterNames = ['q', 'from', 'to', 'type', 'outcome'] as const
-
-function queryOf(values: URLSearchParams, behind?: FoundPayment): string {
-  const query = new URLSearchParams()
-  for (const name of filterNames) if (values.get(name)) query.set(name, values.get(name)!)
-  if (behind) query.set('behind', `${behind.receivedAt}-${behind.paymentId}`)
-  return query.toString()
+/** What a figure that led here asks for beside what stands in the form. */
+function narrowedLine({ directory }: OfficeParts, values: URLSearchParams, language: OfficeLanguage): Html | undefined {
+  const words = paymentWords(language)
+  const said = narrowed(values).map(([name, value]) => {
+    if (name === 'since' || name === 'until') return `${words[name]} ${value.slice(0, 16).replace('T', ' ')}`
+    if (name === 'merchant') return directory.entity(value)?.name ?? value
+    if (name === 'first') return words.first
+    if (name === 'live') return value === '1' ? words.live : words.test
+    return value
+  })
+  return said.length === 0
+    ? undefined
+    : html`<p class="message">${words.narrowed} ${said.join(' · ')} <a href="/office/payments">${words.any}</a></p>`
 }
 
 function placeOf(behind: string | null): SearchPlace | undefined {
@@ -142,51 +161,18 @@ function listOf(found: readonly FoundPayment[], language: OfficeLanguage): Html 
   )
 }
 
-const csvFields = [
-  'paymentId',
-  'rootId',
-  'merchantId',
-  'channelId',
-  'receivedAt',
-  'type',
-  'brand',
-  'amount',
-  'currency',
-  'result',
-  'outcome',
-  'mode',
-  'merchantTransactionId',
-  'invoice',
-  'bin',
-  'lastFour',
-  'descriptor',
-  'slipNumber',
-  'reference',
-] as const satisfies readonly (keyof FoundPayment)[]
-
 /** Page after page, as the reader takes them: the file is as long as it may be, and never in memory. */
-async function* csvOf(parts: OfficeParts, merchants: readonly string[], any: readonly SearchTerms[]): AsyncGenerator<string> {
-  yield `${csvFields.join(',')}\r\n`
+async function* pagesOf(
+  parts: OfficeParts,
+  merchants: readonly string[],
+  any: readonly SearchTerms[],
+): AsyncGenerator<readonly FoundPayment[]> {
   for (let behind: FoundPayment | undefined; ; ) {
     const found: FoundPayment[] = await searchPayments(parts, merchants, any, exportStep, behind)
-    if (found.length > 0) yield found.map(csvLine).join('')
+    yield found
     behind = found.at(-1)
     if (found.length < exportStep) return
   }
-}
-
-const csvLine = (one: FoundPayment): string =>
-  `${csvFields
-    .map(name => {
-      if (name === 'receivedAt') return new Date(one.receivedAt).toISOString()
-      return name === 'amount' ? (one.amount === null ? '' : amountText(one.amount)) : csvText(one[name])
-    })
-    .join(',')}\r\n`
-
-/** Programs for tables carry out what begins like a formula: texts of merchants and shoppers do not. */
-function csvText(value: string | null): string {
-  const text = /^[=+\-@\t\r]/.test(value ?? '') ? `'${value}` : (value ?? '')
-  return /[",\r\n;]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
 export const listStyle = `

@@ -15,6 +15,7 @@ import { orderForms, orders } from './act.ts'
 import { listStyle } from './list.ts'
 import { sequenceOf, sequenceStyle } from './sequence.ts'
 import { readStory, type Story } from './story.ts'
+import { transferCard, transferState } from './transfer.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
 export const pageRoutes = (parts: OfficeParts): OfficeRoute[] => [
@@ -33,7 +34,8 @@ export const pageRoutes = (parts: OfficeParts): OfficeRoute[] => [
         body: html`${doneMessage(values, words)}
 ${verdict(story.payment, words)}
 ${factsOf(parts, story, language)}
-<h2>${words.chain}</h2>${chainOf(story, language)}
+<h2>${words.chain}</h2>${chainOf(parts, story, language)}
+${transferCard(story, signedIn, words)}
 ${orderForms(parts, story, signedIn, words)}
 <h2>${words.sequence}</h2>${sequenceOf(story, language)}
 ${story.journal.length > 0 && html`<h2>${words.journal}</h2>${journalOf(story, words)}`}
@@ -59,6 +61,7 @@ ${signedIn.may('readRequests') && requestsOf(story, language)}`,
 function doneMessage(values: URLSearchParams, words: PaymentWords): Html | undefined {
   const done = values.get('done')
   if (done === 'replay') return message(words.replayed)
+  if (done === 'transfer') return message(words.transferEntered)
   const order = orders.find(({ word }) => word === done)
   return (
     order &&
@@ -99,13 +102,15 @@ function factsOf({ directory }: OfficeParts, { payment }: Story, language: Offic
 }
 
 /** The chain on its line of time; the payment of the page is marked. */
-function chainOf({ payment, chain }: Story, language: OfficeLanguage): Html {
+function chainOf(parts: OfficeParts, story: Story, language: OfficeLanguage): Html {
+  const { payment, chain } = story
   return html`<ol class="timeline">${chain.map(one => {
     const { code, outcome } = resultOf(one)
+    const transfer = transferState(parts, story, one.id, paymentWords(language))
     const what = html`<strong>${one.type}</strong> <span class="amount">${amountText(one.amount)} ${one.currency}</span>`
     return html`<li class="${outcome}"${one.id === payment.id && html` aria-current="true"`}>${
       one.id === payment.id ? what : html`<a href="/office/payments/${one.merchantId}/${one.id}">${what}</a>`
-    } <span class="outcome ${outcome}">${code}</span><br><time>${momentText(language, one.receivedAt)}</time></li>`
+    } <span class="outcome ${outcome}">${code}</span>${transfer !== undefined && html`<br>${transfer}`}<br><time>${momentText(language, one.receivedAt)}</time></li>`
   })}</ol>`
 }
 
@@ -116,7 +121,7 @@ const journalOf = ({ journal, chain }: Story, words: PaymentWords): Html =>
     [...journal]
       .sort((a, b) => (a.paymentId + a.line < b.paymentId + b.line ? -1 : 1))
       .map(one => [
-        html`${chain.find(({ id }) => id === one.paymentId)!.type} <code>${one.paymentId.slice(0, 12)}…</code>`,
+        html`${chain.find(({ id }) => id === one.paymentId)!.type} <code>${one.paymentId}</code>`,
         one.debit,
         one.credit,
         html`<span class="amount">${amountText(one.amount)} ${one.currency}</span>`,

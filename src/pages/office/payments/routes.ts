@@ -5,9 +5,13 @@ import type { OfficeRoute } from '../route.ts'
 import { actRoutes } from './act.ts'
 import { listRoutes } from './list.ts'
 import { pageRoutes } from './payment.ts'
+import { filterRoutes } from './savedFilters.ts'
+import { transferRoutes } from './transfer.ts'
 
 export const paymentRoutes = (parts: OfficeParts): OfficeRoute[] => [
   ...listRoutes(parts),
+  ...filterRoutes(parts),
   ...pageRoutes(parts),
   ...actRoutes(parts),
+  ...transferRoutes(parts),
 ]

@@ -7,6 +7,7 @@ import { casesAbout } from '../../../payments/cases/store.ts'
 import { findJournal, type JournalLine } from '../../../payments/ledger/store.ts'
 import { type Readable, readable } from '../../../payments/read/status.ts'
 import { findChain, findRoot } from '../../../payments/store/read.ts'
+import { type TransferRow, transfersAbout } from '../../../payments/transfers/store.ts'
 import { dueAbout } from '../../../platform/due/store.ts'
 import { findRequests, type RequestRow } from '../../../reporting/requests/store.ts'
 import type { OfficeParts } from '../parts.ts'
@@ -27,6 +28,8 @@ export type Story = {
   readonly requests: readonly RequestRow[]
   readonly due: Awaited<ReturnType<typeof dueAbout>>
   readonly cases: readonly OperatorCase[]
+  /** The orders of those refunds that are transferred. */
+  readonly transfers: readonly TransferRow[]
 }
 
 const dueKinds = ['recover', 'reverse', 'release', 'capture', 'redirectExpiry']
@@ -53,5 +56,6 @@ export async function readStory(parts: OfficeParts, merchantId: string, id: stri
     requests: await findRequests(db, { merchantIds: [merchantId], paymentId: id }, requestsMost),
     due: await dueAbout(db, merchantId, dueKinds, ids),
     cases: await casesAbout(db, merchantId, ids),
+    transfers: await transfersAbout(db, merchantId, ids),
   }
 }

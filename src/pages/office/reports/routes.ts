@@ -7,6 +7,8 @@ import { isCalendarDay } from '../../../contract/formats.ts'
 import { pageSize, reconciliationTypes } from '../../../contract/parameters/query.ts'
 import { fileAnswer } from '../../../http/answer.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
+import { askExport, directRecordsMost } from '../../../reporting/exports/export.ts'
+import type { ExportSource } from '../../../reporting/exports/source.ts'
 import { type Aggregation, aggregationId, readAggregationId } from '../../../reporting/settlement/aggregation.ts'
 import { aggregationsFile, movementsFile } from '../../../reporting/settlement/files.ts'
 import { makeReports, type Reports, spanError, spanOf } from '../../../reporting/settlement/reports.ts'
@@ -14,11 +16,11 @@ import type { MovementRow, ReportScope } from '../../../reporting/settlement/sto
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
+import { exportBegun, exportFirst } from '../exports/ask.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficePage } from '../frame.ts'
 import type { OfficeParts } from '../parts.ts'
 import type { OfficeAnswer, OfficeRequest, OfficeRoute } from '../route.ts'
-import { searchLink } from '../searchLink.ts'
 import { frameWords, momentText } from '../words.ts'
 import { reportWords } from './words.ts'
 
@@ -51,6 +53,13 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
       answer: (request, signedIn, { entity = '', aggregation = '' }) =>
         movementsAsFile(parts, reports, request, signedIn, entity, aggregation),
     },
+    {
+      method: 'POST',
+      path: '/reports/{entity}/{aggregation}/file',
+      action: 'export',
+      answer: (request, signedIn, { entity = '', aggregation = '' }) =>
+        exportMovements(parts, reports, request, signedIn, entity, aggregation),
+    },
   ]
 }
 
@@ -58,7 +67,7 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
 type Asked = { readonly from: string; readonly to: string; readonly currency: string; readonly mode: Mode }
 
 const weekMilliseconds = 6 * 86_400_000
-const modesOf = ({ sandbox }: OfficeParts): readonly Mode[] => (sandbox ? ['internal', 'external'] : ['live', 'internal'])
+export const modesOf = ({ sandbox }: OfficeParts): readonly Mode[] => (sandbox ? ['internal', 'external'] : ['live', 'internal'])
 
 function askedOf(parts: OfficeParts, { values }: OfficeRequest, merchantId: string): Asked {
   const today = parts.directory.businessTime(merchantId)
@@ -153,16 +162,20 @@ function daysTable(
     [words.day, words.currency, words.type, words.count, words.credit, words.debit, words.amount, words.matched],
     found.flatMap(one => {
       const link = `${address}/${aggregationId(keys, scope, one)}`
-      return [...one.byType].map(([type, { count, matched, credit, debit }]) => [
-        html`<a class="whole" href="${link}?${new URLSearchParams({ type }).toString()}">${one.day}</a>`,
-        one.currency,
-        words[type],
-        count,
-        numbers(signedAmountText(credit)),
-        numbers(signedAmountText(debit)),
-        numbers(signedAmountText(credit - debit)),
-        `${matched} / ${count}`,
-      ])
+      return [...one.byType].map(([type, { count, matched, credit, debit }]) => {
+        const figure = (text: string) =>
+          html`<a class="code whole" href="${link}?${new URLSearchParams({ type }).toString()}">${text}</a>`
+        return [
+          one.day,
+          one.currency,
+          words[type],
+          figure(String(count)),
+          figure(signedAmountText(credit)),
+          figure(signedAmountText(debit)),
+          figure(signedAmountText(credit - debit)),
+          figure(`${matched} / ${count}`),
+        ]
+      })
     }),
   )
 }
@@ -232,7 +245,7 @@ ${tableOf(
   rows.map(row => [
     momentText(language, row.bookedAt),
     `${row.type} ${row.brand ?? ''}`,
-    searchLink(row.id, row.id),
+    html`<a href="/office/payments/${scope.merchantId}/${row.id}">${row.id}</a>`,
     row.merchantTransactionId ?? '',
     numbers(`${signedAmountText(row.amount)} ${row.currency}`),
     statusOf(row, words),
@@ -279,11 +292,30 @@ async function movementsAsFile(
 ): Promise<OfficeAnswer> {
   const open = await openDay(parts, reports, request, signedIn, entityId, id)
   if (open === undefined || open === 'tooMany') return nothingHere(request)
-  const { scope, aggregation, type } = open
+  const { scope, aggregation, type, count } = open
+  if (count > directRecordsMost) return exportFirst(request.language, request.path, type === undefined ? {} : { type })
   const { day } = aggregation
   await tellOfFile(parts, signedIn, entityId, { from: day, to: day, mode: scope.mode })
   const rows = reports.records(signedIn.sessionId, scope, aggregation, { type, newestFirst: false })
   return fileAnswer(movementsFile(aggregation, rows))
+}
+
+async function exportMovements(
+  parts: OfficeParts,
+  reports: Reports,
+  request: OfficeRequest,
+  signedIn: SignedIn,
+  entityId: string,
+  id: string,
+): Promise<OfficeAnswer> {
+  const open = await openDay(parts, reports, request, signedIn, entityId, id)
+  if (open === undefined || open === 'tooMany') return nothingHere(request)
+  const { scope, aggregation, type, count } = open
+  const { day, currency } = aggregation
+  const source: ExportSource = { kind: 'movements', scope, key: { day, currency }, type, count }
+  const name = `settlement-${day}-${currency}.csv`
+  const details = { entity: entityId, mode: scope.mode }
+  return exportBegun(request.language, await askExport({ ...parts, by: signedIn.by }, name, [scope.merchantId], source, details))
 }
 
 /** Before the first byte leaves: who took what away. */

@@ -2,8 +2,10 @@
 
 import type { HttpAnswer } from '../../../http/answer.ts'
 import { enterSandbox, findInvitation, useInvitation } from '../../../staff/links.ts'
+import { proveByPasskey, signInByPasskey } from '../../../staff/passkeys/passkeys.ts'
+import { listPasskeys } from '../../../staff/passkeys/store.ts'
 import { passwordLeast } from '../../../staff/password.ts'
-import { endOwnSession, proveAgain, signIn, type Visitor } from '../../../staff/sessions.ts'
+import { endOwnSession, proveAgain, type SignedIn, signIn, type Visitor } from '../../../staff/sessions.ts'
 import { base32, totpAddress } from '../../../staff/totp.ts'
 import { qrCode } from '../../form/code.ts'
 import { type Html, html } from '../../html.ts'
@@ -12,6 +14,7 @@ import { field, message } from '../fields.ts'
 import type { OfficePage } from '../frame.ts'
 import { menu } from '../navigation.ts'
 import type { OfficeParts } from '../parts.ts'
+import { askForm, passkeyWords } from '../passkeyForm.ts'
 import {
   goTo,
   languageHeader,
@@ -43,6 +46,18 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
         const factors = { name: values.get('name') ?? '', ...factorsOf(values) }
         const signed = await signIn(parts, factors, visitorOf(request))
         if (typeof signed === 'string') return signInPage(parts, request, signed)
+        return goTo(ownPath(values.get('to')), sessionHeader(parts, signed.token))
+      },
+    },
+    {
+      method: 'POST',
+      path: '/sign-in/passkey',
+      exact: true,
+      async answer(request) {
+        const { values } = request
+        const signed = await signInByPasskey(parts, values.get('credential') ?? '', visitorOf(request))
+        if (signed === 'wait') return signInPage(parts, request, signed)
+        if (signed === 'wrong') return signInPage(parts, request, signed, passkeyWords(request.language).wrong)
         return goTo(ownPath(values.get('to')), sessionHeader(parts, signed.token))
       },
     },
@@ -98,7 +113,20 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
         return goTo('/office/sign-in', sessionHeader(parts, undefined))
       },
     },
-    { method: 'GET', path: '/prove', action: 'own', answer: request => provePage(request) },
+    { method: 'GET', path: '/prove', action: 'own', answer: (request, signedIn) => provePage(parts, request, signedIn) },
+    {
+      method: 'POST',
+      path: '/prove/passkey',
+      exact: true,
+      action: 'own',
+      async answer(request, signedIn) {
+        const { values } = request
+        const proven = await proveByPasskey(parts, signedIn, values.get('credential') ?? '')
+        if (proven === 'proven') return goTo(ownPath(values.get('to')))
+        const text = proven === 'wrong' ? passkeyWords(request.language).wrong : undefined
+        return provePage(parts, request, signedIn, proven, text)
+      },
+    },
     {
       method: 'POST',
       path: '/prove',
@@ -106,7 +134,7 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
       exact: true,
       async answer(request, signedIn) {
         const proven = await proveAgain(parts, signedIn, factorsOf(request.values))
-        return proven === 'proven' ? goTo(ownPath(request.values.get('to'))) : provePage(request, proven)
+        return proven === 'proven' ? goTo(ownPath(request.values.get('to'))) : provePage(parts, request, signedIn, proven)
       },
     },
     {
@@ -121,21 +149,29 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
 const factorsOf = (values: URLSearchParams) => ({ password: values.get('password') ?? '', code: values.get('code') ?? '' })
 const visitorOf = ({ address, headers }: OfficeRequest): Visitor => ({ address, agent: headers['user-agent'] ?? '' })
 
-function signInPage({ sandbox }: OfficeParts, { values, language }: OfficeRequest, refusal?: 'wrong' | 'wait'): OfficePage {
+function signInPage(
+  parts: OfficeParts,
+  { values, language }: OfficeRequest,
+  refusal?: 'wrong' | 'wait',
+  text?: string,
+): OfficePage {
   const words = signInWords(language)
+  const { form, page } = askForm(parts, language, '/office/sign-in/passkey', ownPath(values.get('to')))
   return {
     title: words.title,
+    ...page,
     ...(refusal && { status: refusal === 'wait' ? 429 : 403 }),
     body: html`<div class="card narrow">
-${refusal && message(words[refusal], 'wrong')}
+${refusal && message(text ?? words[refusal], 'wrong')}
 <form method="post" action="/office/sign-in">
 <input type="hidden" name="to" value="${ownPath(values.get('to'))}">
 ${field({ name: 'name', label: words.name, type: 'email', value: values.get('name') ?? '', autocomplete: 'username' })}
 ${factorFields(words)}
 <button>${words.go}</button>
 </form>
+${form}
 </div>
-<p class="narrow soft">${sandbox ? words.enter : words.noAccount}</p>`,
+<p class="narrow soft">${parts.sandbox ? words.enter : words.noAccount}</p>`,
   }
 }
 
@@ -143,18 +179,28 @@ const factorFields = (words: ReturnType<typeof signInWords>): Html =>
   html`${field({ name: 'password', label: words.password, type: 'password', autocomplete: 'current-password' })}
 ${field({ name: 'code', label: words.code, hint: words.codeHint, autocomplete: 'one-time-code' })}`
 
-function provePage({ values, language }: OfficeRequest, refusal?: 'wrong' | 'wait'): OfficePage {
+async function provePage(
+  parts: OfficeParts,
+  { values, language }: OfficeRequest,
+  { staffId }: SignedIn,
+  refusal?: 'wrong' | 'wait',
+  text?: string,
+): Promise<OfficePage> {
   const words = signInWords(language)
+  const passkeys = staffId === null ? [] : await listPasskeys(parts.database.work, staffId)
+  const asked = askForm(parts, language, '/office/prove/passkey', ownPath(values.get('to')), passkeys)
   return {
     title: words.prove,
+    ...(passkeys.length > 0 && asked.page),
     ...(refusal && { status: refusal === 'wait' ? 429 : 403 }),
     body: html`<div class="card narrow">
-${refusal ? message(words[refusal], 'wrong') : html`<p>${words.proveText}</p>`}
+${refusal ? message(text ?? words[refusal], 'wrong') : html`<p>${words.proveText}</p>`}
 <form method="post" action="/office/prove">
 <input type="hidden" name="to" value="${ownPath(values.get('to'))}">
 ${factorFields(words)}
 <button>${words.goOn}</button>
 </form>
+${passkeys.length > 0 && asked.form}
 </div>`,
   }
 }

@@ -1,7 +1,7 @@
 // What stays undone: notifications that nobody acknowledged, and due work that is tried again and again.
 
 import { replay } from '../../../notifications/deliveries/replay.ts'
-import { listGivenUp } from '../../../notifications/deliveries/store.ts'
+import { listUnheard } from '../../../notifications/deliveries/store.ts'
 import { nobody } from '../../../payments/cases/cases.ts'
 import { findTroubled } from '../../../platform/due/store.ts'
 import { html } from '../../html.ts'
@@ -22,26 +22,36 @@ export function workRoutes(parts: OfficeParts): OfficeRoute[] {
       method: 'GET',
       path: '/deliveries',
       action: 'readNotifications',
-      async answer({ language }, signedIn) {
+      async answer({ language, values }, signedIn) {
         const words = workWords(language)
-        const rows = (await listGivenUp(database.work, signedIn.merchants, shownMost)).map(one => [
+        const isWaiting = values.get('waiting') === '1'
+        const merchants = signedIn.merchants.filter(id => id === (values.get('merchant') ?? id))
+        const found = await listUnheard(database.work, merchants, isWaiting ? 'scheduled' : 'given up', shownMost)
+        const rows = found.map(one => [
           nameOf(one.merchantId),
           html`<a href="/office/webhooks/${one.merchantId}/${one.endpointId}">${one.url ?? one.endpointId}</a>`,
-          html`<code>${one.paymentId}</code>`,
+          html`<a class="code" href="/office/payments/${one.merchantId}/${one.paymentId}">${one.paymentId}</a>`,
           one.attempts,
           String(one.lastStatus ?? one.lastFailure ?? '–'),
-          one.settledAt === null ? '–' : momentText(language, one.settledAt),
-          ...(signedIn.may('replayNotifications')
+          momentText(language, one.settledAt ?? one.dueAt),
+          ...(!isWaiting && signedIn.may('replayNotifications')
             ? [button(`/office/deliveries/${one.merchantId}/${one.endpointId}/${one.notificationId}/replay`, words.replay)]
             : []),
         ])
-        const heads = [words.merchant, words.endpoint, words.payment, words.attempts, words.last, words.since]
-        const title = frameWords(language).deliveries
+        const heads = [
+          words.merchant,
+          words.endpoint,
+          words.payment,
+          words.attempts,
+          words.last,
+          isWaiting ? words.next : words.since,
+        ]
+        const title = isWaiting ? words.underWay : frameWords(language).deliveries
         return {
           title,
           body:
             rows.length === 0
-              ? message(words.noDeliveries)
+              ? message(isWaiting ? words.noneUnderWay : words.noDeliveries)
               : tableOf(title, [...heads, ...(rows[0]!.length > 6 ? [''] : [])], rows),
         }
       },
@@ -90,6 +100,8 @@ export function workRoutes(parts: OfficeParts): OfficeRoute[] {
 const workWords = wordsIn(
   {
     noDeliveries: 'No notification was given up.',
+    underWay: 'Notifications under way',
+    noneUnderWay: 'Every notification was acknowledged, or given up.',
     noWork: 'Nothing was tried more than twice.',
     merchant: 'Merchant',
     endpoint: 'Webhook',
@@ -104,6 +116,8 @@ const workWords = wordsIn(
   },
   {
     noDeliveries: 'Nenhuma notificação foi abandonada.',
+    underWay: 'Notificações em andamento',
+    noneUnderWay: 'Toda notificação foi confirmada ou abandonada.',
     noWork: 'Nada foi tentado mais de duas vezes.',
     merchant: 'Lojista',
     endpoint: 'Webhook',

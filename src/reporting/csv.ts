@@ -13,11 +13,14 @@ const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.repla
 /** Columns by their names, each with what it takes of a record. */
 export type Columns<Item> = Readonly<Record<string, (item: Item) => CsvCell>>
 
+/** The row of an item. */
+export const csvOf = <Item>(columns: Columns<Item>, item: Item): string => csvRow(Object.values(columns).map(take => take(item)))
+
 /** Items as they come, some at a time. */
 export type Portions<Item> = AsyncIterable<readonly Item[]> | readonly (readonly Item[])[]
 
 /** A file's lines: its heading, then a row for each record. */
 export async function* csvFile<Item>(columns: Columns<Item>, items: Portions<Item>): AsyncGenerator<string> {
   yield csvRow(Object.keys(columns))
-  for await (const portion of items) yield portion.map(item => csvRow(Object.values(columns).map(take => take(item)))).join('')
+  for await (const portion of items) yield portion.map(item => csvOf(columns, item)).join('')
 }

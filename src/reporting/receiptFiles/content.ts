@@ -8,6 +8,7 @@ import type { PaymentState } from '../../payments/payment.ts'
 import { listXml, transactionXml } from '../../payments/read/xmlRecord.ts'
 import { findPage, findPayments } from '../../payments/store/search.ts'
 import { wireTime } from '../../platform/clock.ts'
+import type { FileContent } from '../owedFiles/deliver.ts'
 
 export type ReceiptForm = 'csv' | 'xml'
 export type ContentParts = Pick<PaymentParts, 'database' | 'methods' | 'sandbox'>
@@ -17,13 +18,13 @@ const atOnce = 500
 /** More than a merchant can receive in a day. */
 const receiptsMost = 1_000_000
 
-/** `receipts`: how many. Of a day that is over it is always the same. Test payments stand in files of a sandbox only (decisions, 6). */
+/** Of a day that is over it is always the same. Test payments stand in files of a sandbox only (decisions, 6). */
 export async function receiptsOfDay(
   parts: ContentParts,
   merchantId: string,
   day: string,
   form: ReceiptForm,
-): Promise<{ readonly receipts: number; readonly bytes: Buffer }> {
+): Promise<FileContent> {
   const db = parts.database.reports
   const from = Date.parse(day)
   const modes = parts.sandbox ? {} : { mode: 'live' as Mode }
@@ -35,7 +36,7 @@ export async function receiptsOfDay(
     pieces.push(Buffer.from(ids.map(id => piece[form](parts, payments.get(id)!)).join('')))
   }
   const [before, behind] = form === 'xml' ? listXml(found.length) : [rowText(columns), '']
-  return { receipts: found.length, bytes: Buffer.concat([Buffer.from(before), ...pieces, Buffer.from(behind)]) }
+  return { records: found.length, bytes: Buffer.concat([Buffer.from(before), ...pieces, Buffer.from(behind)]) }
 }
 
 const columns = [

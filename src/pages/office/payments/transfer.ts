@@ -1,0 +1,86 @@
+// Refunds that are paid by transfer: what became of the order, and the form that says where the money goes. What was entered is sealed, and shown to nobody again.
+
+import { transferWaitsFor } from '../../../clearing/transfers/write.ts'
+import { type BankDetail, checkBankDetails, detailsAsked } from '../../../payments/transfers/bankDetails.ts'
+import type { TransferRow } from '../../../payments/transfers/store.ts'
+import { enterDetails } from '../../../payments/transfers/transfer.ts'
+import type { SignedIn } from '../../../staff/sessions.ts'
+import { type Html, html } from '../../html.ts'
+import { fill } from '../../languages/texts.ts'
+import { field, message } from '../fields.ts'
+import type { OfficeParts } from '../parts.ts'
+import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
+import { readStory, type Story } from './story.ts'
+import { type PaymentWords, paymentWords } from './words.ts'
+
+export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
+  {
+    method: 'POST',
+    path: '/payments/{entity}/{id}/transfer',
+    action: 'enterTransfers',
+    proven: true,
+    async answer({ values, language }, { by }, { entity = '', id = '' }) {
+      const words = paymentWords(language)
+      const story = await readStory(parts, entity, id)
+      const transfer = story && openTransfer(story)
+      if (!transfer)
+        return story ? { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') } : nothingHere(language)
+      const given = new Map(askedFor(transfer).map(name => [name, (values.get(name) ?? '').trim()]))
+      const details = checkBankDetails(given)
+      const reason = (values.get('reason') ?? '').trim()
+      const wrong: string[] = [
+        ...('wrong' in details ? details.wrong : []),
+        ...(reason.length < 3 || reason.length > 500 ? ['reason'] : []),
+        ...(values.get('confirmed') === 'yes' ? [] : ['confirmed']),
+      ]
+      if ('wrong' in details || wrong.length > 0)
+        return { status: 400, title: words.enterTransfer, body: transferForm(transfer, words, { values, wrong }) }
+      const entered = await enterDetails({ ...parts, by }, transfer, details, by.id, reason)
+      if (!entered) return { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') }
+      return goTo(`/office/payments/${entity}/${id}?done=transfer`)
+    },
+  },
+]
+
+const askedFor = ({ currency }: TransferRow): readonly BankDetail[] => detailsAsked[currency === 'MXN' ? 'MXN' : 'BRL']
+
+/** The order of the payment of the page, while somebody may still say where it goes. */
+const openTransfer = ({ payment, transfers }: Story): TransferRow | undefined =>
+  transfers.find(({ paymentId, result, sequence }) => paymentId === payment.id && result === null && sequence === null)
+
+/** What became of the order of a refund, or what it waits for; undefined of whatever is not transferred. */
+export function transferState(
+  { slipAccounts }: OfficeParts,
+  { transfers, chain }: Story,
+  id: string,
+  words: PaymentWords,
+): string | undefined {
+  const transfer = transfers.find(({ paymentId }) => paymentId === id)
+  if (!transfer) return undefined
+  const { account, sequence, line } = transfer
+  const answer = chain.find(one => one.id === id)?.answer
+  if (answer) return answer.approved ? words.transfer_paid : words.transfer_refused
+  const waits = words[`transfer_${transferWaitsFor(transfer, slipAccounts)}`]
+  return fill(waits, { account, file: String(sequence ?? ''), line: String(line ?? '') })
+}
+
+export function transferCard(story: Story, { may }: SignedIn, words: PaymentWords): Html | undefined {
+  const transfer = openTransfer(story)
+  if (!transfer || !may('enterTransfers')) return undefined
+  return html`<details class="card order"${transfer.sealed === null && html` open`}><summary>${transfer.sealed === null ? words.enterTransfer : words.enterTransferAgain}</summary>${transferForm(transfer, words)}</details>`
+}
+
+function transferForm(
+  transfer: TransferRow,
+  words: PaymentWords,
+  sent?: { readonly values: URLSearchParams; readonly wrong: readonly string[] },
+): Html {
+  const { merchantId, paymentId } = transfer
+  const value = (name: string) => sent?.values.get(name) ?? ''
+  const wrong = (name: string) => (sent?.wrong.includes(name) ? words[`wrong_${name}` as keyof PaymentWords] : undefined)
+  return html`<form method="post" action="/office/payments/${merchantId}/${paymentId}/transfer">
+${askedFor(transfer).map(name => field({ name, label: words[`bank_${name}`], hint: words[`hint_${name}`], value: value(name), wrong: wrong(name) }))}
+${field({ name: 'reason', label: words.reason, hint: words.reasonHint, value: value('reason'), wrong: sent?.wrong.includes('reason') ? words.wrongReason : undefined })}
+<p><label><input type="checkbox" name="confirmed" value="yes" required${sent?.wrong.includes('confirmed') && html` aria-invalid="true"`}> ${words.confirmTransfer}</label></p>
+<button>${words.enterTransfer}</button></form>`
+}

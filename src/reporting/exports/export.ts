@@ -1,0 +1,132 @@
+// Files that take long, made as due work while somebody does something else. Each step is one transaction: its rows and how far they go, so that whoever was
+// killed in between leaves nothing twice and nothing out. A file lives some days.
+
+import { type Recorder, record } from '../../audit/chain.ts'
+import type { Actor } from '../../audit/entry.ts'
+import { nobody } from '../../payments/cases/cases.ts'
+import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
+import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
+import { isTooSlow } from '../../platform/database/errors.ts'
+import { addDue, cancelDue } from '../../platform/due/store.ts'
+import type { DueHandler } from '../../platform/due/worker.ts'
+import { dropPieces, findPiece, insertPieces } from '../owedFiles/store.ts'
+import { type ExportSource, readingOf } from './source.ts'
+import {
+  advanceExport,
+  countExports,
+  deleteExport,
+  type ExportRow,
+  type ExportWork,
+  findExport,
+  insertExport,
+  setTotal,
+} from './store.ts'
+
+export type ExportParts = {
+  readonly clock: Clock
+  readonly random: Random
+  readonly database: Pick<Database, 'work' | 'searches'>
+}
+
+/** A file with more records is made beside the page that asks for it. */
+export const directRecordsMost = 10_000
+export const exportDays = 3
+export const exportsOfOneMost = 5
+export const exportsOfMerchantMost = 20
+export const exportBytesMost = 256 * 1024 * 1024
+/** No further is counted, for the page that shows how far it is. */
+const totalMost = 2_000_000
+
+export const exportWork = 'export'
+const recordsAtOnce = 1000
+/** So long a step of the work is; then other work has its turn. */
+const stepMilliseconds = 500
+
+/** `tooMany`: of one's own, or of a merchant. */
+export const askExport = (
+  parts: ExportParts & Recorder & { readonly by: Actor },
+  name: string,
+  merchants: readonly string[],
+  source: ExportSource,
+  details: Readonly<Record<string, unknown>>,
+): Promise<{ readonly id: string } | 'tooMany'> =>
+  inTransaction(parts.database.work, async db => {
+    const { clock, random, by } = parts
+    const { own, ofMerchant } = await countExports(db, by.id, merchants)
+    if (own >= exportsOfOneMost || ofMerchant >= exportsOfMerchantMost) return 'tooMany'
+    const now = clock.real()
+    const id = timeOrderedId(now, random)
+    await insertExport(db, { id, askedBy: by.id, askedAt: now, endsAt: now + exportDays * 86_400_000, merchants, name }, source)
+    await addDue(db, exportWork, nobody, id, now)
+    await record(db, parts, [{ action: 'exportAsked', subject: id, details: { name, ...details } }])
+    return { id }
+  })
+
+/** Due work of kind `export`: makes it, step by step, and takes it away when its days are over. */
+export const makeExport: DueHandler<ExportParts> = async (parts, { subjectId: id }) => {
+  const { clock, database } = parts
+  const began = clock.elapsed()
+  for (;;) {
+    const work = await findExport(database.work, id)
+    if (!work) return 'done'
+    if (work.state !== 'making' || clock.real() >= work.endsAt) {
+      if (clock.real() < work.endsAt) return { again: work.endsAt, well: true }
+      await inTransaction(database.work, db => drop(db, id))
+      return 'done'
+    }
+    if (work.total === null) await setTotal(database.work, id, await countRecords(parts, work))
+    if (!(await makeStep(parts, work)) || clock.elapsed() - began >= stepMilliseconds) return { again: clock.real(), well: true }
+  }
+}
+
+/** 0 when that takes too long: then nobody knows. */
+const countRecords = ({ database }: ExportParts, { source }: ExportWork): Promise<number> =>
+  readingOf(source)
+    .count(database, source, totalMost)
+    .catch((error: Error) => {
+      if (isTooSlow(error)) return 0
+      throw error
+    })
+
+async function drop(db: Connection, id: string): Promise<boolean> {
+  const isGone = await deleteExport(db, id)
+  await dropPieces(db, id)
+  return isGone
+}
+
+/** False when it is not ours to go on with. */
+async function makeStep({ database }: ExportParts, work: ExportWork, bytesMost = exportBytesMost): Promise<boolean> {
+  const reading = readingOf(work.source)
+  const { text, records, place } = await reading.rows(database, work.source, work.place ?? undefined, recordsAtOnce)
+  const piece = Buffer.from(work.pieces === 0 ? reading.heading + text : text)
+  const state = work.bytes + piece.length > bytesMost ? 'tooLarge' : records < recordsAtOnce ? 'made' : 'making'
+  return inTransaction(database.work, async db => {
+    if (!(await advanceExport(db, work, { place, records, bytes: piece.length, state }))) return false
+    if (state === 'tooLarge') await dropPieces(db, work.id)
+    else await insertPieces(db, work.id, work.pieces, [piece])
+    return true
+  })
+}
+
+/** Told of before the first byte leaves. */
+export async function takeExport(parts: ExportParts & Recorder, { id, name }: ExportRow): Promise<AsyncIterable<string>> {
+  await inTransaction(parts.database.work, db => record(db, parts, [{ action: 'exportTaken', subject: id, details: { name } }]))
+  return textsOf(parts, id)
+}
+
+async function* textsOf({ database }: ExportParts, id: string): AsyncGenerator<string> {
+  for (let number = 0; ; number++) {
+    const piece = await findPiece(database.work, id, number)
+    if (!piece) return
+    yield piece.toString()
+  }
+}
+
+/** Ends it, made or not. */
+export const endExport = (parts: ExportParts & Recorder, { id, name, state }: ExportRow): Promise<boolean> =>
+  inTransaction(parts.database.work, async db => {
+    if (!(await drop(db, id))) return false
+    await cancelDue(db, exportWork, nobody, id)
+    await record(db, parts, [{ action: 'exportEnded', subject: id, details: { name, state } }])
+    return true
+  })

@@ -1,0 +1,101 @@
+// Exports in the database: what each is made of, how far it has come, and whose it is.
+
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import type { ExportPlace, ExportSource } from './source.ts'
+
+export type ExportRow = {
+  readonly id: string
+  readonly askedBy: string
+  readonly askedAt: number
+  readonly endsAt: number
+  readonly merchants: readonly string[]
+  readonly name: string
+  readonly state: 'making' | 'made' | 'tooLarge'
+  readonly records: number
+  /** Absent until they are counted. */
+  readonly total: number | null
+  readonly pieces: number
+  readonly bytes: number
+}
+export type ExportWork = ExportRow & { readonly source: ExportSource; readonly place: ExportPlace | null }
+
+// Lists of ids are no type that the driver knows.
+const columns = `id, asked_by as "askedBy", asked_at as "askedAt", ends_at as "endsAt", array(select replace(one::text, '-', '') from unnest(merchants) one) as merchants,
+  name, state, records, total, pieces, bytes`
+
+export async function insertExport(
+  db: Connection,
+  {
+    id,
+    askedBy,
+    askedAt,
+    endsAt,
+    merchants,
+    name,
+  }: Pick<ExportRow, 'id' | 'askedBy' | 'askedAt' | 'endsAt' | 'merchants' | 'name'>,
+  source: ExportSource,
+): Promise<void> {
+  await db.query(
+    'insert into exports (id, asked_by, asked_at, ends_at, merchants, name, source) values ($1, $2, $3, $4, $5, $6, $7)',
+    [id, askedBy, timeParameter(askedAt), timeParameter(endsAt), merchants, name, JSON.stringify(source)],
+  )
+}
+
+/** How many there are of somebody, and of that one of some merchants that has the most. One after the other asks, so that two cannot both be the last. */
+export async function countExports(
+  db: Connection,
+  askedBy: string,
+  merchants: readonly string[],
+): Promise<{ readonly own: number; readonly ofMerchant: number }> {
+  await db.query('lock table exports in share row exclusive mode')
+  const { rows } = await db.query<{ own: number; ofMerchant: number }>(
+    `select (select count(*) from exports where asked_by = $1) as own,
+            coalesce((select max(count) from (select count(*) as count from exports, unnest(merchants) one
+                                               where merchants && $2::uuid[] and one = any ($2::uuid[]) group by one) each), 0) as "ofMerchant"`,
+    [askedBy, merchants],
+  )
+  return rows[0]!
+}
+
+/** Those of somebody, or all: the newest first. */
+export async function listExports(db: Connection, askedBy: string | null, limit: number): Promise<ExportRow[]> {
+  const { rows } = await db.query<ExportRow>(
+    `select ${columns} from exports where $1::text is null or asked_by = $1 order by asked_at desc, id limit $2`,
+    [askedBy, limit],
+  )
+  return rows
+}
+
+export async function findExport(db: Connection, id: string): Promise<ExportWork | undefined> {
+  const { rows } = await db.query<ExportWork>(`select ${columns}, source, place from exports where id = $1`, [id])
+  return rows[0]
+}
+
+export async function setTotal(db: Connection, id: string, total: number): Promise<void> {
+  await db.query('update exports set total = $2 where id = $1 and total is null', [id, total])
+}
+
+/** One step on from where it was found. False when it is not there any more, or another process was faster. */
+export async function advanceExport(
+  db: Connection,
+  { id, pieces }: Pick<ExportRow, 'id' | 'pieces'>,
+  step: {
+    readonly place: ExportPlace | undefined
+    readonly records: number
+    readonly bytes: number
+    readonly state: ExportRow['state']
+  },
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update exports set pieces = pieces + 1, place = coalesce($3::jsonb, place), records = records + $4, bytes = bytes + $5, state = $6
+      where id = $1 and pieces = $2 and state = 'making'`,
+    [id, pieces, step.place ? JSON.stringify(step.place) : null, step.records, step.bytes, step.state],
+  )
+  return rowCount === 1
+}
+
+/** Its pieces go behind it, in the same transaction: a step that was under way has ended then. */
+export async function deleteExport(db: Connection, id: string): Promise<boolean> {
+  const { rowCount } = await db.query('delete from exports where id = $1', [id])
+  return rowCount === 1
+}

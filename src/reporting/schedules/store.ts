@@ -1,0 +1,50 @@
+// Schedules of reports in the database.
+
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import type { ReportSchedule } from './schedule.ts'
+
+const columns = `owner_id as "ownerId", id, settings, made_at as "madeAt", made_by as "madeBy", ended_at as "endedAt"`
+
+export async function insertSchedule(db: Connection, { ownerId, id, settings, madeAt, madeBy }: ReportSchedule): Promise<void> {
+  await db.query('insert into report_schedules (owner_id, id, settings, made_at, made_by) values ($1, $2, $3, $4, $5)', [
+    ownerId,
+    id,
+    JSON.stringify(settings),
+    timeParameter(madeAt),
+    madeBy,
+  ])
+}
+
+export async function findSchedule(db: Connection, ownerId: string, id: string): Promise<ReportSchedule | undefined> {
+  const { rows } = await db.query<ReportSchedule>(`select ${columns} from report_schedules where owner_id = $1 and id = $2`, [
+    ownerId,
+    id,
+  ])
+  return rows[0]
+}
+
+/** Those that run, the oldest first. */
+export async function listSchedules(db: Connection): Promise<ReportSchedule[]> {
+  const { rows } = await db.query<ReportSchedule>(
+    `select ${columns} from report_schedules where ended_at is null order by owner_id, made_at, id`,
+  )
+  return rows
+}
+
+/** Counts one after the other, so that two at a time cannot both be the last. */
+export async function countSchedules(db: Connection, ownerId: string): Promise<number> {
+  await db.query('lock table report_schedules in share row exclusive mode')
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*) from report_schedules where owner_id = $1 and ended_at is null',
+    [ownerId],
+  )
+  return rows[0]!.count
+}
+
+export async function endSchedule(db: Connection, ownerId: string, id: string, now: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update report_schedules set ended_at = $3 where owner_id = $1 and id = $2 and ended_at is null',
+    [ownerId, id, timeParameter(now)],
+  )
+  return rowCount === 1
+}
