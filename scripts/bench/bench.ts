@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import pg from 'pg'
 import type { CommitJob, CommitOrder, CommitResult } from './commits.ts'
 import { makeDataFolder, nodeOptions, type RunningGateway, startGatewayProcess } from './gateway.ts'
 import type { LoadJob, LoadResult } from './load.ts'
@@ -46,7 +47,9 @@ type Target = {
   readonly pids: readonly number[]
   readonly port: number
   /** Of the server that it writes to. */
-  readonly postmaster?: number
+  readonly postmaster?: number | undefined
+  /** Resolves when nothing waits that its payments have left to be done. */
+  settled?(): Promise<void>
   readonly account: Account
   readonly sent: Sent[]
 }
@@ -85,11 +88,13 @@ async function bench(): Promise<number> {
     const stubbed = await started(startPart<Listening>('stubbed.ts', stubOrder, like))
     const plain = await started(startPart<Listening>('plain.ts', plainOrder, like))
     const limit = ({ pid, ready }: typeof plain) => ({ pids: [pid], port: ready.port, account: one, sent: [] })
+    const settlings = gateways.map(({ connection }) => settling(connection))
+    parts.push(...settlings)
     const running: Bench = {
       load,
       commits,
-      gateway: { ...one, account: one, sent: [] },
-      two: { ...two, account: two, sent: [] },
+      gateway: { ...one, settled: settlings[0]!.settled, account: one, sent: [] },
+      two: { ...two, settled: settlings[1]!.settled, account: two, sent: [] },
       stubbed: limit(stubbed),
       plain: { ...limit(plain), postmaster },
     }
@@ -189,36 +194,55 @@ async function drive(
   how: How,
   requests: readonly RequestPieces[] = [firstPayment(target.account, 'DB')],
 ): Promise<Figures> {
-  const { port, pids, postmaster } = target
-  const { result, node, server } = await measured(prefix, pids, postmaster, () => load.ask({ ...how, requests, port, prefix }))
+  const { port, pids } = target
+  const { result, each } = await measured(prefix, target, () => load.ask({ ...how, requests, port, prefix }))
   target.sent.push({ prefix, types: requests.map(({ type }) => type), sent: result.sent, failed: result.failed })
   const { perSecond, p50, p99, p999, answered } = result
-  const each = (time: number | undefined) => time && time / answered
-  return { perSecond, p50, p99, p999, node: each(node), server: each(server), megabytes: residentMegabytes(pids) }
+  return { perSecond, p50, p99, p999, ...each(answered), megabytes: residentMegabytes(pids) }
 }
 
 async function commit({ commits, gateway }: Bench, name: string, job: CommitJob): Promise<Figures> {
-  const { result, node, server } = await measured(name, [commits.pid], gateway.postmaster, () => commits.ask(job))
-  const each = (time: number | undefined) => time && time / (result.perSecond * job.seconds)
-  return { ...result, node: each(node), server: each(server) }
+  const { result, each } = await measured(name, { pids: [commits.pid], postmaster: gateway.postmaster }, () => commits.ask(job))
+  return { ...result, ...each(result.perSecond * job.seconds) }
 }
 
-/** The processor time of a piece of work, microseconds; with --profile also where it went. */
+type Times = Readonly<Record<'node' | 'server' | 'behind', number | undefined>>
+
+/** The processor time of a piece of work and of what is done behind it, microseconds; with --profile also where the first went. */
 async function measured<Result>(
   name: string,
-  pids: readonly number[],
-  postmaster: number | undefined,
+  { pids, postmaster, settled }: Pick<Target, 'pids' | 'postmaster' | 'settled'>,
   work: () => Promise<Result>,
-): Promise<{ readonly result: Result; readonly node: number | undefined; readonly server: number | undefined }> {
+): Promise<{ readonly result: Result; each(count: number): Times }> {
   const signal = () => profiles !== undefined && pids.forEach(pid => void process.kill(pid, 'SIGWINCH'))
-  const times = () => [processorTime(pids), postmaster && serverTime(postmaster)]
+  const times = () => [processorTime(pids), postmaster && serverTime(postmaster)] as const
   signal()
   const before = times()
   const result = await work()
-  const [node, server] = times().map((time, at) => time && time - before[at]!)
+  const after = times()
   signal()
   if (profiles !== undefined) for (const pid of pids) await keepProfile(profiles, name, pid)
-  return { result, node, server }
+  await settled?.()
+  const [node, server] = after.map((time, at) => time && time - before[at]!)
+  const behind = settled && times().reduce<number>((sum, time, at) => sum + (time ?? 0) - (after[at] ?? 0), 0)
+  const each = (count: number) => ({
+    node: node && node / count,
+    server: server && server / count,
+    behind: behind && behind / count,
+  })
+  return { result, each }
+}
+
+/** Waits until a gateway has told everybody of its payments: no load pays for what the one before has left. */
+function settling(connection: pg.PoolConfig): { settled(): Promise<void>; stop(): Promise<void> } {
+  const pool = new pg.Pool({ ...connection, max: 1, application_name: 'bench' })
+  const waits = `select exists (select from events where notified is null) or exists (select from events where searched is null) as any`
+  return {
+    async settled() {
+      while ((await pool.query(waits)).rows[0].any) await pause(100)
+    },
+    stop: () => pool.end(),
+  }
 }
 
 /** A process writes its profile under its own id. */

@@ -10,6 +10,8 @@ export type Figures = {
   /** Of Node, and of PostgreSQL. */
   readonly node?: number | undefined
   readonly server?: number | undefined
+  /** Of both after the load, until everybody is told of it. */
+  readonly behind?: number | undefined
 }
 
 /** The loads of a round, in the order in which they run. */

@@ -9,7 +9,7 @@ export function report(rounds: readonly Round[]): string {
   return `${rounds.length} rounds, medians; load generator, Node ${process.versions.node} and PostgreSQL share ${cpus().length} cores. ${''}Every payment is durable (fsync on) before it is answered. The open loop sends ${whole(half)} payments a second.
 
 ${columns([
-  ['', 'per second', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU µs each: Node + PostgreSQL', 'memory MB'],
+  ['', 'per second', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU µs each: Node + PostgreSQL', 'and behind it', 'memory MB'],
   ...(Object.keys(loads) as Load[]).map(load =>
     loadLine(
       loads[load],
@@ -34,6 +34,7 @@ function loadLine(name: string, figures: readonly Figures[]): string[] {
     short(middle(one => one.p99)),
     short(middle(one => one.p999)),
     times.map(whole).join(' + '),
+    whole(middle(one => one.behind)),
     whole(middle(one => one.megabytes)),
   ]
 }
