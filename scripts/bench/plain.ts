@@ -40,6 +40,12 @@ const server = http.createServer((incoming, outgoing) => {
 })
 server.listen(0, '127.0.0.1', () => takeJobs({ port: (server.address() as AddressInfo).port }, async () => ({})))
 
+/** A limit that cannot write is none. */
+function end(error: Error): void {
+  process.stderr.write(`${error.stack}\n`)
+  process.exit(1)
+}
+
 type Lane = (row: unknown[], stored: () => void) => void
 
 async function openLane(table: string): Promise<Lane> {
@@ -71,6 +77,6 @@ async function openLane(table: string): Promise<Lane> {
     if (writing) return
     writing = true
     // As the product does: requests that were read together are written together.
-    setImmediate(drain)
+    setImmediate(() => drain().catch(end))
   }
 }
