@@ -38,6 +38,8 @@ const watched =
   profiles === undefined
     ? []
     : ['--import', `${new URL('profile.ts', import.meta.url)}?${new URLSearchParams({ folder: profiles })}`]
+/** A profile begins with all functions that there are, which is not what is measured. */
+const profileBeginMilliseconds = 500
 process.exitCode = await bench()
 
 type Measured = Omit<Round, 'start' | 'emptyStart'>
@@ -217,6 +219,7 @@ async function measured<Result>(
   const signal = () => profiles !== undefined && pids.forEach(pid => void process.kill(pid, 'SIGWINCH'))
   const times = () => [processorTime(pids), postmaster && serverTime(postmaster)] as const
   signal()
+  if (profiles !== undefined) await pause(profileBeginMilliseconds)
   const before = times()
   const result = await work()
   const after = times()
