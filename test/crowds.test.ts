@@ -287,7 +287,10 @@ describe('requests of a token', () => {
       },
     })
   })
-  after(() => gateway.stop())
+  after(() => {
+    over.resolve() // those who still wait after a failure
+    return gateway.stop()
+  })
 
   it('hold nothing but what is known of them, however long their answers take; and no more than so many are under way', async () => {
     setFlagsFromString('--expose-gc')

@@ -45,10 +45,10 @@ export async function killRuns(runs: number, seed: number): Promise<KillReport> 
       const gateway = await start(folder, file.path)
       running = gateway.child
       const [received, approvals] = [host.counters.received, approved()]
-      const told = Array.from({ length: together }, (_, at) =>
-        tell(gateway.baseUrl, stories[at % stories.length]!).catch(() => {}),
-      )
-      const moment = together + luck.whole(2 * together)
+      const tales = Array.from({ length: together }, (_, at) => stories[at % stories.length]!)
+      const told = tales.map(story => tell(gateway.baseUrl, story).catch(() => {}))
+      // Not later than all of them have reached the host.
+      const moment = together + luck.whole(tales.flat().length - together)
       await moments(() => host.counters.received - received >= moment && approved() - approvals >= together / 2)
       gateway.child.kill('SIGKILL')
       await once(gateway.child, 'exit')
