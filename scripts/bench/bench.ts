@@ -126,7 +126,7 @@ async function bench(): Promise<number> {
     if (failed > 0) say(`${failed} requests were not answered as they should be.`)
     const wrong = verdicts.flatMap(one => one.wrong)
     for (const sentence of wrong) say(`WRONG: ${sentence}`)
-    if (wrong.length > 0) return 1
+    if (wrong.length > 0 || failed > 0) return 1
     if (options.write) writeTables('bench', text)
     if (profiles !== undefined) say(`The profiles are in ${profiles}.`)
     say(
