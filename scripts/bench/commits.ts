@@ -2,30 +2,26 @@
 // payments, as long as a payment and its answer, and one like those of events.
 
 import pg from 'pg'
-import { systemRandom, timeOrderedId } from '../../src/platform/clock.ts'
+import { systemRandom } from '../../src/platform/clock.ts'
+import { valuesList } from '../../src/platform/database/groupCommit.ts'
 import { orderOf, takeJobs } from './parts.ts'
+import { makeTables, rowColumns, rowOf, rowTypes } from './rows.ts'
 
 export type CommitOrder = { readonly connection: pg.PoolConfig; readonly document: string }
 export type CommitJob = { readonly connections: number; readonly seconds: number }
 export type CommitResult = { readonly perSecond: number; readonly p50: number; readonly p99: number; readonly p999: number }
 
 const { connection, document } = orderOf<CommitOrder>()
-const merchantId = '0'.repeat(32)
 
 const insert = `
   with stored as (
-    insert into bench.payments (merchant_id, id, channel_id, payment_type, brand, amount, currency, mode, connector,
-                                merchant_transaction_id, received_at, recorded_at, record)
-    values ($1, $2, $1, 'DB', 'VISA', 9200, 'EUR', 'internal', 'simulator', $3, $4, $4, $5) returning merchant_id, id)
+    insert into bench.payments (${rowColumns}) values ${valuesList(rowTypes, 1)} returning merchant_id, id, channel_id, received_at, recorded_at)
   insert into bench.events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
-  select merchant_id, id, 2, 'PAYMENT', $1, id, $4, $4 from stored`
+  select merchant_id, id, 2, 'PAYMENT', channel_id, id, received_at, recorded_at from stored`
 
 const prepared = new pg.Client(connection)
 await prepared.connect()
-await prepared.query(`
-  create schema if not exists bench;
-  create table if not exists bench.payments (like payments including all);
-  create table if not exists bench.events (like events including all)`)
+await makeTables(prepared, { payments: 'payments', events: 'events' })
 await prepared.end()
 takeJobs({}, runCommits)
 
@@ -42,8 +38,7 @@ async function runCommits({ connections, seconds }: CommitJob): Promise<CommitRe
   await Promise.all(
     clients.map(async client => {
       for (let from = performance.now(); from < end; ) {
-        const id = timeOrderedId(Date.now(), systemRandom)
-        const values = [merchantId, id, `commit-${id.slice(0, 17)}`, new Date().toISOString(), document]
+        const values = rowOf(`commit-${systemRandom.uuid().slice(0, 17)}`, document)
         await client.query({ name: 'insert', text: insert, values })
         const now = performance.now()
         latencies.push(now - from)

@@ -15,7 +15,7 @@ import type { LoadJob, LoadResult } from './load.ts'
 import { spread } from './measures.ts'
 import { ended, startPart } from './parts.ts'
 import { columns } from './report.ts'
-import { paymentRequest } from './request.ts'
+import { firstPayment } from './request.ts'
 
 const rounds = Number(process.argv[2] ?? 3)
 const seconds = 2
@@ -48,7 +48,7 @@ try {
     for (const [at, { host, mode, connections, rate }] of loads.entries()) {
       const gateway = sides[host]
       const result = await load.ask({
-        ...paymentRequest(gateway.entityId, gateway.accessToken, mode),
+        requests: [firstPayment(gateway, 'DB', mode)],
         approved: approved[mode],
         port: gateway.port,
         connections,

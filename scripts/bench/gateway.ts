@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
-import { ended } from './parts.ts'
+import { ended, processesOf } from './parts.ts'
 
 export type RunningGateway = {
-  readonly pid: number
+  /** Its first process, and with WORKERS the others too. */
+  readonly pids: readonly number[]
   readonly postmaster: number
   readonly port: number
   readonly entityId: string
@@ -21,6 +22,16 @@ export type RunningGateway = {
 }
 
 const project = fileURLToPath(new URL('../../', import.meta.url))
+const program = 'src/main.ts'
+
+/** What `npm start` tells Node. */
+export const nodeOptions: readonly string[] = startOptions()
+
+function startOptions(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
+  const words = String(scripts.start).split(' ')
+  return words.slice(words.indexOf('node') + 1, words.indexOf(program))
+}
 
 /** A folder that is gone when the bench is. */
 export function makeDataFolder(): { readonly path: string; remove(): void } {
@@ -30,7 +41,7 @@ export function makeDataFolder(): { readonly path: string; remove(): void } {
 
 export async function startGatewayProcess(
   dataDir: string,
-  nodeOptions: readonly string[] = [],
+  moreOptions: readonly string[] = [],
   settings: Readonly<Record<string, string>> = {},
 ): Promise<RunningGateway> {
   // Settings of the surroundings would make it another gateway.
@@ -43,7 +54,7 @@ export async function startGatewayProcess(
     ...settings,
   }
   const began = performance.now()
-  const child = spawn(process.execPath, [...nodeOptions, join(project, 'src/main.ts')], {
+  const child = spawn(process.execPath, [...nodeOptions, ...moreOptions, join(project, program)], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -53,7 +64,7 @@ export async function startGatewayProcess(
   // The server says in its lock file what it is and where its socket is.
   const [postmaster, , , port, host] = readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n')
   return {
-    pid: child.pid!,
+    pids: processesOf(child.pid!, program),
     postmaster: Number(postmaster),
     port: Number(new URL(baseUrl).port),
     entityId,

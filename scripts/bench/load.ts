@@ -3,9 +3,13 @@
 
 import { connect, type Socket } from 'node:net'
 import { takeJobs } from './parts.ts'
-import { type RequestPieces, transactionId } from './request.ts'
+import { type FirstType, type RequestPieces, transactionId } from './request.ts'
 
-export type LoadJob = RequestPieces & {
+export type LoadJob = {
+  /** Sent in turns: request number n is the n-th of them, and behind the last comes the first. */
+  readonly requests: readonly RequestPieces[]
+  /** First payments are remembered, for this and later jobs to follow, each once. */
+  readonly keeps?: boolean
   readonly port: number
   readonly connections: number
   readonly seconds: number
@@ -34,6 +38,9 @@ export type LoadResult = {
 const drainSeconds = 15
 const approvedInternally = '000.100.110'
 
+/** Ids of first payments that nothing has followed yet. */
+const kept: Readonly<Record<FirstType, string[]>> = { DB: [], PA: [] }
+
 if (import.meta.main) takeJobs({}, runLoad)
 
 async function runLoad(job: LoadJob): Promise<LoadResult> {
@@ -45,14 +52,23 @@ async function runLoad(job: LoadJob): Promise<LoadResult> {
   const lines = await Promise.all(Array.from({ length: job.connections }, () => openLine(job.port)))
   const free = [...lines]
   const begin = performance.now()
-  const end = begin + job.seconds * 1000
+  let end = begin + job.seconds * 1000
+  const approved = `"code":"${job.approved ?? approvedInternally}"`
 
   function send(line: Line, from: number): void {
+    const { type, start, follows, before, after } = job.requests[sent % job.requests.length]!
+    const followed = follows === undefined ? '' : kept[follows].pop()
+    if (followed === undefined) {
+      end = Math.min(end, from) // nothing is left to follow: what was measured ends here
+      return
+    }
     line.number = sent++
     line.from = from
-    line.expected = transactionId(job.prefix, line.number)
-    line.approved = `"code":"${job.approved ?? approvedInternally}"`
-    line.socket.write(job.before + line.expected + job.after, 'latin1')
+    const id = transactionId(job.prefix, line.number)
+    line.expected = followed || id // a follow-up and a reading answer with the payment that was asked about
+    line.approved = approved
+    line.keeps = job.keeps && (type === 'DB' || type === 'PA') ? kept[type] : undefined
+    line.socket.write(start + followed + before + (after === undefined ? '' : id + after), 'latin1')
   }
 
   function answered(line: Line, good: boolean): void {
@@ -86,10 +102,11 @@ async function runLoad(job: LoadJob): Promise<LoadResult> {
     if (number >= 0) failed.push(number)
     socket.destroy()
   }
+  if (end === begin) throw new Error(`${job.prefix}: there is nothing to follow`)
   const sorted = Float64Array.from(latencies).sort()
   const share = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
   return {
-    perSecond: inTime / job.seconds,
+    perSecond: (inTime * 1000) / (end - begin),
     sent,
     answered: latencies.length,
     failed,
@@ -121,6 +138,8 @@ type Line = {
   from: number
   expected: string
   approved: string
+  /** Where the id of the answered payment goes. */
+  keeps: string[] | undefined
   broken: boolean
   done: (good: boolean) => void
 }
@@ -128,7 +147,16 @@ type Line = {
 function openLine(port: number): Promise<Line> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    const line: Line = { socket, number: -1, from: 0, expected: '', approved: '', broken: false, done: () => {} }
+    const line: Line = {
+      socket,
+      number: -1,
+      from: 0,
+      expected: '',
+      approved: '',
+      keeps: undefined,
+      broken: false,
+      done: () => {},
+    }
     let begun: Buffer | undefined
     socket.once('connect', () => resolve(line))
     socket.on('error', reject) // without effect once the promise is settled
@@ -144,7 +172,9 @@ function openLine(port: number): Promise<Line> {
         return
       }
       begun = undefined
-      line.done(isGood(answer, length, line))
+      const good = isGood(answer, length, line)
+      if (good) line.keeps?.push(idIn(answer))
+      line.done(good)
     })
   })
 }
@@ -161,3 +191,10 @@ const isGood = (answer: Buffer, length: number, { expected, approved }: Line): b
   answer.toString('latin1', 0, 13) === 'HTTP/1.1 200 ' &&
   answer.includes(approved, 0, 'latin1') &&
   answer.includes(expected, 0, 'latin1')
+
+const idKey = '"id":"'
+/** Of a payment, as its answer names it first. */
+function idIn(answer: Buffer): string {
+  const from = answer.indexOf(idKey, 0, 'latin1') + idKey.length
+  return answer.toString('latin1', from, from + 32)
+}

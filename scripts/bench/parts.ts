@@ -16,8 +16,9 @@ export type Part<Ready, Job, Result> = {
 export async function startPart<Ready, Job = never, Result = never>(
   file: string,
   order: unknown = {},
+  nodeOptions: readonly string[] = [],
 ): Promise<Part<Ready, Job, Result>> {
-  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [JSON.stringify(order)])
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), [JSON.stringify(order)], { execArgv: [...nodeOptions] })
   const ready = await nextMessage<Ready>(child, file)
   return {
     pid: child.pid!,
@@ -71,8 +72,8 @@ export function takeJobs<Job, Result>(ready: object, run: (job: Job) => Promise<
 // Linux counts processor time in hundredths of a second for every process, whatever its clock does.
 const microsecondsPerTick = 10_000
 
-/** Processor time that a process has used so far, microseconds; undefined where the system does not tell (no /proc). */
-export const processorTime = (pid: number): number | undefined => timeOf(pid, 2)
+/** Processor time that processes have used so far, microseconds; undefined where the system does not tell (no /proc). */
+export const processorTime = (pids: readonly number[]): number | undefined => total(pids.map(pid => timeOf(pid, 2)))
 
 /** The same of a PostgreSQL server: its own, its sessions' and background processes', and that of those which have ended. */
 export function serverTime(postmaster: number): number | undefined {
@@ -101,6 +102,19 @@ function childrenOf(parent: number): number[] {
   }
 }
 
+/** A process and those of its children that run the same program, for example workers. */
+export function processesOf(pid: number, program: string): number[] {
+  return [pid, ...childrenOf(pid).filter(child => commandOf(child).includes(program))]
+}
+
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
 /** Fields of /proc/<pid>/stat from the third (state) on. */
 function statFields(pid: number): string[] | undefined {
   try {
@@ -111,8 +125,10 @@ function statFields(pid: number): string[] | undefined {
   }
 }
 
-/** Resident memory of a process, megabytes. */
-export function residentMegabytes(pid: number): number | undefined {
+/** Resident memory of processes, megabytes. */
+export const residentMegabytes = (pids: readonly number[]): number | undefined => total(pids.map(megabytesOf))
+
+function megabytesOf(pid: number): number | undefined {
   try {
     const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))
     return found ? Number(found[1]) / 1024 : undefined
@@ -120,3 +136,6 @@ export function residentMegabytes(pid: number): number | undefined {
     return undefined
   }
 }
+
+const total = (values: readonly (number | undefined)[]): number | undefined =>
+  values.reduce((sum, value) => (sum === undefined || value === undefined ? undefined : sum + value), 0)

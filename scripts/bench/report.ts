@@ -2,14 +2,14 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
-import { type Figures, type Goal, goals, type Load, loads, type Round, spread } from './measures.ts'
+import { type Figures, type Load, loads, type Measure, measures, type Round, spread } from './measures.ts'
 
 export function report(rounds: readonly Round[]): string {
-  const half = spread(rounds.map(round => round.gatewayOpen.perSecond))![1]
-  return `${rounds.length} rounds, medians; load generator, Node ${process.versions.node} and PostgreSQL share ${cpus().length} cores. ${''}Every payment is durable (fsync on) before it is answered. The open loop sends ${Math.round(half)} payments a second.
+  const half = middleOf(rounds, round => round.gatewayOpen.perSecond)
+  return `${rounds.length} rounds, medians; load generator, Node ${process.versions.node} and PostgreSQL share ${cpus().length} cores. ${''}Every payment is durable (fsync on) before it is answered. The open loop sends ${whole(half)} payments a second.
 
 ${columns([
-  ['', 'per second', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU µs each: Node + PostgreSQL', 'memory MB'],
+  ['', 'per second', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU µs each: Node + PostgreSQL', 'and behind it', 'memory MB'],
   ...(Object.keys(loads) as Load[]).map(load =>
     loadLine(
       loads[load],
@@ -18,12 +18,14 @@ ${columns([
   ),
 ])}
 
-${columns([['#', 'goal', 'min', 'median', 'max', 'goal', 'stretch', 'met'], ...goals.map(goal => goalLine(goal, rounds))])}
+${columns([['#', 'ratio', 'min', 'median', 'max', 'goal', 'stretch', 'met'], ...measures.map(one => measureLine(one, rounds))])}
+
+A start to listening takes ${whole(middleOf(rounds, round => round.start))} ms, that of an empty Node ${whole(middleOf(rounds, round => round.emptyStart))} ms.
 `
 }
 
 function loadLine(name: string, figures: readonly Figures[]): string[] {
-  const middle = (of: (one: Figures) => number | undefined) => spread(figures.map(of))?.[1]
+  const middle = (of: (one: Figures) => number | undefined) => middleOf(figures, of)
   const times = [middle(one => one.node), middle(one => one.server)].filter(time => time !== undefined)
   return [
     name,
@@ -32,17 +34,22 @@ function loadLine(name: string, figures: readonly Figures[]): string[] {
     short(middle(one => one.p99)),
     short(middle(one => one.p999)),
     times.map(whole).join(' + '),
+    whole(middle(one => one.behind)),
     whole(middle(one => one.megabytes)),
   ]
 }
 
-function goalLine({ number, name, of, better, goal, stretch }: Goal, rounds: readonly Round[]): string[] {
+function measureLine({ number, name, of, better, goal, stretch }: Measure, rounds: readonly Round[]): string[] {
   const found = spread(rounds.map(of))
   if (!found) return [number, name, '', 'not measured', '', '', '', '']
-  const reached = (limit: number) => (better === 'more' ? found[1] >= limit : found[1] <= limit)
-  const sign = better === 'more' ? '≥' : '≤'
-  const met = stretch !== undefined && reached(stretch) ? 'stretch' : reached(goal) ? 'yes' : 'no'
-  return [number, name, ...found.map(short), `${sign} ${goal}`, stretch === undefined ? '' : `${sign} ${stretch}`, met]
+  const reached = (limit?: number) => limit !== undefined && (better === 'more' ? found[1] >= limit : found[1] <= limit)
+  const limits = [goal, stretch].map(limit => (limit === undefined ? '' : `${better === 'more' ? '≥' : '≤'} ${limit}`))
+  const met = goal === undefined ? '' : reached(stretch) ? 'stretch' : reached(goal) ? 'yes' : 'no'
+  return [number, name, ...found.map(short), ...limits, met]
+}
+
+function middleOf<One>(all: readonly One[], of: (one: One) => number | undefined): number | undefined {
+  return spread(all.map(of))?.[1]
 }
 
 const whole = (value: number | undefined) => (value === undefined ? '' : Math.round(value).toString())
@@ -57,12 +64,13 @@ export function columns([head, ...rows]: readonly string[][]): string {
   return [line(head!), rule, ...rows.map(line)].join('\n')
 }
 
-const marks = ['<!-- bench -->', '<!-- /bench -->'] as const
+const performancePage = new URL('../../docs/performance.md', import.meta.url)
 
-/** Puts the tables between the two marks of a file. */
-export function writeBetweenMarks(path: URL, text: string): void {
-  const page = readFileSync(path, 'utf8')
+/** Puts tables between the two marks of their name in docs/performance.md. */
+export function writeTables(name: 'bench' | 'growth', text: string): void {
+  const page = readFileSync(performancePage, 'utf8')
+  const marks = [`<!-- ${name} -->`, `<!-- /${name} -->`] as const
   const [begin, end] = marks.map(mark => page.indexOf(mark)) as [number, number]
-  if (begin < 0 || end < begin) throw new Error(`${path.pathname} has no ${marks.join(' … ')}`)
-  writeFileSync(path, `${page.slice(0, begin + marks[0].length)}\n${text}${page.slice(end)}`)
+  if (begin < 0 || end < begin) throw new Error(`${performancePage.pathname} has no ${marks.join(' … ')}`)
+  writeFileSync(performancePage, `${page.slice(0, begin + marks[0].length)}\n${text}${page.slice(end)}`)
 }

@@ -101,7 +101,7 @@ try {
 
 /** What this process holds, in megabytes; 0 where nobody can tell. */
 function here(): number {
-  return Math.round(residentMegabytes(process.pid) ?? 0)
+  return Math.round(residentMegabytes([process.pid]) ?? 0)
 }
 
 /** Step by step, as due work makes it, until it is made or larger than a file may be. The most megabytes that this process had. */
