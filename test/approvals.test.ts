@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
-import { placeOrder } from '../src/staff/orders/orders.ts'
+import { eraseOldDetails, placeOrder } from '../src/staff/orders/orders.ts'
 import type { StaffParts } from '../src/staff/parts.ts'
 import type { SignedIn } from '../src/staff/sessions.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
@@ -21,27 +21,27 @@ before(async () => {
 })
 after(() => gateway.stop())
 
+const staffParts = () =>
+  ({ clock, random: systemRandom, keys: testKeys, database: { work: gateway.pool } }) as unknown as StaffParts
+const actorOf = ({ id }: Clerk) => ({ by: { kind: 'user', id, address: '127.0.0.1' } }) as unknown as SignedIn
+const orderFor = (paymentId: string) => ({
+  merchantId: sandbox.merchantId,
+  paymentId,
+  rootId: paymentId,
+  channelId: sandbox.entityId,
+  type: 'RF' as const,
+  amount: 40_00,
+  currency: 'EUR',
+  reason: 'came back broken',
+  once: paymentId,
+})
+
 /** A paid payment and an order to give back a part of it. */
 async function ordered(by = asker): Promise<{ paymentId: string; approval: string }> {
   const { body } = await gateway.pay()
-  const parts = { clock, random: systemRandom, keys: testKeys, database: { work: gateway.pool } } as unknown as StaffParts
-  const actor = { kind: 'user', id: by.id!, address: '127.0.0.1' } as const
-  const { id } = await placeOrder(
-    parts,
-    { by: actor } as unknown as SignedIn,
-    {
-      merchantId: sandbox.merchantId,
-      paymentId: body.id,
-      rootId: body.id,
-      channelId: sandbox.entityId,
-      type: 'RF',
-      amount: 40_00,
-      currency: 'EUR',
-      reason: 'came back broken',
-      once: body.id,
-    },
-    0,
-  )
+  const placed = await placeOrder(staffParts(), actorOf(by), orderFor(body.id), 0)
+  assert.ok(placed !== 'used')
+  const { id } = placed
   return { paymentId: body.id, approval: `/office/approvals/${sandbox.merchantId}/${id}` }
 }
 const refundsOf = async (paymentId: string) =>
@@ -116,4 +116,34 @@ test('who made the link by which a colleague set the factors approves nothing of
     assert.equal((await to.post(`${approval}/approve`)).status, 403)
     assert.deepEqual(await refundsOf(paymentId), [])
   }
+})
+
+test('a form gives one order: nothing else comes with its name, nor the same much later', async () => {
+  const paymentId = (await gateway.pay()).body.id
+  const [mine, other] = [actorOf(asker), actorOf(colleague)]
+  const order = { ...orderFor(paymentId), amount: 1 }
+  const first = await placeOrder(staffParts(), mine, order, undefined)
+  assert.ok(first !== 'used' && !first.waits)
+  assert.equal(((await placeOrder(staffParts(), mine, order, undefined)) as typeof first).id, first.id)
+  for (const more of [
+    { amount: 40_00 },
+    { type: 'CP' as const },
+    { type: 'transfer' as const, details: {} },
+    { currency: 'USD' },
+  ])
+    assert.equal(await placeOrder(staffParts(), mine, { ...order, ...more }, 10), 'used')
+  assert.equal(await placeOrder(staffParts(), other, order, undefined), 'used')
+  now += 24 * 3_600_000 + 1
+  assert.equal(await placeOrder(staffParts(), mine, order, undefined), 'used')
+})
+
+test('bank data of an order that nobody decided in time are forgotten', async () => {
+  const paymentId = (await gateway.pay()).body.id
+  await placeOrder(staffParts(), actorOf(asker), { ...orderFor(paymentId), type: 'transfer', details: { holder: 'Eva' } }, 0)
+  const kept = async () => (await gateway.pool.query('select from staff_orders where sealed is not null')).rowCount
+  await eraseOldDetails(staffParts())
+  assert.equal(await kept(), 1)
+  now += 24 * 3_600_000 + 1
+  await eraseOldDetails(staffParts())
+  assert.equal(await kept(), 0)
 })

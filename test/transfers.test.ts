@@ -19,16 +19,7 @@ import { eraseDetails, findTransfer, findTransfers } from '../src/payments/trans
 import { endByHand, enterDetails } from '../src/payments/transfers/transfer.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
-import {
-  type Body,
-  eventually,
-  type Fields,
-  type Reply,
-  sandbox,
-  type TestGateway,
-  testGateway,
-  testKeys,
-} from './support/gateway.ts'
+import { type Body, type Fields, type Reply, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { signedIn } from './support/office.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-transfers-'))
@@ -556,7 +547,6 @@ describe('what nobody can read', () => {
   })
 
   it('waits for a colleague from the same sum on as refunds do, who sees where the money would go', async () => {
-    const channel = () => gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
     const setting = (more: object) =>
       gateway.pool.query('update entities set settings = settings || $2 where id = $1', [sandbox.entityId, more])
     const [asker, colleague] = [
@@ -566,29 +556,33 @@ describe('what nobody can read', () => {
     const { rf } = await ordered('36.00')
     const before = (await findTransfer(gateway.pool, rf))!.sealed
     await setting({ approvalFrom: 3600 })
-    await channel()
+    await gateway.restart()
     const path = `/office/payments/${sandbox.merchantId}/${rf}/transfer`
     const details = { holder: 'Eva Mal', taxId: '11.222.333/0001-81', bank: 'Itaú', agency: '4321', account: '56789-0' }
-    const sent = { ...details, reason: 'another account', confirmed: 'yes', once: 'ab'.repeat(16) }
-    await eventually(async () => (await asker.post(path, sent)).location === '/office/approvals', 'it waits')
+    const sent = { ...details, reason: 'another account, card 4200000000000000', confirmed: 'yes', once: 'ab'.repeat(16) }
+    // A small order of another kind, with the name of the form that comes next.
+    const small = { amount: '0.01', reason: 'another', confirmed: 'yes', once: sent.once }
+    await asker.post(`/office/payments/${sandbox.merchantId}/${rf}/capture`, small)
+    assert.equal((await asker.post(path, sent)).location, '/office/approvals')
     assert.deepEqual((await findTransfer(gateway.pool, rf))!.sealed, before)
     const page = (await colleague.ask('/office/approvals')).text
     assert.match(page, /Eva Mal[\s\S]*56789-0/)
     assert.doesNotMatch((await (await signedIn(gateway, 'support', [sandbox.merchantId])).ask('/office/approvals')).text, /56789/)
+    assert.match(page, /card 420000…0000/)
     const approve = /\/office\/approvals\/[0-9a-f]{32}\/[0-9a-f]{32}\/approve/.exec(page)![0]
     assert.equal((await asker.post(approve)).status, 403)
     assert.equal((await colleague.post(approve)).status, 303)
     const { rows } = await gateway.pool.query(`select details from audit where action = 'transferEntered' and subject = $1`, [rf])
     assert.deepEqual(
       rows.map(({ details }) => JSON.parse(details)),
-      [{ reason: 'another account', replaced: true }],
+      [{ reason: 'another account, card 420000…0000', replaced: true }],
     )
     assert.equal((await gateway.pool.query('select from staff_orders where sealed is not null')).rowCount, 0)
     const [order] = await newest()
     assert.equal(order!.bank, '341')
     assert.match(order!.rowA, /56789/)
     await gateway.pool.query(`update entities set settings = settings - 'approvalFrom' where id = $1`, [sandbox.entityId])
-    await channel()
+    await gateway.restart()
     await tellUs(returnOf([[order!, '00']]))
   })
 

@@ -30,13 +30,15 @@ export async function eraseOld(parts: PaymentParts): Promise<number> {
   )
 }
 
+const hourMilliseconds = 3_600_000
 const rhythms: readonly (readonly [everyMilliseconds: number, erase: (parts: PaymentParts) => Promise<unknown>])[] = [
-  [3_600_000, eraseOld],
+  [hourMilliseconds, eraseOld],
   [60_000, ({ database, clock }) => eraseSecrets(database.work, clock.real())],
 ]
 
-export function startErasing(parts: PaymentParts): { stop(): Promise<void> } {
-  const started = rhythms.map(([every, erase]) => repeated(parts, every, erase))
+/** `also`: what others keep for a time. */
+export function startErasing(parts: PaymentParts, also: () => Promise<unknown>): { stop(): Promise<void> } {
+  const started = [...rhythms, [hourMilliseconds, also] as const].map(([every, erase]) => repeated(parts, every, erase))
   return { stop: async () => void (await Promise.all(started.map(one => one.stop()))) }
 }
 
@@ -49,7 +51,7 @@ function repeated(
   let timer: Timer
   const once = () => {
     running = erase(parts)
-      .catch((error: Error) => parts.log.warn({ why: error.message }, 'old card data could not be erased'))
+      .catch((error: Error) => parts.log.warn({ why: error.message }, 'what is kept for a time could not be erased'))
       .then(() => plan(every))
   }
   const plan = (milliseconds: number) => {

@@ -34,6 +34,7 @@ import { keepRequests } from '../reporting/requests/keep.ts'
 import { startProjecting } from '../reporting/search/search.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
+import { eraseOldDetails } from '../staff/orders/orders.ts'
 import type { Keys } from '../vault/keys.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
@@ -153,7 +154,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startWorker(gateway, dueHandlers, clockWatch.isTrusted),
       clockWatch,
       sweeping,
-      startErasing(gateway),
+      startErasing(gateway, () => eraseOldDetails(gateway)),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),

@@ -12,6 +12,7 @@ import type { SignedIn } from '../sessions.ts'
 import { findPerson } from '../store.ts'
 import {
   decideRow,
+  eraseDetailsBefore,
   findOnce,
   insertOrder,
   lockChain,
@@ -40,6 +41,19 @@ const together: Readonly<Record<OrderType, readonly OrderType[]>> = {
   transfer: ['transfer'],
 }
 
+/** A second press of one button; anything else that comes with its name is an order that nobody has counted. */
+const isSame = (
+  before: StaffOrder,
+  { type, amount, currency }: Pick<NewOrder, 'type' | 'amount' | 'currency'>,
+  by: string,
+): boolean => before.type === type && before.amount === amount && before.currency === currency && before.askedBy === by
+
+const isYoung = ({ askedAt }: StaffOrder, now: number): boolean => now - askedAt <= approvalHours * 3_600_000
+
+/** Bank data of orders that nobody decided in time are forgotten. */
+export const eraseOldDetails = ({ database, clock }: Pick<StaffParts, 'database' | 'clock'>): Promise<void> =>
+  eraseDetailsBefore(database.work, clock.real() - approvalHours * 3_600_000)
+
 /** What binds sealed details to their order. */
 export const orderPlace = (merchantId: string, id: string): string => `staff order ${merchantId} ${id}`
 
@@ -56,21 +70,21 @@ export const orderedLately = (
   { merchantId, rootId, type }: Pick<GivenOrder, 'merchantId' | 'rootId' | 'type'>,
 ): Promise<number> => orderedSince(database.work, merchantId, rootId, together[type], clock.real() - dayMilliseconds)
 
-/** Writes an order down before it is begun. `approvalFrom`: from this sum on it waits for a colleague; hundredths. */
+/** Writes an order down before it is begun. `approvalFrom`: from this sum on it waits for a colleague; hundredths. `used`: this form gave another order before, or long ago. */
 export async function placeOrder(
   parts: StaffParts,
   { by }: SignedIn,
   given: GivenOrder,
   approvalFrom: number | undefined,
-): Promise<Pick<StaffOrder, 'id' | 'waits'>> {
+): Promise<Pick<StaffOrder, 'id' | 'waits'> | 'used'> {
   const { clock, random, database } = parts
   const { details: hidden, ...order } = given
   const { merchantId, rootId, channelId, paymentId, type, amount, currency, reason, once } = order
   return inTransaction(database.work, async db => {
     await lockChain(db, merchantId, rootId)
-    const before = await findOnce(db, merchantId, paymentId, once)
-    if (before) return before
     const now = clock.real()
+    const before = await findOnce(db, merchantId, paymentId, once)
+    if (before) return isSame(before, order, by.id) && isYoung(before, now) ? before : 'used'
     const ordered = amount + (await orderedSince(db, merchantId, rootId, together[type], now - dayMilliseconds))
     const waits = approvalFrom !== undefined && ordered >= approvalFrom
     const id = timeOrderedId(now, random)
@@ -97,7 +111,7 @@ export async function decideOrder(
   return inTransaction(parts.database.work, async db => {
     const now = parts.clock.real()
     const found = await lockOrder(db, merchantId, id)
-    if (!found?.waits || found.outcome !== null || now - found.askedAt > approvalHours * 3_600_000) return 'gone'
+    if (!found?.waits || found.outcome !== null || !isYoung(found, now)) return 'gone'
     if (found.askedBy === by.id) return 'own'
     const [asker, colleague] = await Promise.all([found.askedBy, by.id].map(one => personOf(parts, one)))
     if (asker?.factorsBy === by.id || colleague?.factorsBy === found.askedBy) return 'own'

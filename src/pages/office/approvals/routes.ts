@@ -46,7 +46,7 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
         const rows = (await listWaiting(database.work, signedIn.merchants, since, approvalsShown)).map(one => [
           momentText(language, one.askedAt),
           names.get(one.askedBy) ?? one.askedBy,
-          html`${one.type === 'transfer' ? words.transfer : one.type} ${moneyText(officeLocales[language], one.amount, one.currency)}${signedIn.may('approve') && destinationOf(parts, one)}`,
+          html`${one.type === 'transfer' ? words.transfer : one.type} ${moneyText(officeLocales[language], one.amount, one.currency)}${isOpen(one) && signedIn.may('approve') && destinationOf(parts, one)}`,
           html`<code>${one.paymentId}</code>`,
           one.reason,
           isOpen(one) && signedIn.may('approve') && one.askedBy !== signedIn.by.id

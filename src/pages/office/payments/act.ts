@@ -51,7 +51,9 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
       const order = { ...about, type, amount: hundredths(amount), currency, reason, once }
       const ordered = order.amount + (await orderedLately(parts, order))
       if (ordered >= proofFrom && !signedIn.isProven) return proveFirst(parts, request)
-      if ((await placeOrder(parts, signedIn, order, approvalFrom)).waits) return goTo('/office/approvals')
+      const placed = await placeOrder(parts, signedIn, order, approvalFrom)
+      if (placed === 'used') return refuse(409, words.formUsed)
+      if (placed.waits) return goTo('/office/approvals')
       const fields = { paymentType: type, amount, currency }
       const said = await followUp(parts, {
         channel,

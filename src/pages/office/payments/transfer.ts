@@ -1,6 +1,8 @@
 // Refunds that are paid by transfer: what became of the order, and the form that says where the money goes. What was entered is sealed, and shown to nobody again.
 
+import { hash } from 'node:crypto'
 import { transferWaitsFor } from '../../../clearing/transfers/write.ts'
+import { shortenCards } from '../../../contract/cardNumbers.ts'
 import { type BankDetail, checkBankDetails, detailsAsked } from '../../../payments/transfers/bankDetails.ts'
 import type { TransferRow } from '../../../payments/transfers/store.ts'
 import { enterDetails } from '../../../payments/transfers/transfer.ts'
@@ -30,16 +32,18 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
         return story ? { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') } : nothingHere(language)
       const given = new Map(askedFor(transfer).map(name => [name, (values.get(name) ?? '').trim()]))
       const details = checkBankDetails(given)
-      const reason = (values.get('reason') ?? '').trim()
+      const reason = shortenCards((values.get('reason') ?? '').trim(), parts.cardBrands)
       const wrong: string[] = [
         ...('wrong' in details ? details.wrong : []),
         ...(reason.length < 3 || reason.length > 500 ? ['reason'] : []),
         ...(values.get('confirmed') === 'yes' ? [] : ['confirmed']),
       ]
-      const once = values.get('once') ?? ''
-      if ('wrong' in details || wrong.length > 0 || !/^[0-9a-f]{32}$/.test(once))
+      const pressed = values.get('once') ?? ''
+      if ('wrong' in details || wrong.length > 0 || !/^[0-9a-f]{32}$/.test(pressed))
         return { status: 400, title: words.enterTransfer, body: transferForm(parts, transfer, words, { values, wrong }) }
       const { channelId, amount, currency } = story.payment
+      // Another account is another order, whatever form it comes with.
+      const once = hash('sha256', `${pressed} ${JSON.stringify(details)}`).slice(0, 32)
       const channel = parts.directory.entity(channelId)
       const order = {
         merchantId: entity,
@@ -53,8 +57,10 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
         once,
         details,
       } as const
-      const { waits } = await placeOrder(parts, signedIn, order, channel?.kind === 'channel' ? channel.settings.approvalFrom : 0)
-      if (waits) return goTo('/office/approvals')
+      const approvalFrom = channel?.kind === 'channel' ? channel.settings.approvalFrom : 0
+      const placed = await placeOrder(parts, signedIn, order, approvalFrom)
+      if (placed === 'used') return { status: 409, title: words.notDone, body: message(words.formUsed, 'wrong') }
+      if (placed.waits) return goTo('/office/approvals')
       const entered = await enterDetails({ ...parts, by }, transfer, details, by.id, reason)
       if (!entered) return { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') }
       return goTo(`/office/payments/${entity}/${id}?done=transfer`)
