@@ -147,3 +147,18 @@ test('bank data of an order that nobody decided in time are forgotten', async ()
   await eraseOldDetails(staffParts())
   assert.equal(await kept(), 0)
 })
+
+test('many decisions at a time keep nobody waiting, who decides or who does something else', async () => {
+  const [first, second] = [
+    await signedIn(gateway, 'finance', [sandbox.merchantId], clock),
+    await signedIn(gateway, 'finance', [sandbox.merchantId], clock),
+  ]
+  const orders = await Promise.all(Array.from({ length: 12 }, () => ordered(first)))
+  await Promise.all(orders.map(() => second.ask('/office/account'))) // connections that are open already
+  const [decided, others] = await Promise.all([
+    Promise.all(orders.map(({ approval }) => second.post(`${approval}/refuse`))),
+    Promise.all(orders.map(() => first.ask('/office/account'))),
+  ])
+  assert.deepEqual([...new Set(decided.map(({ status }) => status))], [303])
+  assert.deepEqual([...new Set(others.map(({ status }) => status))], [200])
+})

@@ -553,7 +553,16 @@ describe('money is given back', () => {
 })
 
 it('days that no calendar has, and signs that no text has, find nothing and break nothing', async () => {
-  for (const query of ['from=0000-01-01', 'to=9999-12-31', 'from=2026-02-31', 'q=%00', 'q=a%00b', 'since=0000-01-01'])
+  for (const query of [
+    'from=0000-01-01',
+    'to=9999-12-31',
+    'from=2026-02-31',
+    'q=%00',
+    'q=a%00b',
+    'q=9999-12-31',
+    'q=9998-12-31..9999-12-31',
+    'since=0000-01-01',
+  ])
     for (const path of ['/office/payments', '/office/payments.csv', '/office/audit'])
       assert.equal((await finance.ask(`${path}?${query}`)).status, 200, `${path} ${query}`)
 })

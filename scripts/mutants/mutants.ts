@@ -695,6 +695,8 @@ export const mutants: readonly Mutant[] = [
     find: 'await lockChain(db, merchantId, rootId)', instead: '' },
   { name: 'office: each press of a button is an order', file: 'src/staff/orders/orders.ts', tests: ['officePayments'],
     find: "if (before) return isSame(before, order, by.id) && isYoung(before, now) ? before : 'used'", instead: '' },
+  { name: 'office: who decides waits for a second connection', file: 'src/staff/orders/orders.ts', tests: ['approvals'],
+    find: 'await personOf(db, found.askedBy)', instead: 'await personOf(parts.database.work, found.askedBy)' },
   { name: 'office: an old small order carries a large one', file: 'src/staff/orders/orders.ts', tests: ['approvals'],
     find: 'before.type === type && before.amount === amount &&', instead: 'before.type === type &&' },
   { name: 'office: many small refunds need no proof', file: 'src/pages/office/payments/act.ts', tests: ['officePayments'],

@@ -103,10 +103,9 @@ function placed(
       const read = () => {
         const shortened = (text: string) => shortenCards(text, parts.cardBrands)
         const { pairs, files } = takesFiles ? filesIn(request, shortened) : { pairs: pairsIn(request), files: new Map() }
-        const values = pairs.map(([name, value]): [string, string] => [
-          name,
-          (exact ? value : shortened(value)).replaceAll('\0', ''),
-        ])
+        // No database keeps a NUL: without it first, or what it parts would come together afterwards.
+        const plain = pairs.map(([name, value]): [string, string] => [name, value.replaceAll('\0', '')])
+        const values = plain.map(([name, value]): [string, string] => [name, exact ? value : shortened(value)])
         return { ...unread, values: new URLSearchParams(values), files }
       }
       return show(await answer(unread, named, read))

@@ -103,10 +103,13 @@ function meaningsOf(word: string): SearchTerms[] {
   return meanings
 }
 
+/** What comes later is written with more digits than a database reads. */
+const lastDay = Date.UTC(9999, 0)
+
 /** Whole days of UTC, both ends inclusive. */
 function days(first: string, last: string): SearchTerms | undefined {
   const [from, to] = [Date.parse(first), Date.parse(last) + dayMilliseconds]
-  return from < to ? { from, to } : undefined
+  return from < to && to < lastDay ? { from, to } : undefined
 }
 
 const amountOf = (text: string): SearchTerms => ({ amount: hundredths(text) })

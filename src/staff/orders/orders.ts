@@ -5,7 +5,7 @@
 import { record } from '../../audit/chain.ts'
 import { amountText } from '../../contract/amounts.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
-import { inTransaction } from '../../platform/database/connect.ts'
+import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { seal, unseal } from '../../vault/seal.ts'
 import type { StaffParts } from '../parts.ts'
 import type { SignedIn } from '../sessions.ts'
@@ -113,7 +113,8 @@ export async function decideOrder(
     const found = await lockOrder(db, merchantId, id)
     if (!found?.waits || found.outcome !== null || !isYoung(found, now)) return 'gone'
     if (found.askedBy === by.id) return 'own'
-    const [asker, colleague] = await Promise.all([found.askedBy, by.id].map(one => personOf(parts, one)))
+    const asker = await personOf(db, found.askedBy)
+    const colleague = await personOf(db, by.id)
     if (asker?.factorsBy === by.id || colleague?.factorsBy === found.askedBy) return 'own'
     if (found.decision !== null) return found.decision === 'approved' && decision === 'approved' ? found : 'gone'
     await decideRow(db, found, decision, by.id, now)
@@ -125,6 +126,5 @@ export async function decideOrder(
   })
 }
 
-/** The developer of a sandbox is nobody. */
-const personOf = ({ database }: StaffParts, actor: string) =>
-  /^[0-9a-f]{32}$/.test(actor) ? findPerson(database.work, 'id', actor) : undefined
+/** The developer of a sandbox is nobody. On the connection of whoever asks: one that waits for another of its pool can stop all of them. */
+const personOf = (db: Connection, actor: string) => (/^[0-9a-f]{32}$/.test(actor) ? findPerson(db, 'id', actor) : undefined)
