@@ -48,7 +48,9 @@ const isSame = (
   by: string,
 ): boolean => before.type === type && before.amount === amount && before.currency === currency && before.askedBy === by
 
-const isYoung = ({ askedAt }: StaffOrder, now: number): boolean => now - askedAt <= approvalHours * 3_600_000
+/** Whether it may still be approved, or carried out again. */
+export const isYoung = ({ askedAt }: Pick<StaffOrder, 'askedAt'>, now: number): boolean =>
+  now - askedAt <= approvalHours * 3_600_000
 
 /** Bank data of orders that nobody decided in time are forgotten. */
 export const eraseOldDetails = ({ database, clock }: Pick<StaffParts, 'database' | 'clock'>): Promise<void> =>

@@ -1,13 +1,10 @@
 // Orders of colleagues: approved, they are carried out by the same way as a merchant's.
 
-import { amountText } from '../../../contract/amounts.ts'
 import { results } from '../../../contract/results/results.ts'
-import { followUp } from '../../../payments/followUps/followUp.ts'
-import { requestKey } from '../../../payments/idempotency.ts'
 import type { BankDetails } from '../../../payments/transfers/bankDetails.ts'
 import { findTransfer } from '../../../payments/transfers/store.ts'
 import { enterDetails } from '../../../payments/transfers/transfer.ts'
-import { approvalHours, decideOrder, detailsOfOrder } from '../../../staff/orders/orders.ts'
+import { decideOrder, detailsOfOrder, isYoung } from '../../../staff/orders/orders.ts'
 import { listWaiting, type StaffOrder, setOutcome } from '../../../staff/orders/store.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { namesOfStaff } from '../../../staff/store.ts'
@@ -15,6 +12,7 @@ import { type Html, html } from '../../html.ts'
 import { moneyText } from '../../languages/languages.ts'
 import { button, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
+import { carryOut } from '../payments/carryOut.ts'
 import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, officeLocales, wordsIn } from '../words.ts'
 
@@ -29,7 +27,7 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
       if (decided === 'gone') return nothingHere(language)
       const words = approvalWords(language)
       if (decided === 'own') return { status: 403, title: frameWords(language).approvals, body: message(words.own, 'wrong') }
-      if (decision === 'approved') await setOutcome(database.work, decided, await carryOut(parts, signedIn, decided, number))
+      if (decision === 'approved') await setOutcome(database.work, decided, await begin(parts, signedIn, decided, number))
       return goTo('/office/approvals')
     }
   return [
@@ -41,8 +39,7 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
         const words = approvalWords(language)
         const since = clock.real() - 30 * 24 * 3_600_000
         const names = await namesOfStaff(database.work)
-        const isOpen = ({ outcome, askedAt }: StaffOrder) =>
-          outcome === null && clock.real() - askedAt <= approvalHours * 3_600_000
+        const isOpen = ({ outcome, askedAt }: StaffOrder) => outcome === null && isYoung({ askedAt }, clock.real())
         const rows = (await listWaiting(database.work, signedIn.merchants, since, approvalsShown)).map(one => [
           momentText(language, one.askedAt),
           names.get(one.askedBy) ?? one.askedBy,
@@ -82,9 +79,9 @@ function destinationOf(parts: OfficeParts, order: StaffOrder): Html {
 }
 
 /** What became of it, in the words of its result. */
-async function carryOut(parts: OfficeParts, { by }: SignedIn, ordered: StaffOrder, number: string): Promise<string> {
-  const { channelId, paymentId, id, reason, ...order } = ordered
-  if (order.type === 'transfer') {
+async function begin(parts: OfficeParts, { by }: SignedIn, ordered: StaffOrder, number: string): Promise<string> {
+  const { channelId, paymentId, id, reason, type } = ordered
+  if (type === 'transfer') {
     const details = detailsOfOrder<BankDetails>(parts, ordered)
     const transfer = await findTransfer(parts.database.work, paymentId)
     const isEntered = details && transfer && (await enterDetails({ ...parts, by }, transfer, details, by.id, reason))
@@ -92,18 +89,7 @@ async function carryOut(parts: OfficeParts, { by }: SignedIn, ordered: StaffOrde
   }
   const channel = parts.directory.entity(channelId)
   if (channel?.kind !== 'channel') return results.channelDisabled.description
-  const fields = { paymentType: order.type, amount: amountText(order.amount), currency: order.currency }
-  const said = await followUp(parts, {
-    channel,
-    referenceId: paymentId,
-    values: new Map(Object.entries(fields)),
-    known: new Map(),
-    ndc: `${channelId}_${number}`,
-    key: requestKey(parts, channel, 'approvals', id, { pairs: Object.entries(fields), broken: new Set() }),
-  })
-  if ('unknown' in said) return results[said.unknown].description
-  if ('refused' in said) return results[said.refused].description
-  return (JSON.parse(said.body) as { result: { description: string } }).result.description
+  return (await carryOut(parts, channel, ordered, 'approvals', id, number)).description
 }
 
 const approvalWords = wordsIn(

@@ -6,6 +6,7 @@ import { namesOfStaff } from '../../../staff/store.ts'
 import { html } from '../../html.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
+import { calendarDayOf } from '../payments/filter.ts'
 import type { OfficeRoute } from '../route.ts'
 import { frameWords, momentText, wordsIn } from '../words.ts'
 
@@ -21,7 +22,7 @@ export const auditRoutes = ({ database, directory, keys }: OfficeParts): OfficeR
     async answer({ language, values }, signedIn) {
       const words = auditWords(language)
       const [action, day] = [values.get('action') ?? '', values.get('since') ?? '']
-      const since = /^[12]\d{3}-\d\d-\d\d$/.test(day) ? Date.parse(day) : Number.NaN
+      const since = calendarDayOf(day)
       const within = directory
         .entities()
         .map(({ id }) => id)

@@ -1,10 +1,7 @@
 // Captures, refunds and reversals ordered by the staff: by the same way as a merchant's, with a reason, and told of in the audit before they are begun.
 
 import { amountText, hundredths } from '../../../contract/amounts.ts'
-import { results } from '../../../contract/results/results.ts'
-import { followUp } from '../../../payments/followUps/followUp.ts'
 import { type Chain, type FollowUpType, forbids, refundOpen, reversalOpen } from '../../../payments/followUps/rules.ts'
-import { requestKey } from '../../../payments/idempotency.ts'
 import { orderedLately, placeOrder } from '../../../staff/orders/orders.ts'
 import type { StaffAction } from '../../../staff/permissions.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
@@ -13,6 +10,7 @@ import { fill } from '../../languages/texts.ts'
 import { message } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute, proveFirst } from '../route.ts'
+import { carryOut } from './carryOut.ts'
 import { readStory, type Story } from './story.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
@@ -54,21 +52,10 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
       const placed = await placeOrder(parts, signedIn, order, approvalFrom)
       if (placed === 'used') return refuse(409, words.formUsed)
       if (placed.waits) return goTo('/office/approvals')
-      const fields = { paymentType: type, amount, currency }
-      const said = await followUp(parts, {
-        channel,
-        referenceId: id,
-        values: new Map(Object.entries(fields)),
-        known: new Map(),
-        ndc: `${channel.id}_${number}`,
-        // A second press of the button is the same order.
-        key: requestKey(parts, channel, `office ${id}`, once, { pairs: Object.entries(fields), broken: new Set() }),
-      })
-      if ('unknown' in said) return refuse(404, results[said.unknown].description)
-      if ('refused' in said) return refuse(400, results[said.refused].description)
-      const { result } = JSON.parse(said.body) as { result: { code: string; description: string } }
-      const isGood = said.outcome === 'success' || said.outcome === 'review' || said.outcome === 'pending'
-      return isGood ? goTo(`${back}?done=${word}&amount=${amount}`) : refuse(400, `${result.code}: ${result.description}`)
+      // A second press of the button is the same order.
+      const { status, code, description } = await carryOut(parts, channel, order, `office ${id}`, once, number)
+      if (status !== 200) return refuse(status, code === undefined ? description : `${code}: ${description}`)
+      return goTo(`${back}?done=${word}&amount=${amount}`)
     },
   }))
 

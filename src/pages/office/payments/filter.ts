@@ -9,7 +9,7 @@ import { type Html, html } from '../../html.ts'
 
 const dayMilliseconds = 86_400_000
 /** Years that a database and a Date both know, with room for a day more. */
-const dayOf = (value: string): number => (/^[12]\d{3}-\d\d-\d\d$/.test(value) ? Date.parse(value) : Number.NaN)
+export const calendarDayOf = (value: string): number => (/^[12]\d{3}-\d\d-\d\d$/.test(value) ? Date.parse(value) : Number.NaN)
 const momentOf = (value: string): number =>
   /^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) ? Date.parse(value) : Number.NaN
 const at = (name: 'from' | 'to', milliseconds: number): SearchTerms =>
@@ -17,8 +17,8 @@ const at = (name: 'from' | 'to', milliseconds: number): SearchTerms =>
 
 /** By the name in the address, what each narrows; a value that says nothing narrows nothing. `merchant` narrows whose payments are looked at. */
 const narrowing = {
-  from: value => at('from', dayOf(value)),
-  to: value => at('to', dayOf(value) + dayMilliseconds),
+  from: value => at('from', calendarDayOf(value)),
+  to: value => at('to', calendarDayOf(value) + dayMilliseconds),
   type: value => (paymentTypes.has(value) ? { type: value } : {}),
   outcome: value => (outcomes.has(value) ? { outcome: value } : {}),
   since: value => at('from', momentOf(value)),
