@@ -9,7 +9,7 @@ import { paymentWords } from '../src/pages/office/payments/words.ts'
 import type { Readable } from '../src/payments/read/status.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
-import { exportBytesMost, exportsOfMerchantMost, exportsOfOneMost, makeExport } from '../src/reporting/exports/export.ts'
+import { exportBytesMost, exportsOfOneMost, exportsTogetherMost, makeExport } from '../src/reporting/exports/export.ts'
 import { findExport, insertExport } from '../src/reporting/exports/store.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser } from './support/chromium.ts'
@@ -342,16 +342,20 @@ describe('a file that takes long', () => {
     await clerk.post(`${page}/end`)
   })
 
-  it('is one of a few, of a person and of a merchant', async () => {
+  it('is one of a few, of a person and of those who act for the same; what others ask for stops nobody', async () => {
     const begin = async (one: Clerk) => (await one.post('/office/payments.csv')).status
     const own = (await gateway.pool.query('select from exports where asked_by = $1', [clerk.id])).rowCount!
     for (let at = own; at < exportsOfOneMost; at++) assert.equal(await begin(clerk), 303)
     assert.equal(await begin(clerk), 409)
     const of = async () => (await gateway.pool.query('select from exports where $1 = any (merchants)', [bulk])).rowCount!
-    while ((await of()) < exportsOfMerchantMost) await insertedExport('somebody')
+    const colleague = await signedIn(gateway, 'finance', [bulk])
+    while ((await of()) < exportsTogetherMost) await insertedExport(colleague.id!)
     assert.equal(await begin(await signedIn(gateway, 'finance', [bulk])), 409)
-    assert.equal(await of(), exportsOfMerchantMost)
+    assert.equal(await of(), exportsTogetherMost)
     assert.equal(await begin(stranger), 303)
+    const above = [readSeed(sandboxSeed).psp.id, 'f1'.repeat(16)]
+    for (const entity of above) assert.equal(await begin(await signedIn(gateway, 'admin', [entity])), 303)
+    assert.equal(await begin(await signedIn(gateway, 'finance', [bulk, elsewhere])), 303)
     await gateway.pool.query('delete from exports')
   })
 })
@@ -506,6 +510,21 @@ describe('money is given back', () => {
     assert.deepEqual(await followers(large), [])
     assert.match((await order('refund', { amount: '999.99' }, clerk, large)).location!, /done=refund/)
     assert.match((await order('refund', { amount: '0.01' }, clerk, large)).location!, /^\/office\/prove\?/, 'small ones add up')
+  })
+
+  it('also when many small ones come at a time', async () => {
+    const paid = (await gateway.pay({ amount: '3000.00' })).body.id
+    const clerk = await signedIn(gateway, 'finance', [sandbox.merchantId])
+    await gateway.pool.query(`update staff_sessions set proven_at = proven_at - interval '1 hour' where staff_id = $1`, [
+      clerk.id,
+    ])
+    await Promise.all(Array.from({ length: 9 }, () => clerk.ask('/office/account'))) // connections that are open already
+    const replies = await Promise.all(Array.from({ length: 9 }, () => order('refund', { amount: '300.00' }, clerk, paid)))
+    assert.deepEqual(replies.map(({ location }) => /done=refund|prove/.exec(location!)![0]).sort(), [
+      ...Array(3).fill('done=refund'),
+      ...Array(6).fill('prove'),
+    ])
+    assert.equal((await followers(paid)).length, 3)
   })
 
   it('only after a colleague has approved it, where the channel says so', async () => {

@@ -2,7 +2,7 @@
 
 import { amountText, hundredths } from '../../../contract/amounts.ts'
 import { type Chain, type FollowUpType, forbids, refundOpen, reversalOpen } from '../../../payments/followUps/rules.ts'
-import { orderedLately, placeOrder } from '../../../staff/orders/orders.ts'
+import { placeOrder } from '../../../staff/orders/orders.ts'
 import type { StaffAction } from '../../../staff/permissions.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
@@ -47,9 +47,8 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
       const { currency, merchantId } = story.payment
       const about = { merchantId, rootId: story.root.id, paymentId: id, channelId: channel.id }
       const order = { ...about, type, amount: hundredths(amount), currency, reason, once }
-      const ordered = order.amount + (await orderedLately(parts, order))
-      if (ordered >= proofFrom && !signedIn.isProven) return proveFirst(parts, request)
-      const placed = await placeOrder(parts, signedIn, order, approvalFrom)
+      const placed = await placeOrder(parts, signedIn, order, approvalFrom, proofFrom)
+      if (placed === 'unproven') return proveFirst(parts, request)
       if (placed === 'used') return refuse(409, words.formUsed)
       if (placed.waits) return goTo('/office/approvals')
       // A second press of the button is the same order.

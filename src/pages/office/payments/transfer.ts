@@ -59,7 +59,7 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
       } as const
       const approvalFrom = channel?.kind === 'channel' ? channel.settings.approvalFrom : 0
       const placed = await placeOrder(parts, signedIn, order, approvalFrom)
-      if (placed === 'used') return { status: 409, title: words.notDone, body: message(words.formUsed, 'wrong') }
+      if (typeof placed === 'string') return { status: 409, title: words.notDone, body: message(words.formUsed, 'wrong') }
       if (placed.waits) return goTo('/office/approvals')
       const entered = await enterDetails({ ...parts, by }, transfer, details, by.id, reason)
       if (!entered) return { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') }
