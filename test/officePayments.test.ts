@@ -12,6 +12,7 @@ import { connect, type Database } from '../src/platform/database/connect.ts'
 import { exportBytesMost, exportsOfOneMost, exportsTogetherMost, makeExport } from '../src/reporting/exports/export.ts'
 import { findExport, insertExport } from '../src/reporting/exports/store.ts'
 import { violations } from './support/axe.ts'
+import { growChain } from './support/chains.ts'
 import { launchBrowser } from './support/chromium.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { decode } from './support/entities.ts'
@@ -568,6 +569,41 @@ describe('money is given back', () => {
     assert.match(said, /Merchant → Gateway: asks for PA 20\.00 EUR/)
     assert.match(said, /Gateway → Gateway: begins CP 15\.00 EUR, as ordered here/)
     assert.doesNotMatch((await finance.ask(pageOf(other))).text, /\/(capture|refund|reverse)"/)
+  })
+})
+
+describe('the page of a payment with a long chain', () => {
+  it('draws the first, its own and the newest, leads to the others, and acts on all', async () => {
+    const paid = (await gateway.pay({ amount: '92.00' })).body.id
+    const old = (await gateway.refer(paid, { paymentType: 'RF', amount: '0.01', currency: 'EUR' })).body.id
+    await growChain(gateway.pool, old, 700)
+    const newest = (await gateway.refer(paid, { paymentType: 'RF', amount: '2.00', currency: 'EUR' })).body.id
+    for (const [payment, drawn] of [
+      [paid, 101],
+      [old, 102],
+    ] as const) {
+      const { text } = await finance.ask(pageOf(payment))
+      const chain = /<ol class="timeline">[\s\S]*?<\/ol>/.exec(text)![0]
+      assert.equal(chain.match(/<li/g)!.length, drawn)
+      assert.ok([paid, payment, newest].every(one => one === payment || chain.includes(pageOf(one))))
+      assert.match(chain, /aria-current="true"/)
+      assert.ok(text.includes(`<a href="/office/payments?q=${paid}">${703 - drawn} more of this chain</a>`))
+      assert.ok(text.length < 250_000, `${text.length} characters`)
+    }
+    assert.ok((await finance.ask(pageOf(paid))).text.includes('value="82.99"'), 'all refunds count')
+    assert.match((await order('refund', { amount: '82.99' }, finance, paid)).location!, /done=refund/)
+  })
+
+  it('shows the newest of what was said to a server that never took it', async () => {
+    const paid = (await gateway.pay({ amount: '92.00' })).body.id
+    const deliveries = `from deliveries where payment_id = '${paid}'`
+    await eventually(async () => (await gateway.pool.query(`select ${deliveries}`)).rowCount !== 0, 'it is told')
+    await gateway.pool.query(
+      `insert into delivery_attempts (merchant_id, endpoint_id, position, attempt, attempted_at, milliseconds, status, answer, acknowledged)
+       select merchant_id, endpoint_id, position, n, now() + n * interval '1 second', 7, 500, 'no', false from (select * ${deliveries} limit 1) one, generate_series(100, 3000) n`,
+    )
+    const { text } = await finance.ask(pageOf(paid))
+    assert.ok(text.includes('attempt 3000') && text.length < 250_000, `${text.length} characters`)
   })
 })
 
