@@ -416,7 +416,7 @@ const attemptColumns = `merchant_id as "merchantId", endpoint_id as "endpointId"
             answer, acknowledged`
 
 /** The attempts to deliver some, the newest first. */
-export async function attemptsOf(
+export async function triesOf(
   db: Connection,
   merchantId: string,
   deliveries: readonly Pick<Delivery, 'endpointId' | 'position'>[],

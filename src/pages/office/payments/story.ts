@@ -1,6 +1,6 @@
 // What is known of a chain of payments, read for one page: the chain, its books, what merchants were told, what came in, what is still to be done.
 
-import { attemptsOf, deliveriesOf } from '../../../notifications/deliveries/store.ts'
+import { deliveriesOf, triesOf } from '../../../notifications/deliveries/store.ts'
 import { listEndpoints } from '../../../notifications/endpoints/store.ts'
 import type { OperatorCase } from '../../../payments/cases/store.ts'
 import { casesAbout } from '../../../payments/cases/store.ts'
@@ -16,7 +16,7 @@ import type { OfficeParts } from '../parts.ts'
 export type ToldNotification = Awaited<ReturnType<typeof deliveriesOf>>[number] & {
   readonly url: string | null
   /** Oldest first. */
-  readonly tries: Awaited<ReturnType<typeof attemptsOf>>
+  readonly tries: Awaited<ReturnType<typeof triesOf>>
 }
 
 export type Story = {
@@ -54,7 +54,7 @@ export async function readStory(parts: OfficeParts, merchantId: string, id: stri
   const ids = chain.map(one => one.id)
   const endpoints = new Map((await listEndpoints(db, merchantId)).map(one => [one.id, one]))
   const told = (await deliveriesOf(db, merchantId, [...endpoints.keys()], ids, toldMost)).reverse()
-  const tries = Map.groupBy((await attemptsOf(db, merchantId, told, triesMost)).reverse(), nameOf)
+  const tries = Map.groupBy((await triesOf(db, merchantId, told, triesMost)).reverse(), nameOf)
   return {
     payment: chain.find(one => one.id === id)!,
     root: chain.find(one => one.id === rootId)!,
