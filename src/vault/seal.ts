@@ -16,7 +16,7 @@ export class SealError extends Error {}
 /** What a data key seals: few enough that an IV drawn by chance never comes twice. */
 export const recordsOfKey = 1000
 
-type DataKey = { readonly key: KeyObject; /** All that stands before the IV of a record. */ readonly head: Buffer; left: number }
+type DataKey = { readonly key: KeyObject /** All that stands before the IV of a record. */; readonly head: Buffer; left: number }
 const dataKeys = new WeakMap<Key, DataKey>()
 
 /** `place` names what the record belongs to, for example merchant and payment id. */
