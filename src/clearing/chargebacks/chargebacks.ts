@@ -9,7 +9,7 @@ import { rootTypeOf } from '../../payments/ledger/journal.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { insertAnswered } from '../../payments/store/answers.ts'
-import { findRoot, lockChain } from '../../payments/store/read.ts'
+import { findRoot, holdChain } from '../../payments/store/read.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import type { FileFormat, ImportParts, LineResult } from '../import.ts'
 import { type ReportedResult, reportedPayment } from '../reported.ts'
@@ -58,7 +58,7 @@ export async function recordChargeback(
   return parts.database.inChain(
     merchantId,
     rootId,
-    db => lockChain(db, merchantId, rootId),
+    db => holdChain(db, merchantId, rootId),
     async (db, payments) => {
       const result = await settleLine(parts, db, line, { merchantId, id }, rootId, payments)
       await settled(db, result)

@@ -9,7 +9,7 @@ import { rootTypeOf } from '../../payments/ledger/journal.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { insertAnswered } from '../../payments/store/answers.ts'
-import { lockChain } from '../../payments/store/read.ts'
+import { holdChain } from '../../payments/store/read.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { findSlip, type SlipPlace } from '../../slips/store.ts'
 import { type ReportedResult, reportedPayment } from '../reported.ts'
@@ -63,7 +63,7 @@ export async function recordReceipt(
   return parts.database.inChain(
     merchantId,
     paymentId,
-    db => lockChain(db, merchantId, paymentId),
+    db => holdChain(db, merchantId, paymentId),
     async (db, payments) => {
       const result = await settleReceipt(parts, db, receipt, slip, payments)
       await settled(db, result)

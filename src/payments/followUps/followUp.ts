@@ -19,7 +19,7 @@ import { reserves, rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentState } from '../payment.ts'
 import { insertFollowUp } from '../store/payments.ts'
-import { findRoot, lockChain } from '../store/read.ts'
+import { findRoot, holdChain } from '../store/read.ts'
 import { byTransfer, orderTransfer } from '../transfers/transfer.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
@@ -60,7 +60,7 @@ async function write(
   const rootId = await findRoot(parts.database.work, merchantId, request.referenceId)
   if (rootId === undefined) return { ended: { unknown: unknownReference[type] } }
   // What is read together costs one way to the database.
-  const lock = (db: Connection) => Promise.all([lockChain(db, merchantId, rootId), openCard(db, parts.keys, merchantId, rootId)])
+  const lock = (db: Connection) => Promise.all([holdChain(db, merchantId, rootId), openCard(db, parts.keys, merchantId, rootId)])
   const written = await parts.database.inChain(merchantId, rootId, lock, async (db, [payments, card]) => {
     const chain = chainOf(payments, request, rootId)
     const { payment, refused } = decide(parts, request, type, chain)

@@ -107,7 +107,7 @@ export async function findRoot(db: Connection, merchantId: string, id: string): 
 }
 
 /** Locks the first payment of a chain, so that one capture, refund or reversal at a time looks at it; the chain as it is then. */
-export async function lockChain(db: Connection, merchantId: string, rootId: string): Promise<PaymentState[]> {
+export async function holdChain(db: Connection, merchantId: string, rootId: string): Promise<PaymentState[]> {
   const lock = {
     name: 'lock root',
     text: 'select 1 from payments where merchant_id = $1 and id = $2 for update',
