@@ -62,7 +62,9 @@ describe('a request', () => {
   })
 
   it('with a card number where a long value of a large form is cut hides it', async () => {
-    const padding = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`customParameters[padding${at}]`, 'y '.repeat(450)]))
+    const padding = Object.fromEntries(
+      Array.from({ length: 12 }, (_, at) => [`customParameters[padding${at}]`, 'y '.repeat(450)]),
+    )
     for (const number of ['4200000000000000', '4111 1111 1111 1111', '%34242424242424242'])
       for (let before = 236; before < 256; before++) {
         const value = `${'x'.repeat(before)} ${number}`
