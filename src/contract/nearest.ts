@@ -31,7 +31,7 @@ export const nearest = (name: string, known: Iterable<string>, slips = 2): strin
   )
 
 /** As names are compared: what stands in brackets is free, and so is the case. */
-const wordOf = (name: string): string => name.replace(/\[[^\]]*\]/g, '[]').toLowerCase()
+const wordOf = (name: string): string => name.replace(/\[[^[\]]*\]/g, '[]').toLowerCase()
 
 /** At most two slips away, and fewer in a short name. */
 function nearestOf(name: string, known: readonly { row: string; word: string }[], slipsMost = 2): string | undefined {

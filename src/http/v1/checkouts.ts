@@ -12,6 +12,7 @@ import type { Channel } from '../../merchants/directory.ts'
 import type { PaymentResponse } from '../../payments/execute.ts'
 import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
+import { heldForm } from '../../reporting/requests/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
 import { type Caller, hasCredentials, sentForm } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
@@ -113,7 +114,7 @@ export const postCheckoutPayment =
     if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
     const form = sentForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
-    request.seen.form = form
+    request.seen.form = heldForm(form)
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
     request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }

@@ -75,7 +75,7 @@ const readings: readonly Reading[] = [
 export const readingsMost = 24
 
 /** Names of merchants are no longer; and a sentence of many words is one name, or nothing. */
-const textMost = 255
+export const textMost = 255
 const wordsMost = 8
 const namesOf = (text: string): SearchTerms[] => [{ merchantTransactionId: text }, { invoice: text }, { descriptor: text }]
 

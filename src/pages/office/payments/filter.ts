@@ -4,7 +4,7 @@ import { currencies } from '../../../contract/currencies.ts'
 import { resultOfCode } from '../../../contract/results/results.ts'
 import { type Endings, endingOutcomes } from '../../../reporting/overview/overview.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
-import { outcomes, paymentTypes, type SearchTerms, understand } from '../../../reporting/search/terms.ts'
+import { outcomes, paymentTypes, type SearchTerms, textMost, understand } from '../../../reporting/search/terms.ts'
 import { type Html, html } from '../../html.ts'
 
 const dayMilliseconds = 86_400_000
@@ -39,20 +39,30 @@ export const narrowed = (values: URLSearchParams): [Narrowing, string][] =>
     .filter(name => !chosenInForm.includes(name) && values.get(name))
     .map(name => [name, values.get(name)!])
 
+/** What stands in the box, as far as it is read. */
+export const boxText = (values: URLSearchParams): string => (values.get('q') ?? '').trim().slice(0, textMost)
+/** What narrows is a day, a word, an id. */
+const valueMost = 64
+
 /** What a filter says: the text of the box, and what narrows it. */
 export function termsOf(values: URLSearchParams): SearchTerms[] {
   const terms: SearchTerms = Object.assign({}, ...Object.entries(narrowing).map(([name, of]) => of(values.get(name) ?? '')))
-  const text = values.get('q') ?? ''
-  return (text.trim() === '' ? [{}] : understand(text)).map(meant => ({ ...meant, ...terms }))
+  const text = boxText(values)
+  return (text === '' ? [{}] : understand(text)).map(meant => ({ ...meant, ...terms }))
 }
 
 /** Those within reach, or the one of them that a filter names. */
 export const merchantsNamed = (values: URLSearchParams, merchants: readonly string[]): readonly string[] =>
   values.get('merchant') ? merchants.filter(id => id === values.get('merchant')) : merchants
 
-/** What of it a form sends on. */
+/** What of it a form sends on: no more than is read. */
 export const filterFields = (values: URLSearchParams): Readonly<Record<string, string>> =>
-  Object.fromEntries(['q', ...Object.keys(narrowing)].flatMap(name => (values.get(name) ? [[name, values.get(name)!]] : [])))
+  Object.fromEntries(
+    [
+      ['q', boxText(values)],
+      ...Object.keys(narrowing).map(name => [name, (values.get(name) ?? '').slice(0, valueMost)] as const),
+    ].filter(([, value]) => value !== ''),
+  )
 
 /** As an address has it. */
 export function queryOf(values: URLSearchParams, behind?: FoundPayment): string {

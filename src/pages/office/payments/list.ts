@@ -19,7 +19,7 @@ import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
 import { momentText, type OfficeLanguage } from '../words.ts'
-import { filterFields, merchantsNamed, narrowed, queryOf, termsOf } from './filter.ts'
+import { boxText, filterFields, merchantsNamed, narrowed, queryOf, termsOf } from './filter.ts'
 import { filterStyle, filtersBeside } from './savedFilters.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
@@ -54,7 +54,7 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       exact: true,
       action: 'readPayments',
       async answer({ values }, { merchants }) {
-        const text = (values.get('q') ?? '').trim()
+        const text = boxText(values)
         const shortened = shortenCards(text, parts.cardBrands)
         // One reference in ten passes for the number of a card: it is looked for as it is, here alone.
         const exactly: SearchTerms[] = /^[0-9a-f]{32}$/i.test(text)
@@ -99,8 +99,11 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
   ]
 }
 
-/** For the audit, which keeps it for ever: of an e-mail address stands where it is alone. */
-const toldFilter = (values: URLSearchParams): string => queryOf(values).replace(/[^=&]+%40/, '…%40')
+/** For the audit, which keeps it for ever: of e-mail addresses stands where they are alone. */
+const toldFilter = (values: URLSearchParams): string =>
+  Object.entries(filterFields(values))
+    .map(([name, value]) => `${name}=${value.replace(/[^\s@]+(?=@)/g, '…')}`)
+    .join('&')
 
 /** What a figure that led here asks for beside what stands in the form. */
 function narrowedLine({ directory }: OfficeParts, values: URLSearchParams, language: OfficeLanguage): Html | undefined {
