@@ -227,6 +227,7 @@ create table deliveries (
   constraint deliveries_pkey PRIMARY KEY (merchant_id, endpoint_id, "position"),
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['scheduled'::text, 'acknowledged'::text, 'given up'::text])))
 );
+CREATE INDEX deliveries_by_time ON deliveries USING brin (emitted_at);
 CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE (state = 'scheduled'::text);
 CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
@@ -276,6 +277,9 @@ create table endpoints (
   emitted bigint not null default 0,
   created_at timestamp with time zone not null,
   activated_at timestamp with time zone,
+  erased_acknowledged bigint not null default 0,
+  erased_given_up bigint not null default 0,
+  erased_before timestamp with time zone,
   constraint endpoints_pkey PRIMARY KEY (merchant_id, id),
   constraint endpoints_check CHECK (((kind = 'webhook'::text) = (url IS NOT NULL))),
   constraint endpoints_check1 CHECK (((kind <> 'request'::text) OR (channel_id IS NOT NULL))),
@@ -525,6 +529,7 @@ create table pending_answers (
   sealed bytea not null,
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+CREATE INDEX pending_answers_by_time ON pending_answers USING brin (payment_id);
 
 create table receipts (
   merchant_id uuid not null,
@@ -631,7 +636,7 @@ create table return_files (
   number integer not null,
   made_on date,
   refused text,
-  sealed bytea not null,
+  sealed bytea,
   received_at timestamp with time zone not null,
   constraint return_files_pkey PRIMARY KEY (merchant_id, id),
   constraint return_files_hash_key UNIQUE (hash),
@@ -871,6 +876,14 @@ create table staff_sessions (
   constraint staff_sessions_id_key UNIQUE (id)
 );
 CREATE INDEX staff_sessions_by_staff ON staff_sessions USING btree (staff_id);
+
+create table sweeps (
+  kind text not null,
+  taken_at timestamp with time zone not null,
+  swept_at timestamp with time zone,
+  erased bigint not null default 0,
+  constraint sweeps_pkey PRIMARY KEY (kind)
+);
 
 create table taken_back (
   merchant_id uuid not null,

@@ -61,6 +61,7 @@ const platformTables = [
   'staff',
   'staff_links',
   'staff_sessions',
+  'sweeps',
   'terminals',
   'transfer_files',
 ]

@@ -885,7 +885,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'passkeys: a copy of a key signs in', file: 'src/staff/passkeys/webauthn.ts', tests: ['passkeys'],
     find: 'now > counter || (now === 0 && counter === 0)', instead: 'now >= 0' },
   { name: 'passkeys: an answer counts twice', file: 'src/staff/passkeys/passkeys.ts', tests: ['passkeys'],
-    find: 'if (counter === undefined || !(await answered(db, parts, challenge, ends))) return undefined', instead: 'if (counter === undefined) return undefined' },
+    find: 'if (counter === undefined || !(await answered(db, challenge, ends))) return undefined', instead: 'if (counter === undefined) return undefined' },
   { name: 'passkeys: a challenge never ends', file: 'src/staff/passkeys/passkeys.ts', tests: ['passkeys'],
     find: 'return parts.clock.real() < ends ? ends : undefined', instead: 'return ends' },
   { name: 'passkeys: the key of another proves both factors', file: 'src/staff/passkeys/passkeys.ts', tests: ['passkeys'],

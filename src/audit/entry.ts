@@ -18,6 +18,7 @@ export const actions = {
   tokenRevoked: 'an access token was revoked, at once or from a time on',
   sealedAnew: 'what older keys had sealed was sealed under the newest',
   keyRetired: 'a key that nothing needed was given up',
+  erasedByHand: 'what was kept for its time was erased by a command',
   endpointMade: 'an endpoint was made, and its secret shown',
   endpointActivated: 'a webhook was tested, and activated when it answered',
   endpointClosed: 'an endpoint was disabled or deleted',

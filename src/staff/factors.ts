@@ -9,16 +9,7 @@ import { keyedHash } from '../vault/keys.ts'
 import { unseal } from '../vault/seal.ts'
 import type { StaffParts } from './parts.ts'
 import { isPassword } from './password.ts'
-import {
-  countSignIn,
-  findPerson,
-  forgetAttempts,
-  forgetSignIns,
-  forgiveAttempt,
-  type Person,
-  takeRecoveryCode,
-  takeStep,
-} from './store.ts'
+import { countSignIn, findPerson, forgetAttempts, forgiveAttempt, type Person, takeRecoveryCode, takeStep } from './store.ts'
 import { stepOfCode } from './totp.ts'
 
 export type Factors = {
@@ -60,7 +51,6 @@ export async function proveFactors(
     // A network that guesses waits before any name is looked at, or remembered.
     const attempts = await countSignIn(database.signIns, network, now, since)
     if (attempts > signInAttemptsMost.network) return 'wait'
-    if (attempts === 1) await forgetSignIns(database.signIns, since)
   }
   const attempts = await countSignIn(database.signIns, guesser, now, since)
   const person = name.length > 0 && name.length <= 254 ? await findPerson(database.work, 'name', name) : undefined

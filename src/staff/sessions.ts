@@ -67,7 +67,7 @@ export async function beginSession(
   const token = random.bytes(32).toString('base64url')
   const id = timeOrderedId(now, random)
   const row = { id, staffId, begunAt: now, usedAt: now, provenAt: now, address, agent: agent.slice(0, 200) }
-  await insertSession(db, hashesOf(parts, token)[0], row, begunSince(now))
+  await insertSession(db, hashesOf(parts, token)[0], row)
   await record(db, parts, [{ actor: actorOfStaff(staffId, address), action, subject: staffId ?? '', details: { session: id } }])
   return token
 }

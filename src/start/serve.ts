@@ -16,7 +16,6 @@ import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
 import { measureDeliveries } from '../notifications/metrics.ts'
-import { startErasing } from '../payments/erase.ts'
 import { measureReversals } from '../payments/metrics.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
@@ -28,13 +27,13 @@ import { resolver } from '../platform/egress/resolve.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { serveMetrics } from '../platform/metrics.ts'
+import { measureRetention, startErasing } from '../platform/retention/erase.ts'
 import { sftpOpener } from '../platform/sftp/open.ts'
 import { beginReceiptFiles } from '../reporting/receiptFiles/deliver.ts'
 import { keepRequests } from '../reporting/requests/keep.ts'
 import { startProjecting } from '../reporting/search/search.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
-import { eraseOldDetails } from '../staff/orders/orders.ts'
 import type { Keys } from '../vault/keys.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
@@ -135,7 +134,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   }
   const metrics = (port: number) => {
     const figures = [...gateway.figures, ...figuresOfAcquirers(acquirers.metrics)]
-    const measures = [measureDeliveries(database, clock), measureReversals(database, clock)]
+    const measures = [measureDeliveries(database, clock), measureReversals(database, clock), measureRetention(gateway)]
     return serveMetrics(figures, measures, log, { port, host: config.host, token: config.metricsToken })
   }
   // Before the first request and the first look for work: later there are leases of our own.
@@ -154,7 +153,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startWorker(gateway, dueHandlers, clockWatch.isTrusted),
       clockWatch,
       sweeping,
-      startErasing(gateway, () => eraseOldDetails(gateway)),
+      startErasing(gateway, clockWatch.isTrusted),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),

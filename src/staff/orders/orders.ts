@@ -12,7 +12,6 @@ import type { SignedIn } from '../sessions.ts'
 import { findPerson } from '../store.ts'
 import {
   decideRow,
-  eraseDetailsBefore,
   findOnce,
   insertOrder,
   lockChain,
@@ -51,10 +50,6 @@ const isSame = (
 /** Whether it may still be approved, or carried out again. */
 export const isYoung = ({ askedAt }: Pick<StaffOrder, 'askedAt'>, now: number): boolean =>
   now - askedAt <= approvalHours * 3_600_000
-
-/** Bank data of orders that nobody decided in time are forgotten. */
-export const eraseOldDetails = ({ database, clock }: Pick<StaffParts, 'database' | 'clock'>): Promise<void> =>
-  eraseDetailsBefore(database.work, clock.real() - approvalHours * 3_600_000)
 
 /** What binds sealed details to their order. */
 export const orderPlace = (merchantId: string, id: string): string => `staff order ${merchantId} ${id}`

@@ -1,0 +1,19 @@
+-- What is kept for a time is erased by one worker: what it did last, and how many rows it took, kind by kind.
+create table sweeps (
+  kind     text primary key,
+  taken_at timestamptz not null,            -- real time; whoever takes a kind takes it from the others for a while
+  swept_at timestamptz,                     -- then nothing was left whose time was over
+  erased   bigint not null default 0
+);
+
+-- Deliveries that are settled end too. Their endpoint goes on counting them, and looks for lost ones among those that are left.
+alter table endpoints add column erased_acknowledged bigint not null default 0;
+alter table endpoints add column erased_given_up bigint not null default 0;
+alter table endpoints add column erased_before timestamptz;
+
+-- Rows come in the order of their times, so that a summary of pages finds the old ones and costs next to nothing to keep.
+create index deliveries_by_time on deliveries using brin (emitted_at);
+create index pending_answers_by_time on pending_answers using brin (payment_id); -- ids begin with the time
+
+-- The copy of what a bank sent ends, its number and its hash stay: a file counts once.
+alter table return_files alter column sealed drop not null;
