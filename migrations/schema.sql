@@ -191,6 +191,14 @@ create table continuations (
   constraint continuations_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table credentials (
+  machine text not null,
+  name text not null,
+  fingerprint text not null,
+  seen_at timestamp with time zone not null,
+  constraint credentials_pkey PRIMARY KEY (machine, name)
+);
+
 create table day_totals (
   acquirer text not null,
   day date not null,

@@ -42,6 +42,7 @@ const platformTables = [
   'capture_files',
   'clearing_files',
   'clearing_lines',
+  'credentials',
   'day_totals',
   'due_work',
   'entities',

@@ -19,6 +19,7 @@ import { type Kept, withDays } from '../platform/retention/kept.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
 import { type KeptRequests, keptRequests } from '../reporting/requests/keep.ts'
+import type { KeyKind } from '../vault/keyFile.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
 import { allKept } from './kept.ts'
 import { liveRefusals } from './liveMode.ts'
@@ -67,6 +68,8 @@ export type Config = {
   readonly requestRecords: KeptRequests
   /** What is kept for a time, with the days that are set. */
   readonly retention: readonly Kept[]
+  /** The files of the keys; absent: it stands in the environment. */
+  readonly keyFiles: Readonly<Partial<Record<KeyKind, string>>>
   /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */
   keys(random?: () => Buffer): Keys
 }
@@ -213,6 +216,9 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   wrong.push(...misspelt(environment, known))
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
   const keys = (random?: () => Buffer) => readKeys(setting, mode, dataDir, random)
+  const keyFile = (name: string, sandboxName: string) =>
+    setting(`${name}_FILE`) ?? (setting(name) === undefined ? join(dataDir, 'keys', sandboxName) : undefined)
+  const [sealFile, lookupFile] = [keyFile('SEAL_KEY', 'seal.key'), keyFile('LOOKUP_KEY', 'lookup.key')]
   if (mode === 'live') keys() // what is wrong with them is told before a database is started
   const redirectMethods = [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()]
   const brandsOf = [
@@ -250,6 +256,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
     ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),
+    keyFiles: { ...(sealFile !== undefined && { seal: sealFile }), ...(lookupFile !== undefined && { lookup: lookupFile }) },
     keys,
   }
 }

@@ -39,6 +39,7 @@ import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
 import type { Config } from './config.ts'
+import { credentialsOf, figureOfCredentials } from './credentials.ts'
 import { routesOf } from './routes.ts'
 
 /** How long a stop is waited for: longer than the requests that run may take. */
@@ -132,8 +133,9 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await host.stop()
     await database.close()
   }
-  const metrics = (port: number) => {
-    const figures = [...gateway.figures, ...figuresOfAcquirers(acquirers.metrics)]
+  const metrics = async (port: number) => {
+    const certificates = figureOfCredentials(await credentialsOf(config, keys), clock)
+    const figures = [...gateway.figures, ...figuresOfAcquirers(acquirers.metrics), certificates]
     const measures = [measureDeliveries(database, clock), measureReversals(database, clock), measureRetention(gateway)]
     return serveMetrics(figures, measures, log, { port, host: config.host, token: config.metricsToken })
   }

@@ -17,3 +17,12 @@ create index pending_answers_by_time on pending_answers using brin (payment_id);
 
 -- The copy of what a bank sent ends, its number and its hash stay: a file counts once.
 alter table return_files alter column sealed drop not null;
+
+-- Certificates and the like stand in files of each machine: what it had at its last start, so that a change leaves a row in the audit.
+create table credentials (
+  machine     text not null,
+  name        text not null,                -- the setting, and which of several in its file
+  fingerprint text not null,
+  seen_at     timestamptz not null,         -- real time: since when it is this one
+  primary key (machine, name)
+);
