@@ -11,9 +11,14 @@ alter table endpoints add column erased_acknowledged bigint not null default 0;
 alter table endpoints add column erased_given_up bigint not null default 0;
 alter table endpoints add column erased_before timestamptz;
 
--- Rows come in the order of their times, so that a summary of pages finds the old ones and costs next to nothing to keep.
-create index deliveries_by_time on deliveries using brin (emitted_at);
-create index pending_answers_by_time on pending_answers using brin (payment_id); -- ids begin with the time
+-- A summary of pages only ever widens: where pages of erased rows are filled again, it leads to every page of the table.
+drop index idempotency_keys_by_time;
+drop index redirects_by_time;
+drop index risk_attempts_by_time;
+create index idempotency_keys_by_time on idempotency_keys (recorded_at);
+create index redirects_by_time on redirects (made_at);
+create index risk_attempts_by_time on risk_attempts (attempted_at);
+create index sealed_cards_by_end on sealed_cards (erase_after); -- a posting list a day
 
 -- The copy of what a bank sent ends, its number and its hash stay: a file counts once.
 alter table return_files alter column sealed drop not null;

@@ -235,7 +235,6 @@ create table deliveries (
   constraint deliveries_pkey PRIMARY KEY (merchant_id, endpoint_id, "position"),
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['scheduled'::text, 'acknowledged'::text, 'given up'::text])))
 );
-CREATE INDEX deliveries_by_time ON deliveries USING brin (emitted_at);
 CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE (state = 'scheduled'::text);
 CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
@@ -378,7 +377,7 @@ create table idempotency_keys (
   recorded_at timestamp with time zone not null,
   constraint idempotency_keys_pkey PRIMARY KEY (merchant_id, key_hash)
 );
-CREATE INDEX idempotency_keys_by_time ON idempotency_keys USING brin (recorded_at);
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys USING btree (recorded_at);
 
 create table installation (
   mode text not null,
@@ -537,7 +536,6 @@ create table pending_answers (
   sealed bytea not null,
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
-CREATE INDEX pending_answers_by_time ON pending_answers USING brin (payment_id);
 
 create table receipts (
   merchant_id uuid not null,
@@ -568,7 +566,7 @@ create table redirects (
 );
 CREATE UNIQUE INDEX redirects_by_notice ON redirects USING btree (merchant_id, notice_hash);
 CREATE UNIQUE INDEX redirects_by_page ON redirects USING btree (merchant_id, page_hash);
-CREATE INDEX redirects_by_time ON redirects USING brin (made_at);
+CREATE INDEX redirects_by_time ON redirects USING btree (made_at);
 
 create table refund_transfers (
   merchant_id uuid not null,
@@ -662,7 +660,7 @@ create table risk_attempts (
   currency text not null,
   constraint risk_attempts_pkey PRIMARY KEY (merchant_id, kind, subject, attempted_at, payment_id)
 );
-CREATE INDEX risk_attempts_by_time ON risk_attempts USING brin (attempted_at);
+CREATE INDEX risk_attempts_by_time ON risk_attempts USING btree (attempted_at);
 
 create table risk_entries (
   owner_id uuid not null,
@@ -699,6 +697,7 @@ create table sealed_cards (
   erase_after date not null,
   constraint sealed_cards_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+CREATE INDEX sealed_cards_by_end ON sealed_cards USING btree (erase_after);
 
 create table searched_payments (
   merchant_id uuid not null,

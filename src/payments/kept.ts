@@ -4,6 +4,7 @@ import type { Kept } from '../platform/retention/kept.ts'
 import { keyHours } from './idempotency.ts'
 import { eraseSecrets } from './redirects/store.ts'
 import { attemptDays } from './risk/store.ts'
+import { erasePendingAnswers } from './store/pendingAnswers.ts'
 import { eraseDetails } from './transfers/store.ts'
 
 // biome-ignore format: a kind in few lines
@@ -13,7 +14,7 @@ export const keptByPayments: readonly Kept[] = [
   { kind: 'shopperLinks', what: 'addresses that were handed to shoppers, as hashes', table: 'redirects', key: 'merchant_id, payment_id', since: 'made_at',
     days: 30, range: [4, 400], why: 'A shopper who comes back later finds no way to the shop any more.' },
   { kind: 'pendingAnswers', what: 'sealed answers of payments that waited, once the payments are answered', table: 'pending_answers', key: 'merchant_id, payment_id',
-    since: 'payment_id', ids: true, where: 'exists (select from answers a where a.merchant_id = pending_answers.merchant_id and a.payment_id = pending_answers.payment_id)',
+    since: 'payment_id', ids: true, statement: erasePendingAnswers,
     days: 90, range: [31, 3650], why: 'Their notifications are tried for 30 days and tell them as they were given; later ones are told from the payment.' },
   { kind: 'bankDetails', what: 'sealed bank details of refunds that have ended', table: 'refund_transfers', key: 'merchant_id, payment_id', since: 'ordered_at', where: 'sealed is not null',
     forgets: 'sealed = null', statement: eraseDetails, days: 180, range: [30, 3650], why: 'So long somebody may ask where a refund went.' },

@@ -39,10 +39,11 @@ export async function findSealedCard(db: Connection, merchantId: string, payment
   return rows[0]?.sealed
 }
 
-/** `$1` is real time. */
+/** `$1` is real time; the merchant whose time was moved furthest says how far the index is read. */
 const eraseCards = `delete from sealed_cards where (merchant_id, payment_id) in (
   select c.merchant_id, c.payment_id from sealed_cards c join entities m on m.id = c.merchant_id
-   where c.erase_after < (($1::timestamptz + m.clock_offset_ms * interval '1 millisecond') at time zone 'UTC')::date limit $2)`
+   where c.erase_after < (($1::timestamptz + (select max(clock_offset_ms) from entities) * interval '1 millisecond') at time zone 'UTC')::date
+     and c.erase_after < (($1::timestamptz + m.clock_offset_ms * interval '1 millisecond') at time zone 'UTC')::date limit $2)`
 
 // biome-ignore format: a kind in few lines
 export const keptCards: readonly Kept[] = [

@@ -272,9 +272,18 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
   return rows
 }
 
-/** What was emitted before `$1` and is settled goes, with its attempts; its endpoint counts it further. The endpoints are locked in the order of fan-out. */
+/**
+ * What was emitted before `$1` and is settled goes, with its attempts; its endpoint counts it further. Positions grow with time: the first ones of each
+ * endpoint are its oldest, and no index over times is needed. The endpoints are locked in the order of fan-out.
+ */
 export const eraseDeliveries = `with old as (
-    select merchant_id, endpoint_id, position from deliveries where emitted_at < $1 and state <> 'scheduled' limit $2 for update skip locked),
+    select d.merchant_id, d.endpoint_id, d.position from endpoints e
+     cross join lateral (
+       select emitted_at from deliveries where merchant_id = e.merchant_id and endpoint_id = e.id and state <> 'scheduled' order by position limit 1) oldest
+     cross join lateral (
+       select merchant_id, endpoint_id, position, emitted_at from deliveries
+        where oldest.emitted_at < $1 and merchant_id = e.merchant_id and endpoint_id = e.id and state <> 'scheduled' order by position limit $2) d
+     where d.emitted_at < $1 limit $2),
   tried as (
     delete from delivery_attempts a using old
      where a.merchant_id = old.merchant_id and a.endpoint_id = old.endpoint_id and a.position = old.position),
