@@ -191,8 +191,18 @@ test('notifications that are over are counted further, none is called lost, and 
     assert.equal(await count('select from delivery_attempts a where a.endpoint_id = $1', [told.id]), 0)
     assert.equal(await count('select from deliveries'), 2, 'what is still tried stays')
     assert.deepEqual(await sums(), counted)
-    await gateway.pool.query(`update deliveries set state = 'given up', settled_at = emitted_at`)
-    assert.equal(await sweepAt('deliveries', last + 1), 2)
+    const giveUp = (which: string) =>
+      gateway.pool.query(
+        `update deliveries set state = 'given up', settled_at = emitted_at where position = (select ${which}(position) from deliveries)`,
+      )
+    await giveUp('max')
+    assert.deepEqual(
+      [await sweepAt('deliveries', last + 1), await count('select from deliveries')],
+      [1, 1],
+      'beside one that is over too',
+    )
+    await giveUp('min')
+    assert.equal(await sweepAt('deliveries', last + 1), 1)
     assert.deepEqual((await sums())[1], { emitted: 2, acknowledged: 0, scheduled: 0, givenUp: 2, balanced: true })
   } finally {
     await receiver.close()

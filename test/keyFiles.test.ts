@@ -174,6 +174,8 @@ it('what nothing needs is taken out of its file, and kept beside it', async () =
     writeFileSync(file(`${kind}.key`), `${linesOf(`${kind}.key`)[0]}\n${old[kind]}\n`)
   }
   assert.deepEqual(await given(), ['lookup newest', 'lookup retired', 'seal newest', 'seal retired'])
+  const again = await commands.run('keys', 'prefer', 'seal')
+  assert.deepEqual([again.code, linesOf('seal.key')[1]], [1, old.seal], again.out)
   assert.match((await well('keys', 'retire')).out, /^No older key is left\.\nseal /)
   for (const kind of ['seal', 'lookup'] as const)
     assert.deepEqual([linesOf(`${kind}.key`).length, linesOf(`${kind}.key.retired`)], [1, [old[kind]]])
