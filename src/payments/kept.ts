@@ -1,11 +1,13 @@
 // What payments keep for a time, beside the payments themselves.
 
 import type { Kept } from '../platform/retention/kept.ts'
-import { keyHours } from './idempotency.ts'
 import { eraseSecrets } from './redirects/store.ts'
 import { attemptDays } from './risk/store.ts'
 import { erasePendingAnswers } from './store/pendingAnswers.ts'
 import { eraseDetails } from './transfers/store.ts'
+
+/** So long an idempotency key is good, in real time. */
+export const keyHours = 72
 
 // biome-ignore format: a kind in few lines
 export const keptByPayments: readonly Kept[] = [

@@ -7,6 +7,7 @@ import { inTransaction } from '../platform/database/connect.ts'
 import { networkOf } from '../platform/network.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { unseal } from '../vault/seal.ts'
+import { attemptsMinutes } from './kept.ts'
 import type { StaffParts } from './parts.ts'
 import { isPassword } from './password.ts'
 import { countSignIn, findPerson, forgetAttempts, forgiveAttempt, type Person, takeRecoveryCode, takeStep } from './store.ts'
@@ -21,7 +22,6 @@ export type Factors = {
 
 /** Attempts that are looked at within half an hour: for one name, from wherever, or of one session; and from one network. */
 export const signInAttemptsMost = { user: 10, network: 50 } as const
-export const attemptsMinutes = 30
 
 const nobodysId = '0'.repeat(32)
 

@@ -1,9 +1,13 @@
 // What the back office keeps for a time of those who work with it.
 
 import type { Kept } from '../platform/retention/kept.ts'
-import { attemptsMinutes } from './factors.ts'
-import { approvalHours } from './orders/orders.ts'
-import { sessionHours } from './sessions.ts'
+
+/** Of somebody of the staff, however busy. */
+export const sessionHours = 12
+/** So long an order may be approved, or carried out again: shorter than keys of requests are kept. */
+export const approvalHours = 24
+/** So long attempts to sign in count. */
+export const attemptsMinutes = 30
 
 // biome-ignore format: a kind in few lines
 export const keptByStaff: readonly Kept[] = [

@@ -7,6 +7,7 @@ import { amountText } from '../../contract/amounts.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { seal, unseal } from '../../vault/seal.ts'
+import { approvalHours } from '../kept.ts'
 import type { StaffParts } from '../parts.ts'
 import type { SignedIn } from '../sessions.ts'
 import { findPerson } from '../store.ts'
@@ -23,8 +24,6 @@ import {
   setOutcome,
 } from './store.ts'
 
-/** So long an order may be approved, or carried out again: shorter than keys of requests are kept. */
-export const approvalHours = 24
 const dayMilliseconds = 24 * 3_600_000
 
 export type GivenOrder = Omit<NewOrder, 'id' | 'askedBy' | 'askedAt' | 'waits' | 'sealed'> & {
