@@ -135,13 +135,25 @@ it('what was sealed is sealed anew by the next command when one is killed, and e
         idOf('seal', newest!),
       ])
     ).rowCount!
+  // One row in the middle is held: the command comes so far and no further.
+  const holder = await pool.connect()
+  await holder.query('begin')
+  await holder.query('select 1 from sealed_cards where payment_id = $1 for update', [ids[3000]])
   const child = spawn(join(project, 'bin/tollgate'), ['keys', 'rewrap'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment },
     stdio: 'ignore',
   })
-  await eventually(async () => (await anew()) > 0, 'some are sealed anew')
+  const exit = once(child, 'exit')
+  await eventually(async () => (await anew()) > 2000, 'some are sealed anew')
   child.kill('SIGKILL')
-  await once(child, 'exit')
+  await exit
+  const waiting = `select 1 from pg_stat_activity where datname = current_database() and query like '%sealed_cards%' and wait_event_type = 'Lock'`
+  await pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  await eventually(async () => (await pool.query(waiting)).rowCount === 0, 'its last step is over')
+  await holder.query('rollback')
+  holder.release()
   const done = await anew()
   assert.ok(done < 6000, 'it was killed before its end')
   const { keys: listed } = JSON.parse((await well('keys', 'list', '--json')).stdout) as {

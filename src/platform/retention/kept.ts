@@ -46,15 +46,18 @@ export function withDays(kinds: readonly Kept[], text: string, fail: (rule: stri
       fail(`must be kinds and days, for example deliveries=365,requestRecords=30, not ${JSON.stringify(part)}`)
     else if (least === undefined || most === undefined) fail(unknownKind(kinds, kind, [...settable.keys()]))
     else if (Number(number) < least || Number(number) > most)
-      fail(`must give ${kind} ${least} to ${most} days, not ${number}: ${kinds.find(one => one.kind === kind)!.why}`)
+      fail(`must give ${kind} ${least} to ${most} days, not ${number}: ${reasonOf(kinds.find(one => one.kind === kind)!)}`)
     else days.set(kind, Number(number))
   }
   return kinds.map(one => ({ ...one, days: days.get(one.kind) ?? one.days }))
 }
 
+/** Without the full stop that whoever tells it sets. */
+const reasonOf = ({ why }: Kept): string => why.replace(/\.$/, '')
+
 function unknownKind(kinds: readonly Kept[], kind: string, settable: readonly string[]): string {
   const fixed = kinds.find(one => one.kind === kind)
-  if (fixed) return `cannot change ${kind}: ${fixed.why}`
+  if (fixed) return `cannot change ${kind}: ${reasonOf(fixed)}`
   const near = nearest(kind, settable)
   return `names ${kind}, which is none of ${settable.join(', ')}${near === undefined ? '' : `: did you mean ${near}?`}`
 }
