@@ -940,6 +940,4 @@ export const mutants: readonly Mutant[] = [
     find: 'writeKeyLines(retiredFile(path), [...retired.filter(isNew), ...kept], path)', instead: '' },
   { name: 'a new key may be read by others', file: 'src/vault/keyFile.ts', tests: ['keyFiles'],
     find: "openSync(made, 'wx', 0o600)", instead: "openSync(made, 'wx', 0o644)" },
-  { name: 'a changed lookup key looks like another token of the figures', file: 'src/start/credentials.ts', tests: ['keyFiles'],
-    find: 'fingerprints.includes(before)', instead: 'before === now' },
 ]
