@@ -191,6 +191,14 @@ create table continuations (
   constraint continuations_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+create table credentials (
+  machine text not null,
+  name text not null,
+  fingerprint text not null,
+  seen_at timestamp with time zone not null,
+  constraint credentials_pkey PRIMARY KEY (machine, name)
+);
+
 create table day_totals (
   acquirer text not null,
   day date not null,
@@ -276,6 +284,9 @@ create table endpoints (
   emitted bigint not null default 0,
   created_at timestamp with time zone not null,
   activated_at timestamp with time zone,
+  erased_acknowledged bigint not null default 0,
+  erased_given_up bigint not null default 0,
+  erased_before timestamp with time zone,
   constraint endpoints_pkey PRIMARY KEY (merchant_id, id),
   constraint endpoints_check CHECK (((kind = 'webhook'::text) = (url IS NOT NULL))),
   constraint endpoints_check1 CHECK (((kind <> 'request'::text) OR (channel_id IS NOT NULL))),
@@ -366,7 +377,7 @@ create table idempotency_keys (
   recorded_at timestamp with time zone not null,
   constraint idempotency_keys_pkey PRIMARY KEY (merchant_id, key_hash)
 );
-CREATE INDEX idempotency_keys_by_time ON idempotency_keys USING brin (recorded_at);
+CREATE INDEX idempotency_keys_by_time ON idempotency_keys USING btree (recorded_at);
 
 create table installation (
   mode text not null,
@@ -555,7 +566,7 @@ create table redirects (
 );
 CREATE UNIQUE INDEX redirects_by_notice ON redirects USING btree (merchant_id, notice_hash);
 CREATE UNIQUE INDEX redirects_by_page ON redirects USING btree (merchant_id, page_hash);
-CREATE INDEX redirects_by_time ON redirects USING brin (made_at);
+CREATE INDEX redirects_by_time ON redirects USING btree (made_at);
 
 create table refund_transfers (
   merchant_id uuid not null,
@@ -631,7 +642,7 @@ create table return_files (
   number integer not null,
   made_on date,
   refused text,
-  sealed bytea not null,
+  sealed bytea,
   received_at timestamp with time zone not null,
   constraint return_files_pkey PRIMARY KEY (merchant_id, id),
   constraint return_files_hash_key UNIQUE (hash),
@@ -649,7 +660,7 @@ create table risk_attempts (
   currency text not null,
   constraint risk_attempts_pkey PRIMARY KEY (merchant_id, kind, subject, attempted_at, payment_id)
 );
-CREATE INDEX risk_attempts_by_time ON risk_attempts USING brin (attempted_at);
+CREATE INDEX risk_attempts_by_time ON risk_attempts USING btree (attempted_at);
 
 create table risk_entries (
   owner_id uuid not null,
@@ -686,6 +697,7 @@ create table sealed_cards (
   erase_after date not null,
   constraint sealed_cards_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+CREATE INDEX sealed_cards_by_end ON sealed_cards USING btree (erase_after);
 
 create table searched_payments (
   merchant_id uuid not null,
@@ -871,6 +883,14 @@ create table staff_sessions (
   constraint staff_sessions_id_key UNIQUE (id)
 );
 CREATE INDEX staff_sessions_by_staff ON staff_sessions USING btree (staff_id);
+
+create table sweeps (
+  kind text not null,
+  taken_at timestamp with time zone not null,
+  swept_at timestamp with time zone,
+  erased bigint not null default 0,
+  constraint sweeps_pkey PRIMARY KEY (kind)
+);
 
 create table taken_back (
   merchant_id uuid not null,

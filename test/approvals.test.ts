@@ -3,9 +3,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
-import { eraseOldDetails, placeOrder } from '../src/staff/orders/orders.ts'
+import { sweep } from '../src/platform/retention/erase.ts'
+import { placeOrder } from '../src/staff/orders/orders.ts'
 import type { StaffParts } from '../src/staff/parts.ts'
 import type { SignedIn } from '../src/staff/sessions.ts'
+import { allKept } from '../src/start/kept.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type Clerk, signedIn, visitor } from './support/office.ts'
 
@@ -154,14 +156,16 @@ test('a form gives one order: nothing else comes with its name, nor the same muc
   assert.equal(await placeOrder(staffParts(), mine, order, undefined), 'used')
 })
 
+const orderDetails = allKept.find(({ kind }) => kind === 'orderDetails')!
+
 test('bank data of an order that nobody decided in time are forgotten', async () => {
   const paymentId = (await gateway.pay()).body.id
   await placeOrder(staffParts(), actorOf(asker), { ...orderFor(paymentId), type: 'transfer', details: { holder: 'Eva' } }, 0)
   const kept = async () => (await gateway.pool.query('select from staff_orders where sealed is not null')).rowCount
-  await eraseOldDetails(staffParts())
+  await sweep(staffParts(), orderDetails)
   assert.equal(await kept(), 1)
   now += 24 * 3_600_000 + 1
-  await eraseOldDetails(staffParts())
+  await sweep(staffParts(), orderDetails)
   assert.equal(await kept(), 0)
 })
 

@@ -18,7 +18,7 @@ import { type Group, groups, indexMax, valueNamed } from '../src/contract/parame
 import { type RequestKind, requests } from '../src/contract/requests.ts'
 import { bodyMax } from '../src/http/server.ts'
 import { releaseHours } from '../src/payments/followUps/rules.ts'
-import { keyHours } from '../src/payments/idempotency.ts'
+import { keyHours } from '../src/payments/kept.ts'
 import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 type Pairs = readonly (readonly [string, string])[]

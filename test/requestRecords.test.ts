@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
-import { keepRequests, requestDays } from '../src/reporting/requests/keep.ts'
+import { keepRequests } from '../src/reporting/requests/keep.ts'
 import { maskedRequest, type RequestContent, type RequestTrace } from '../src/reporting/requests/record.ts'
 import { findRequests } from '../src/reporting/requests/store.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -164,16 +164,6 @@ describe('records are bounded', () => {
     await again.stop()
     assert.deepEqual(await numbers(merchantId), ['last', 'of 59', 'of 58'])
     assert.ok((await numbers('0'.repeat(32))).includes('stranger'))
-  })
-
-  it('the oldest are gone after some days', async () => {
-    const caller = { merchantId: 'b'.repeat(32), entityId: 'b'.repeat(32) }
-    const keeper = keepRequests(parts(), 'all', { most: 3, eraseEveryMilliseconds: 50 })
-    const day = 86_400_000
-    keeper.record(trace('young', { caller, at: systemClock.real() - (requestDays - 1) * day }))
-    keeper.record(trace('old', { caller, at: systemClock.real() - requestDays * day - 1000 }))
-    await eventually(async () => (await numbers(caller.merchantId)).join() === 'young', 'the old one is gone')
-    await keeper.stop()
   })
 
   it('good ones are left out where only failures are asked for, all where none is', async () => {

@@ -42,6 +42,7 @@ const platformTables = [
   'capture_files',
   'clearing_files',
   'clearing_lines',
+  'credentials',
   'day_totals',
   'due_work',
   'entities',
@@ -61,6 +62,7 @@ const platformTables = [
   'staff',
   'staff_links',
   'staff_sessions',
+  'sweeps',
   'terminals',
   'transfer_files',
 ]

@@ -15,10 +15,12 @@ import { isWorkingDay } from '../src/connectors/slips/workingDays.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { readBankDetails } from '../src/payments/transfers/bankDetails.ts'
-import { eraseDetails, findTransfer, findTransfers } from '../src/payments/transfers/store.ts'
+import { findTransfer, findTransfers } from '../src/payments/transfers/store.ts'
 import { endByHand, enterDetails } from '../src/payments/transfers/transfer.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
+import { sweep } from '../src/platform/retention/erase.ts'
+import { allKept } from '../src/start/kept.ts'
 import { type Body, type Fields, type Reply, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { signedIn } from './support/office.ts'
 
@@ -35,6 +37,7 @@ const account = accounts.get('itau-demo') as BankSlipAccount
 let gateway: TestGateway
 let database: Database
 let parts: TransferFileParts
+const bankDetails = allKept.find(({ kind }) => kind === 'bankDetails')!
 before(async () => {
   gateway = await testGateway({ environment: { SLIPS_FILE: slipsFile } })
   database = connect(gateway.connection, systemClock, () => {})
@@ -466,12 +469,12 @@ describe('where the money went', () => {
       new Date(Date.now() - 181 * 86_400_000),
       [ended.rf, open.rf, unwritten.rf, reopened.rf],
     ])
-    await eraseDetails(gateway.pool, Date.now() - 180 * 86_400_000)
+    await sweep(parts, bankDetails)
     const sealed = async (id: string) => (await findTransfer(gateway.pool, id))!.sealed !== null
     assert.deepEqual(await Promise.all([ended.rf, open.rf, unwritten.rf, reopened.rf].map(sealed)), [false, false, true, true])
     const recent = await ordered('45.00')
     await endByHand(parts, (await findTransfer(gateway.pool, recent.rf))!, true, 'Paid')
-    await eraseDetails(gateway.pool, Date.now() - 180 * 86_400_000)
+    await sweep(parts, bankDetails)
     assert.equal(await sealed(recent.rf), true)
     await write()
   })

@@ -8,6 +8,7 @@ import { commandLinePage } from './commandLine.ts'
 import { parametersPage } from './parameters.ts'
 import { paymentPageScripts } from './paymentPageScripts.ts'
 import { resultCodesPage } from './resultCodes.ts'
+import { retentionPage } from './retention.ts'
 import { schemaText } from './schema.ts'
 import { schemaFiles } from './schemas.ts'
 import { simulatorPage } from './simulator.ts'
@@ -25,6 +26,7 @@ export async function generated(database: pg.Pool): Promise<ReadonlyMap<string, 
     ['docs/reference/parameters.md', parametersPage()],
     ['docs/reference/payment-page-scripts.json', paymentPageScripts()],
     ['docs/reference/result-codes.md', resultCodesPage()],
+    ['docs/reference/retention.md', retentionPage()],
     ['docs/reference/simulator.md', simulatorPage()],
     ...schemaFiles(),
     ['migrations/schema.sql', await schemaText(database)],

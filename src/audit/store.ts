@@ -152,3 +152,9 @@ export async function takeFailures(db: Connection, before: number): Promise<Prov
   )
   return rows
 }
+
+/** The subjects that something was done to. */
+export async function findSubjects(db: Connection, action: string): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ subject: string }>('select distinct subject from audit where action = $1', [action])
+  return new Set(rows.map(({ subject }) => subject))
+}

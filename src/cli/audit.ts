@@ -7,6 +7,7 @@ import { findOwners } from '../clearing/chargebacks/store.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readEntities, readTokens } from '../merchants/store.ts'
 import { findChain, findPayment } from '../payments/store/read.ts'
+import { withRetired } from '../vault/keyFile.ts'
 import { choice } from './choices.ts'
 import { type CommandParts, looksLikeId, readTime, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
@@ -35,7 +36,7 @@ export default (program: Command): void => {
       const from = readTime('--since', since)
       const entities = entity === undefined ? undefined : await withAllBelow(opened, entity)
       const filter = { since: from, entities, actor, action }
-      const { rows, doubtful, findings } = await listAudit(opened.database.work, opened.keys, filter, Number(limit))
+      const { rows, doubtful, findings } = await listAudit(opened.database.work, auditKeys(opened), filter, Number(limit))
       const proven = ({ sequence }: AuditRow) => !doubtful.has(sequence)
       show(options, { rows: rows.map(row => ({ ...documentOf(row), isProven: proven(row) })), findings }, () =>
         [asTable(rows, proven), ...findings.map(line => `${line}\n`)].join(''),
@@ -87,14 +88,16 @@ export default (program: Command): void => {
     .description('follow the chain from its first row; ends with 1 when a row was changed, moved or taken out')
     .option('--expect <head>', 'a head that an earlier verify printed: all up to it must stand as it did then')
   reads(verifies, { '': 'rows head findings' }).action((options: ReadOptions & { expect?: string }) =>
-    withOpened(async ({ database, keys }) => {
-      const { rows, head, findings } = await verify(database.work, keys, options.expect)
+    withOpened(async opened => {
+      const { rows, head, findings } = await verify(opened.database.work, auditKeys(opened), options.expect)
       const end = `${rows} rows, ${findings.length === 0 ? 'as they were written' : `${findings.length} findings`}. Head: ${head}`
       show(options, { rows, head, findings }, () => [...findings, end].map(line => `${line}\n`).join(''))
       if (findings.length > 0) process.exitCode = 1
     }),
   )
 }
+
+const auditKeys = ({ keys, config }: CommandParts) => withRetired(keys, config.keyFiles.lookup)
 
 async function withAllBelow({ database }: CommandParts, id: string): Promise<string[]> {
   if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')

@@ -8,6 +8,7 @@ import {
   createEndpoint,
   type Endpoint,
   rotateSecret,
+  secretsOf,
   showSecrets,
   testEndpoint,
 } from '../notifications/endpoints/endpoint.ts'
@@ -79,7 +80,8 @@ export default (program: Command): void => {
     .description('all endpoints with their state')
     .option('--entity <id>', 'only those of one merchant')
   reads(list, {
-    'endpoints[]': 'merchantId id kind channelId name url types fields wrapper alertAddress state emitted createdAt activatedAt',
+    'endpoints[]':
+      'merchantId id kind channelId name url types fields wrapper alertAddress state secrets emitted createdAt activatedAt',
   }).action((options: ReadOptions & { entity?: string }) =>
     withOpened(async opened => {
       const { entity } = options
@@ -89,6 +91,7 @@ export default (program: Command): void => {
         one.id,
         one.kind,
         one.state,
+        secretsOf(opened.keys, one).length,
         one.channelId === null ? 'all channels' : one.channelId,
         one.types.join(','),
         one.fields,
@@ -97,14 +100,15 @@ export default (program: Command): void => {
         one.alertAddress,
         timeText(one.activatedAt),
       ])
-      const endpoints = found.map(({ sealedSecrets: _, createdAt, activatedAt, ...one }) => ({
+      const endpoints = found.map(({ sealedSecrets, createdAt, activatedAt, ...one }) => ({
         ...one,
+        secrets: secretsOf(opened.keys, { ...one, sealedSecrets }).length,
         createdAt: timeField(createdAt),
         activatedAt: timeField(activatedAt),
       }))
       show(options, { endpoints }, () =>
         table([
-          ['id', 'kind', 'state', 'channel', 'types', 'fields', 'wrapper', 'url or name', 'alert', 'active since'],
+          ['id', 'kind', 'state', 'secrets', 'channel', 'types', 'fields', 'wrapper', 'url or name', 'alert', 'active since'],
           ...rows,
         ]),
       )

@@ -1,16 +1,20 @@
-// tollgate keys: which keys the database needs, sealing anew under the newest one, and retiring what nothing needs any more.
+// tollgate keys: which keys the database needs, making one and writing with it, sealing anew under the newest, and retiring what nothing needs any more. And what
+// else a gateway proves itself with.
 
 import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
+import { findSubjects } from '../audit/store.ts'
 import { announceChange, isValidAt, readTokens, revokeToken } from '../merchants/store.ts'
-import { keyHours } from '../payments/idempotency.ts'
+import { keyHours } from '../payments/kept.ts'
 import { countListedCards } from '../payments/risk/lists/store.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { countEmailKeys } from '../reporting/search/store.ts'
+import { credentialsOf } from '../start/credentials.ts'
 import { sealedPlaces } from '../start/sealed.ts'
 import { writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
 import { countSealed, dropProof, lockProofs, readProofs } from '../vault/store.ts'
+import { addFileCommands, takeRetired } from './keyFiles.ts'
 import { type CommandParts, refuseCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
@@ -18,20 +22,35 @@ export default (program: Command): void => {
   const keys = program.command('keys').description('the keys of the installation')
   reads(keys.command('list').description('list the keys that are given or known, and what needs each'), {
     'keys[]': 'kind key given since needs',
+    'credentials[]': 'name fingerprint ends',
   }).action((options: ReadOptions) =>
     withOpened(async opened => {
       const all = (await standing(opened)).map(({ name, proved: _, ...one }) => {
         const [kind, key] = name.split(' ') as [string, string]
         return { kind, key, ...one }
       })
-      show(options, { keys: all.map(({ since, ...one }) => ({ ...one, since: timeField(since) })) }, () =>
-        table([
-          ['kind', 'key', 'given', 'written with since', 'needed by'],
-          ...all.map(({ kind, key, given, since, needs }) => [kind, key, given, timeText(since), needs.join(', ')]),
-        ]),
+      const credentials = (await credentialsOf(opened.config, opened.keys)).map(
+        ({ name, fingerprints: [fingerprint], endsAt }) => ({
+          name,
+          fingerprint,
+          ends: timeField(endsAt),
+        }),
+      )
+      show(options, { keys: all.map(({ since, ...one }) => ({ ...one, since: timeField(since) })), credentials }, () =>
+        [
+          table([
+            ['kind', 'key', 'given', 'written with since', 'needed by'],
+            ...all.map(({ kind, key, given, since, needs }) => [kind, key, given, timeText(since), needs.join(', ')]),
+          ]),
+          ...(credentials.length === 0
+            ? []
+            : [table([['credential', 'fingerprint', 'ends'], ...credentials.map(one => [one.name, one.fingerprint, one.ends])])]),
+        ].join('\n'),
       )
     }),
   )
+
+  addFileCommands(keys)
 
   keys
     .command('rewrap')
@@ -44,21 +63,20 @@ export default (program: Command): void => {
           refuseCommand(
             `No gateway has written with the key ${newest} yet: start all of them with it first, or they cannot open what is sealed anew.`,
           )
-        const done: Record<string, number> = {}
         for (const place of sealedPlaces) {
           const { renewed, broken } = await rewrap(database.reports, keys, random, place)
           process.stdout.write(`${place.what}: ${renewed} sealed anew.\n`)
           for (const row of broken) process.stdout.write(`${place.what}: the record of ${row} does not open and was left.\n`)
           if (broken.length > 0) process.exitCode = 1
-          done[place.what] = renewed
+          const told = { action: 'sealedAnew', subject: newest, details: { [place.what]: renewed } } as const
+          if (renewed > 0) await inTransaction(database.work, db => record(db, opened, [told]))
         }
-        await inTransaction(database.work, db => record(db, opened, [{ action: 'sealedAnew', subject: newest, details: done }]))
       }),
     )
 
   keys
     .command('retire')
-    .description('give up the older keys that nothing needs any more: then they can be taken away from the gateways')
+    .description('give up the older keys that nothing needs any more: then they are taken out of their files')
     .option('--revoke-tokens', 'revoke the access tokens that were not used since the lookup key was changed')
     .action(({ revokeTokens }: { revokeTokens?: true }) => withOpened(opened => retire(opened, revokeTokens === true)))
 }
@@ -66,7 +84,8 @@ export default (program: Command): void => {
 type KeyStanding = {
   /** `seal 0a1b2c3d` */
   readonly name: string
-  readonly given: 'newest' | 'older' | 'no'
+  /** `next`: no gateway has written with it yet; `retired`: nothing needs it. */
+  readonly given: 'newest' | 'older' | 'next' | 'retired' | 'no'
   readonly since: number | null
   /** True when a gateway asks for it at its start. */
   readonly proved: boolean
@@ -90,6 +109,7 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   // An idempotency key from before the change is found under the older key only.
   const changed = proofs.get(newest[0]!) ?? 0
   const keptUntil = changed + keyHours * 3_600_000
+  const retired = await findSubjects(db, 'keyRetired')
   const given = new Set([...keys.lookup.map(({ id }) => `lookup ${id}`), ...keys.seal.map(({ id }) => `seal ${id}`)])
   for (const name of new Set([...proofs.keys(), ...given]))
     if (name.startsWith('lookup ') && name !== newest[0] && clock.real() < keptUntil)
@@ -98,7 +118,15 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
     need(`lookup ${id}`, `${count} e-mail addresses of the search (search rebuild hashes them anew)`)
   return [...new Set([...given, ...proofs.keys(), ...needs.keys()])].sort().map(name => ({
     name,
-    given: newest.includes(name) ? 'newest' : given.has(name) ? 'older' : 'no',
+    given: newest.includes(name)
+      ? 'newest'
+      : !given.has(name)
+        ? 'no'
+        : proofs.has(name)
+          ? 'older'
+          : retired.has(name)
+            ? 'retired'
+            : 'next',
     since: proofs.get(name) ?? null,
     proved: proofs.has(name),
     needs: needs.get(name) ?? [],
@@ -131,9 +159,10 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
       else {
         await dropProof(db, name)
         await record(db, opened, [{ action: 'keyRetired', subject: name }])
-        say(`${name} is retired: take it away from the gateways, and keep it as long as a backup may need it.`)
+        say(`${name} is retired: take it away from all gateways, and keep it as long as a backup may need it.`)
       }
     }
     if (older.some(({ needs }) => needs.length > 0)) process.exitCode = 1
   })
+  await takeRetired(opened)
 }

@@ -19,6 +19,7 @@ import notifications from './notifications.ts'
 import receipts from './receipts.ts'
 import report from './report.ts'
 import reset from './reset.ts'
+import retention from './retention.ts'
 import returns from './returns.ts'
 import schedules from './schedules.ts'
 import search from './search.ts'
@@ -47,6 +48,7 @@ const groups = [
   report,
   acquirerHost,
   keys,
+  retention,
   doctor,
   audit,
   receipts,

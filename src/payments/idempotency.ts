@@ -16,9 +16,6 @@ import { wasAnnouncedPending } from './store/answers.ts'
 import type { RequestKey } from './store/payments.ts'
 import { findChain, findKeyOwner, findPayment } from './store/read.ts'
 
-/** Kept so long, in real time. */
-export const keyHours = 72
-
 /** How long a twin waits beyond the time that the first request may wait for its connector. */
 const twinSlackSeconds = 5
 

@@ -79,6 +79,9 @@ export function timeOrderedId(now: number, random: Random): string {
   return `${now.toString(16).padStart(12, '0')}7${uuid.slice(15, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`
 }
 
+/** The smallest time-ordered id of a moment. */
+export const idAt = (milliseconds: number): string => milliseconds.toString(16).padStart(12, '0').padEnd(32, '0')
+
 /** 32 random lower-case hex characters. */
 export const randomHex = (random: Random): string => random.uuid().replaceAll('-', '')
 

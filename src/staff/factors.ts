@@ -7,18 +7,10 @@ import { inTransaction } from '../platform/database/connect.ts'
 import { networkOf } from '../platform/network.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { unseal } from '../vault/seal.ts'
+import { attemptsMinutes } from './kept.ts'
 import type { StaffParts } from './parts.ts'
 import { isPassword } from './password.ts'
-import {
-  countSignIn,
-  findPerson,
-  forgetAttempts,
-  forgetSignIns,
-  forgiveAttempt,
-  type Person,
-  takeRecoveryCode,
-  takeStep,
-} from './store.ts'
+import { countSignIn, findPerson, forgetAttempts, forgiveAttempt, type Person, takeRecoveryCode, takeStep } from './store.ts'
 import { stepOfCode } from './totp.ts'
 
 export type Factors = {
@@ -30,7 +22,6 @@ export type Factors = {
 
 /** Attempts that are looked at within half an hour: for one name, from wherever, or of one session; and from one network. */
 export const signInAttemptsMost = { user: 10, network: 50 } as const
-export const attemptsMinutes = 30
 
 const nobodysId = '0'.repeat(32)
 
@@ -60,7 +51,6 @@ export async function proveFactors(
     // A network that guesses waits before any name is looked at, or remembered.
     const attempts = await countSignIn(database.signIns, network, now, since)
     if (attempts > signInAttemptsMost.network) return 'wait'
-    if (attempts === 1) await forgetSignIns(database.signIns, since)
   }
   const attempts = await countSignIn(database.signIns, guesser, now, since)
   const person = name.length > 0 && name.length <= 254 ? await findPerson(database.work, 'name', name) : undefined

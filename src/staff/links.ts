@@ -40,7 +40,7 @@ export async function makeStaffLink(
 ): Promise<string> {
   const now = parts.clock.real()
   const token = parts.random.bytes(32).toString('base64url')
-  await insertLink(db, hashesOf(parts, token)[0], { staffId, madeBy, endsAt: now + linkHours * 3_600_000 }, now)
+  await insertLink(db, hashesOf(parts, token)[0], { staffId, madeBy, endsAt: now + linkHours * 3_600_000 })
   return token
 }
 

@@ -6,6 +6,7 @@ import { timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { keyedHashes } from '../vault/keys.ts'
 import { type Factors, proveFactors } from './factors.ts'
+import { sessionHours } from './kept.ts'
 import type { StaffParts } from './parts.ts'
 import { type Role, roleMay, type StaffAction } from './permissions.ts'
 import {
@@ -19,7 +20,6 @@ import {
 } from './store.ts'
 
 export const idleMinutes = 15
-export const sessionHours = 12
 /** So long both factors count as proven just now. */
 export const provenMinutes = 5
 
@@ -67,7 +67,7 @@ export async function beginSession(
   const token = random.bytes(32).toString('base64url')
   const id = timeOrderedId(now, random)
   const row = { id, staffId, begunAt: now, usedAt: now, provenAt: now, address, agent: agent.slice(0, 200) }
-  await insertSession(db, hashesOf(parts, token)[0], row, begunSince(now))
+  await insertSession(db, hashesOf(parts, token)[0], row)
   await record(db, parts, [{ actor: actorOfStaff(staffId, address), action, subject: staffId ?? '', details: { session: id } }])
   return token
 }

@@ -120,14 +120,11 @@ export type StaffLinkRow = {
   readonly madeBy: string | null
 }
 
-/** Links that ended go with each new one. */
 export async function insertLink(
   db: Connection,
   hash: Buffer,
   { staffId, madeBy, endsAt }: StaffLinkRow & { readonly endsAt: number },
-  now: number,
 ): Promise<void> {
-  await db.query('delete from staff_links where ends_at < $1', [timeParameter(now)])
   await db.query('insert into staff_links (hash, staff_id, made_by, ends_at) values ($1, $2, $3, $4)', [
     hash,
     staffId,
@@ -177,14 +174,11 @@ export type SessionWithPerson = SessionRow & Partial<Pick<Person, 'name' | 'role
 
 const sessionColumns = `s.id, s.staff_id as "staffId", s.begun_at as "begunAt", s.used_at as "usedAt", s.proven_at as "provenAt", s.address, s.agent`
 
-/** Sessions that nobody used since `idleSince`, or that began before `begunSince`, go with each new one. */
 export async function insertSession(
   db: Connection,
   hash: Buffer,
   { id, staffId, begunAt, address, agent }: SessionRow,
-  begunSince: number,
 ): Promise<void> {
-  await db.query('delete from staff_sessions where begun_at < $1', [timeParameter(begunSince)])
   await db.query(
     `insert into staff_sessions (hash, id, staff_id, begun_at, used_at, proven_at, address, agent) values ($1, $2, $3, $4, $4, $4, $5, $6)`,
     [hash, id, staffId, timeParameter(begunAt), address, agent],
@@ -245,10 +239,6 @@ export async function countSignIn(db: Connection, subject: string, now: number, 
     [subject, timeParameter(now), timeParameter(cutOff)],
   )
   return rows[0]!.attempts
-}
-
-export async function forgetSignIns(db: Connection, cutOff: number): Promise<void> {
-  await db.query('delete from sign_in_attempts where since < $1', [timeParameter(cutOff)])
 }
 
 /** Somebody proved who it was: the attempts were no guesses. */

@@ -48,6 +48,7 @@ import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { lookTogether } from '../platform/look.ts'
 import type { Figure } from '../platform/metrics.ts'
+import type { RetentionParts } from '../platform/retention/erase.ts'
 import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { exportWork, makeExport } from '../reporting/exports/export.ts'
@@ -70,7 +71,8 @@ export type Gateway = PaymentParts &
   ReceiptFileParts &
   ScheduledReportParts &
   IntakeParts &
-  ReconciliationParts & { readonly figures: readonly Figure[]; readonly channelRefusal: ChannelRefusal }
+  ReconciliationParts &
+  RetentionParts & { readonly figures: readonly Figure[]; readonly channelRefusal: ChannelRefusal }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -159,6 +161,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),
     cardBrands: config.cardBrands,
+    retention: config.retention,
     log,
     figures,
     pendingPayload: event =>

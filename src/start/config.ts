@@ -15,10 +15,13 @@ import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
+import { type Kept, withDays } from '../platform/retention/kept.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
 import { type KeptRequests, keptRequests } from '../reporting/requests/keep.ts'
+import type { KeyKind } from '../vault/keyFile.ts'
 import { type Keys, makeKeys, parseKeys, readKeyFile, sandboxKey } from '../vault/keys.ts'
+import { allKept } from './kept.ts'
 import { liveRefusals } from './liveMode.ts'
 import { isPublicAddress, isPublicName, networkList } from './networks.ts'
 
@@ -63,6 +66,10 @@ export type Config = {
   readonly riskRulesFile?: string
   /** Which requests of the interface leave a record. */
   readonly requestRecords: KeptRequests
+  /** What is kept for a time, with the days that are set. */
+  readonly retention: readonly Kept[]
+  /** The files of the keys; absent: it stands in the environment. */
+  readonly keyFiles: Readonly<Partial<Record<KeyKind, string>>>
   /** Reads the keys. Only who gives chance has a sandbox make those that are missing. */
   keys(random?: () => Buffer): Keys
 }
@@ -171,6 +178,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
   const requestRecords = oneOf('REQUEST_RECORDS', keptRequests, mode === 'sandbox' ? 'all' : 'failed')
+  const retention = withDays(allKept, setting('RETENTION_DAYS') ?? '', rule => fail('RETENTION_DAYS', rule, undefined))
   const parsed = <Value>(
     name: string,
     read: (text: string, source: string, strict: boolean) => Value,
@@ -208,6 +216,9 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   wrong.push(...misspelt(environment, known))
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
   const keys = (random?: () => Buffer) => readKeys(setting, mode, dataDir, random)
+  const keyFile = (name: string, sandboxName: string) =>
+    setting(`${name}_FILE`) ?? (setting(name) === undefined ? join(dataDir, 'keys', sandboxName) : undefined)
+  const [sealFile, lookupFile] = [keyFile('SEAL_KEY', 'seal.key'), keyFile('LOOKUP_KEY', 'lookup.key')]
   if (mode === 'live') keys() // what is wrong with them is told before a database is started
   const redirectMethods = [...new Map([...ownMethods, ...givenMethods].map(method => [method.brand, method])).values()]
   const brandsOf = [
@@ -228,6 +239,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     workers,
     logLevel,
     requestRecords,
+    retention,
     egress,
     redirectMethods,
     cardBrands,
@@ -244,6 +256,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
     ...(acquirersFile !== undefined && { acquirersFile: resolve(acquirersFile) }),
+    keyFiles: { ...(sealFile !== undefined && { seal: sealFile }), ...(lookupFile !== undefined && { lookup: lookupFile }) },
     keys,
   }
 }

@@ -14,6 +14,7 @@ import { OperatorError } from '../platform/errors.ts'
 import { compareKeys, type Keys, keepKeys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 import type { Config } from './config.ts'
+import { credentialsOf, noteCredentials } from './credentials.ts'
 
 export type OpenDatabase = { readonly connection: pg.PoolConfig; readonly embedded?: EmbeddedDatabase; close(): Promise<void> }
 
@@ -84,6 +85,7 @@ export async function prepareDatabase(
       const { revoked } = await applySeed(pool, keys, clock, random, seed)
       for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
     }
+    await noteCredentials(pool, { keys, clock }, await credentialsOf(config, keys))
     return { keys }
   } catch (error) {
     // Names that are taken or missing, and rights (class 42): the tables are not ours.

@@ -16,7 +16,6 @@ import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
 import { measureDeliveries } from '../notifications/metrics.ts'
-import { startErasing } from '../payments/erase.ts'
 import { measureReversals } from '../payments/metrics.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
@@ -28,18 +27,19 @@ import { resolver } from '../platform/egress/resolve.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { serveMetrics } from '../platform/metrics.ts'
+import { measureRetention, startErasing } from '../platform/retention/erase.ts'
 import { sftpOpener } from '../platform/sftp/open.ts'
 import { beginReceiptFiles } from '../reporting/receiptFiles/deliver.ts'
 import { keepRequests } from '../reporting/requests/keep.ts'
 import { startProjecting } from '../reporting/search/search.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
-import { eraseOldDetails } from '../staff/orders/orders.ts'
 import type { Keys } from '../vault/keys.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
 import { type Config, publicUrlOf } from './config.ts'
+import { credentialsOf, figureOfCredentials } from './credentials.ts'
 import { routesOf } from './routes.ts'
 
 export type RunningGateway = {
@@ -130,9 +130,10 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await host.stop()
     await database.close()
   }
-  const metrics = (port: number) => {
-    const figures = [...gateway.figures, ...figuresOfAcquirers(acquirers.metrics)]
-    const measures = [measureDeliveries(database, clock), measureReversals(database, clock)]
+  const metrics = async (port: number) => {
+    const certificates = figureOfCredentials(await credentialsOf(config, keys), clock)
+    const figures = [...gateway.figures, ...figuresOfAcquirers(acquirers.metrics), certificates]
+    const measures = [measureDeliveries(database, clock), measureReversals(database, clock), measureRetention(gateway)]
     return serveMetrics(figures, measures, log, { port, host: config.host, token: config.metricsToken })
   }
   // Before the first request and the first look for work: later there are leases of our own.
@@ -151,7 +152,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startWorker(gateway, dueHandlers, clockWatch.isTrusted),
       clockWatch,
       sweeping,
-      startErasing(gateway, () => eraseOldDetails(gateway)),
+      startErasing(gateway, clockWatch.isTrusted),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),

@@ -1,6 +1,7 @@
 // How an acquirer's report finds the payments that it means.
 
-import { idAt, slackMilliseconds } from '../../payments/store/sweep.ts'
+import { slackMilliseconds } from '../../payments/store/sweep.ts'
+import { idAt } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 
 export type PaymentPlace = { readonly merchantId: string; readonly id: string }

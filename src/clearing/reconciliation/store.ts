@@ -9,7 +9,8 @@ import {
   saysNothing,
 } from '../../connectors/cards/iso8583/totals.ts'
 import { nobody } from '../../payments/cases/cases.ts'
-import { idAt, slackMilliseconds } from '../../payments/store/sweep.ts'
+import { slackMilliseconds } from '../../payments/store/sweep.ts'
+import { idAt } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import type { Moved } from './bookings.ts'
 

@@ -251,10 +251,11 @@ export type EndpointCounts = {
 export async function countDeliveries(db: Connection, merchantId: string | null): Promise<EndpointCounts[]> {
   const { rows } = await db.query<EndpointCounts>(
     `select e.merchant_id as "merchantId", e.id as "endpointId", e.kind, e.state, e.url, e.name, e.emitted,
-            counted.acknowledged, counted.scheduled, counted.given_up as "givenUp", counted.without_proof as "withoutProof",
+            counted.acknowledged + e.erased_acknowledged as acknowledged, counted.scheduled, counted.given_up + e.erased_given_up as "givenUp",
+            counted.without_proof as "withoutProof",
             case when e.state = 'active' and e.kind <> 'request' then (
               select count(*) from events ev
-               where ev.merchant_id = e.merchant_id and ev.notified = 'done' and ev.recorded_at >= e.activated_at
+               where ev.merchant_id = e.merchant_id and ev.notified = 'done' and ev.recorded_at >= greatest(e.activated_at, e.erased_before)
                  and (e.channel_id is null or ev.channel_id = e.channel_id) and ev.type = any (e.types)
                  and not exists (select 1 from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id
                                     and d.payment_id = ev.payment_id and d.event_sequence = ev.sequence)) else 0 end as lost
@@ -270,6 +271,36 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
   )
   return rows
 }
+
+/**
+ * What was emitted before `$1` and is settled goes, with its attempts; its endpoint counts it further. Positions grow with time: the first ones of each
+ * endpoint are its oldest, and no index over times is needed. The endpoints are locked in the order of fan-out.
+ */
+export const eraseDeliveries = `with old as (
+    select d.merchant_id, d.endpoint_id, d.position from endpoints e
+     cross join lateral (
+       select emitted_at from deliveries where merchant_id = e.merchant_id and endpoint_id = e.id and state <> 'scheduled' order by position limit 1) oldest
+     cross join lateral (
+       select merchant_id, endpoint_id, position, emitted_at from deliveries
+        where oldest.emitted_at < $1 and merchant_id = e.merchant_id and endpoint_id = e.id and state <> 'scheduled' order by position limit $2) d
+     where d.emitted_at < $1 limit $2),
+  tried as (
+    delete from delivery_attempts a using old
+     where a.merchant_id = old.merchant_id and a.endpoint_id = old.endpoint_id and a.position = old.position),
+  gone as (
+    delete from deliveries d using old where d.merchant_id = old.merchant_id and d.endpoint_id = old.endpoint_id and d.position = old.position
+    returning d.merchant_id, d.endpoint_id, d.state),
+  counted as (
+    select merchant_id, endpoint_id, count(*) filter (where state = 'acknowledged') as acknowledged, count(*) filter (where state = 'given up') as given_up
+      from gone group by merchant_id, endpoint_id),
+  locked as (
+    select merchant_id, id from endpoints where (merchant_id, id) in (select merchant_id, endpoint_id from counted) order by merchant_id, id for update),
+  remembered as (
+    update endpoints e set erased_acknowledged = e.erased_acknowledged + counted.acknowledged, erased_given_up = e.erased_given_up + counted.given_up,
+           erased_before = greatest(e.erased_before, $1)
+      from locked join counted on counted.merchant_id = locked.merchant_id and counted.endpoint_id = locked.id
+     where e.merchant_id = locked.merchant_id and e.id = locked.id)
+  select from gone`
 
 /** How many deliveries wait, and for how long the oldest of those that are due has waited, in milliseconds. */
 export async function measureBacklog(db: Connection, now: number): Promise<{ scheduled: number; due: number; oldest: number }> {

@@ -118,10 +118,10 @@ export async function dropContinuation(db: Connection, merchantId: string, payme
 }
 
 /** Erases secrets whose time is over. As long as the table's file holds anything it is written anew: a deleted row would stay in it. */
-export async function eraseSecrets(pool: pg.Pool, now: number): Promise<void> {
-  await pool.query('delete from challenge_secrets where erase_after < $1', [timeParameter(now)])
+export async function eraseSecrets(pool: pg.Pool, now: number): Promise<number> {
+  const { rowCount } = await pool.query('delete from challenge_secrets where erase_after < $1', [timeParameter(now)])
   const { rows } = await pool.query<{ bytes: number }>(`select pg_relation_size('challenge_secrets') as bytes`)
-  if (rows[0]!.bytes === 0) return
+  if (rows[0]!.bytes === 0) return 0
   const connection = await pool.connect()
   try {
     // Whoever reads the table for long, a dump for example, is not waited for: payments would wait behind us.
@@ -135,6 +135,7 @@ export async function eraseSecrets(pool: pg.Pool, now: number): Promise<void> {
       (broken: Error) => connection.release(broken),
     )
   }
+  return rowCount ?? 0
 }
 const lockNotAvailable = '55P03'
 

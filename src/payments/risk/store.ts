@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import { type Connection, eraseInSteps, inTransaction, timeParameter } from '../../platform/database/connect.ts'
+import { inTransaction, timeParameter } from '../../platform/database/connect.ts'
 import type { Subject, Velocity } from './facts.ts'
 
 export type RiskAttempt = {
@@ -63,15 +63,6 @@ export async function countAttempt(
     return new Map(rows.map(({ fact, value }) => [fact, fact.startsWith('sum.') ? Number(value) / 100 : Number(value)]))
   })
 }
-
-/** The number of what was erased. */
-export const eraseAttempts = (db: Connection, before: number): Promise<number> =>
-  eraseInSteps(
-    db,
-    `delete from risk_attempts where (merchant_id, kind, subject, attempted_at, payment_id) in (
-       select merchant_id, kind, subject, attempted_at, payment_id from risk_attempts where attempted_at < $1 limit $2)`,
-    before,
-  )
 
 /** The number of a subject's lock. */
 const lockOf = (merchantId: string, kind: string, subject: Buffer): bigint =>

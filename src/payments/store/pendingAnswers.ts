@@ -14,3 +14,9 @@ export async function findPendingAnswers(
   )
   return new Map(rows.map(({ id, sealed }) => [id, sealed]))
 }
+
+/** Of payments that were made before the id `$1` and are answered. Ids begin with the time: of each merchant the first are the oldest. */
+export const erasePendingAnswers = `delete from pending_answers where (merchant_id, payment_id) in (
+  select p.merchant_id, p.payment_id from entities m
+   cross join lateral (select merchant_id, payment_id from pending_answers where merchant_id = m.id and payment_id < $1) p
+    join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.payment_id limit $2)`

@@ -2,9 +2,9 @@
 
 import type { ConnectorState, Mode, OperationType, PreparedStates } from '../../connectors/connector.ts'
 import type { ResultName } from '../../contract/results/results.ts'
+import { idAt } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import type { PaymentState } from '../payment.ts'
-import { idAt } from './sweep.ts'
 
 export type PaymentRow = {
   merchantId: string

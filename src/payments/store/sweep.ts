@@ -1,24 +1,6 @@
-// What runs over many payments: the search for unanswered ones, and what is erased when its time is over.
+// What runs over many payments: the search for unanswered ones.
 
-import { type Connection, eraseInSteps, timeParameter } from '../../platform/database/connect.ts'
-
-/** Erases idempotency keys recorded before a moment. */
-export const eraseKeys = (db: Connection, before: number): Promise<number> =>
-  eraseInSteps(
-    db,
-    `delete from idempotency_keys where (merchant_id, key_hash) in (
-       select merchant_id, key_hash from idempotency_keys where recorded_at < $1 limit $2)`,
-    before,
-  )
-
-/** Erases the addresses that were handed to shoppers before a moment. */
-export const eraseRedirects = (db: Connection, before: number): Promise<number> =>
-  eraseInSteps(
-    db,
-    `delete from redirects where (merchant_id, payment_id) in (
-       select merchant_id, payment_id from redirects where made_at < $1 limit $2)`,
-    before,
-  )
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 
 /** Hands what is under way since before a moment to recovery; without a moment everything that is under way. Returns how many. */
 export async function sweepUnanswered(db: Connection, before: number | undefined, dueAt: number): Promise<number> {
@@ -38,6 +20,3 @@ export async function sweepUnanswered(db: Connection, before: number | undefined
 
 // A row is committed a little after the time in its id.
 export const slackMilliseconds = 10_000
-
-/** The smallest id that a payment recorded at a time can have: ids begin with the milliseconds. */
-export const idAt = (milliseconds: number): string => milliseconds.toString(16).padStart(12, '0').padEnd(32, '0')

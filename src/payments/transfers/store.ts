@@ -1,7 +1,7 @@
 // Orders to transfer refunds, in the database.
 
 import type { Mode } from '../../connectors/connector.ts'
-import { type Connection, eraseInSteps, timeParameter } from '../../platform/database/connect.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import type { Payment } from '../payment.ts'
 
 type TransferName = { readonly merchantId: string; readonly paymentId: string }
@@ -109,16 +109,11 @@ export async function lockTransfer(db: Connection, { merchantId, paymentId }: Tr
   await db.query('select 1 from refund_transfers where merchant_id = $1 and payment_id = $2 for update', [merchantId, paymentId])
 }
 
-/** Erases where the money of ended refunds went that were ordered before a moment, once no file has to be made of them any more. */
-export const eraseDetails = (db: Connection, before: number): Promise<number> =>
-  eraseInSteps(
-    db,
-    `update refund_transfers set sealed = null where (merchant_id, payment_id) in (
-       select t.merchant_id, t.payment_id from refund_transfers t join answers a on a.merchant_id = t.merchant_id and a.payment_id = t.payment_id
-         left join transfer_files f on f.account = t.account and f.sequence = t.sequence
-        where t.sealed is not null and t.ordered_at < $1 and (t.sequence is null or f.written_at is not null) limit $2)`,
-    before,
-  )
+/** Forgets where the money of ended refunds went that were ordered before `$1`, once no file has to be made of them any more. */
+export const eraseDetails = `update refund_transfers set sealed = null where (merchant_id, payment_id) in (
+  select t.merchant_id, t.payment_id from refund_transfers t join answers a on a.merchant_id = t.merchant_id and a.payment_id = t.payment_id
+    left join transfer_files f on f.account = t.account and f.sequence = t.sequence
+   where t.sealed is not null and t.ordered_at < $1 and (t.sequence is null or f.written_at is not null) limit $2)`
 
 /** The next number of the account with these orders; false when another process has taken it. */
 export async function insertTransferFile(

@@ -245,15 +245,3 @@ export async function lockedTransaction<Locked, Value>(
 
 /** Milliseconds → what a timestamptz parameter takes. */
 export const timeParameter = (milliseconds: number): string => new Date(milliseconds).toISOString()
-
-/** Deletes in small steps, so that no statement holds many rows. `$1` of the statement is a moment, `$2` the size of a step. */
-export async function eraseInSteps(db: Connection, statement: string, before: number): Promise<number> {
-  const step = 1000
-  let erased = 0
-  for (let more = true; more; ) {
-    const { rowCount } = await db.query(statement, [timeParameter(before), step])
-    erased += rowCount ?? 0
-    more = rowCount === step
-  }
-  return erased
-}

@@ -1,5 +1,6 @@
 // An SFTP server as operators write it down: where it is, who we are there, and the key that it must show.
 
+import { createHash } from 'node:crypto'
 import { filled, line, type Output, object, optional, text, whole } from '../schema.ts'
 
 const hostName = text(/^[a-zA-Z0-9.:-]{1,255}$/, 'must be a host name or an address')
@@ -36,3 +37,11 @@ export function serverOf({ host, port, user, hostKey }: SftpPlace, key: string):
 /** As `ssh-keygen` makes it, without a passphrase: whether it is one is seen when it is used. */
 export const looksLikeKey = (text: string): boolean =>
   /^-----BEGIN (OPENSSH|RSA|EC) PRIVATE KEY-----\r?\n(?!Proc-Type)/.test(text)
+
+/** As `ssh-keygen -l` shows the public part of a private key. */
+export async function keyFingerprint(text: string): Promise<string> {
+  const { default: ssh2 } = await import('ssh2') // most processes never need it
+  const key = ssh2.utils.parseKey(text)
+  if (key instanceof Error) throw key
+  return `SHA256:${createHash('sha256').update(key.getPublicSSH()).digest('base64').replace(/=+$/, '')}`
+}

@@ -120,6 +120,12 @@ export async function countOwed(db: Connection): Promise<CountedFiles[]> {
   return rows
 }
 
+/** What ended before `$1`, with what was kept of it to be tried again. */
+export const eraseOwed = `with old as (
+    select owner_id, source, day, form, file_id from owed_files where ended_at < $1 limit $2 for update skip locked),
+  dropped as (delete from file_pieces where file_id in (select file_id from old))
+  delete from owed_files f using old where f.owner_id = old.owner_id and f.source = old.source and f.day = old.day and f.form = old.form`
+
 export async function insertPieces(db: Connection, fileId: string, from: number, pieces: readonly Buffer[]): Promise<void> {
   await db.query(
     'insert into file_pieces (file_id, number, content) select $1, $2 + at - 1, content from unnest($3::bytea[]) with ordinality as piece (content, at)',

@@ -5,7 +5,7 @@ import type { Database } from '../../platform/database/connect.ts'
 import { repeat } from '../../platform/due/repeat.ts'
 import type { Log } from '../../platform/log.ts'
 import { maskedRequest, type RequestTrace } from './record.ts'
-import { eraseBeyond, eraseRequests, insertRequests, unknownMerchant } from './store.ts'
+import { eraseBeyond, insertRequests, unknownMerchant } from './store.ts'
 
 export const keptRequests = ['all', 'failed', 'none'] as const
 export type KeptRequests = (typeof keptRequests)[number]
@@ -17,9 +17,8 @@ export type RequestKeeper = {
   stop(): Promise<void>
 }
 
-/** A record is kept so long, of each merchant so many, and of strangers together as many as of a merchant. */
-export const requestDays = 7
-export const requestsMost = 10_000
+/** Of each merchant so many records are kept, and of strangers together as many as of a merchant. */
+const requestsMost = 10_000
 
 /** Of these some milliseconds are spent before other work comes again. */
 const atOnce = 50
@@ -63,7 +62,6 @@ export function keepRequests(
     leftOut = 0
     for (const merchantId of grown) await eraseBeyond(db, merchantId, most)
     grown.clear()
-    await eraseRequests(db, clock.real() - requestDays * 86_400_000)
   }
 
   const failed = (error: Error) => log.warn({ why: error.message }, 'records of requests could not be written')

@@ -1,6 +1,6 @@
 // Records of requests in the database.
 
-import { type Connection, eraseInSteps, timeParameter } from '../../platform/database/connect.ts'
+import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import type { MaskedRequest } from './record.ts'
 
 /** Of requests of which nobody knows whose they are. */
@@ -88,13 +88,3 @@ export async function eraseBeyond(db: Connection, merchantId: string, most: numb
     [merchantId, most - 1],
   )
 }
-
-/** Of all merchants. */
-export const eraseRequests = (db: Connection, before: number): Promise<number> =>
-  eraseInSteps(
-    db,
-    `delete from request_records r using (
-       select merchant_id, id from request_records where recorded_at < $1 order by recorded_at, id limit $2) old
-      where r.merchant_id = old.merchant_id and r.id = old.id`,
-    before,
-  )

@@ -7,12 +7,12 @@ import { amountText } from '../../contract/amounts.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { seal, unseal } from '../../vault/seal.ts'
+import { approvalHours } from '../kept.ts'
 import type { StaffParts } from '../parts.ts'
 import type { SignedIn } from '../sessions.ts'
 import { findFactorsBy } from '../store.ts'
 import {
   decideRow,
-  eraseDetailsBefore,
   findOnce,
   insertOrder,
   lockChain,
@@ -24,8 +24,6 @@ import {
   setOutcome,
 } from './store.ts'
 
-/** So long an order may be approved, or carried out again: shorter than keys of requests are kept. */
-export const approvalHours = 24
 const dayMilliseconds = 24 * 3_600_000
 
 export type GivenOrder = Omit<NewOrder, 'id' | 'askedBy' | 'askedAt' | 'waits' | 'sealed'> & {
@@ -51,10 +49,6 @@ const isSame = (
 /** Whether it may still be approved, or carried out again. */
 export const isYoung = ({ askedAt }: Pick<StaffOrder, 'askedAt'>, now: number): boolean =>
   now - askedAt <= approvalHours * 3_600_000
-
-/** Bank data of orders that nobody decided in time are forgotten. */
-export const eraseOldDetails = ({ database, clock }: Pick<StaffParts, 'database' | 'clock'>): Promise<void> =>
-  eraseDetailsBefore(database.work, clock.real() - approvalHours * 3_600_000)
 
 /** What binds sealed details to their order. */
 export const orderPlace = (merchantId: string, id: string): string => `staff order ${merchantId} ${id}`

@@ -130,10 +130,6 @@ export async function decideRow(
   )
 }
 
-export async function eraseDetailsBefore(db: Connection, cutOff: number): Promise<void> {
-  await db.query('update staff_orders set sealed = null where sealed is not null and asked_at < $1', [timeParameter(cutOff)])
-}
-
 /** The first that is heard of stays. */
 export async function setOutcome(db: Connection, { merchantId, id }: StaffOrder, outcome: string): Promise<void> {
   await db.query('update staff_orders set outcome = $3, sealed = null where merchant_id = $1 and id = $2 and outcome is null', [

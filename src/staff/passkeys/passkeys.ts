@@ -7,7 +7,8 @@ import { record } from '../../audit/chain.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { networkOf } from '../../platform/network.ts'
 import { keyedHashes } from '../../vault/keys.ts'
-import { attemptsMinutes, signInAttemptsMost } from '../factors.ts'
+import { signInAttemptsMost } from '../factors.ts'
+import { attemptsMinutes } from '../kept.ts'
 import type { StaffParts } from '../parts.ts'
 import { beginSession, type SignedIn, type Visitor } from '../sessions.ts'
 import { countSignIn, forgiveAttempt, proveSession } from '../store.ts'
@@ -48,8 +49,8 @@ function endOfChallenge(parts: StaffParts, purpose: string, challenge: string): 
   return parts.clock.real() < ends ? ends : undefined
 }
 
-const answered = (db: Connection, parts: StaffParts, challenge: string, ends: number): Promise<boolean> =>
-  takeChallenge(db, hash('sha256', challenge, 'buffer'), ends, parts.clock.real())
+const answered = (db: Connection, challenge: string, ends: number): Promise<boolean> =>
+  takeChallenge(db, hash('sha256', challenge, 'buffer'), ends)
 
 /** Gives somebody a key under a name. False when it is not as it must be, known already, or one too many. */
 export async function addPasskey(parts: PasskeyParts, { staffId, by }: SignedIn, name: string, text: string): Promise<boolean> {
@@ -61,7 +62,7 @@ export async function addPasskey(parts: PasskeyParts, { staffId, by }: SignedIn,
   const made = ends !== undefined && readMade(credential, challenge, party)
   if (!made) return false
   return inTransaction(parts.database.work, async db => {
-    if (!(await answered(db, parts, challenge, ends))) return false
+    if (!(await answered(db, challenge, ends))) return false
     if (!(await insertPasskey(db, { ...made, staffId, name, madeAt: parts.clock.real() }, passkeysMost))) return false
     await record(db, { ...parts, by }, [{ action: 'passkeyMade', subject: staffId, details: { name } }])
     return true
@@ -138,7 +139,7 @@ const use = <Done>(
     const passkey = await lockPasskey(db, credential.id)
     if (!passkey || (staffId !== undefined && passkey.staffId !== staffId)) return undefined
     const counter = readSigned(credential, challenge, party, passkey)
-    if (counter === undefined || !(await answered(db, parts, challenge, ends))) return undefined
+    if (counter === undefined || !(await answered(db, challenge, ends))) return undefined
     await markUsed(db, passkey.id, counter, parts.clock.real())
     return { done: await then(db, passkey) }
   })

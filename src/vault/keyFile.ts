@@ -1,0 +1,47 @@
+// The file of a key: one key a line in hex, the one that is written with first. It is replaced whole and only when the new one is on disk, so that whoever is
+// killed in between leaves the old file or the new one.
+
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { type Keys, makeKeys, parseKeys } from './keys.ts'
+
+export type KeyKind = 'seal' | 'lookup'
+export type KeyLine = { /** As the database knows it: `seal 0a1b2c3d`. */ readonly name: string; readonly hex: string }
+
+export const readKeyLines = (path: string, kind: KeyKind): KeyLine[] =>
+  parseKeys(existsSync(path) ? readFileSync(path, 'utf8') : '', path).map(key => ({
+    name: `${kind} ${makeKeys([key], key)[kind][0]!.id}`,
+    hex: key.toString('hex'),
+  }))
+
+/** `like`: whose owner and group it gets; absent: those of the file that it replaces. */
+export function writeKeyLines(path: string, lines: readonly KeyLine[], like = path): void {
+  const made = `${path}.new`
+  rmSync(made, { force: true }) // of one that was killed
+  const file = openSync(made, 'wx', 0o600)
+  writeSync(file, lines.map(({ hex }) => `${hex}\n`).join(''))
+  fsyncSync(file)
+  closeSync(file)
+  const { uid, gid } = statSync(like)
+  chownSync(made, uid, gid)
+  renameSync(made, path)
+}
+
+/** Where keys go that nothing in the database needs any more; a backup may. */
+export const retiredFile = (path: string): string => `${path}.retired`
+
+/** With the lookup keys that were retired: what is only verified may have been hashed under them. */
+export function withRetired(keys: Keys, path: string | undefined): Keys {
+  const retired = path === undefined ? [] : readKeyLines(retiredFile(path), 'lookup').map(({ hex }) => Buffer.from(hex, 'hex'))
+  return { ...keys, lookup: [...keys.lookup, ...makeKeys([], ...retired).lookup] }
+}
