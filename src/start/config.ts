@@ -1,7 +1,7 @@
 // The environment, checked at the start. Every bad value is named, all at once; nothing starts half configured.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { type BlockList, isIP, isIPv6 } from 'node:net'
+import { type BlockList, isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type RedirectMethod, readRedirectMethods } from '../connectors/bankTransfer/redirectMethods.ts'
@@ -15,6 +15,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
+import { callable } from '../platform/network.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
 import { type KeptRequests, keptRequests } from '../reporting/requests/keep.ts'
@@ -33,7 +34,10 @@ export type Config = {
   readonly databaseUrl?: string
   /** Whom the embedded server runs as when root starts the gateway; absent = see chooseAccount. */
   readonly embeddedUser?: string
+  /** PUBLIC_URL, or the address of HOST and PORT. */
   readonly publicUrl: string
+  /** A sandbox without PUBLIC_URL: addresses of ours follow the Host of a request. */
+  readonly followsHost: boolean
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
   /** Names under which a sandbox answers, beside localhost and the machine's addresses: those of the setting, of HOST and of PUBLIC_URL. */
@@ -126,7 +130,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const tls = cert && key ? { cert, key } : undefined
   if (tls && !isUsable(tls)) fail('TLS_CERT and TLS_KEY', 'hold no certificate and the key that belongs to it', undefined)
   const scheme = tls ? 'https' : 'http'
-  const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`
+  const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${callable(host)}:${port}`
   if (!/^https?:\/\/[^/?#\s@\\]+$/.test(publicUrl) || !URL.canParse(publicUrl))
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
   const proxies = setting('TRUSTED_PROXY')
@@ -223,6 +227,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     host,
     dataDir,
     publicUrl,
+    followsHost: mode === 'sandbox' && setting('PUBLIC_URL') === undefined,
     trustedProxies,
     sandboxHosts,
     workers,

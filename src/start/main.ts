@@ -15,7 +15,7 @@ import { makeStaffLink } from '../staff/links.ts'
 import { readAcquirers } from './acquirers.ts'
 import { type Config, readConfig } from './config.ts'
 import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
-import { publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
+import { hostRules, publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
 import { startWorkers } from './workers.ts'
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
@@ -105,8 +105,8 @@ async function officeDoor(config: Config, port: number, { connection }: OpenData
 async function openShop(config: Config, port: number, log: Log): Promise<DemoShop | undefined> {
   if (config.demoShopPort === undefined) return undefined
   const account = sandboxCredentials(publicUrlOf(config, port), readSeed(sandboxSeed))
-  const { host, sandboxHosts: names, demoShopPort: shopPort } = config
-  const parts = { account, host, hosts: { names }, port: shopPort, clock: systemClock, random: systemRandom, log }
+  const { host, demoShopPort: shopPort } = config
+  const parts = { account, host, hosts: hostRules(config), port: shopPort, clock: systemClock, random: systemRandom, log }
   return startDemoShop(parts).catch((error: Error) => {
     log.warn({ why: error.message }, 'the demo shop could not be opened')
     return undefined

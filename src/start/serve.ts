@@ -12,6 +12,7 @@ import { beginTransferFiles } from '../clearing/transfers/write.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { figuresOfAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
+import type { HostRules } from '../http/host.ts'
 import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
@@ -90,7 +91,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)
   const simulatorPages = () => `${publicUrl()}/simulators`
-  const home = () => ({ host: config.host, port, tls: config.tls !== undefined })
+  const hosts = hostRules(config)
+  const home = () => ({ host: config.host, port, tls: config.tls !== undefined, hosts })
   const sandbox = config.mode === 'sandbox'
   const ownSimulators =
     sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages, home) : undefined
@@ -120,7 +122,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const server = makeServer(gateway, router(gateway, routesOf(gateway, sources, simulatorsUrl)), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
-    hosts: sandbox ? { names: config.sandboxHosts } : {},
+    hosts,
     requireForwardedTls: config.mode === 'live' && !config.tls,
     refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
     record: requests.record,
@@ -181,6 +183,9 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
 /** PUBLIC_URL; where the port was chosen by the system, with that port. */
 export const publicUrlOf = (config: Config, port: number): string =>
   config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
+
+export const hostRules = ({ mode, sandboxHosts, followsHost }: Config): HostRules =>
+  mode === 'sandbox' ? { names: sandboxHosts, followed: followsHost } : {}
 
 /** The acquirers of the file; in a sandbox without one, its own host, which starts with the first payment that goes there. */
 function acquirersInUse({ config, sandboxHost }: Parts): { options: readonly AcquirerOptions[]; stop(): Promise<void> } {

@@ -9,7 +9,7 @@ import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
 import { type Config, readConfig } from './config.ts'
 import type { OpenDatabase } from './database.ts'
-import { type Parts, publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
+import { hostRules, type Parts, publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
 
 /** What a worker cannot find out by itself. */
 type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'>
@@ -27,7 +27,7 @@ export const startWorkers = {
     // One set of simulators for all, because a shopper's requests reach any of the workers.
     let port = config.port
     const pages = () => `${publicUrlOf(config, port)}/simulators`
-    const home = () => ({ host: config.host, port, tls: config.tls !== undefined })
+    const home = () => ({ host: config.host, port, tls: config.tls !== undefined, hosts: hostRules(config) })
     const simulators = config.mode === 'sandbox' ? await startSimulators(systemClock, systemRandom, pages, home) : undefined
     // One acquirer host too: it keeps one set of books.
     const host = config.mode === 'sandbox' && config.acquirersFile === undefined ? acquirerHostProcess(config.dataDir) : undefined

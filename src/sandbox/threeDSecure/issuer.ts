@@ -14,7 +14,6 @@ import { fill, type TextName } from '../../pages/languages/texts.ts'
 import {
   endedPage,
   expiring,
-  isHome,
   jsonPage,
   type PageAnswer,
   type PageRequest,
@@ -75,7 +74,7 @@ export function issuer(world: World): Simulator {
     const wrong = [
       ...wrongFields(message.messageType, message),
       ...['notificationURL', 'threeDSServerURL'].filter(
-        name => message[name] !== undefined && !isHome(world, String(message[name])),
+        name => message[name] !== undefined && !world.isHome(String(message[name])),
       ),
     ]
     if (wrong.length > 0) return jsonPage(200, errorOf('203', wrong.join(','), message))
@@ -158,7 +157,7 @@ export function issuer(world: World): Simulator {
       return ended(asked)
     }
     const url = data?.threeDSMethodNotificationURL
-    if (!isHome(world, url)) return ended(asked)
+    if (!world.isHome(url)) return ended(asked)
     const back = encodeMessage({ threeDSServerTransID: data!.threeDSServerTransID })
     return page(asked, world, {
       title: '3-D Secure',
