@@ -5,12 +5,16 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { tryArchive } from './packages/archive.ts'
 import { tryImage } from './packages/image.ts'
+import { lint } from './packages/lint.ts'
+import { judgeUnit } from './packages/units.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 const say = (line: string) => void process.stdout.write(`  ${line}\n`)
 
 /** `needs`: programs of the machine; all but `units` also the npm registry, and `image` to be root. */
 const trials: Readonly<Record<string, { readonly needs: readonly string[]; run(): void | Promise<void> }>> = {
+  lint: { needs: ['npm'], run: () => lint(project, say) },
+  units: { needs: ['systemd-analyze'], run: () => say(judgeUnit(project)) },
   archive: { needs: ['git', 'tar', 'sha256sum', 'curl'], run: () => tryArchive(project, say) },
   image: { needs: ['debootstrap', 'unshare', 'setpriv'], run: () => tryImage(project, say) },
 }
