@@ -110,7 +110,7 @@ async function start(stage: Stage, root: string, folder: string, say: (line: str
   const inContainer = (words: readonly string[]): string[] => [
     ...['--mount', '--', 'sh', '-ec'],
     `mount --bind ${root} ${root}
-mount -t proc proc ${root}/proc
+mount -t proc -o subset=pid,hidepid=invisible proc ${root}/proc
 mount --bind ${data} ${root}/data
 mount -t tmpfs tmpfs ${root}/tmp
 mount -o remount,bind,ro ${root}
