@@ -10,6 +10,7 @@ import { type Directories, readDirectoryFile, readWalletFile, type Wallets } fro
 import { readSlipsFile, type SlipAccounts } from '../connectors/slips/accounts.ts'
 import { type CardBrands, otherBrands, standardBrands } from '../contract/brands.ts'
 import { nearest } from '../contract/nearest.ts'
+import type { HostRules } from '../http/host.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
@@ -328,3 +329,14 @@ function refuseGuessable(seal: Buffer, sealSource: string, lookup: Buffer, looku
   if (seal.equals(lookup))
     throw new OperatorError(`MODE=live: ${sealSource} and ${lookupSource} begin with the same key: make two.`)
 }
+
+/** How long a stop is waited for: longer than the requests that run may take. */
+export const stopSeconds = 60
+
+/** PUBLIC_URL; where the port was chosen by the system, with that port. */
+export const publicUrlOf = (config: Config, port: number): string =>
+  config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
+
+/** To which Hosts it answers: live mode, behind proxies and load balancers, to any. */
+export const hostRules = ({ mode, sandboxHosts, followsHost }: Config): HostRules =>
+  mode === 'sandbox' ? { names: sandboxHosts, followed: followsHost } : {}
