@@ -160,6 +160,19 @@ it('a Host that is accepted is followed as it is meant, and no other', async () 
   for (const [expected, version, ...lines] of rows) assert.equal(await redirectUrl(version, ...lines), expected, lines.join())
 })
 
+it('simulators send nobody away from the gateway, under whichever of its addresses', async () => {
+  const sent = async (url: string) => {
+    const threeDSMethodData = Buffer.from(
+      JSON.stringify({ threeDSServerTransID: 'x', threeDSMethodNotificationURL: url }),
+    ).toString('base64url')
+    const body = new URLSearchParams({ threeDSMethodData })
+    return (await fetch(`${gateway.baseUrl}/simulators/acs/method`, { method: 'POST', body })).status
+  }
+  for (const [, base] of ways) assert.equal(await sent(`${base()}/r/methodDone/x`), 200)
+  for (const url of ['https://evil.example/', 'http://localhost.evil.example/', 'http://192.0.2.1/', 'nowhere'])
+    assert.equal(await sent(url), 404, url)
+})
+
 it('a trusted proxy’s TLS is followed, PUBLIC_URL before any Host, and without either the address that is listened on', async () => {
   const url = async (environment: Record<string, string>, base: string, headers: Record<string, string>) => {
     const other = await testGateway({ environment })
