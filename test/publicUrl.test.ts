@@ -10,7 +10,7 @@ import type { OperatorError } from '../src/platform/errors.ts'
 import { callable } from '../src/platform/network.ts'
 import { readConfig } from '../src/start/config.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
-import { sandboxDeveloper } from './support/office.ts'
+import { sandboxDeveloper, signedIn } from './support/office.ts'
 import { makeShopper } from './support/shopper.ts'
 
 const shop = 'https://shop.example/back'
@@ -220,7 +220,8 @@ describe('the console', () => {
     const page = await developer.ask(address)
     assert.match(page.text, /<svg[^>]*>\s*<path/)
     assert.ok(page.text.includes(redirect.url))
-    assert.equal((await developer.ask(`/office/console/code/${sandbox.divisionId}/${id}`)).status, 404)
+    const other = await signedIn(gateway, 'developer', ['5a11d0000000000000000000000000ff'])
+    assert.equal((await other.ask(address)).status, 404)
     await makeShopper().walk(`${redirect.url}?auto=approve`, base())
     await eventually(async () => !(await listed()), 'the code is gone')
     assert.equal((await developer.ask(address)).status, 404)
