@@ -29,6 +29,8 @@ import { makeCertificate } from './support/certificate.ts'
 const project = fileURLToPath(new URL('..', import.meta.url))
 const packaged = (path: string): string => readFileSync(join(project, 'packaging', path), 'utf8')
 
+const { scripts, optionalDependencies } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
+
 let folder: string
 before(() => {
   folder = mkdtempSync(join(tmpdir(), 'tollgate-packages-'))
@@ -39,7 +41,6 @@ describe('the Dockerfile', () => {
   const stages = readDockerfile(packaged('Dockerfile'))
   const last = stages.at(-1)!
   const all = stages.flatMap(({ instructions }) => instructions)
-  const { optionalDependencies } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
   const words = (one: Instruction) => one.words.join(' ')
 
   const rows: Readonly<Record<string, () => boolean>> = {
@@ -59,10 +60,7 @@ describe('the Dockerfile', () => {
       !all.some(one => /apt-get install/.test(words(one)) && !/rm -rf \/var\/lib\/apt/.test(words(one))),
     'keeps data in a volume of its user': () => words(lastOf(last, 'VOLUME')) === environmentOf(last).DATA_DIR,
     'has no secret in it': () => !/KEY|PASSWORD|TOKEN|SECRET/.test(packaged('Dockerfile').replace(/^#.*$/gm, '')),
-    'starts as npm start does': () => {
-      const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))
-      return scripts.start === `exec ${words(lastOf(last, 'CMD'))}`
-    },
+    'starts as npm start does': () => scripts.start === `exec ${words(lastOf(last, 'CMD'))}`,
     'finds all that it copies, and the builder is given it': () => {
       const given = packaged('Dockerfile.dockerignore').split('\n')
       const sources = all
@@ -102,6 +100,7 @@ describe('the settings of', () => {
 
   it('the unit are those of a live gateway', () => {
     const unit = packaged('tollgate.service')
+    assert.equal(`exec ${/^ExecStart=\S*\/(node .*)$/m.exec(unit)?.[1]}`, scripts.start)
     const inUnit = pairs(/^Environment=(.*)$/m.exec(unit)![1]!, /(\w+)=(\S+)/g)
     const { mode, port, metricsToken, publicUrl } = config({ ...pairs(packaged('tollgate.env'), /^(\w+)=(.*)$/gm), ...inUnit })
     assert.deepEqual([mode, port, publicUrl, metricsToken !== undefined], ['live', 443, 'https://pay.example', true])
