@@ -146,6 +146,7 @@ describe('requests under way without a token', () => {
         body: '',
         charset: 'utf-8',
         address,
+        publicUrl: '',
         number: '0'.repeat(32),
         whenAnswered: [],
         seen: {},

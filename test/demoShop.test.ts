@@ -25,7 +25,7 @@ before(async () => {
   shop = await startDemoShop({
     account,
     host: '127.0.0.1',
-    hosts: { names: new Set() },
+    hosts: { names: new Set(), followed: true },
     port,
     clock: systemClock,
     random: systemRandom,
@@ -54,6 +54,16 @@ describe('the demo shop', () => {
       assert.match(await ask(target, 'localhost'), /40[04]/, target)
     for (const target of ['/', '/notifications']) assert.equal(await ask(target, 'evil.example'), '400')
     assert.equal((await fetch(shop.url)).status, 200)
+  })
+  it('stands beside the gateway, by whichever address a browser comes', async () => {
+    for (const name of ['localhost', '127.0.0.1']) {
+      const at = (url: string) => url.replace('127.0.0.1', name)
+      const page = await fetch(at(shop.url))
+      assert.ok(page.headers.get('content-security-policy')!.includes(`frame-src ${at(gateway.baseUrl)};`))
+      const text = await page.text()
+      assert.ok(text.includes(`${at(gateway.baseUrl)}/v1/paymentWidgets.js`))
+      assert.ok(text.includes(`${at(shop.url)}/done`))
+    }
   })
   it('goes on for others when somebody listens on many connections', async () => {
     const stopping = new AbortController()

@@ -225,6 +225,7 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     method: 'GET',
     headers: {},
     address: '',
+    publicUrl: 'https://pay.example',
     number: '',
     charset: 'utf-8',
     body: '',

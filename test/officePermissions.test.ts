@@ -128,6 +128,7 @@ test('what strangers send is not even read', async () => {
     headers,
     body,
     address: '',
+    publicUrl: 'https://pay.example',
     number: '',
     charset: 'utf-8',
   } as const

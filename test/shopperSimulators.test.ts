@@ -18,6 +18,7 @@ const world: World = {
   wait: async () => {},
   post: async () => ({ status: 200, body: '' }),
   publicUrl: () => 'https://pay.example/simulators',
+  isHome: (address): address is string => address?.startsWith('https://pay.example/') === true,
 }
 const asked = (method: string, path: string, body: string, query = ''): PageRequest => ({
   method,

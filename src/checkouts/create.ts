@@ -41,7 +41,7 @@ export type NewCheckout = Pick<CheckoutRow, 'merchantId' | 'id' | 'createdAt'> &
 /** `id`: 32 hex characters by chance. A request with an Idempotency-Key has an id that follows from it, so that its twin makes none. */
 export async function createCheckout(
   parts: CheckoutParts,
-  { channel, values, known, key, tokenId }: PaymentRequest,
+  { channel, values, known, publicUrl, key, tokenId }: PaymentRequest,
   id: string,
 ): Promise<NewCheckout | Refusal> {
   const refused = refusalOf(parts, channel, values) ?? lifeRefused(channel, values)
@@ -79,7 +79,7 @@ export async function createCheckout(
     wireId,
     createdAt: first.createdAt,
     ...(build && { integrity: build.integrity }),
-    ...(values.has('validMinutes') && { link: `${parts.publicUrl()}/pay/${wireId}` }),
+    ...(values.has('validMinutes') && { link: `${publicUrl}/pay/${wireId}` }),
   }
 }
 

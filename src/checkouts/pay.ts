@@ -38,20 +38,16 @@ export const attemptsMost = 20
 /** What came of pressing pay, and where the shopper's shop is. */
 export type PressResult = { readonly said: PaymentResponse | Refusal; readonly shopperResultUrl?: string }
 
-/** `id`: 32 hex characters, for a registration. `address`: the shopper's. */
-export async function pressPay(
-  parts: CheckoutParts,
-  checkout: Checkout,
-  form: Form,
-  id: string,
-  address: string,
-): Promise<PressResult> {
-  const request = await requestOf(parts, checkout, form, address)
+/** The shopper's request. `number`: 32 hex characters, the id of a registration. */
+export type Press = { readonly number: string; readonly address: string; readonly publicUrl: string }
+
+export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: Form, press: Press): Promise<PressResult> {
+  const request = await requestOf(parts, checkout, form, press)
   if ('refused' in request) return { said: request }
   const shopperResultUrl = request.values.get('shopperResultUrl')
   const hash = formHash(parts, checkout, form)
   const said = storesOnly(checkout.values)
-    ? await store(parts, checkout, request, hash, id)
+    ? await store(parts, checkout, request, hash, press.number)
     : ((await unlessBegun(parts, checkout, hash)) ??
       (await pay(parts, { ...request, claim: claimFor(parts, checkout, hash, shopperResultUrl) })))
   return { said, ...(shopperResultUrl !== undefined && { shopperResultUrl }) }
@@ -62,7 +58,7 @@ async function requestOf(
   parts: CheckoutParts,
   checkout: Checkout,
   form: Form,
-  address: string,
+  { address, publicUrl }: Press,
 ): Promise<PaymentRequest | Refusal> {
   const channel = parts.directory.entity(checkout.channelId)
   if (channel?.kind !== 'channel' || !isOpen(parts, checkout)) return { refused: 'checkoutGone', stored: false }
@@ -111,6 +107,7 @@ async function requestOf(
     values: checked.values,
     known: checked.known,
     ndc: wireId,
+    publicUrl,
     tokenId,
     checkout: wireId,
   }

@@ -53,6 +53,8 @@ export type Operation = {
   readonly attempt: number
   /** What the last attempt left. */
   readonly progress?: ConnectorState
+  /** Where the caller reached us, without a slash at the end; unknown when recovery asks. */
+  readonly publicUrl?: string
   /** Set when the shopper can be sent away: where the other side sends shopper and notices back to. */
   readonly addresses?: Addresses
   /** What a continuation had kept when recovery takes over. */

@@ -20,6 +20,8 @@ export type Request = {
   readonly charset: Charset
   /** Address of the caller, as far as trusted proxies tell. */
   readonly address: string
+  /** Where the caller reaches us, without a slash at the end: addresses of ours that it is given begin so (decisions, 68). */
+  readonly publicUrl: string
   /** 32 hex characters of this request. */
   readonly number: string
   /** What is done when its answer is gone. */

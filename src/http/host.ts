@@ -5,34 +5,42 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { ResultName } from '../contract/results/results.ts'
-import { isThisMachine } from '../platform/network.ts'
+import { callable, isThisMachine } from '../platform/network.ts'
 
 export type HostRules = {
   /** Absent = every well-formed Host is ours: behind proxies and load balancers it can be any. */
   readonly names?: ReadonlySet<string>
+  /** Addresses of ours begin as the caller's way to us; else with the public one. */
+  readonly followed?: boolean
 }
 
 const authority = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i
 
 /** What is wrong with the Host of a request (RFC 9112, 3.2); undefined when nothing is. */
-export function hostRefusal(
-  { httpVersion, rawHeaders, headers, url }: IncomingMessage,
-  { names }: HostRules,
-): ResultName | undefined {
+export function hostRefusal(incoming: IncomingMessage, { names }: HostRules): ResultName | undefined {
+  const { httpVersion, rawHeaders, headers } = incoming
   let sent = 0
   for (let at = 0; at < rawHeaders.length; at += 2)
     if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') sent++
   if (sent === 0 && httpVersion !== '1.1') return undefined
   const host = authority.exec(headers.host ?? '')?.[1]
   if (sent !== 1 || host === undefined) return 'malformedRequest'
-  // A target that is a whole address names the host itself.
-  const target = /^https?:\/\/([^/?#]*)/i.exec(url ?? '')?.[1]
-  const asked = target === undefined ? host : authority.exec(target)?.[1]
+  const asked = authority.exec(authorityOf(incoming))?.[1]
   if (asked === undefined) return 'malformedRequest'
-  return names === undefined || isOurs(asked.toLowerCase(), names) ? undefined : 'hostNotOurs'
+  return names === undefined || isOwnHost(asked.toLowerCase(), names) ? undefined : 'hostNotOurs'
 }
 
-function isOurs(host: string, names: ReadonlySet<string>): boolean {
+/** The host and port that are asked for: a target that is a whole address names them itself. */
+const authorityOf = ({ url, headers }: IncomingMessage): string =>
+  /^https?:\/\/([^/?#]*)/i.exec(url ?? '')?.[1] ?? headers.host ?? ''
+
+/** Under which address a caller reached us; undefined when it named none that others could go to. */
+export function reachedAt(scheme: 'http' | 'https', incoming: IncomingMessage): string | undefined {
+  const reached = URL.parse(`${scheme}://${authorityOf(incoming)}`)
+  return reached?.host && callable(reached.hostname) === reached.hostname ? reached.origin : undefined
+}
+
+export function isOwnHost(host: string, names: ReadonlySet<string>): boolean {
   const address = host.replace(/^\[|\]$/g, '')
   if (isIP(address) === 0) return host === 'localhost' || names.has(host)
   if (isThisMachine(address) || names.has(address)) return true

@@ -16,7 +16,7 @@ import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
 import { type Connections, maxima, type Patience, watchConnections } from './connections.ts'
-import { type HostRules, hostRefusal } from './host.ts'
+import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import type { HttpParts } from './parts.ts'
 import type { Destination, Router } from './router.ts'
 import { fairTurns } from './turns.ts'
@@ -136,8 +136,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     // Whoever stands before us and speaks an older HTTP does not see where such a body ends (RFC 9112, 6.1).
     if (coding !== undefined && incoming.httpVersion !== '1.1') return last(400, 'malformedRequest')
     if (!/^(chunked)?$/i.test(coding ?? '')) return last(501, 'transferCodingUnknown')
-    if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
-      return resultAnswer(parts, request, 403, 'tlsRequired')
+    if (options.requireForwardedTls && !isForwardedTls(incoming)) return resultAnswer(parts, request, 403, 'tlsRequired')
     if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))
       return resultAnswer(parts, request, 415, 'wrongContentType')
     return destination.answer(request)
@@ -206,11 +205,16 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         incoming.headers['x-forwarded-for'] as string,
         options.trustedProxies,
       ),
+      publicUrl: (options.hosts.followed && reachedAt(schemeOf(incoming), incoming)) || parts.publicUrl(),
       number,
       whenAnswered: [],
       seen: {},
     }
   }
+
+  const schemeOf = (incoming: IncomingMessage) => (options.tls || isForwardedTls(incoming) ? 'https' : 'http')
+  const isForwardedTls = ({ socket, headers }: IncomingMessage): boolean =>
+    isTrusted(socket) && headers['x-forwarded-proto'] === 'https'
 
   const isTrusted = ({ remoteAddress }: Socket): boolean =>
     remoteAddress !== undefined && isListed(options.trustedProxies, remoteAddress)
@@ -241,6 +245,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         body: '',
         charset: 'utf-8',
         address: '',
+        publicUrl: '',
         number: randomHex(parts.random),
         whenAnswered: [],
         seen: {},

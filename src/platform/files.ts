@@ -25,7 +25,17 @@ function statOf(path: string): Stats | undefined {
 }
 
 /** False for what is not there. */
-export const othersMayRead = (path: string): boolean => ((statOf(path)?.mode ?? 0) & 0o077) !== 0
+export function othersMayRead(path: string): boolean {
+  const stat = statOf(path)
+  return stat !== undefined && (stat.mode & (isHandedOver(stat) ? 0o037 : 0o077)) !== 0
+}
+
+/**
+ * Root's, to be read by a group that we are in, or by us alone through an access list, whose mask then stands where the group's rights do: so Kubernetes and
+ * systemd hand over secrets.
+ */
+const isHandedOver = ({ uid, gid }: Stats): boolean =>
+  uid === 0 && process.getuid?.() !== 0 && [0, process.getgid?.(), ...(process.getgroups?.() ?? [])].includes(gid)
 
 /**
  * Who else could put something else in the place of a file; undefined when nobody could, or when it is not there. It goes the way that the system

@@ -24,3 +24,11 @@ export const isThisMachine = (address: string): boolean => {
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
+
+/** Where one goes to reach what listens on a host, as it stands in a URL: every address of a machine (0.0.0.0, ::) is none to go to. */
+export function callable(host: string): string {
+  const written = isIPv6(host) ? `[${host}]` : host
+  const { hostname } = URL.parse(`http://${written}`) ?? { hostname: written }
+  return everyAddress[hostname] ?? hostname
+}
+const everyAddress: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::ffff:0:0]': '127.0.0.1', '[::]': '[::1]' }

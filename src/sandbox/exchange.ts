@@ -27,11 +27,8 @@ export type World = {
   readonly post: (url: string, contentType: string, body: string) => Promise<{ readonly status: number; readonly body: string }>
   /** As browsers reach it: `https://gateway.example/simulators`. */
   readonly publicUrl: () => string
-}
-
-/** Whether an address lies at the gateway: simulators send shoppers and notices nowhere else. */
-export function isHome({ publicUrl }: World, address: string | undefined): address is string {
-  return URL.canParse(address ?? '') && new URL(address!).origin === new URL(publicUrl()).origin
+  /** Whether an address lies at the gateway: simulators send shoppers and notices nowhere else. */
+  readonly isHome: (address: string | undefined) => address is string
 }
 
 export function page(

@@ -3,9 +3,11 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type HostRules, isOwnHost } from '../http/host.ts'
 import { chooseLanguage } from '../pages/languages/languages.ts'
 import { type Clock, type Random, randomHex } from '../platform/clock.ts'
 import { http, https } from '../platform/http.ts'
+import { callable } from '../platform/network.ts'
 import { bank } from './bank/bank.ts'
 import { type PageAnswer, type Simulator, textPage, type World } from './exchange.ts'
 import { issuer } from './threeDSecure/issuer.ts'
@@ -16,7 +18,7 @@ export type Simulators = { readonly url: string; stop(): Promise<void> }
 const bodyMax = 300_000
 
 /** Where the gateway listens, for the simulators beside it: its public name need not lead anywhere from this machine. */
-export type Home = { readonly host: string; readonly port: number; readonly tls: boolean }
+export type Home = { readonly host: string; readonly port: number; readonly tls: boolean; readonly hosts: HostRules }
 
 /** `simulatorPages`: where browsers reach what is served here. */
 export async function startSimulators(
@@ -31,6 +33,13 @@ export async function startSimulators(
     bytes: random.bytes,
     wait: milliseconds => new Promise(resolve => clock.after(milliseconds, resolve).unref()),
     publicUrl: simulatorPages,
+    isHome: (address): address is string => {
+      const at = URL.parse(address ?? '')
+      const { names, followed } = home().hosts
+      return (
+        at !== null && (at.origin === new URL(simulatorPages()).origin || (followed === true && isOwnHost(at.hostname, names!)))
+      )
+    },
     post: async (url, contentType, body) => postHome(home(), new URL(url), contentType, body),
   }
   const simulators: readonly Simulator[] = [issuer(world), walletSimulator(world), bank(world)]
@@ -87,10 +96,9 @@ async function answer(simulators: readonly Simulator[], base: string, incoming: 
 
 /** Posts a notice to the gateway itself. Its certificate is not looked at: the call does not leave this machine's sandbox. */
 function postHome({ host, port, tls }: Home, { pathname, host: name }: URL, contentType: string, body: string) {
-  const here = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
     const options = {
-      host: here,
+      host: callable(host).replace(/^\[|\]$/g, ''),
       port,
       method: 'POST',
       path: pathname,

@@ -1,7 +1,7 @@
 // The environment, checked at the start. Every bad value is named, all at once; nothing starts half configured.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { type BlockList, isIP, isIPv6 } from 'node:net'
+import { type BlockList, isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type RedirectMethod, readRedirectMethods } from '../connectors/bankTransfer/redirectMethods.ts'
@@ -10,11 +10,13 @@ import { type Directories, readDirectoryFile, readWalletFile, type Wallets } fro
 import { readSlipsFile, type SlipAccounts } from '../connectors/slips/accounts.ts'
 import { type CardBrands, otherBrands, standardBrands } from '../contract/brands.ts'
 import { nearest } from '../contract/nearest.ts'
+import type { HostRules } from '../http/host.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
+import { callable } from '../platform/network.ts'
 import { type Kept, withDays } from '../platform/retention/kept.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
@@ -36,7 +38,10 @@ export type Config = {
   readonly databaseUrl?: string
   /** Whom the embedded server runs as when root starts the gateway; absent = see chooseAccount. */
   readonly embeddedUser?: string
+  /** PUBLIC_URL, or the address of HOST and PORT. */
   readonly publicUrl: string
+  /** A sandbox without PUBLIC_URL: addresses of ours follow the Host of a request. */
+  readonly followsHost: boolean
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
   /** Names under which a sandbox answers, beside localhost and the machine's addresses: those of the setting, of HOST and of PUBLIC_URL. */
@@ -133,7 +138,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const tls = cert && key ? { cert, key } : undefined
   if (tls && !isUsable(tls)) fail('TLS_CERT and TLS_KEY', 'hold no certificate and the key that belongs to it', undefined)
   const scheme = tls ? 'https' : 'http'
-  const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${isIPv6(host) ? `[${host}]` : host}:${port}`
+  const publicUrl = setting('PUBLIC_URL') ?? `${scheme}://${callable(host)}:${port}`
   if (!/^https?:\/\/[^/?#\s@\\]+$/.test(publicUrl) || !URL.canParse(publicUrl))
     fail('PUBLIC_URL', 'must be a scheme and a host, for example https://pay.example, without a path', undefined)
   const proxies = setting('TRUSTED_PROXY')
@@ -234,6 +239,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     host,
     dataDir,
     publicUrl,
+    followsHost: mode === 'sandbox' && setting('PUBLIC_URL') === undefined,
     trustedProxies,
     sandboxHosts,
     workers,
@@ -343,3 +349,7 @@ export const stopSeconds = 60
 /** PUBLIC_URL; where the port was chosen by the system, with that port. */
 export const publicUrlOf = (config: Config, port: number): string =>
   config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
+
+/** To which Hosts it answers: live mode, behind proxies and load balancers, to any. */
+export const hostRules = ({ mode, sandboxHosts, followsHost }: Config): HostRules =>
+  mode === 'sandbox' ? { names: sandboxHosts, followed: followsHost } : {}

@@ -13,7 +13,7 @@ import type { DemoShop } from '../sandbox/demoShop/shop.ts'
 import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
 import { makeStaffLink } from '../staff/links.ts'
 import { readAcquirers } from './acquirers.ts'
-import { type Config, publicUrlOf, readConfig, stopSeconds } from './config.ts'
+import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
 import type { RunningGateway } from './serve.ts'
 
@@ -107,8 +107,8 @@ async function officeDoor(config: Config, port: number, { connection }: OpenData
 async function openShop(config: Config, port: number, log: Log): Promise<DemoShop | undefined> {
   if (config.demoShopPort === undefined) return undefined
   const account = sandboxCredentials(publicUrlOf(config, port), readSeed(sandboxSeed))
-  const { host, sandboxHosts: names, demoShopPort: shopPort } = config
-  const parts = { account, host, hosts: { names }, port: shopPort, clock: systemClock, random: systemRandom, log }
+  const { host, demoShopPort: shopPort } = config
+  const parts = { account, host, hosts: hostRules(config), port: shopPort, clock: systemClock, random: systemRandom, log }
   const { startDemoShop } = await import('../sandbox/demoShop/shop.ts')
   return startDemoShop(parts).catch((error: Error) => {
     log.warn({ why: error.message }, 'the demo shop could not be opened')

@@ -38,7 +38,7 @@ import type { Keys } from '../vault/keys.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
-import { type Config, publicUrlOf } from './config.ts'
+import { type Config, hostRules, publicUrlOf } from './config.ts'
 import { credentialsOf, figureOfCredentials } from './credentials.ts'
 import { routesOf } from './routes.ts'
 
@@ -87,7 +87,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)
   const simulatorPages = () => `${publicUrl()}/simulators`
-  const home = () => ({ host: config.host, port, tls: config.tls !== undefined })
+  const hosts = hostRules(config)
+  const home = () => ({ host: config.host, port, tls: config.tls !== undefined, hosts })
   const sandbox = config.mode === 'sandbox'
   const ownSimulators =
     sandbox && parts.simulatorsUrl === undefined ? await startSimulators(clock, random, simulatorPages, home) : undefined
@@ -117,7 +118,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const server = makeServer(gateway, router(gateway, routesOf(gateway, sources, simulatorsUrl)), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
-    hosts: sandbox ? { names: config.sandboxHosts } : {},
+    hosts,
     requireForwardedTls: config.mode === 'live' && !config.tls,
     refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
     record: requests.record,

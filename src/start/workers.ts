@@ -7,7 +7,7 @@ import { endingSignals, errorText, OperatorError, onDefect } from '../platform/e
 import { type Log, makeLog } from '../platform/log.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
-import { type Config, publicUrlOf, readConfig, stopSeconds } from './config.ts'
+import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import type { OpenDatabase } from './database.ts'
 import { type Parts, type RunningGateway, startGateway } from './serve.ts'
 
@@ -27,7 +27,7 @@ export const startWorkers = {
     // One set of simulators for all, because a shopper's requests reach any of the workers.
     let port = config.port
     const pages = () => `${publicUrlOf(config, port)}/simulators`
-    const home = () => ({ host: config.host, port, tls: config.tls !== undefined })
+    const home = () => ({ host: config.host, port, tls: config.tls !== undefined, hosts: hostRules(config) })
     const simulators = config.mode === 'sandbox' ? await startSimulators(systemClock, systemRandom, pages, home) : undefined
     // One acquirer host too: it keeps one set of books.
     const host = config.mode === 'sandbox' && config.acquirersFile === undefined ? acquirerHostProcess(config.dataDir) : undefined

@@ -354,7 +354,7 @@ function requestOf(gateway: Gateway, kind: keyof typeof check, fields: Record<st
   if (typeof form === 'string') throw new Error(form)
   const { values, known, errors } = check[kind](form, false)
   if (errors.length > 0) throw new Error(JSON.stringify(errors))
-  return { channel: gateway.directory.entity(sandbox.entityId) as Channel, values, known, ndc: 'simulation' }
+  return { channel: gateway.directory.entity(sandbox.entityId) as Channel, values, known, ndc: 'simulation', publicUrl: '' }
 }
 
 async function first(gateway: Gateway, fields: Record<string, string>): Promise<{ id: string; code: string }> {

@@ -97,7 +97,7 @@ function issue({ accounts, random, publicUrl }: SlipParts, operation: Operation)
   const number = prepared.number!
   const due = dueOn(fields, account, receivedAt)
   const token = `${random.bytes(16).toString('base64url')}.${merchantTail(merchantId)}`
-  const link = `${publicUrl()}/slip/${token}`
+  const link = `${operation.publicUrl ?? publicUrl()}/slip/${token}`
   const document =
     bankText(fields.get('merchantTransactionId') ?? '')
       .replace(/[^A-Z0-9]/g, '')

@@ -123,6 +123,7 @@ export function admit(
     values,
     known,
     ndc: identified.ndc ?? ndcOf(request, caller.entityId),
+    publicUrl: request.publicUrl,
     tokenId: caller.token.id,
     ...(key !== undefined && { key: requestKey(parts, channel, request.path, key, form) }),
   }

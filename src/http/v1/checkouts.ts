@@ -118,7 +118,7 @@ export const postCheckoutPayment =
     const checkout = await openCheckout(parts, id)
     if (!checkout) return resultAnswer(parts, request, 400, 'checkoutGone')
     request.seen.caller = { merchantId: checkout.merchantId, entityId: checkout.channelId }
-    const pressed = await pressPay(parts, checkout, form, request.number, request.address)
+    const pressed = await pressPay(parts, checkout, form, request)
     parts.count.payment('refused' in pressed.said ? 'refused' : pressed.said.outcome)
     return asJson ? formAnswer(parts, request, checkout, pressed) : browserAnswer(parts, request, checkout, pressed)
   }

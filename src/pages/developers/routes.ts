@@ -52,14 +52,14 @@ function places(parts: PageParts, trying?: Trying): DeveloperPlace[] {
       path: '/openapi.json',
       cors: true,
       answer: request =>
-        pressed(request, JSON.stringify({ ...openApi(), servers: [{ url: parts.publicUrl() }] }), {
+        pressed(request, JSON.stringify({ ...openApi(), servers: [{ url: request.publicUrl }] }), {
           'Content-Type': 'application/json;charset=UTF-8',
         }),
     },
     page('/docs/api', () => ({ title: 'API reference', place: 'reference', body: referenceIndex() })),
-    page('/docs/api/{operation}', (_, { operation = '' }) => {
+    page('/docs/api/{operation}', ({ publicUrl }, { operation = '' }) => {
       const found = operationNamed(operation)
-      const body = found && operationPage(found, parts.publicUrl(), todayOf(parts, trying), trying?.playground)
+      const body = found && operationPage(found, publicUrl, todayOf(parts, trying), trying?.playground)
       return found && body && { title: found.says, place: 'reference', body, script: script() }
     }),
     page('/docs/codes', ({ query }) => {
@@ -69,10 +69,10 @@ function places(parts: PageParts, trying?: Trying): DeveloperPlace[] {
     }),
     ...(trying
       ? [
-          page('/docs/events', () => ({
+          page('/docs/events', ({ publicUrl }) => ({
             title: 'Events',
             place: 'events',
-            body: eventsPage(trying.events, parts.publicUrl(), trying.playground),
+            body: eventsPage(trying.events, publicUrl, trying.playground),
             script: script(),
           })),
         ]

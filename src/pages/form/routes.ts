@@ -94,7 +94,7 @@ const linkPage =
     const view = await formView(parts, checkout)
     const look = lookOf(parts, view, { door: 'page', language: readerOf(request), theme: 'auto' })
     if (view.state === 'over') return pageAnswer(request, formPage(view, look))
-    const link = `${parts.publicUrl()}/pay/${view.id}`
+    const link = `${request.publicUrl}/pay/${view.id}`
     return pageAnswer(request, codePage(view, look, link, await qrCode(link)))
   }
 

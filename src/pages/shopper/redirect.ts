@@ -38,7 +38,13 @@ export function redirectPages(
     method: guarded(parts, async (request, { merchantId, redirected }) => {
       const state = await redirectState(parts, merchantId, redirected.paymentId)
       const method = state.kind === 'step' && state.held.hop.kind === 'browser' ? state.held.hop.method : undefined
-      return render(parts, 200, method ? views.framePage(method, languageOf(request)) : views.frameDonePage(languageOf(request)))
+      return render(
+        parts,
+        200,
+        method
+          ? views.framePage({ ...method, url: hereOf(parts, method.url, request) }, languageOf(request))
+          : views.frameDonePage(languageOf(request)),
+      )
     }),
 
     methodDone: guarded(parts, async (request, { merchantId, redirected }) => {
@@ -87,13 +93,13 @@ async function takeNotice(parts: PageParts, request: Request, token: string): Pr
   }
   // The other side waits for its acknowledgement, not for the authorization. Recovery stands behind the resumption.
   const { payment, step } = state
-  void resume(parts, payment, step, noticed.event).catch((error: Error) =>
+  void resume(parts, payment, step, noticed.event, request.publicUrl).catch((error: Error) =>
     parts.log.error({ paymentId: payment.id, why: error.message }, 'a payment could not be resumed after its notice'),
   )
   return text(200, noticed.answer, noticed.contentType)
 }
 
-const isSecure = (parts: PageParts): boolean => parts.publicUrl().startsWith('https:')
+const isSecure = ({ publicUrl }: Request): boolean => publicUrl.startsWith('https:')
 
 const render = (parts: PageParts, status: number, page: Page, headers: Record<string, string> = {}): HttpAnswer => {
   const rendered = renderPage(page, parts.random.bytes(16).toString('base64'))
@@ -145,13 +151,13 @@ function about(parts: PageParts, request: Request, { token }: RedirectPayment, p
     amount: payment.amount,
     currency: payment.currency,
     shopUrl: shopAddressOf(payment),
-    page: `${parts.publicUrl()}/r/${token}`,
+    page: `${request.publicUrl}/r/${token}`,
   }
 }
 
 /** Does the browser that returns hold the cookie of the one that began last? */
 function isSameSession(parts: PageParts, request: Request, { token, redirected }: RedirectPayment): boolean {
-  const sent = cookieOf(request, cookieName(token, isSecure(parts)))
+  const sent = cookieOf(request, cookieName(token, isSecure(request)))
   const { sessionHash } = redirected
   if (sent === undefined || sessionHash === null) return false
   return hashesOf(parts, 'session', sent).some(hash => timingSafeEqual(hash, sessionHash))
@@ -181,7 +187,7 @@ async function goOn(
   const switched = (url: string) => (state.payment.mode === 'internal' ? passOn(parts, url, request) : url)
   if (hop.kind === 'go') return redirectAnswer(switched(hop.url), headers)
   if (hop.kind === 'post') return render(parts, 200, views.postPage(here, hop, switched(hop.url)), headers)
-  const frame = hop.method && state.mark !== 'methodDone' ? `${parts.publicUrl()}/r/method/${found.token}` : undefined
+  const frame = hop.method && state.mark !== 'methodDone' ? `${request.publicUrl}/r/method/${found.token}` : undefined
   return render(
     parts,
     200,
@@ -202,11 +208,11 @@ const page = (parts: PageParts) =>
       if (!isSameSession(parts, request, found)) return wrongSession(parts, request, found, state.payment)
       const seen = new Map([...values, ...seenBy(request)])
       const returned = connectorOf(parts, state.payment).readReturn!({ step: state.step, data: state.held.data, values: seen })
-      if (returned.kind === 'resume') await resume(parts, state.payment, state.step, returned.event)
+      if (returned.kind === 'resume') await resume(parts, state.payment, state.step, returned.event, request.publicUrl)
       state = await settledState(parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
       return state.kind === 'answered'
         ? toShop(state.payment)
-        : redirectAnswer(passOn(parts, `${parts.publicUrl()}/r/${token}`, request))
+        : redirectAnswer(passOn(parts, `${request.publicUrl}/r/${token}`, request))
     }
     return goOn(parts, request, found, state, await session(parts, request, found))
   })
@@ -217,7 +223,7 @@ async function session(parts: PageParts, request: Request, found: RedirectPaymen
   const value = parts.random.bytes(16).toString('base64url')
   await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hashOf(parts, 'session', value))
   return {
-    'Set-Cookie': `${cookieName(found.token, isSecure(parts))}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${isSecure(parts) ? '; Secure' : ''}`,
+    'Set-Cookie': `${cookieName(found.token, isSecure(request))}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${isSecure(request) ? '; Secure' : ''}`,
   }
 }
 
@@ -248,7 +254,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
         const returned = connectorOf(parts, state.payment).readReturn!(arrival(state))
         if (returned.kind === 'forged') return forged(state.payment, returned.why)
       }
-      return redirectAnswer(`${parts.publicUrl()}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
+      return redirectAnswer(`${request.publicUrl}/r/${cancelled ? 'cancel' : 'return'}/${token}`)
     }
     if (!isSameSession(parts, request, found)) return wrongSession(parts, request, found, state.payment)
     if (state.kind === 'answered')
@@ -258,7 +264,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
       const returned = connectorOf(parts, state.payment).readReturn!(arrival(state))
       if (returned.kind === 'forged') return forged(state.payment, returned.why)
       if (returned.kind === 'resume') {
-        const ours = await resume(parts, state.payment, step, returned.event)
+        const ours = await resume(parts, state.payment, step, returned.event, request.publicUrl)
         state = ours ? await redirectState(parts, merchantId, redirected.paymentId) : state
         if (!ours) state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
       } else {
@@ -276,7 +282,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
       }
     }
     if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
-    if (state.kind === 'step' && state.held.hop.kind !== 'shop') return redirectAnswer(`${parts.publicUrl()}/r/${token}`)
+    if (state.kind === 'step' && state.held.hop.kind !== 'shop') return redirectAnswer(`${request.publicUrl}/r/${token}`)
     return goOn(parts, request, found, state, {})
   })
 
@@ -296,7 +302,12 @@ export function shopAddress(url: string, id: string, path: string): string {
 }
 
 /** Addresses come from merchants and from the other side: a header takes them only as URL writes them. */
-const passOn = (parts: PageParts, url: string, { query }: Request): string => parts.passOn?.(url, query) ?? url
+const passOn = (parts: PageParts, url: string, request: Request): string =>
+  parts.passOn?.(hereOf(parts, url, request), request.query) ?? url
+
+/** A page of the simulators, as this browser reaches it. */
+const hereOf = (parts: PageParts, url: string, { publicUrl }: Request): string =>
+  url.startsWith(`${parts.publicUrl()}/`) ? publicUrl + url.slice(parts.publicUrl().length) : url
 
 /** What the request itself tells of the browser. */
 function seenBy({ headers, address }: Request): (readonly [string, string])[] {

@@ -87,7 +87,7 @@ const found =
   async (request, { token = '' }) => {
     try {
       const view = await findView(parts, token)
-      if (view) return await answer(view, request, `${parts.publicUrl()}/slip/${token}`)
+      if (view) return await answer(view, request, `${request.publicUrl}/slip/${token}`)
       parts.log.warn({ audit: 'unknownToken', ndc: request.number }, 'the address of a slip that does not exist was asked for')
       return render(parts, 404, plainPage(reader(request), 'unknown'))
     } catch (error) {

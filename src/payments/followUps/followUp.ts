@@ -25,7 +25,7 @@ import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, refusalsMost, releasesAtIssuer, reversalOpen } from './rules.ts'
 
 /** `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. */
-export type FollowUpRequest = PaymentRequest & { readonly referenceId: string; readonly completes?: true }
+export type FollowUpRequest = Omit<PaymentRequest, 'publicUrl'> & { readonly referenceId: string; readonly completes?: true }
 
 /** The referenced payment does not exist, or is another merchant's: nothing is stored. */
 export type Unknown = { readonly unknown: ResultName }

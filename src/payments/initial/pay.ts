@@ -27,6 +27,8 @@ export type PaymentRequest = {
   readonly values: Values
   readonly known: ReadonlyMap<string, NamedParameter>
   readonly ndc: string
+  /** Where the caller reached us: its shopper's addresses begin so. */
+  readonly publicUrl: string
   readonly key?: RequestKey
   readonly tokenId?: string
   /** The registration that pays; its card stands among the values. */
@@ -79,8 +81,9 @@ export async function pay(
   if (refused) return storeRefusal(parts, payment, refused.refused, true, refused.parameterErrors)
   if (isTooLate(parts, began)) return settleUnsent(parts, unsent)
   const { connector, card, capture, redirects } = choice as Choice
-  const addresses = redirects ? makeAddresses(parts, payment.merchantId) : undefined
-  const operation = operationOf(parts, payment, { attempt: 1, ...(addresses && { addresses }) }, card)
+  const addresses = redirects ? makeAddresses(parts, request.publicUrl, payment.merchantId) : undefined
+  const { publicUrl } = request
+  const operation = operationOf(parts, payment, { attempt: 1, publicUrl, ...(addresses && { addresses }) }, card)
   const said = await execute(parts, { payment, rootType: rootTypeOf(payment), connector, operation })
   return capture && said.outcome !== 'pending' ? captureAtOnce(parts, channel, payment, said) : said
 }

@@ -15,12 +15,13 @@ import { addressesOf } from './tokens.ts'
 /** Longer than any connector takes: then recovery may believe that the resumption died. */
 const recoverAfterSeconds = 90
 
-/** Goes on with a payment; false when somebody else has taken its continuation. */
+/** Goes on with a payment, as whoever came back reaches us; false when somebody else has taken its continuation. */
 export async function resume(
   parts: PaymentParts,
   payment: PaymentState,
   step: string,
   event: ConnectorState,
+  publicUrl: string,
   ended = false,
   now = parts.directory.businessTime(payment.merchantId),
 ): Promise<boolean> {
@@ -45,7 +46,7 @@ export async function resume(
   const operation = operationOf(
     parts,
     payment,
-    { attempt: 1, addresses: addressesOf(parts.publicUrl(), held.page, held.notice) },
+    { attempt: 1, addresses: addressesOf(publicUrl, held.page, held.notice) },
     sealedCard && { ...sealedCard, ...(cvv !== undefined && { cvv }) },
   )
   if (ended && !held.asksAtEnd) {
@@ -82,7 +83,7 @@ export const redirectExpiry: DueHandler<PaymentParts> = async (parts, { merchant
   if (!row) return { again: parts.clock.real() + recoverAfterSeconds * 1000 }
   const left = row.deadline - parts.directory.businessTime(merchantId)
   if (left > 0) return { again: parts.clock.real() + left }
-  if (await resume(parts, payment, row.step, { ended: 'true' }, true))
+  if (await resume(parts, payment, row.step, { ended: 'true' }, parts.publicUrl(), true))
     parts.log.info({ paymentId: subjectId, kind: row.step }, 'the shopper did not come back in time')
   return { again: parts.clock.real() + recoverAfterSeconds * 1000 }
 }
@@ -90,7 +91,7 @@ export const redirectExpiry: DueHandler<PaymentParts> = async (parts, { merchant
 /** The shopper chose another way to pay: what waited for a return ends as if its time were over. What is in the hands of another stays there. */
 export async function abandon(parts: PaymentParts, payment: PaymentState): Promise<boolean> {
   const row = await findContinuation(parts.database.work, payment.merchantId, payment.id)
-  return row !== undefined && (await resume(parts, payment, row.step, { ended: 'true' }, true, row.deadline))
+  return row !== undefined && (await resume(parts, payment, row.step, { ended: 'true' }, parts.publicUrl(), true, row.deadline))
 }
 
 /** Where a payment stands for somebody who looks at it: answered, waiting for a step, or in the hands of another. */

@@ -8,9 +8,9 @@ import type { PaymentParts } from '../parts.ts'
 
 export type TokenKind = 'page' | 'notice'
 
-export function makeAddresses(parts: PaymentParts, merchantId: string): Addresses {
-  const token = () => `${parts.random.bytes(16).toString('base64url')}.${merchantTail(merchantId)}`
-  return addressesOf(parts.publicUrl(), token(), token())
+export function makeAddresses({ random }: PaymentParts, publicUrl: string, merchantId: string): Addresses {
+  const token = () => `${random.bytes(16).toString('base64url')}.${merchantTail(merchantId)}`
+  return addressesOf(publicUrl, token(), token())
 }
 
 /** The addresses of two tokens. */

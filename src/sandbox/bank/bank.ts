@@ -6,7 +6,6 @@ import { moneyText } from '../../pages/languages/languages.ts'
 import {
   endedPage,
   expiring,
-  isHome,
   jsonPage,
   type PageAnswer,
   type PageRequest,
@@ -166,9 +165,9 @@ const needed = (world: World): Readonly<Record<string, (value: string | undefine
   reference: value => !!value,
   amount: value => /^\d{1,10}\.\d{2}$/.test(value ?? ''),
   currency: value => /^[A-Z]{3}$/.test(value ?? ''),
-  success_url: value => isHome(world, value),
-  abort_url: value => isHome(world, value),
-  notification_url: value => value === undefined || isHome(world, value),
+  success_url: value => world.isHome(value),
+  abort_url: value => world.isHome(value),
+  notification_url: value => value === undefined || world.isHome(value),
 })
 
 /** Words of `?auto=` that are not the names of buttons. */

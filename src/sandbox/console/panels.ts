@@ -19,14 +19,19 @@ import type { ConsoleParts } from './routes.ts'
 import { consoleWords } from './words.ts'
 
 /** By whom the console is looked at. */
-export type Viewer = { readonly merchants: readonly string[]; readonly isWhole: boolean; readonly language: OfficeLanguage }
+export type Viewer = {
+  readonly merchants: readonly string[]
+  readonly isWhole: boolean
+  readonly language: OfficeLanguage
+  readonly publicUrl: string
+}
 
 type Panel = (parts: ConsoleParts, viewer: Viewer) => Promise<Html>
 
 const shownMost = 25
 const endpointsMost = 10
 
-async function requests({ database, publicUrl }: ConsoleParts, { merchants, isWhole, language }: Viewer): Promise<Html> {
+async function requests({ database }: ConsoleParts, { merchants, isWhole, language, publicUrl }: Viewer): Promise<Html> {
   const merchantIds = isWhole ? [...merchants, unknownMerchant] : merchants
   const found = await findRequests(database.work, { merchantIds }, shownMost)
   if (found.length > 0)
@@ -34,7 +39,7 @@ async function requests({ database, publicUrl }: ConsoleParts, { merchants, isWh
       found.map(row => requestItem(row, language)),
       '',
     )
-  const line = curlLine(sandboxCredentials(publicUrl(), readSeed(sandboxSeed)))
+  const line = curlLine(sandboxCredentials(publicUrl, readSeed(sandboxSeed)))
   return html`<p class="soft">${consoleWords(language).noRequests}</p><pre class="fields">${line}</pre>`
 }
 
@@ -57,6 +62,10 @@ ${wrong.length + ignored.length > 0 && html`<ul class="wrong">${[...wrong, ...ig
 /** The newest, each with its chain, so that a refund stands beside its payment. */
 async function payments(parts: ConsoleParts, { merchants, language }: Viewer): Promise<Html> {
   const found = await searchPayments(parts, merchants, [{}], shownMost)
+  const waiting = await redirectUrls(
+    parts,
+    found.filter(({ outcome }) => outcome === 'pending'),
+  )
   const chains = Map.groupBy(found, ({ merchantId, rootId }) => merchantId + rootId)
   return listed(
     [...chains.values()].map(chain => {
@@ -66,12 +75,28 @@ async function payments(parts: ConsoleParts, { merchants, language }: Viewer): P
           one =>
             html`<a href="/office/payments/${one.merchantId}/${one.paymentId}">${one.type} ${amountText(one.amount ?? 0)} ${one.currency ?? ''}</a> <span class="${
               one.outcome === 'success' || one.outcome === 'review' ? 'good' : 'bad'
-            }">${one.result}</span> `,
+            }">${one.result}</span> ${waiting.has(one.paymentId) && html`<a href="/office/console/code/${one.merchantId}/${one.paymentId}">${consoleWords(language).code}</a> `}`,
         )
       return html`<li>${steps}<br><time>${momentText(language, chain[0]!.receivedAt)}</time></li>`
     }),
     consoleWords(language).noPayments,
   )
+}
+
+/** Where the shoppers of payments are awaited, by the id of the payment. */
+export async function redirectUrls(
+  parts: ConsoleParts,
+  payments: readonly { readonly merchantId: string; readonly paymentId: string }[],
+): Promise<ReadonlyMap<string, string>> {
+  const urls = new Map<string, string>()
+  for (const [merchantId, own] of Map.groupBy(payments, one => one.merchantId)) {
+    const ids = own.map(({ paymentId }) => paymentId)
+    for (const payment of await readable(parts, await findPayments(parts.database.work, merchantId, ids))) {
+      const { redirect } = payment.answer ? {} : JSON.parse(givenText(parts, payment))
+      if (redirect) urls.set(payment.id, redirect.url)
+    }
+  }
+  return urls
 }
 
 async function notifications(parts: ConsoleParts, { merchants, language }: Viewer): Promise<Html> {

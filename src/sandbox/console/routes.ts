@@ -1,17 +1,20 @@
 // The console of a sandbox: / shows what happens, as it happens. Its panels come by server-sent events; clock, cards and events stand beside them.
 
+import { isId } from '../../http/answer.ts'
 import type { Route } from '../../http/router.ts'
 import { replay } from '../../notifications/deliveries/replay.ts'
+import { qrCode } from '../../pages/form/code.ts'
 import { type Html, html } from '../../pages/html.ts'
 import type { OfficeParts } from '../../pages/office/parts.ts'
-import { goTo, type OfficeRoute, officeRoute, signedInOf } from '../../pages/office/route.ts'
+import { goTo, nothingHere, type OfficeRoute, officeRoute, signedInOf } from '../../pages/office/route.ts'
 import type { OfficeLanguage } from '../../pages/office/words.ts'
 import type { DueSource } from '../../platform/due/source.ts'
+import { isThisMachine } from '../../platform/network.ts'
 import { advanceClock } from '../advance.ts'
 import { cardOutcomes } from '../cards.ts'
 import { duration } from '../clock.ts'
 import { testCards } from '../testCards.ts'
-import { outcomeText, type PanelName, panels, type Viewer } from './panels.ts'
+import { outcomeText, type PanelName, panels, redirectUrls, type Viewer } from './panels.ts'
 import { consoleScript } from './script.ts'
 import { consoleWords } from './words.ts'
 
@@ -30,9 +33,9 @@ export function consoleRoutes(parts: ConsoleParts, sources: readonly DueSource[]
       method: 'GET',
       path: '/console',
       action,
-      async answer({ language }, { merchants, isWhole }) {
+      async answer({ language, publicUrl }, { merchants, isWhole }) {
         const words = consoleWords(language)
-        const viewer = { merchants, isWhole, language }
+        const viewer = { merchants, isWhole, language, publicUrl }
         const panel = async (name: PanelName) => html`<div id="${name}">${await panels[name](parts, viewer)}</div>`
         return {
           title: words.title,
@@ -54,12 +57,29 @@ export function consoleRoutes(parts: ConsoleParts, sources: readonly DueSource[]
       action,
       live: true,
       answer(request, { merchants, isWhole, endsAt }) {
-        const { language } = request
+        const { language, publicUrl } = request
         const isIn = async () => (await signedInOf(parts, request, false)) !== undefined
         return {
           status: 200,
           headers: { 'Content-Type': 'text/event-stream;charset=UTF-8', 'X-Accel-Buffering': 'no' },
-          body: changes(parts, { merchants, isWhole, language }, endsAt, isIn),
+          body: changes(parts, { merchants, isWhole, language, publicUrl }, endsAt, isIn),
+        }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/console/code/{merchant}/{payment}',
+      action,
+      async answer({ language }, { reaches }, { merchant = '', payment = '' }) {
+        const words = consoleWords(language)
+        const asked = isId(payment) && reaches(merchant) ? [{ merchantId: merchant, paymentId: payment }] : []
+        const url = (await redirectUrls(parts, asked)).get(payment)
+        if (url === undefined) return nothingHere(language)
+        return {
+          title: words.code,
+          style: '.code { width: 16rem; padding: 1.5rem; background: #fff; }',
+          body: html`<p>${words.codeText}</p><div class="code">${await qrCode(url)}</div><p><a href="${url}">${url}</a></p>
+${leadsHere(url) && html`<p>${words.codeHere}</p>`}`,
         }
       },
     },
@@ -88,6 +108,12 @@ export function consoleRoutes(parts: ConsoleParts, sources: readonly DueSource[]
     },
   ]
   return routes.map(route => officeRoute(parts, route))
+}
+
+/** No other machine reaches it. */
+function leadsHere(url: string): boolean {
+  const { hostname } = new URL(url)
+  return hostname === 'localhost' || isThisMachine(hostname.replace(/^\[|\]$/g, ''))
 }
 
 /** The panels as they change, until the reader leaves or the session ends. */

@@ -29,6 +29,10 @@ export const consoleWords = wordsIn(
     live: 'live',
     away: 'the gateway is away; it is tried again',
     milliseconds: '{count} ms',
+    code: 'QR code',
+    codeText: 'A phone that reads this goes where the shopper of the payment is awaited.',
+    codeHere:
+      'The payment was made through an address that only this machine reaches. For phones, make it through an address of the network.',
   },
   {
     title: 'Console',
@@ -56,5 +60,9 @@ export const consoleWords = wordsIn(
     live: 'ao vivo',
     away: 'o gateway está ausente; nova tentativa em curso',
     milliseconds: '{count} ms',
+    code: 'Código QR',
+    codeText: 'O celular que lê este código vai para onde o comprador do pagamento é esperado.',
+    codeHere:
+      'O pagamento foi feito por um endereço que só esta máquina alcança. Para celulares, faça-o por um endereço da rede.',
   },
 )

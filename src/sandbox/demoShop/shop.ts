@@ -1,8 +1,8 @@
 // The demo shop: a merchant's server of its own, on a port and so an origin of its own. It speaks to the gateway over HTTP, as every merchant does.
 
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type HostRules, hostRefusal } from '../../http/host.ts'
+import { type HostRules, hostRefusal, reachedAt } from '../../http/host.ts'
 import { languageOf } from '../../pages/languages/languages.ts'
 import type { Clock, Random } from '../../platform/clock.ts'
 import { http } from '../../platform/http.ts'
@@ -31,23 +31,25 @@ const listenersMost = 32
 /** Notifications that a page begins with. */
 const heardMost = 20
 
+/** What a page asks for, and where this browser finds gateway and shop. */
+type Visit = { readonly query: URLSearchParams; readonly gateway: string; readonly shop: string }
+
 export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
   const { account, random } = parts
   const orders = new Map<string, GatewayRecord>()
   const told = tellNotifications(parts)
-  let url = ''
 
-  const show = (outgoing: ServerResponse, page: (nonce: string) => string) => {
+  const show = (outgoing: ServerResponse, gateway: string, page: (nonce: string) => string) => {
     const nonce = random.bytes(16).toString('base64')
     outgoing.writeHead(200, {
       'Content-Type': 'text/html;charset=UTF-8',
       'Cache-Control': 'no-store',
-      ...policy(account.baseUrl, nonce),
+      ...policy(gateway, nonce),
     })
     outgoing.end(page(nonce))
   }
 
-  async function sell(query: URLSearchParams, outgoing: ServerResponse): Promise<void> {
+  async function sell({ query, gateway, shop }: Visit, outgoing: ServerResponse): Promise<void> {
     const locale = languageOf(query.get('locale') ?? '')?.code ?? 'en'
     const secure = query.has('secure')
     const checkout = await beginCheckout(account, {
@@ -58,30 +60,39 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
       'merchant.name': 'Coffee & Co',
       ...(secure && { 'customParameters[3DS2_enrolled]': 'true' }),
     })
-    show(outgoing, nonce => payingPage({ gateway: account.baseUrl, nonce }, checkout, { thanks: `${url}/done`, locale, secure }))
+    show(outgoing, gateway, nonce => payingPage({ gateway, nonce }, checkout, { thanks: `${shop}/done`, locale, secure }))
   }
 
-  async function thank(query: URLSearchParams, outgoing: ServerResponse): Promise<void> {
+  async function thank({ query, gateway }: Visit, outgoing: ServerResponse): Promise<void> {
     const id = query.get('id') ?? ''
     const status = orders.get(id) ?? (await readStatus(account, id))
     if (!isPending(status)) {
       if (orders.size >= ordersMost) orders.delete(orders.keys().next().value!)
       orders.set(id, status)
     }
-    show(outgoing, nonce => thanksPage({ gateway: account.baseUrl, nonce }, status))
+    show(outgoing, gateway, nonce => thanksPage({ gateway, nonce }, status))
+  }
+
+  /** The shop as this browser reaches it, and the gateway beside it: under the same name, unless that has one of its own. */
+  function placesFor(incoming: IncomingMessage): Pick<Visit, 'gateway' | 'shop'> {
+    const shop = reachedAt('http', incoming) ?? `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const gateway = new URL(account.baseUrl)
+    if (parts.hosts.followed) gateway.hostname = new URL(shop).hostname
+    return { shop, gateway: gateway.origin }
   }
 
   const server = http.createServer((incoming, outgoing) => {
     const refuse = (status: number, text: string) => void outgoing.writeHead(status, { 'Content-Type': 'text/plain' }).end(text)
     // A page of another site may reach this machine under a name of its own.
     if (hostRefusal(incoming, parts.hosts)) return refuse(400, 'This is not the shop of that name.')
-    const asked = `http://shop${incoming.url ?? '/'}`
-    if (!URL.canParse(asked)) return refuse(400, 'That is no address.')
-    const { pathname, searchParams } = new URL(asked)
+    const asked = URL.parse(`http://shop${incoming.url ?? '/'}`)
+    if (!asked) return refuse(400, 'That is no address.')
+    const { pathname, searchParams: query } = asked
+    const visit = { query, ...placesFor(incoming) }
     const nothing = async () => refuse(404, 'There is nothing here.')
     const pages: Readonly<Record<string, () => Promise<void>>> = {
-      '/': () => sell(searchParams, outgoing),
-      '/done': () => thank(searchParams, outgoing),
+      '/': () => sell(visit, outgoing),
+      '/done': () => thank(visit, outgoing),
       '/notifications': async () => told.follow(outgoing),
     }
     const page = incoming.method === 'GET' && Object.hasOwn(pages, pathname) ? pages[pathname]! : nothing
@@ -94,10 +105,9 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
   server.maxConnections = connectionsMost
   await listen(server, parts)
   server.unref()
-  const shownHost = new URL(account.baseUrl).hostname
-  url = `http://${shownHost}:${(server.address() as AddressInfo).port}`
+  const own = new URL(account.baseUrl)
   return {
-    url,
+    url: `http://${own.hostname}:${(server.address() as AddressInfo).port}`,
     async stop() {
       told.stop()
       server.closeAllConnections()

@@ -14,7 +14,6 @@ import { fill, type TextName } from '../../pages/languages/texts.ts'
 import {
   endedPage,
   expiring,
-  isHome,
   jsonPage,
   type PageAnswer,
   type PageRequest,
@@ -76,7 +75,7 @@ export function issuer(world: World): Simulator {
       ...wrongFields(message.messageType, message),
       ...['notificationURL', 'threeDSServerURL'].filter(name => {
         const address = message[name]
-        return typeof address === 'string' && !isHome(world, address)
+        return typeof address === 'string' && !world.isHome(address)
       }),
     ]
     if (wrong.length > 0) return jsonPage(200, errorOf('203', wrong.join(','), message))
@@ -159,7 +158,7 @@ export function issuer(world: World): Simulator {
       return ended(asked)
     }
     const url = data?.threeDSMethodNotificationURL
-    if (!isHome(world, url)) return ended(asked)
+    if (!world.isHome(url)) return ended(asked)
     const back = encodeMessage({ threeDSServerTransID: data!.threeDSServerTransID })
     return page(asked, world, {
       title: '3-D Secure',

@@ -8,7 +8,6 @@ import { fill, type TextName } from '../../pages/languages/texts.ts'
 import {
   endedPage,
   expiring,
-  isHome,
   type PageAnswer,
   type PageRequest,
   page,
@@ -100,7 +99,7 @@ export function walletSimulator(world: World): Simulator {
     SetExpressCheckout(pairs) {
       if (!isMoney(pairs.PAYMENTREQUEST_0_AMT)) return no('10004', 'The amount is not valid')
       if (!addsUp(pairs)) return no('10413', 'The totals of the cart item amounts do not match order amounts')
-      for (const name of ['RETURNURL', 'CANCELURL']) if (!isHome(world, pairs[name])) return no('10471', `${name} is not valid`)
+      for (const name of ['RETURNURL', 'CANCELURL']) if (!world.isHome(pairs[name])) return no('10471', `${name} is not valid`)
       const token = `EC-${id(17)}`
       checkouts.set(token, { pairs, messages: new Map() })
       return ok({ TOKEN: token })

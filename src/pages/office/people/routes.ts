@@ -41,11 +41,11 @@ export function peopleRoutes(parts: OfficeParts): OfficeRoute[] {
     title: frameWords(language).staff,
     body: html`${message(refused, 'wrong')}<p><a href="/office/staff">${frameWords(language).staff}</a></p>`,
   })
-  const linkPage = (language: OfficeLanguage, name: string, link: string): OfficeAnswer => {
+  const linkPage = ({ language, publicUrl }: OfficeRequest, name: string, link: string): OfficeAnswer => {
     const words = peopleWords(language)
     return {
       title: words.linkTitle,
-      body: html`<div class="message secret"><p>${fill(words.linkText, { name })}</p><p><code id="link">${parts.publicUrl()}/office/invitation/${link}</code></p></div>
+      body: html`<div class="message secret"><p>${fill(words.linkText, { name })}</p><p><code id="link">${publicUrl}/office/invitation/${link}</code></p></div>
 <p><a href="/office/staff">${frameWords(language).staff}</a></p>`,
     }
   }
@@ -83,11 +83,12 @@ ${roleField(language)}${choiceField('entity', words.actsFor, options(signedIn))}
       path: '/staff',
       action: 'changeStaff',
       proven: true,
-      async answer({ values, language }, signedIn) {
+      async answer(request, signedIn) {
+        const { values, language } = request
         const [name, entity, role] = [values.get('name') ?? '', values.get('entity') ?? '', roleIn(values)]
         if (!role || !isWithin(signedIn, [entity])) return nothingHere(language)
         const added = await addPerson(by(signedIn), { name, role, entities: [entity] })
-        return 'refused' in added ? refusedPage(language, added) : linkPage(language, name, added.link)
+        return 'refused' in added ? refusedPage(language, added) : linkPage(request, name, added.link)
       },
     },
     {
@@ -127,9 +128,9 @@ ${roleField(language, role)}${choiceField('entity', words.actsFor, options(signe
       path: '/staff/{person}/reset',
       action: 'changeStaff',
       proven: true,
-      answer: changing(async ({ language }, signedIn, { id, name }) => {
+      answer: changing(async (request, signedIn, { id, name }) => {
         const reset = await resetPerson(by(signedIn), id)
-        return 'refused' in reset ? refusedPage(language, reset) : linkPage(language, name, reset.link)
+        return 'refused' in reset ? refusedPage(request.language, reset) : linkPage(request, name, reset.link)
       }),
     },
     {
