@@ -5,6 +5,7 @@ import { buildNumber } from '../platform/build.ts'
 import acquirerHost from './acquirerHost.ts'
 import acquirers from './acquirers.ts'
 import audit from './audit.ts'
+import backup from './backup.ts'
 import cases from './cases.ts'
 import chargebacks from './chargebacks.ts'
 import clock from './clock.ts'
@@ -19,6 +20,7 @@ import notifications from './notifications.ts'
 import receipts from './receipts.ts'
 import report from './report.ts'
 import reset from './reset.ts'
+import restore from './restore.ts'
 import returns from './returns.ts'
 import schedules from './schedules.ts'
 import search from './search.ts'
@@ -47,6 +49,8 @@ const groups = [
   report,
   acquirerHost,
   keys,
+  backup,
+  restore,
   doctor,
   audit,
   receipts,

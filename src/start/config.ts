@@ -33,6 +33,8 @@ export type Config = {
   readonly databaseUrl?: string
   /** Whom the embedded server runs as when root starts the gateway; absent = see chooseAccount. */
   readonly embeddedUser?: string
+  /** Where backups of the embedded PostgreSQL stand, and what it writes ahead is kept; absent = it is not. */
+  readonly backupDir?: string
   readonly publicUrl: string
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
   readonly trustedProxies: BlockList
@@ -120,6 +122,13 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(databaseUrl))
     fail('DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
   const embeddedUser = setting('EMBEDDED_USER')
+  const backupDir = setting('BACKUP_DIR')
+  if (backupDir !== undefined && databaseUrl !== undefined)
+    fail(
+      'BACKUP_DIR',
+      'is for the embedded database: the server that DATABASE_URL names keeps an archive by its own settings',
+      undefined,
+    )
   const [cert, key] = [file('TLS_CERT'), file('TLS_KEY')]
   if ((setting('TLS_CERT') === undefined) !== (setting('TLS_KEY') === undefined))
     fail('TLS_CERT and TLS_KEY', 'are needed together', undefined)
@@ -237,6 +246,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     slips,
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(embeddedUser !== undefined && { embeddedUser }),
+    ...(backupDir !== undefined && { backupDir: resolve(backupDir) }),
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),

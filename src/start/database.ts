@@ -29,13 +29,14 @@ export async function openDatabase(config: Config, say: (text: string) => void, 
   }
   const claim = claimFolder(config.dataDir)
   try {
-    const { dataDir, mode, embeddedUser } = config
+    const { dataDir, mode, embeddedUser, backupDir } = config
     const embedded = await startEmbedded({
       dataDir,
       say,
       signal,
       strict: mode === 'live',
       ...(embeddedUser !== undefined && { user: embeddedUser }),
+      ...(backupDir !== undefined && { backupDir }),
     })
     const { host, port, user, database } = embedded
     return {

@@ -16,3 +16,6 @@ export const database = 'tollgate'
 
 /** How long a server may be silent while it starts or stops. */
 export const patienceMs = 30_000
+
+/** Folders beside the cluster in which a command puts one together, with that command. While there is one, no server is started. */
+export const unfinished = { 'postgres.restoring': 'restore', 'postgres.upgrading': 'upgrade-database' } as const
