@@ -11,6 +11,7 @@ import { readSlipsFile, type SlipAccounts } from '../connectors/slips/accounts.t
 import { type CardBrands, otherBrands, standardBrands } from '../contract/brands.ts'
 import { nearest } from '../contract/nearest.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
+import { sessionWish } from '../platform/database/servers.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
@@ -121,6 +122,9 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const databaseUrl = setting('DATABASE_URL')
   if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(databaseUrl))
     fail('DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
+  const wish = sessionWish(databaseUrl ?? '')
+  if (wish !== undefined && wish !== 'read-write' && wish !== 'primary')
+    fail('DATABASE_URL', `asks for target_session_attrs=${wish}: the gateway writes, so it must be read-write`, undefined)
   const embeddedUser = setting('EMBEDDED_USER')
   const backupDir = setting('BACKUP_DIR')
   if (backupDir !== undefined && databaseUrl !== undefined)

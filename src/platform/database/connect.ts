@@ -5,6 +5,7 @@
 import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
 import { isLost } from './errors.ts'
+import { clientFor } from './servers.ts'
 import { takeTurns } from './turns.ts'
 
 /** How many connections a pool has, and how long one of its statements may take. */
@@ -102,6 +103,7 @@ const session = `set session characteristics as transaction isolation level read
 export function makePool(options: pg.PoolConfig, max: number, onError: (error: Error) => void): pg.Pool {
   const pool = new pg.Pool({
     ...options,
+    Client: clientFor(options),
     max,
     idleTimeoutMillis: 0,
     connectionTimeoutMillis: connectMilliseconds,
@@ -145,7 +147,7 @@ async function listen(
     if (!stopped) timer = clock.after(milliseconds, act).unref()
   }
   const open = async (): Promise<void> => {
-    const client = new pg.Client({ ...options, connectionTimeoutMillis: connectMilliseconds })
+    const client = new (clientFor(options))({ ...options, connectionTimeoutMillis: connectMilliseconds })
     client.on('error', onError)
     client.on('notification', heard)
     try {
