@@ -72,7 +72,7 @@ it('a wish for one that takes no writes is refused', () => {
 })
 
 it('one that is down or takes no writes is passed over, and so is one that is silent', async () => {
-  await db.work.query('create table notes (text text)')
+  await withPool(database.connection, pool => pool.query('create table notes (text text)'))
   wires[0].silence()
   const others = Array.from({ length: 5 }, () => db.work.connect()) // each a connection of its own, made while one server says nothing
   for (const connection of await Promise.all(others)) {
