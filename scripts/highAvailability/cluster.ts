@@ -21,7 +21,9 @@ export const binaries = '/usr/lib/postgresql/15/bin'
 
 /** What is not installed, of all that the scripts of this folder use. */
 export const missingPrograms = (): string[] =>
-  [`${binaries}/postgres`, '/usr/bin/etcd', '/usr/bin/patroni', '/usr/sbin/haproxy', '/usr/sbin/pgbouncer'].filter(path => !existsSync(path))
+  [`${binaries}/postgres`, '/usr/bin/etcd', '/usr/bin/patroni', '/usr/sbin/haproxy', '/usr/sbin/pgbouncer'].filter(
+    path => !existsSync(path),
+  )
 
 export async function startCluster(place: Place): Promise<Cluster> {
   const [client, peer] = [await freePort(), await freePort()]
@@ -40,16 +42,22 @@ export async function startCluster(place: Place): Promise<Cluster> {
     if (name === 'node1') await until('the first node leads', () => isLeader(nodes[0]!))
   }
   const sql = ({ port }: Node, statement: string): string =>
-    execFileSync(`${binaries}/psql`, ['-h', place.folder, '-p', String(port), '-U', 'postgres', '-Atqc', statement, 'postgres'], { encoding: 'utf8' }).trim()
-  await until('the second node follows synchronously', async () =>
-    sql(nodes[0]!, `select count(*) from pg_stat_replication where sync_state = 'sync'`) === '1',
+    execFileSync(`${binaries}/psql`, ['-h', place.folder, '-p', String(port), '-U', 'postgres', '-Atqc', statement, 'postgres'], {
+      encoding: 'utf8',
+    }).trim()
+  await until(
+    'the second node follows synchronously',
+    async () => sql(nodes[0]!, `select count(*) from pg_stat_replication where sync_state = 'sync'`) === '1',
   )
   sql(nodes[0]!, `create role tollgate login password 'tollgate-secret'`)
   sql(nodes[0]!, 'create database tollgate owner tollgate')
   return {
     nodes,
     url: `postgresql://tollgate:tollgate-secret@${nodes.map(({ port }) => `127.0.0.1:${port}`)}/tollgate?target_session_attrs=read-write`,
-    leader: () => until('a node leads', async () => (await Promise.all(nodes.map(async node => (await isLeader(node).catch(() => false)) && node))).find(node => node)),
+    leader: () =>
+      until('a node leads', async () =>
+        (await Promise.all(nodes.map(async node => (await isLeader(node).catch(() => false)) && node))).find(node => node),
+      ),
     sql,
     kill(node) {
       const [postmaster] = readFileSync(join(place.folder, node.name, 'postmaster.pid'), 'utf8').split('\n') as [string]

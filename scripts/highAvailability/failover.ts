@@ -7,7 +7,8 @@ import { startLoad } from './load.ts'
 import { freePort, makePlace, until, wait } from './programs.ts'
 
 const missing = missingPrograms()
-if (missing.length > 0) throw new Error(`Install postgresql-15, etcd-server, patroni, haproxy and pgbouncer first: ${missing.join(', ')} missing.`)
+if (missing.length > 0)
+  throw new Error(`Install postgresql-15, etcd-server, patroni, haproxy and pgbouncer first: ${missing.join(', ')} missing.`)
 
 const place = makePlace()
 try {
@@ -32,7 +33,8 @@ try {
     const result = await load.stop()
     const lost = await countLost(gateway, result.approved)
     const doctor = command(gateway, 'doctor').trim().split('\n').at(-1)
-    const duplicates = cluster.sql(await cluster.leader(), `select 1`) && command(gateway, 'notifications', 'check').trim().split('\n').at(-1)
+    const duplicates =
+      cluster.sql(await cluster.leader(), `select 1`) && command(gateway, 'notifications', 'check').trim().split('\n').at(-1)
     process.stdout.write(
       `${JSON.stringify({ way, synchronous_standby_names: names, killed: leader.name, approved: result.approved.length, lost, interruptionSeconds: result.longestPause / 1000, failed: result.failed, repeated: result.repeated, doctor, duplicates }, null, 1)}\n`,
     )
@@ -42,7 +44,11 @@ try {
     const again = place.start(leader.name, '/usr/bin/patroni', [`${place.folder}/${leader.name}.yml`])
     Object.assign(leader, { patroni: again })
     const now = await cluster.leader()
-    await until('it follows', async () => cluster.sql(now, `select count(*) from pg_stat_replication where sync_state = 'sync'`) === '1', 120)
+    await until(
+      'it follows',
+      async () => cluster.sql(now, `select count(*) from pg_stat_replication where sync_state = 'sync'`) === '1',
+      120,
+    )
     await wait(1000)
   }
 } catch (error) {

@@ -9,7 +9,11 @@ import { freePort, type Place, type Program, until } from './programs.ts'
 
 export const project = fileURLToPath(new URL('../..', import.meta.url))
 
-export type Gateway = Program & { readonly url: string; readonly account: Account; readonly environment: Readonly<Record<string, string>> }
+export type Gateway = Program & {
+  readonly url: string
+  readonly account: Account
+  readonly environment: Readonly<Record<string, string>>
+}
 
 /** Rejects with what it printed when it ends before it is ready. */
 export async function startGateway(place: Place, name: string, databaseUrl: string, build = project): Promise<Gateway> {
@@ -35,7 +39,9 @@ export const command = ({ environment }: Gateway, ...words: string[]): string =>
 export async function countLost({ url, account }: Gateway, ids: readonly string[]): Promise<number> {
   let lost = 0
   for (const id of ids) {
-    const answer = await fetch(`${url}/v1/payments/${id}?entityId=${account.entityId}`, { headers: { Authorization: `Bearer ${account.accessToken}` } })
+    const answer = await fetch(`${url}/v1/payments/${id}?entityId=${account.entityId}`, {
+      headers: { Authorization: `Bearer ${account.accessToken}` },
+    })
     const { result } = (await answer.json()) as { result: { code: string } }
     if (result.code !== '000.100.110') lost++
   }

@@ -38,7 +38,13 @@ export function makePlace() {
   chmodSync(folder, 0o755)
   const programs: Program[] = []
   const asUser = user ? { uid: user.uid, gid: user.gid } : {}
-  const start = (name: string, command: string, args: readonly string[], env: Record<string, string> = {}, own = false): Program => {
+  const start = (
+    name: string,
+    command: string,
+    args: readonly string[],
+    env: Record<string, string> = {},
+    own = false,
+  ): Program => {
     const log = createWriteStream(join(folder, `${name}.log`), { flags: 'a' })
     const child = spawn(command, args, {
       cwd: folder,
@@ -68,7 +74,10 @@ export function makePlace() {
       const text = readFileSync(new URL(template, import.meta.url), 'utf8')
       const path = join(folder, name)
       const longestFirst = Object.keys(words).sort((one, other) => other.length - one.length)
-      writeFileSync(path, text.replace(new RegExp(`\\b(${longestFirst.join('|')})\\b`, 'g'), word => String(words[word])))
+      writeFileSync(
+        path,
+        text.replace(new RegExp(`\\b(${longestFirst.join('|')})\\b`, 'g'), word => String(words[word])),
+      )
       chmodSync(path, 0o644)
       return path
     },

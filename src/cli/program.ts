@@ -29,6 +29,7 @@ import staff from './staff.ts'
 import token from './token.ts'
 import transfers from './transfers.ts'
 import trigger from './trigger.ts'
+import upgradeDatabase from './upgradeDatabase.ts'
 
 const groups = [
   merchants,
@@ -51,6 +52,7 @@ const groups = [
   keys,
   backup,
   restore,
+  upgradeDatabase,
   doctor,
   audit,
   receipts,

@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
 import { chooseAccount, type SystemAccount, start } from './embedded/account.ts'
-import { findBinaries } from './embedded/binaries.ts'
+import { type Binaries, findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
 import { stopOrphan } from './embedded/orphan.ts'
 import { openOwn, removeFolder } from './embedded/ownFile.ts'
-import { database, type EmbeddedPlace, patienceMs, port, role, unfinished } from './embedded/place.ts'
+import { clusterMajor, database, type EmbeddedPlace, patienceMs, port, role, unfinished } from './embedded/place.ts'
 import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
 import { archiving, type ServerExtras } from './embedded/walArchive.ts'
@@ -46,10 +46,10 @@ type EmbeddedOptions = {
   user?: string
   /** BACKUP_DIR: what the server writes ahead is kept there too, piece by piece. */
   backupDir?: string
-  /** A folder beside `postgres` whose files are taken instead: what is not finished and becomes `postgres`. */
-  draft?: keyof typeof unfinished
-  /** What the server of a draft is told beside the usual. */
+  /** In the place of BACKUP_DIR: what the server is told beside the usual. */
   extras?: ServerExtras
+  /** Of another major version than ours. */
+  binaries?: Binaries
   /** For tests only: nothing is forced to the disk. */
   fast?: boolean
 }
@@ -62,15 +62,14 @@ export async function startEmbedded({
   strict = false,
   user,
   backupDir,
-  draft,
   extras,
+  binaries = findBinaries(),
   fast = false,
 }: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
   if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
-  if (draft === undefined) refuseUnfinished(folder)
-  const cluster = join(folder, draft ?? 'postgres')
-  const binaries = findBinaries()
+  refuseUnfinished(folder)
+  const cluster = join(folder, 'postgres')
   const account = chooseAccount(folder, cluster, binaries, { strict, user })
   await stopOrphan(cluster, account.uid, say)
   const place = { folder, cluster, binaries, account, socketFolder: await freshSocketFolder(folder, account) }
@@ -106,7 +105,7 @@ function refuseUnfinished(folder: string): void {
 
 /** The server reads the files of its own major version only. */
 function refuseOtherMajor(cluster: string, ours: string): void {
-  const theirs = readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
+  const theirs = clusterMajor(cluster)
   if (theirs !== ours)
     throw new FolderError(
       `The database in ${cluster} is of PostgreSQL ${theirs}, and this program brings ${ours}: ` +

@@ -8,8 +8,7 @@ import { systemClock } from '../../clock.ts'
 import { syncFolder } from '../../files.ts'
 import { makePool } from '../connect.ts'
 import { findBinaries } from '../embedded/binaries.ts'
-import { stopDraft } from '../embedded/orphan.ts'
-import { removeFolder } from '../embedded/ownFile.ts'
+import { clearDraft } from '../embedded/orphan.ts'
 import { recovering, walFolder } from '../embedded/walArchive.ts'
 import { startEmbedded } from '../embedded.ts'
 import { claimFolder } from '../folder.ts'
@@ -54,18 +53,20 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
     if (standing.length > 0)
       throw new BackupError(`${dataDir} is not empty (${standing.join(', ')}): nothing is restored over what is there.`)
     const draft = join(realpathSync(dataDir), draftName)
-    await stopDraft(draft, say)
+    await clearDraft(draft, say)
     try {
       say(`Copying ${folder} ...`)
-      copyBack(folder, draft, manifest)
+      mkdirSync(draft, { mode: 0o700 })
+      copyBack(folder, join(draft, 'postgres'), manifest)
       say(`Reading what was written ${to === undefined ? 'since' : `until ${new Date(to).toISOString()}`} ...`)
-      await recover(order, backupDir)
+      await recover(order, draft, backupDir)
     } catch (error) {
-      removeFolder(draft)
+      await clearDraft(draft, say)
       throw error
     }
-    renameSync(draft, join(dataDir, 'postgres'))
+    renameSync(join(draft, 'postgres'), join(dataDir, 'postgres'))
     syncFolder(dataDir)
+    await clearDraft(draft, say)
     return { manifest }
   } finally {
     claim.release()
@@ -98,35 +99,36 @@ function refuseGap(wal: string, { wal: [from, to] }: Manifest): void {
   if (gap !== undefined) throw new BackupError(`The archive ${wal} has a gap before ${gap}: what came after it is lost.`)
 }
 
-function copyBack(folder: string, draft: string, { folders, files }: Manifest): void {
+function copyBack(folder: string, cluster: string, { folders, files }: Manifest): void {
   const data = join(folder, 'data')
   const found = treeOf(data).files
   const missing = Object.keys(files).find(path => !found.includes(path))
   if (missing !== undefined) throw new BackupError(`${folder} is incomplete: ${missing} is missing.`)
   const foreign = found.find(path => !(path in files))
   if (foreign !== undefined) throw new BackupError(`${folder} was altered: ${foreign} does not belong to it.`)
-  mkdirSync(draft, { mode: 0o700 })
-  for (const path of folders) mkdirSync(join(draft, path), { mode: 0o700 })
+  mkdirSync(cluster, { mode: 0o700 })
+  for (const path of folders) mkdirSync(join(cluster, path), { mode: 0o700 })
   for (const [path, { bytes, sha256 }] of Object.entries(files)) {
     const source = openSync(join(data, path), 'r')
-    const copied = copyHashed(source, join(draft, path), { flush: false }) // a server that recovers begins with that
+    const copied = copyHashed(source, join(cluster, path), { flush: false }) // a server that recovers begins with that
     closeSync(source)
     if (copied.bytes !== bytes || copied.sha256 !== sha256)
       throw new BackupError(`${folder} was altered: ${path} is not as it was written.`)
   }
-  writeFileSync(join(draft, 'recovery.signal'), '')
+  writeFileSync(join(cluster, 'recovery.signal'), '')
 }
 
 /** Lets a server of its own read the WAL, and take the database over when it is done. */
-async function recover({ dataDir, to, user, strict, examine, say }: RestoreOrder, backupDir: string): Promise<void> {
+async function recover({ to, user, strict, examine, say }: RestoreOrder, dataDir: string, backupDir: string): Promise<void> {
+  const claim = claimFolder(dataDir)
   const server = await startEmbedded({
     dataDir,
     say,
     strict,
-    draft: draftName,
     extras: recovering(backupDir, to),
     ...(user !== undefined && { user }),
   }).catch((error: Error) => {
+    claim.release()
     throw unreached(error.message, to)
   })
   const { host, port, user: role, database } = server
@@ -140,6 +142,7 @@ async function recover({ dataDir, to, user, strict, examine, say }: RestoreOrder
   } finally {
     await pool.end()
     await server.stop()
+    claim.release()
   }
 }
 

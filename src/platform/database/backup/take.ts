@@ -1,12 +1,13 @@
 // A backup of the embedded server while it works: its files as they are in these minutes, and the WAL that makes one moment of them. The server's
 // package brings no pg_basebackup; this is PostgreSQL's own way for those who copy themselves (pg_backup_start, pg_backup_stop).
 
-import { closeSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { closeSync, constants, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import { syncFolder } from '../../files.ts'
 import { openOwn } from '../embedded/ownFile.ts'
+import { clusterMajor } from '../embedded/place.ts'
 import { walFolder } from '../embedded/walArchive.ts'
 import {
   BackupError,
@@ -80,8 +81,7 @@ export async function takeBackup(order: BackupOrder): Promise<{ folder: string; 
 }
 
 /** What a cluster is of: no other server reads it. */
-export const serverOf = (cluster: string): string =>
-  `PostgreSQL ${readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()}, ${process.platform}-${process.arch}`
+export const serverOf = (cluster: string): string => `PostgreSQL ${clusterMajor(cluster)}, ${process.platform}-${process.arch}`
 
 async function walFile(session: pg.Client, position: string): Promise<string> {
   const { rows } = await session.query<{ name: string }>(`select pg_walfile_name(${position}) as name`)

@@ -46,10 +46,10 @@ export async function stopOrphan(cluster: string, owner: number, say: (text: str
   throw new FolderError(`The database server on ${cluster} (pid ${pid}) does not stop. Stop it by hand, then start again.`)
 }
 
-/** Clears away what a command that was killed has put together, with the server that it had started there. */
-export async function stopDraft(draft: string, say: (text: string) => void): Promise<void> {
-  if (!existsSync(draft)) return
-  await stopOrphan(draft, statSync(draft).uid, say)
+/** Clears away what a command that was killed has put together in a folder of its own, with the server that it had started there. */
+export async function clearDraft(draft: string, say: (text: string) => void): Promise<void> {
+  const cluster = join(draft, 'postgres')
+  if (existsSync(cluster)) await stopOrphan(cluster, statSync(cluster).uid, say)
   removeFolder(draft)
 }
 
