@@ -12,7 +12,7 @@ export type Cluster = {
   readonly url: string
   leader(): Promise<Node>
   /** SQL as superuser on a node. */
-  sql(node: Node, statement: string): string
+  sql(node: Node, statement: string, database?: string): string
   /** As if the machine had lost its power: Patroni and PostgreSQL at once. */
   kill(node: Node): void
 }
@@ -41,8 +41,8 @@ export async function startCluster(place: Place): Promise<Cluster> {
     nodes.push({ name, port, rest, patroni })
     if (name === 'node1') await until('the first node leads', () => isLeader(nodes[0]!))
   }
-  const sql = ({ port }: Node, statement: string): string =>
-    execFileSync(`${binaries}/psql`, ['-h', place.folder, '-p', String(port), '-U', 'postgres', '-Atqc', statement, 'postgres'], {
+  const sql = ({ port }: Node, statement: string, database = 'postgres'): string =>
+    execFileSync(`${binaries}/psql`, ['-h', place.folder, '-p', String(port), '-U', 'postgres', '-Atqc', statement, database], {
       encoding: 'utf8',
     }).trim()
   await until(

@@ -8,6 +8,8 @@ export type Account = { readonly entityId: string; readonly accessToken: string 
 export type LoadResult = {
   /** Ids of payments that were answered as approved. */
   readonly approved: readonly string[]
+  /** Answers that say how a payment ended, if not well: its answer was lost with the database, and it was taken back. */
+  readonly takenBack: number
   /** Answers and errors that no client may repeat, by what they were. */
   readonly failed: Readonly<Record<string, number>>
   /** What was repeated with the same key, by why. */
@@ -26,6 +28,7 @@ export function startLoad(urls: readonly string[], { entityId, accessToken }: Ac
   const approved: string[] = []
   const failed: Record<string, number> = {}
   const repeated: Record<string, number> = {}
+  let takenBack = 0
   const began = Date.now()
   let last = began
   let longestPause = 0
@@ -42,6 +45,9 @@ export function startLoad(urls: readonly string[], { entityId, accessToken }: Ac
           approved.push(outcome.id)
           longestPause = Math.max(longestPause, Date.now() - last)
           last = Date.now()
+          isAnswered = true
+        } else if (outcome.why.endsWith('900.100.301')) {
+          takenBack++
           isAnswered = true
         } else if (outcome.mayRepeat) {
           count(repeated, outcome.why)
@@ -77,7 +83,7 @@ export function startLoad(urls: readonly string[], { entityId, accessToken }: Ac
     async stop(): Promise<LoadResult> {
       paying = false
       await shopping
-      return { approved, failed, repeated, longestPause, seconds: (Date.now() - began) / 1000 }
+      return { approved, takenBack, failed, repeated, longestPause, seconds: (Date.now() - began) / 1000 }
     },
   }
 }
