@@ -26,7 +26,10 @@ export async function tryBackup(place: Place, cluster: Cluster): Promise<void> {
       method: 'PATCH',
       body: JSON.stringify({ postgresql: { parameters: settings } }),
     })
-  await until('the setting has come', async () => cluster.sql(leader, 'show archive_command').includes(archive))
+  await until(
+    'the setting has come',
+    async () => cluster.sql(leader, `select pending_restart from pg_settings where name = 'archive_mode'`) === 't',
+  )
   for (const { rest } of cluster.nodes) await fetch(`http://127.0.0.1:${rest}/restart`, { method: 'POST', body: '{}' })
   await until('the archive is on', async () => cluster.sql(leader, 'show archive_mode') === 'on')
   const gateway = await until('a gateway starts', () => startGateway(place, 'gateway with archive', cluster.url))

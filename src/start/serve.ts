@@ -39,11 +39,8 @@ import type { Keys } from '../vault/keys.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
-import type { Config } from './config.ts'
+import { type Config, publicUrlOf } from './config.ts'
 import { routesOf } from './routes.ts'
-
-/** How long a stop is waited for: longer than the requests that run may take. */
-export const stopSeconds = 60
 
 export type RunningGateway = {
   readonly port: number
@@ -177,10 +174,6 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     throw error
   }
 }
-
-/** PUBLIC_URL; where the port was chosen by the system, with that port. */
-export const publicUrlOf = (config: Config, port: number): string =>
-  config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
 
 /** The acquirers of the file; in a sandbox without one, its own host, which starts with the first payment that goes there. */
 function acquirersInUse({ config, sandboxHost }: Parts): { options: readonly AcquirerOptions[]; stop(): Promise<void> } {
