@@ -45,10 +45,7 @@ export async function startCluster(place: Place): Promise<Cluster> {
     execFileSync(`${binaries}/psql`, ['-h', place.folder, '-p', String(port), '-U', 'postgres', '-Atqc', statement, database], {
       encoding: 'utf8',
     }).trim()
-  await until(
-    'the second node follows synchronously',
-    async () => sql(nodes[0]!, `select count(*) from pg_stat_replication where sync_state = 'sync'`) === '1',
-  )
+  await follows(nodes[0]!)
   sql(nodes[0]!, `create role tollgate login password 'tollgate-secret'`)
   sql(nodes[0]!, 'create database tollgate owner tollgate')
   return {
@@ -66,5 +63,18 @@ export async function startCluster(place: Place): Promise<Cluster> {
     },
   }
 }
+
+/** Patroni itself must know that the other node has all: before that it would promote nobody. */
+export const follows = (leader: Node): Promise<unknown> =>
+  until(
+    'the other node follows',
+    async () => {
+      const { members } = (await (await fetch(`http://127.0.0.1:${leader.rest}/cluster`)).json()) as {
+        members: { role: string }[]
+      }
+      return members.some(({ role }) => role === 'sync_standby')
+    },
+    120,
+  )
 
 const isLeader = async ({ rest }: Node): Promise<boolean> => (await fetch(`http://127.0.0.1:${rest}/primary`)).status === 200

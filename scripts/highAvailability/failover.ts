@@ -1,6 +1,6 @@
 // Payments are under way, and the node that takes writes is killed with -9: what was answered must be there, once, and the interruption is measured.
 
-import type { Cluster } from './cluster.ts'
+import { type Cluster, follows } from './cluster.ts'
 import { command, countLost, startGateway } from './gateway.ts'
 import { startLoad } from './load.ts'
 import { freePort, type Place, until } from './programs.ts'
@@ -46,10 +46,6 @@ export async function tryFailover(place: Place, cluster: Cluster): Promise<void>
     await gateway.stop()
     // The node comes back, is wound back to where the other took over, and follows.
     Object.assign(leader, { patroni: place.start(leader.name, '/usr/bin/patroni', [`${place.folder}/${leader.name}.yml`]) })
-    await until(
-      'it follows',
-      async () => cluster.sql(now, `select count(*) from pg_stat_replication where sync_state = 'sync'`) === '1',
-      120,
-    )
+    await follows(now)
   }
 }
