@@ -36,6 +36,9 @@ export type Manifest = {
   readonly files: Readonly<Record<string, FileProof>>
 }
 
+/** The server that reads files of a major version: no other does, nor one of another processor. */
+export const whoReads = (major: string): string => `PostgreSQL ${major}, ${process.platform}-${process.arch}`
+
 /** Text → seals in hex: one to be written, several to be compared with while keys are changed. */
 export type Seals = (text: string) => readonly string[]
 

@@ -12,7 +12,7 @@ import { clearDraft } from '../embedded/orphan.ts'
 import { recovering, walFolder } from '../embedded/walArchive.ts'
 import { startEmbedded } from '../embedded.ts'
 import { claimFolder } from '../folder.ts'
-import { BackupError, copyHashed, type Manifest, readManifest, type Seals, treeOf } from './manifest.ts'
+import { BackupError, copyHashed, type Manifest, readManifest, type Seals, treeOf, whoReads } from './manifest.ts'
 import { backupsIn } from './take.ts'
 
 export type RestoreOrder = {
@@ -83,7 +83,7 @@ function backupFor(from: string, to: number | undefined): string {
 }
 
 function refuseOther({ server }: Manifest, folder: string): void {
-  const ours = `PostgreSQL ${findBinaries().major}, ${process.platform}-${process.arch}`
+  const ours = whoReads(findBinaries().major)
   if (server !== ours) throw new BackupError(`${folder} is of ${server}; this program brings ${ours}, which cannot read it.`)
 }
 

@@ -17,6 +17,7 @@ import {
   readManifest,
   type Seals,
   treeOf,
+  whoReads,
   writeHashed,
   writeManifest,
 } from './manifest.ts'
@@ -64,7 +65,7 @@ export async function takeBackup(order: BackupOrder): Promise<{ folder: string; 
     files.backup_label = writeHashed(join(data, 'backup_label'), rows[0]!.label)
     const to = await walFile(session, `'${rows[0]!.lsn}'::pg_lsn`)
     Object.assign(files, copyWal(cluster, data, from, to))
-    const server = serverOf(cluster)
+    const server = whoReads(clusterMajor(cluster))
     writeManifest(draft, { format: 1, server, ...about, beganAt, endedAt: clock.real(), wal: [from, to], folders, files }, seals)
     for (const path of ['', ...folders]) syncFolder(join(data, path))
     syncFolder(draft)
@@ -79,9 +80,6 @@ export async function takeBackup(order: BackupOrder): Promise<{ folder: string; 
     await session.end()
   }
 }
-
-/** What a cluster is of: no other server reads it. */
-export const serverOf = (cluster: string): string => `PostgreSQL ${clusterMajor(cluster)}, ${process.platform}-${process.arch}`
 
 async function walFile(session: pg.Client, position: string): Promise<string> {
   const { rows } = await session.query<{ name: string }>(`select pg_walfile_name(${position}) as name`)
