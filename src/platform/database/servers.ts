@@ -41,12 +41,12 @@ export function clientFor({ connectionString = '' }: pg.PoolConfig): typeof pg.C
   }
 }
 
-type Place = { readonly host: string; readonly port: number }
+type ServerPlace = { readonly host: string; readonly port: number }
 
 // Many connections are opened at once after a failure: they look together.
-const looks = new Map<string, Promise<Place>>()
+const looks = new Map<string, Promise<ServerPlace>>()
 
-function lookFor(servers: readonly string[], options: pg.ClientConfig): Promise<Place> {
+function lookFor(servers: readonly string[], options: pg.ClientConfig): Promise<ServerPlace> {
   const name = servers.join()
   const looking = looks.get(name) ?? whoTakesWrites(servers, options).finally(() => looks.delete(name))
   looks.set(name, looking)
@@ -54,7 +54,7 @@ function lookFor(servers: readonly string[], options: pg.ClientConfig): Promise<
 }
 
 /** The first that says so: none is waited for that is silent. */
-async function whoTakesWrites(servers: readonly string[], options: pg.ClientConfig): Promise<Place> {
+async function whoTakesWrites(servers: readonly string[], options: pg.ClientConfig): Promise<ServerPlace> {
   const asked = servers.map(async connectionString => {
     const client = new pg.Client({ ...options, connectionString, connectionTimeoutMillis: lookMilliseconds })
     client.on('error', () => {}) // the statement fails with it
