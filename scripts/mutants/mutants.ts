@@ -3,6 +3,31 @@
 import type { Mutant } from './plant.ts'
 
 export const mutants: readonly Mutant[] = [
+  // Backups, upgrades, several servers.
+  { name: 'a manifest is believed without its seal', file: 'src/platform/database/backup/restore.ts', tests: ['backup'],
+    find: 'if (!hasSealOf(order.seals))', instead: 'if (false)' },
+  { name: 'a backup carries what no log is written of', file: 'src/platform/database/backup/take.ts', tests: ['backup'],
+    find: '!ofTheProcess.test(path) && !isUnlogged(path)', instead: '!ofTheProcess.test(path)' },
+  { name: 'a gap in the archive is taken for its end', file: 'src/platform/database/backup/restore.ts', tests: ['backup'],
+    find: 'if (gap !== undefined)', instead: "if (gap === '')" },
+  { name: 'a changed byte of a backup is restored', file: 'src/platform/database/backup/restore.ts', tests: ['backup'],
+    find: 'copied.bytes !== bytes || copied.sha256 !== sha256', instead: 'copied.bytes !== bytes' },
+  { name: 'a gateway makes a database beside an unfinished restore', file: 'src/platform/database/embedded.ts', tests: ['backup'],
+    find: '  refuseUnfinished(folder)\n', instead: '' },
+  { name: 'a piece that cannot be read ends a recovery as if it were the last', file: 'src/platform/database/embedded/walArchive.ts', tests: ['backup'],
+    find: '|| exit 200', instead: '|| exit 1' },
+  { name: 'a server that takes no writes is connected to', file: 'src/platform/database/servers.ts', tests: ['servers'],
+    find: "=== 'off') return", instead: "!== '') return" },
+  { name: 'a silent server is waited for', file: 'src/platform/database/servers.ts', tests: ['servers'],
+    find: 'return Promise.any(asked)', instead: 'return Promise.race(asked)' },
+  { name: 'a session on a server that became a follower is kept', file: 'src/platform/database/errors.ts', tests: ['servers'],
+    find: "'25P03', '25006',", instead: "'25P03'," },
+  { name: 'an upgrade that was broken off between its renames is lost', file: 'src/platform/database/upgrade/upgrade.ts', tests: ['upgradeDatabase'],
+    find: 'if (!existsSync(cluster) && existsSync(kept) && existsSync(draft)) renameSync(kept, cluster)', instead: '' },
+  { name: 'an upgrade opens the audit to changes', file: 'src/platform/database/upgrade/upgrade.ts', tests: ['upgradeDatabase'],
+    find: "A: 'enable always'", instead: "A: 'enable'" },
+  { name: 'an upgrade keeps secrets of minutes in the old files', file: 'src/platform/database/upgrade/upgrade.ts', tests: ['upgradeDatabase'],
+    find: "await old.query(`truncate ${name}`)", instead: 'void name' },
   // Rules: what may refer to what.
   { name: 'a payment is captured twice', file: 'src/payments/followUps/rules.ts', tests: ['money'],
     find: "if (done(followers, 'CP').length > 0) return 'alreadyCaptured'", instead: "if (done(followers, 'CP').length > 9) return 'alreadyCaptured'" },

@@ -28,6 +28,7 @@ export const actions = {
   secretRotated: 'a step of the rotation of an endpoint, with its secrets shown',
   secretShown: 'the secrets of an endpoint were shown',
   notificationsReplayed: 'notifications were sent again',
+  backupMade: 'a backup of the embedded database was made',
   clockMoved: "a sandbox's clock was moved",
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
   fileImported: 'a file of an acquirer or a bank was read to its end',

@@ -5,6 +5,7 @@ import { buildNumber } from '../platform/build.ts'
 import acquirerHost from './acquirerHost.ts'
 import acquirers from './acquirers.ts'
 import audit from './audit.ts'
+import backup from './backup.ts'
 import cases from './cases.ts'
 import chargebacks from './chargebacks.ts'
 import clock from './clock.ts'
@@ -19,6 +20,7 @@ import notifications from './notifications.ts'
 import receipts from './receipts.ts'
 import report from './report.ts'
 import reset from './reset.ts'
+import restore from './restore.ts'
 import retention from './retention.ts'
 import returns from './returns.ts'
 import schedules from './schedules.ts'
@@ -28,6 +30,7 @@ import staff from './staff.ts'
 import token from './token.ts'
 import transfers from './transfers.ts'
 import trigger from './trigger.ts'
+import upgradeDatabase from './upgradeDatabase.ts'
 
 const groups = [
   merchants,
@@ -49,6 +52,9 @@ const groups = [
   acquirerHost,
   keys,
   retention,
+  backup,
+  restore,
+  upgradeDatabase,
   doctor,
   audit,
   receipts,

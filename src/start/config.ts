@@ -12,6 +12,7 @@ import { type CardBrands, otherBrands, standardBrands } from '../contract/brands
 import { nearest } from '../contract/nearest.ts'
 import type { HostRules } from '../http/host.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
+import { sessionWish } from '../platform/database/servers.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
@@ -38,6 +39,8 @@ export type Config = {
   readonly databaseUrl?: string
   /** Whom the embedded server runs as when root starts the gateway; absent = see chooseAccount. */
   readonly embeddedUser?: string
+  /** Where backups of the embedded PostgreSQL stand, and what it writes ahead is kept; absent = it is not. */
+  readonly backupDir?: string
   /** PUBLIC_URL, or the address of HOST and PORT. */
   readonly publicUrl: string
   /** A sandbox without PUBLIC_URL: addresses of ours follow the Host of a request. */
@@ -131,7 +134,17 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const databaseUrl = setting('DATABASE_URL')
   if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(databaseUrl))
     fail('DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
+  const wish = sessionWish(databaseUrl ?? '')
+  if (wish !== undefined && wish !== 'read-write' && wish !== 'primary')
+    fail('DATABASE_URL', `asks for target_session_attrs=${wish}: the gateway writes, so it must be read-write`, undefined)
   const embeddedUser = setting('EMBEDDED_USER')
+  const backupDir = setting('BACKUP_DIR')
+  if (backupDir !== undefined && databaseUrl !== undefined)
+    fail(
+      'BACKUP_DIR',
+      'is for the embedded database: the server that DATABASE_URL names keeps an archive by its own settings',
+      undefined,
+    )
   const [cert, key] = [file('TLS_CERT'), file('TLS_KEY')]
   if ((setting('TLS_CERT') === undefined) !== (setting('TLS_KEY') === undefined))
     fail('TLS_CERT and TLS_KEY', 'are needed together', undefined)
@@ -255,6 +268,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     slips,
     ...(databaseUrl !== undefined && { databaseUrl }),
     ...(embeddedUser !== undefined && { embeddedUser }),
+    ...(backupDir !== undefined && { backupDir: resolve(backupDir) }),
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),

@@ -30,13 +30,14 @@ export async function openDatabase(config: Config, say: (text: string) => void, 
   }
   const claim = claimFolder(config.dataDir)
   try {
-    const { dataDir, mode, embeddedUser } = config
+    const { dataDir, mode, embeddedUser, backupDir } = config
     const embedded = await startEmbedded({
       dataDir,
       say,
       signal,
       strict: mode === 'live',
       ...(embeddedUser !== undefined && { user: embeddedUser }),
+      ...(backupDir !== undefined && { backupDir }),
     })
     const { host, port, user, database } = embedded
     return {
@@ -111,6 +112,29 @@ async function refuseUnfit(pool: pg.Pool): Promise<void> {
   if (Number(version) < oldestServer) throw new OperatorError(`PostgreSQL 15 or newer is needed; this server is ${version}.`)
   if (encoding !== 'UTF8') throw new OperatorError(`The database is encoded in ${encoding}: make one with encoding 'UTF8'.`)
   if (isReadOnly) throw new OperatorError('The database takes no writes: it is a standby, or was set to be read only.')
+  if (await sharesSessions(pool))
+    throw new OperatorError(
+      'A pooler stands before the database and gives a session to others between transactions (PgBouncer with pool_mode transaction or statement): ' +
+        'time limits, prepared statements and notices of the gateway would be lost in it. Set pool_mode to session for this database, or name the server itself.',
+    )
+}
+
+/** Whether what one connection says may reach another's session of the server: each must keep its own while the other one works. */
+async function sharesSessions(pool: pg.Pool): Promise<boolean> {
+  const [one, other] = [await pool.connect(), await pool.connect()]
+  const session = async (connection: pg.PoolClient): Promise<number> =>
+    (await connection.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid
+  try {
+    const before = await session(one)
+    if (!(await other.query('begin').catch(() => undefined))) return true // pool_mode statement knows no transactions
+    const between = await session(other)
+    const after = await session(one)
+    await other.query('rollback')
+    return before !== after || before === between
+  } finally {
+    one.release()
+    other.release()
+  }
 }
 
 /** The mode of the database; of one from before modes were written it is a sandbox's, if the public token is valid there. */

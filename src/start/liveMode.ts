@@ -3,6 +3,7 @@
 import { isIP } from 'node:net'
 import { isListed } from '../http/address.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
+import { serversOf } from '../platform/database/servers.ts'
 import { othersMayRead, whoMayReplace } from '../platform/files.ts'
 import { isPublicAddress, networkList, networksOf } from './networks.ts'
 
@@ -104,7 +105,7 @@ const plainFiles = [
 /** The files that decide with whom the database connection speaks. */
 const filesOfUrl = (url = ''): [string, string][] =>
   ['sslrootcert', 'sslcert', 'sslkey'].flatMap((name): [string, string][] => {
-    const path = URL.parse(url)?.searchParams.get(name)
+    const path = URL.parse(serversOf(url)[0]!)?.searchParams.get(name)
     return path ? [[`${name} of DATABASE_URL`, path]] : []
   })
 

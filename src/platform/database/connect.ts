@@ -5,6 +5,7 @@
 import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
 import { isLost } from './errors.ts'
+import { clientFor } from './servers.ts'
 import { takeTurns } from './turns.ts'
 
 /** How many connections a pool has, and how long one of its statements may take. */
@@ -75,7 +76,12 @@ export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: E
     Object.entries(sizes).map(([name, { max, statementSeconds }]) => [
       name,
       // Statements of a chain need not wait for the answer to the one before.
-      makePool({ ...limited(options, name, statementSeconds), pipeline: name === 'chains' }, max, failed),
+      makePool(
+        { ...limited(options, name, statementSeconds), pipeline: name === 'chains' },
+        max,
+        failed,
+        limits(statementSeconds),
+      ),
     ]),
   ) as Record<PoolName, pg.Pool>
   const listenings = new Set<Listener>()
@@ -106,14 +112,15 @@ const session = `set session characteristics as transaction isolation level read
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on
  * seeing what was committed a moment ago, whatever isolation the database has as its default.
  */
-export function makePool(options: pg.PoolConfig, max: number, onError: (error: Error) => void): pg.Pool {
+export function makePool(options: pg.PoolConfig, max: number, onError: (error: Error) => void, more = ''): pg.Pool {
   const pool = new pg.Pool({
     ...options,
+    Client: clientFor(options),
     max,
     idleTimeoutMillis: 0,
     connectionTimeoutMillis: connectMilliseconds,
     onConnect: async client => {
-      await client.query(session)
+      await client.query(session + more)
     },
   })
   pool.on('connect', client => client.on('error', onError))
@@ -121,21 +128,22 @@ export function makePool(options: pg.PoolConfig, max: number, onError: (error: E
   return pool
 }
 
-/** The server ends what takes too long; a server that is silent is given up a little later, with its connection. */
-function limited(options: pg.PoolConfig, name: string, statementSeconds: number): pg.PoolConfig {
-  return {
-    ...options,
-    application_name: `tollgate ${name}`,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-    lock_timeout: lockSeconds * 1000,
-    ...(statementSeconds > 0 && {
-      statement_timeout: statementSeconds * 1000,
-      query_timeout: (statementSeconds + 2) * 1000,
-      idle_in_transaction_session_timeout: statementSeconds * 1000,
-    }),
-  }
-}
+/** A server that is silent is given up, with its connection, a little later than it should have ended a statement. */
+const limited = (options: pg.PoolConfig, name: string, statementSeconds: number): pg.PoolConfig => ({
+  ...options,
+  application_name: `tollgate ${name}`,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+  ...(statementSeconds > 0 && { query_timeout: (statementSeconds + 2) * 1000 }),
+})
+
+/** The server ends what takes too long. Said in the session, and not as it begins: proxies know few of the words that may be said then. */
+const limits = (statementSeconds: number): string =>
+  [
+    `; set lock_timeout = ${lockSeconds * 1000}`,
+    `; set statement_timeout = ${statementSeconds * 1000}`,
+    `; set idle_in_transaction_session_timeout = ${statementSeconds * 1000}`,
+  ].join('')
 
 /** Listens on a connection of its own, asks it now and then whether it lives, and opens another when it does not. */
 async function listen(
@@ -152,7 +160,7 @@ async function listen(
     if (!stopped) timer = clock.after(milliseconds, act).unref()
   }
   const open = async (): Promise<void> => {
-    const client = new pg.Client({ ...options, connectionTimeoutMillis: connectMilliseconds })
+    const client = new (clientFor(options))({ ...options, connectionTimeoutMillis: connectMilliseconds })
     client.on('error', onError)
     client.on('notification', heard)
     try {

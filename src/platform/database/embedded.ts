@@ -8,13 +8,14 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { systemClock } from '../clock.ts'
 import { chooseAccount, type SystemAccount, start } from './embedded/account.ts'
-import { findBinaries } from './embedded/binaries.ts'
+import { type Binaries, findBinaries } from './embedded/binaries.ts'
 import { initialise } from './embedded/initialise.ts'
 import { stopOrphan } from './embedded/orphan.ts'
 import { openOwn, removeFolder } from './embedded/ownFile.ts'
-import { database, type EmbeddedPlace, patienceMs, port, role } from './embedded/place.ts'
+import { clusterMajor, database, type EmbeddedPlace, patienceMs, port, role, unfinished } from './embedded/place.ts'
 import { makeRole } from './embedded/role.ts'
 import { freshSocketFolder } from './embedded/socket.ts'
+import { archiving, type ServerExtras } from './embedded/walArchive.ts'
 import { FolderError, holdsFolder } from './folder.ts'
 
 export type EmbeddedDatabase = {
@@ -43,6 +44,12 @@ type EmbeddedOptions = {
   strict?: boolean
   /** Whom a server started by root runs as; absent = `tollgate` where there is such a user, else `nobody`, whom live mode refuses. */
   user?: string
+  /** BACKUP_DIR: what the server writes ahead is kept there too, piece by piece. */
+  backupDir?: string
+  /** In the place of BACKUP_DIR: what the server is told beside the usual. */
+  extras?: ServerExtras
+  /** Of another major version than ours. */
+  binaries?: Binaries
   /** For tests only: nothing is forced to the disk. */
   fast?: boolean
 }
@@ -54,12 +61,15 @@ export async function startEmbedded({
   signal,
   strict = false,
   user,
+  backupDir,
+  extras,
+  binaries = findBinaries(),
   fast = false,
 }: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const folder = realpathSync(dataDir)
   if (!holdsFolder(folder)) throw new Error('startEmbedded needs the folder to be claimed by claimFolder')
+  refuseUnfinished(folder)
   const cluster = join(folder, 'postgres')
-  const binaries = findBinaries()
   const account = chooseAccount(folder, cluster, binaries, { strict, user })
   await stopOrphan(cluster, account.uid, say)
   const place = { folder, cluster, binaries, account, socketFolder: await freshSocketFolder(folder, account) }
@@ -67,17 +77,40 @@ export async function startEmbedded({
   if (created) {
     say(`Making a database in ${folder} ...`)
     await initialise(place, fast, signal)
-  } else await makeRole(place, cluster, fast)
-  const settings = serverSettings(place, fast)
+  } else {
+    refuseOtherMajor(cluster, binaries.major)
+    if (!existsSync(join(cluster, 'recovery.signal'))) await makeRole(place, cluster, fast) // what is being recovered is left as it is
+  }
+  const more = extras ?? (backupDir === undefined ? { settings: [], env: {} } : archiving(place, backupDir))
+  const settings = [...serverSettings(place, fast), ...more.settings]
   // Sessions of a postmaster that died alone need a moment to notice; until then PostgreSQL refuses to start beside them.
   for (const until = systemClock.real() + patienceMs; ; await systemClock.sleep(250)) {
     try {
       signal?.throwIfAborted()
-      return { ...(await serve(place, settings, say, signal)), created }
+      return { ...(await serve(place, settings, more.env, say, signal)), created }
     } catch (error) {
       if (systemClock.real() > until || !String(error).includes('pre-existing shared memory block')) throw error
     }
   }
+}
+
+/** What a restore or an upgrade that was interrupted has left is no database, and none is made anew in its place. */
+function refuseUnfinished(folder: string): void {
+  for (const [name, command] of Object.entries(unfinished))
+    if (existsSync(join(folder, name)))
+      throw new FolderError(
+        `\`bin/tollgate ${command}\` has not come to its end in ${folder}: give the command again, which begins anew. Nothing was started.`,
+      )
+}
+
+/** The server reads the files of its own major version only. */
+function refuseOtherMajor(cluster: string, ours: string): void {
+  const theirs = clusterMajor(cluster)
+  if (theirs !== ours)
+    throw new FolderError(
+      `The database in ${cluster} is of PostgreSQL ${theirs}, and this program brings ${ours}: ` +
+        (Number(theirs) < Number(ours) ? 'move it with `bin/tollgate upgrade-database`.' : 'take the newer program again.'),
+    )
 }
 
 /** The settings that differ from PostgreSQL's own. fsync and synchronous_commit stay on: a written payment stays written. */
@@ -92,6 +125,7 @@ function serverSettings({ cluster, socketFolder, binaries, account }: EmbeddedPl
     'shared_buffers=256MB',
     'max_wal_size=4GB',
     'checkpoint_timeout=15min',
+    'wal_keep_size=512MB', // for a backup that takes a while: it wants what is written meanwhile
     'log_min_messages=log', // what the server does; a failing statement, whose values may be secret, is the gateway's to log
     ...(fast ? ['fsync=off'] : []),
   ]
@@ -105,6 +139,7 @@ function serverSettings({ cluster, socketFolder, binaries, account }: EmbeddedPl
 async function serve(
   place: EmbeddedPlace,
   settings: string[],
+  env: Readonly<Record<string, string>>,
   say: (text: string) => void,
   signal: AbortSignal | undefined,
 ): Promise<Omit<EmbeddedDatabase, 'created'>> {
@@ -114,6 +149,7 @@ async function serve(
   const child = start(binaries.postgres, ['-D', cluster, ...settings.flatMap(setting => ['-c', setting])], account, {
     detached: true,
     stdio: ['ignore', log.handle, log.handle],
+    env: { ...account.options.env, ...env },
   })
   closeSync(log.handle)
   const server = { running: true, stopping: false }

@@ -5,12 +5,12 @@ import pg from 'pg'
 /** What could not be written in time. Whether it was written after all is not known when a write of it was under way. */
 export class WriteTimeout extends Error {}
 
-/** The server ended the session, is about to, or has no room for another. */
-const endedByServer: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300'])
+/** The server ended the session, is about to, has no room for another, or became one that follows another and takes no writes any more. */
+const endedByServer: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '25006', '53300'])
 /** The statement was given up: it took too long, waited too long for a lock, or was in another's way. */
 const givenUp: ReadonlySet<string> = new Set(['57014', '55P03', '40P01', '40001'])
 const lostMessages =
-  /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed)/
+  /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|no server takes writes)/
 
 /** The server ended the statement at its time limit. */
 export const isTooSlow = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '57014'

@@ -11,10 +11,13 @@ const folder = new URL('../../../migrations/', import.meta.url)
 /** A migration that cannot be applied, in words for the operator. */
 export class MigrationError extends OperatorError {}
 
-/** Applies what is missing and returns the names of what was applied. Several processes may call it at once. */
-export async function migrate(pool: pg.Pool, at: string): Promise<string[]> {
+/**
+ * Applies what is missing and returns the names of what was applied. Several processes may call it at once. `wanted`: of no others, to make an empty
+ * database like one of an older program.
+ */
+export async function migrate(pool: pg.Pool, at: string, wanted?: ReadonlySet<string>): Promise<string[]> {
   const files = readdirSync(folder)
-    .filter(name => /^\d{4}_.*\.sql$/.test(name))
+    .filter(name => /^\d{4}_.*\.sql$/.test(name) && (wanted?.has(name) ?? true))
     .sort()
   return inTransaction(pool, async connection => {
     await connection.query('select pg_advisory_xact_lock(7065111)') // one process at a time

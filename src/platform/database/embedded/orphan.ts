@@ -1,12 +1,12 @@
 // What a killed gateway left running: its database server is stopped before a new one starts on the same folder.
 
 import { spawnSync } from 'node:child_process'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../clock.ts'
 import { FolderError } from '../folder.ts'
 import { isSameProcess, processIdentity } from '../running.ts'
-import { readOwn, writeOwn } from './ownFile.ts'
+import { readOwn, removeFolder, writeOwn } from './ownFile.ts'
 import { patienceMs } from './place.ts'
 
 /** Stops the server that a killed gateway left on this folder. Nothing is ever sent to a process that is not it. */
@@ -44,6 +44,13 @@ export async function stopOrphan(cluster: string, owner: number, say: (text: str
     }
   }
   throw new FolderError(`The database server on ${cluster} (pid ${pid}) does not stop. Stop it by hand, then start again.`)
+}
+
+/** Clears away what a command that was killed has put together in a folder of its own, with the server that it had started there. */
+export async function clearDraft(draft: string, say: (text: string) => void): Promise<void> {
+  const cluster = join(draft, 'postgres')
+  if (existsSync(cluster)) await stopOrphan(cluster, statSync(cluster).uid, say)
+  removeFolder(draft)
 }
 
 /** Whether the process is a PostgreSQL server whose data folder this is: its working folder, or else its arguments, say so. */

@@ -9,7 +9,7 @@ import { start } from './account.ts'
 import { readOwn, writeOwn } from './ownFile.ts'
 import { database, type EmbeddedPlace, role } from './place.ts'
 
-const doors = `# Written by Tollgate: its own role, by the unix socket, and nobody else.\nlocal ${database} ${role} trust\n`
+const doors = `# Written by Tollgate: its own role, by the unix socket, and nobody else. It may begin and end backups.\nlocal ${database} ${role} trust\n`
 // A test makes databases of its own beside it.
 const doorsOfTests = doors.replace(` ${database} `, ' all ')
 
@@ -55,5 +55,6 @@ const made: Readonly<Record<string, readonly string[]>> = {
        for one in select p.oid::regprocedure as name from pg_proc p where p.pronamespace = 'public'::regnamespace
        loop execute format('alter routine %s owner to ${role}', one.name); end loop;
      end $$`,
+    `grant execute on function pg_backup_start, pg_backup_stop to ${role}`,
   ],
 }

@@ -1,0 +1,60 @@
+// tollgate backup: a copy of the embedded database while its gateway works. The keys are no part of it: who finds a backup has no card in it.
+
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import { record } from '../audit/chain.ts'
+import { buildNumber } from '../platform/build.ts'
+import { removeOldBackups, takeBackup } from '../platform/database/backup/take.ts'
+import { inTransaction } from '../platform/database/connect.ts'
+import { runningEmbedded } from '../platform/database/find.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
+import { readProofs } from '../vault/store.ts'
+import { refuseCommand, refuseWords, withOpened } from './open.ts'
+
+export default (program: Command): void => {
+  program
+    .command('backup [folder]')
+    .description(
+      'copies the embedded database while its gateway works, into a folder of its own in BACKUP_DIR; the keys are no part of it',
+    )
+    .option('--keep <count>', 'remove all but so many backups, and what only those needed')
+    .action((folder: string | undefined, { keep }: { keep?: string }) =>
+      withOpened(async opened => {
+        const { config, database, keys, clock } = opened
+        if (keep !== undefined && !/^[1-9]\d{0,4}$/.test(keep)) refuseWords('--keep must be a number, at least 1.')
+        const connection = config.databaseUrl === undefined ? runningEmbedded(config.dataDir) : undefined
+        if (connection === undefined)
+          return refuseCommand(
+            "DATABASE_URL names a server of your own: back it up with PostgreSQL's tools, see docs/operating-availability.md.",
+          )
+        const given = folder ?? config.backupDir
+        if (given === undefined) return refuseWords('Name a folder for the backup, or set BACKUP_DIR.')
+        const backupDir = resolve(given)
+        const proofs = await readProofs(database.work)
+        const about = {
+          mode: config.mode,
+          build: buildNumber(),
+          keys: Object.fromEntries(proofs.map(({ name, proof }) => [name, proof.toString('hex')])),
+        }
+        const cluster = join(config.dataDir, 'postgres')
+        const made = await takeBackup({ connection, cluster, backupDir, clock, seals: sealsOf(keys), about })
+        const told = { action: 'backupMade', subject: '', details: { folder: made.folder } } as const
+        await inTransaction(database.work, db => record(db, opened, [told]))
+        say(`${made.folder}: ${Math.ceil(made.bytes / 1_000_000)} MB.`)
+        if (keep !== undefined) for (const name of removeOldBackups(backupDir, Number(keep))) say(`${name} is removed.`)
+        if (made.unarchived !== null)
+          refuseCommand(
+            `What was written since is not kept: the server could not put ${made.unarchived} into ${backupDir}/wal. postgres.log in ${config.dataDir} says why.`,
+          )
+        say('The keys are not in it, and without them it cannot be restored: keep them elsewhere.')
+      }),
+    )
+}
+
+const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
+
+/** Under every lookup key, the newest first: a backup from before it was changed is known by the older one. */
+export const sealsOf =
+  (keys: Keys) =>
+  (text: string): string[] =>
+    keyedHashes(keys, 'backup', text).map(hash => hash.toString('hex'))

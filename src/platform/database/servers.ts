@@ -1,0 +1,79 @@
+// One database on several servers: one takes writes, the others follow it, and after a failure another takes them. Each new connection looks for it;
+// the package `pg` knows one server only.
+
+import pg from 'pg'
+
+/** `postgresql://user@a:5432,b:5433/db?target_session_attrs=read-write&…` → a URL for each server, without that parameter: it is what we ask for anyway. */
+export function serversOf(url: string): string[] {
+  const [, scheme, servers, rest] = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/.exec(url) ?? []
+  if (servers === undefined) return [url]
+  const others = rest!.replace(/([?&])target_session_attrs=[^&]*(&|$)/, (_, first, next) => (next === '&' ? first : ''))
+  return servers.split(',').map(server => scheme + server + others)
+}
+
+/** What `target_session_attrs` says of a URL; absent = as it must be. */
+export const sessionWish = (url: string): string | undefined => /[?&]target_session_attrs=([^&]*)/.exec(url)?.[1]
+
+/** The whole look, so that a connection is still made within the time that it has. */
+const lookMilliseconds = 3000
+
+/** The kind of client that reaches a database: where it has several servers, one that connects to the one that takes writes. */
+export function clientFor({ connectionString = '' }: pg.PoolConfig): typeof pg.Client {
+  const servers = serversOf(connectionString)
+  if (servers.length === 1) return pg.Client
+  return class extends pg.Client {
+    readonly #options: pg.ClientConfig
+
+    constructor(options: pg.ClientConfig = {}) {
+      super({ ...options, connectionString: servers[0]! })
+      this.#options = options
+    }
+
+    // biome-ignore lint/suspicious/noExplicitAny: with a callback it returns nothing, without one a promise
+    override connect(done?: any): any {
+      const connected = lookFor(servers, this.#options).then(({ host, port }) => {
+        Object.assign(this, { host, port })
+        return super.connect()
+      })
+      if (done === undefined) return connected
+      connected.then(() => done(), done)
+    }
+  }
+}
+
+type ServerPlace = { readonly host: string; readonly port: number }
+
+// Many connections are opened at once after a failure: they look together.
+const looks = new Map<string, Promise<ServerPlace>>()
+
+function lookFor(servers: readonly string[], options: pg.ClientConfig): Promise<ServerPlace> {
+  const name = servers.join()
+  const looking = looks.get(name) ?? whoTakesWrites(servers, options).finally(() => looks.delete(name))
+  looks.set(name, looking)
+  return looking
+}
+
+/** The first that says so: none is waited for that is silent. */
+async function whoTakesWrites(servers: readonly string[], options: pg.ClientConfig): Promise<ServerPlace> {
+  const asked = servers.map(async connectionString => {
+    const client = new pg.Client({ ...options, connectionString, connectionTimeoutMillis: lookMilliseconds })
+    client.on('error', () => {}) // the statement fails with it
+    const { host, port } = client
+    try {
+      await client.connect()
+      const { rows } = await client.query({
+        text: 'show transaction_read_only',
+        query_timeout: lookMilliseconds,
+      } as pg.QueryConfig)
+      if (rows[0].transaction_read_only === 'off') return { host, port }
+      throw new Error('it takes no writes')
+    } catch (error) {
+      throw new Error(`${host}:${port}: ${(error as Error).message}`)
+    } finally {
+      client.end().catch(() => {})
+    }
+  })
+  return Promise.any(asked).catch((failed: AggregateError) => {
+    throw new Error(`no server takes writes (${failed.errors.map((error: Error) => error.message).join('; ')})`)
+  })
+}

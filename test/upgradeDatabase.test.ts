@@ -1,0 +1,124 @@
+// `tollgate upgrade-database`: the embedded database moves to the server of another major version, whole or not at all. The same server plays both
+// here; `npm run upgrade-database` does it with one of an older major version.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, it } from 'node:test'
+import { findBinaries } from '../src/platform/database/embedded/binaries.ts'
+import { startEmbedded } from '../src/platform/database/embedded.ts'
+import { claimFolder } from '../src/platform/database/folder.ts'
+import { upgradeCluster } from '../src/platform/database/upgrade/upgrade.ts'
+import { withPool } from './support/database.ts'
+import { visa } from './support/gateway.ts'
+import { commandLine, type Started, startProcess } from './support/process.ts'
+
+const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-upgrade-'))
+const cluster = join(dataDir, 'postgres')
+const from = findBinaries()
+const to = { ...from, major: String(Number(from.major) + 1) }
+const upgrade = () => upgradeCluster({ dataDir, from, to, user: undefined, strict: false, say() {} })
+
+async function pay({ sandbox: { baseUrl, entityId, accessToken } }: Started): Promise<string> {
+  const answer = await fetch(`${baseUrl}/v1/payments`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${accessToken}` },
+    body: new URLSearchParams({ entityId, amount: '1.00', currency: 'EUR', paymentType: 'DB', ...visa }),
+  })
+  return ((await answer.json()) as { id: string }).id
+}
+const read = async ({ sandbox: { baseUrl, entityId, accessToken } }: Started, id: string) =>
+  (await fetch(`${baseUrl}/v1/payments/${id}?entityId=${entityId}`, { headers: { Authorization: `Bearer ${accessToken}` } }))
+    .status
+
+/** Statements on the database while no gateway runs. */
+async function withServer(...statements: string[]): Promise<Record<string, unknown>[]> {
+  const claim = claimFolder(dataDir)
+  const server = await startEmbedded({ dataDir, say() {}, fast: true })
+  const { host, port, user, database } = server
+  const rows = await withPool({ host, port, user, database, ssl: false }, async pool => {
+    let last: Record<string, unknown>[] = []
+    for (const statement of statements) last = (await pool.query(statement)).rows
+    return last
+  })
+  await server.stop()
+  claim.release()
+  return rows
+}
+
+const ids: string[] = []
+before(async () => {
+  const gateway = await startProcess({ DATA_DIR: dataDir })
+  for (let count = 0; count < 5; count++) ids.push(await pay(gateway))
+  await assert.rejects(upgrade(), /is in use by another gateway/)
+  await gateway.stop()
+  await withServer(
+    'create table wide (text text)',
+    `insert into challenge_secrets (merchant_id, payment_id, sealed, erase_after) values (gen_random_uuid(), gen_random_uuid(), 'x', '2126-01-01')`,
+  )
+})
+after(() => rmSync(dataDir, { recursive: true, force: true }))
+
+it('is refused by name where there is nothing to move, and nothing is changed', async () => {
+  const none = mkdtempSync(join(tmpdir(), 'tollgate-upgrade-none-'))
+  const order = { dataDir, from, to, user: undefined, strict: false, say() {} }
+  const cases: [order: Partial<typeof order>, sentence: RegExp][] = [
+    [{ dataDir: none }, /There is no database in/],
+    [{ to: from }, /is of PostgreSQL 18 already/],
+    [{ from: { ...from, major: '16' } }, /is of PostgreSQL 18, and the package given is 16/],
+    [{ to: { ...from, major: '15' } }, /is of PostgreSQL 18, which is newer than ours, 15/],
+  ]
+  for (const [different, sentence] of cases) await assert.rejects(upgradeCluster({ ...order, ...different }), sentence)
+  mkdirSync(`${cluster}-18`)
+  await assert.rejects(upgrade(), /postgres-18 is there already/)
+  rmSync(`${cluster}-18`, { recursive: true })
+  const words = await commandLine({ DATA_DIR: dataDir }, 'upgrade-database', none)
+  assert.deepEqual([words.code, /is no package of PostgreSQL: `npm install/.test(words.out)], [2, true])
+  rmSync(none, { recursive: true })
+})
+
+it('a table that no migration made stands in the way, by name, and the folder is as it was', async () => {
+  await assert.rejects(upgrade(), /The tables of the database are not those of its migrations/)
+  assert.ok(existsSync(join(cluster, 'PG_VERSION')) && !existsSync(join(dataDir, 'postgres.upgrading')))
+})
+
+it('a gateway names the version that it cannot read, and does not start beside what was broken off', async () => {
+  writeFileSync(join(cluster, 'PG_VERSION'), '17\n')
+  await assert.rejects(
+    startProcess({ DATA_DIR: dataDir }),
+    /is of PostgreSQL 17, and this program brings 18: move it with `bin\/tollgate upgrade-database`/,
+  )
+  writeFileSync(join(cluster, 'PG_VERSION'), '18\n')
+  mkdirSync(join(dataDir, 'postgres.upgrading'))
+  await assert.rejects(startProcess({ DATA_DIR: dataDir }), /`bin\/tollgate upgrade-database` has not come to its end in/)
+})
+
+it('every row is moved and compared, from wherever an earlier run was broken off, and the old files are kept', async () => {
+  await withServerUnfinished()
+  renameSync(cluster, `${cluster}-18`) // between the two renames
+  const { kept, tables, rows } = await upgrade()
+  assert.equal(kept, `${cluster}-18`)
+  assert.ok(tables > 40 && rows > 15, `${tables} ${rows}`)
+  assert.ok(existsSync(join(kept, 'PG_VERSION')))
+  assert.deepEqual(
+    readdirSync(dataDir).filter(name => name.startsWith('postgres.')),
+    ['postgres.log'],
+  )
+  assert.deepEqual(await withServer('select count(*) as rows from challenge_secrets'), [{ rows: 0 }])
+  const gateway = await startProcess({ DATA_DIR: dataDir })
+  for (const id of [...ids, await pay(gateway)]) assert.equal(await read(gateway, id), 200)
+  for (const words of [['doctor'], ['audit', 'verify']]) {
+    const { code, out } = await commandLine({ DATA_DIR: dataDir }, ...words)
+    assert.equal(code, 0, out)
+  }
+  await gateway.stop()
+})
+
+/** The foreign table goes, and with it what the test before left. */
+async function withServerUnfinished(): Promise<void> {
+  rmSync(join(dataDir, 'postgres.upgrading'), { recursive: true })
+  await withServer('drop table wide')
+  mkdirSync(join(dataDir, 'postgres.upgrading/postgres'), { recursive: true })
+  writeFileSync(join(dataDir, 'postgres.upgrading/postgres/PG_VERSION'), readFileSync(join(cluster, 'PG_VERSION')))
+}
