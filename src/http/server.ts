@@ -94,9 +94,10 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         // What cannot be written, for a character that no header may have, is a failure like any other.
         .catch(error => send(outgoing, failed(destination, request, error)))
         .then(made => {
-          const milliseconds = Math.round(parts.clock.elapsed() - started)
+          const took = parts.clock.elapsed() - started
+          const milliseconds = Math.round(took)
           const { status, body } = made
-          parts.count.request(String(status))
+          parts.count.request(destination.name, status, took)
           noteRefusal(parts, request, made)
           parts.log.debug({ ndc: number, method: request.method, route: destination.name, status, milliseconds }, 'answered')
           const { method, path } = request

@@ -17,6 +17,7 @@ import { type TransferFileParts, transferFile } from '../clearing/transfers/writ
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
+import { timeCalls, watched } from '../connectors/watch.ts'
 import { countRequests } from '../http/metrics.ts'
 import type { ChannelRefusal } from '../merchants/change.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
@@ -38,9 +39,10 @@ import { redirectExpiry } from '../payments/redirects/resume.ts'
 import { readRiskRules } from '../payments/risk/rules.ts'
 import { answerLane } from '../payments/store/answers.ts'
 import { paymentLane } from '../payments/store/payments.ts'
-import { buildNumber } from '../platform/build.ts'
+import { buildFigure, buildNumber } from '../platform/build.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
+import { countBatches, figuresOfPools } from '../platform/database/metrics.ts'
 import { type DueSource, dueWork } from '../platform/due/source.ts'
 import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
@@ -139,8 +141,11 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const directory = await openDirectory(database, keys, clock, onError)
   refuseUnauthenticated(directory, config)
   const numbers = await leaseNumbers(database.work, config.slips, onError)
-  const { connectors, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
-  const figures: Figure[] = []
+  const figures: Figure[] = [...figuresOfPools(database), buildFigure()]
+  const batches = countBatches(figures)
+  const timed = timeCalls(figures, clock)
+  const { connectors: made, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
+  const connectors = new Map([...made].map(([name, one]) => [name, watched(one, timed)]))
   const builtForm = buildForm()
   await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
@@ -165,8 +170,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
       event.type === 'REGISTRATION' ? announcedRegistration(gateway, event) : announcedPending(gateway, event),
     count: { ...countPayments(figures), ...countRequests(figures), ...countAttempts(figures) },
     ...(surroundings.lanes ?? {
-      insertPayment: paymentLane(database.paymentLane, clock),
-      insertAnswer: answerLane(database.answerLane, clock),
+      insertPayment: paymentLane(database.paymentLane, clock, batches('payments')),
+      insertAnswer: answerLane(database.answerLane, clock, batches('answers')),
     }),
     build: buildNumber(),
     builtForm,
@@ -181,7 +186,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     }),
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway), foundReplies(gateway))
-  const deliver = deliverer(gateway, attemptLane(database.work, clock))
+  const deliver = deliverer(gateway, attemptLane(database.work, clock, batches('attempts')))
   return {
     gateway,
     deliver,

@@ -168,7 +168,6 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     if (path !== undefined && !isFile(path))
       fail(name, `names ${path}, which ${existsSync(path) ? 'is no file' : 'does not exist'}`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
-  if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
   const requestRecords = oneOf('REQUEST_RECORDS', keptRequests, mode === 'sandbox' ? 'all' : 'failed')
   const parsed = <Value>(

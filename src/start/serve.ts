@@ -15,9 +15,7 @@ import { httpTransport } from '../connectors/transport.ts'
 import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
-import { measureDeliveries } from '../notifications/metrics.ts'
 import { startErasing } from '../payments/erase.ts'
-import { measureReversals } from '../payments/metrics.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { connect, type Database } from '../platform/database/connect.ts'
@@ -27,7 +25,8 @@ import { caller } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
-import { serveMetrics } from '../platform/metrics.ts'
+import { type Figure, gauge } from '../platform/metrics.ts'
+import { processSource, reader, serveMetrics } from '../platform/scrape.ts'
 import { sftpOpener } from '../platform/sftp/open.ts'
 import { beginReceiptFiles } from '../reporting/receiptFiles/deliver.ts'
 import { keepRequests } from '../reporting/requests/keep.ts'
@@ -40,6 +39,7 @@ import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
 import type { Config } from './config.ts'
+import { measuresOf } from './measures.ts'
 import { routesOf } from './routes.ts'
 
 /** How long a stop is waited for: longer than the requests that run may take. */
@@ -49,6 +49,8 @@ export type RunningGateway = {
   readonly port: number
   /** Resolves with a sentence when it cannot go on. */
   readonly failed: Promise<string>
+  /** What it counts by itself. */
+  readonly figures: readonly Figure[]
   stop(): Promise<void>
 }
 
@@ -69,6 +71,8 @@ export type Parts = {
   readonly sandboxHost?: Address
   /** The port that the system chose for the first worker, which the others share. */
   readonly port?: number
+  /** One of several, whose metrics are served by their first process. */
+  readonly isWorker?: true
 }
 
 export async function startGateway(parts: Parts): Promise<RunningGateway> {
@@ -133,10 +137,18 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await host.stop()
     await database.close()
   }
-  const metrics = (port: number) => {
-    const figures = [...gateway.figures, ...figuresOfAcquirers(acquirers.metrics)]
-    const measures = [measureDeliveries(database, clock), measureReversals(database, clock)]
-    return serveMetrics(figures, measures, log, { port, host: config.host, token: config.metricsToken })
+  const figures = [
+    ...gateway.figures,
+    ...figuresOfAcquirers(acquirers.metrics),
+    { ...gauge('tollgate_clock_trusted', clockHelp, () => (clockWatch.isTrusted() ? 1 : 0)), across: 'min' as const },
+  ]
+  const metrics = async (port: number) => {
+    const sources = [await processSource(figures), ...measuresOf(database, clock, log)]
+    return serveMetrics(
+      reader(() => sources, clock, log),
+      log,
+      { port, host: config.host, token: config.metricsToken },
+    )
   }
   // Before the first request and the first look for work: later there are leases of our own.
   if (parts.alone) await releaseAllDue(database.work)
@@ -159,11 +171,12 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),
       startProjecting(gateway),
-      ...(config.metricsPort === undefined ? [] : [await metrics(config.metricsPort)]),
+      ...(config.metricsPort === undefined || parts.isWorker ? [] : [await metrics(config.metricsPort)]),
     ]
     return {
       port,
       failed: new Promise(() => {}),
+      figures,
       async stop() {
         await server.close()
         stopping.abort()
@@ -177,6 +190,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     throw error
   }
 }
+
+const clockHelp = 'Whether the clock is near enough to that of the database: with 0 nothing is taken.'
 
 /** PUBLIC_URL; where the port was chosen by the system, with that port. */
 export const publicUrlOf = (config: Config, port: number): string =>
