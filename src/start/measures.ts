@@ -11,7 +11,7 @@ import { dueHandlers } from './assemble.ts'
 
 export const measuresOf = (database: Database, clock: Clock, log: Log): FigureSource[] =>
   [
-    measureDue(database, clock, dueHandlers.keys()),
+    measureDue(database, clock, [...dueHandlers.keys()]),
     measureDeliveries(database, clock, log),
     measureReversals(database, clock),
     measureOutbox(database, clock),

@@ -50,7 +50,9 @@ export const startWorkers = {
         if (deaths.length >= deathsMax)
           return resolve(`${deathsMax} workers died within a minute, the last one with ${why}: the log says more.`)
         await systemClock.sleep(firstPauseMilliseconds * 2 ** (deaths.length - 1))
-        if (!stopping) await fork({ ...order, port }).then(watch)
+        // Who asks for any port beside others gets theirs; alone it would get another one.
+        const alone = Object.keys(cluster.workers ?? {}).length === 0
+        if (!stopping) await fork({ ...order, ...(alone && { port }) }).then(watch)
       }
       const watch = ({ worker }: WorkerProcess) => {
         metrics.watch(worker)

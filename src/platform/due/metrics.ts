@@ -6,7 +6,7 @@ import type { Figure, Measure } from '../metrics.ts'
 import { type MeasuredWork, measureWork } from './store.ts'
 
 /** `kinds`: those that there are; one that has nothing to do is told as 0. */
-export function measureDue({ reports }: Pick<Database, 'reports'>, clock: Clock, kinds: Iterable<string>): Measure {
+export function measureDue({ reports }: Pick<Database, 'reports'>, clock: Clock, kinds: readonly string[]): Measure {
   let found = new Map<string, MeasuredWork>()
   const of = (name: string, help: string, value: (work: MeasuredWork) => number): Figure => ({
     kind: 'gauge',
