@@ -124,7 +124,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     incoming: IncomingMessage,
     isTooLarge: boolean,
   ): HttpAnswer | Promise<HttpAnswer> {
-    const refusal = closing ? 'shuttingDown' : options.refusal()
+    const always = destination.route?.always
+    const refusal = closing ? 'shuttingDown' : always ? undefined : options.refusal()
     if (refusal) return resultAnswer(parts, request, 503, refusal)
     // What may not have been read to its end, or was meant for another, is the last of its connection.
     const last = (status: number, name: ResultName) =>
@@ -137,7 +138,11 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     // Whoever stands before us and speaks an older HTTP does not see where such a body ends (RFC 9112, 6.1).
     if (coding !== undefined && incoming.httpVersion !== '1.1') return last(400, 'malformedRequest')
     if (!/^(chunked)?$/i.test(coding ?? '')) return last(501, 'transferCodingUnknown')
-    if (options.requireForwardedTls && !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https'))
+    if (
+      options.requireForwardedTls &&
+      !always &&
+      !(isTrusted(incoming.socket) && incoming.headers['x-forwarded-proto'] === 'https')
+    )
       return resultAnswer(parts, request, 403, 'tlsRequired')
     if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))
       return resultAnswer(parts, request, 415, 'wrongContentType')

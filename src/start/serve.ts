@@ -12,6 +12,7 @@ import { beginTransferFiles } from '../clearing/transfers/write.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { figuresOfAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
+import type { Readiness } from '../http/health.ts'
 import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
@@ -19,6 +20,7 @@ import { startErasing } from '../payments/erase.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { connect, type Database } from '../platform/database/connect.ts'
+import { isMigrated } from '../platform/database/migrate.ts'
 import { releaseAllDue } from '../platform/due/store.ts'
 import { startWorker } from '../platform/due/worker.ts'
 import { caller } from '../platform/egress/call.ts'
@@ -34,12 +36,14 @@ import { startProjecting } from '../reporting/search/search.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
 import { eraseOldDetails } from '../staff/orders/orders.ts'
-import type { Keys } from '../vault/keys.ts'
+import { compareKeys, type Keys } from '../vault/keys.ts'
+import { readProofs } from '../vault/store.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
 import type { Config } from './config.ts'
 import { measuresOf } from './measures.ts'
+import { isPublicAddress } from './networks.ts'
 import { routesOf } from './routes.ts'
 
 /** How long a stop is waited for: longer than the requests that run may take. */
@@ -120,8 +124,19 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     },
   })
   const { gateway, deliver, sources } = assembly
+  const readiness: Readiness = {
+    checks: {
+      migrations: () => isMigrated(database.work),
+      keys: () =>
+        readProofs(database.work)
+          .then(known => compareKeys(known, keys))
+          .then(() => true),
+      clock: clockWatch.isTrusted,
+    },
+    mayKnow: address => !isPublicAddress(address),
+  }
   const requests = keepRequests(gateway, config.requestRecords)
-  const server = makeServer(gateway, router(gateway, routesOf(gateway, sources, simulatorsUrl)), {
+  const server = makeServer(gateway, router(gateway, routesOf(gateway, sources, simulatorsUrl, readiness)), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     hosts: sandbox ? { names: config.sandboxHosts } : {},
