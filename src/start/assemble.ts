@@ -2,6 +2,7 @@
 // workers; benches and tests use it as it is.
 
 import { fileURLToPath } from 'node:url'
+import { type AlertParts, alertMail, alertWork, countMails } from '../alerts/alerts.ts'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
@@ -49,6 +50,7 @@ import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { lookTogether } from '../platform/look.ts'
+import { mailer } from '../platform/mail.ts'
 import type { Figure } from '../platform/metrics.ts'
 import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
@@ -72,6 +74,7 @@ export type Gateway = PaymentParts &
   ReceiptFileParts &
   ScheduledReportParts &
   IntakeParts &
+  AlertParts &
   ReconciliationParts & { readonly figures: readonly Figure[]; readonly channelRefusal: ChannelRefusal }
 
 /** Everything outside the process that a payment may reach. */
@@ -134,6 +137,7 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['returnServer', pollReturns],
   ['orderFile', orderFile],
   ['returnFolder', returnFolder],
+  [alertWork, alertMail],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
@@ -178,6 +182,9 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
+    ...(config.alertMail && {
+      alerts: { ...config.alertMail, send: mailer(config.alertMail.server), count: countMails(figures) },
+    }),
     slipAccounts: config.slips,
     channelRefusal: channelRefusal(config),
     ...(config.mode === 'sandbox' && {

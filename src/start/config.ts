@@ -15,6 +15,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
+import { type MailServer, readMailServer } from '../platform/mail.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
 import { type KeptRequests, keptRequests } from '../reporting/requests/keep.ts'
@@ -46,6 +47,8 @@ export type Config = {
   readonly metricsPort?: number
   /** Who reads metrics sends it as a bearer token; absent = nobody is asked. */
   readonly metricsToken?: string
+  /** Whom mail of alerts goes to, by which server; absent = nobody is told. */
+  readonly alertMail?: { readonly server: MailServer; readonly from: string; readonly to: readonly string[] }
   readonly seedFile?: string
   /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
   readonly redirectMethods: readonly RedirectMethod[]
@@ -156,6 +159,24 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const metricsToken = file('METRICS_TOKEN_FILE')?.toString('utf8').trim()
   if (metricsToken !== undefined && metricsToken.length < 16)
     fail('METRICS_TOKEN_FILE', 'must hold a token of at least 16 characters', undefined)
+  const mailUrl = setting('SMTP_URL')
+  const mailServer = mailUrl === undefined ? undefined : readMailServer(mailUrl)
+  if (mailUrl !== undefined && !mailServer)
+    fail('SMTP_URL', 'must be smtp:// or smtps:// with a host, for example smtps://user:password@mail.example', undefined)
+  const alertTo = addressesOf(setting('ALERT_TO'))
+  const alertFrom = addressesOf(setting('ALERT_FROM'))
+  if (new Set(['SMTP_URL', 'ALERT_TO', 'ALERT_FROM'].map(name => setting(name) === undefined)).size > 1)
+    fail('SMTP_URL, ALERT_TO and ALERT_FROM', 'are needed together', undefined)
+  for (const [name, addresses, most] of [
+    ['ALERT_TO', alertTo, 20],
+    ['ALERT_FROM', alertFrom, 1],
+  ] as const)
+    if (addresses.length > most || !addresses.every(isMailAddress))
+      fail(
+        name,
+        `must be ${most === 1 ? 'a mail address' : 'mail addresses, separated by commas'}, for example ops@shop.example`,
+        undefined,
+      )
   const seedFile = setting('SEED_FILE')
   const acquirersFile = setting('ACQUIRERS_FILE')
   const riskRulesFile = setting('RISK_RULES_FILE')
@@ -239,6 +260,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),
+    ...(mailServer && { alertMail: { server: mailServer, from: alertFrom[0]!, to: alertTo } }),
     ...(sftpKey !== undefined && { sftpKey }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
@@ -246,6 +268,15 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     keys,
   }
 }
+
+const addressesOf = (text = ''): string[] =>
+  text
+    .split(',')
+    .map(one => one.trim())
+    .filter(one => one !== '')
+
+/** Plain ones, which need no quotes. */
+const isMailAddress = (text: string): boolean => /^[\w.+-]{1,64}@[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*$/.test(text)
 
 const keySettings = ['SEAL_KEY', 'LOOKUP_KEY'].flatMap(name => [name, `${name}_FILE`])
 

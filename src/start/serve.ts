@@ -1,6 +1,7 @@
 // One gateway process: an assembled gateway with its due work, its other side in a sandbox, and its server.
 
 import type pg from 'pg'
+import { startAlerting } from '../alerts/alerts.ts'
 import { startTelling } from '../audit/failures.ts'
 import { startWatching } from '../audit/watch.ts'
 import { beginCaptureFiles } from '../clearing/captures/write.ts'
@@ -186,6 +187,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),
       startProjecting(gateway),
+      await startAlerting(gateway, clockWatch.isTrusted),
       ...(config.metricsPort === undefined || parts.isWorker ? [] : [await metrics(config.metricsPort)]),
     ]
     return {

@@ -289,6 +289,19 @@ export async function measureBacklog(db: Connection, now: number): Promise<{ sch
   return rows[0]!
 }
 
+/** How many were given up since, at most 10,000, and when the last one was. Read from their own index. */
+export async function countGivenUp(
+  db: Connection,
+  since: number,
+): Promise<{ readonly count: number; readonly newest: number | null }> {
+  const { rows } = await db.query<{ count: number; newest: number | null }>(
+    `select count(*), max(settled_at) as newest
+       from (select settled_at from deliveries where state = 'given up' and settled_at > $1 limit 10000) given_up`,
+    [timeParameter(since)],
+  )
+  return rows[0]!
+}
+
 export type ReplayFilter = {
   readonly notificationId?: string
   readonly paymentId?: string
