@@ -3,6 +3,7 @@
 import { results } from '../contract/results/results.ts'
 import type { Clock } from '../platform/clock.ts'
 import { distribution, type Figure } from '../platform/metrics.ts'
+import type { Tracer } from '../platform/traces.ts'
 import type { Connector, Operation, Reply } from './connector.ts'
 
 /** Does a step of a payment, and may look at it from outside. */
@@ -20,6 +21,26 @@ export function watched(connector: Connector, watch: WatchCall): Connector {
     ...(resume && { resume: (operation, from, signal) => watch(call(operation), () => resume(operation, from, signal)) }),
   }
 }
+
+/** Each looks from outside of the next. */
+export const watchAll =
+  (watches: readonly WatchCall[]): WatchCall =>
+  (call, ask) =>
+    watches.reduceRight<() => Promise<Reply>>((inner, watch) => () => watch(call, inner), ask)()
+
+/** A span of its own for each call. */
+export const traceCalls =
+  (tracer: Tracer): WatchCall =>
+  ({ connector, operation, of }, ask) =>
+    tracer.step(
+      {
+        name: `${connector} ${operation}`,
+        kind: 'client',
+        attributes: { 'tollgate.connector': connector, 'tollgate.operation': operation, 'tollgate.payment': of.paymentId },
+        tells: reply => ({ 'tollgate.outcome': endOf(reply) }),
+      },
+      ask,
+    )
 
 /** What a reply is to whoever watches: the outcome of an answer, or its kind. */
 export const endOf = (reply: Reply): string => (reply.kind === 'answer' ? results[reply.result].outcome : reply.kind)

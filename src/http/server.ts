@@ -33,9 +33,14 @@ export type ServerOptions = {
   readonly requireForwardedTls: boolean
   /** Names why no request is taken at the moment, if so. */
   refusal(): ResultName | undefined
+  /** Sees each request and its answer; absent = nothing is traced. */
+  readonly trace?: TraceRequest
   /** Takes what is known of a request of the interface when its answer is given. */
   record?(trace: RequestTrace): void
 }
+
+type Answering = HttpAnswer | Promise<HttpAnswer>
+type TraceRequest = (destination: Destination, request: Request, work: () => Answering) => Answering
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
 
@@ -73,6 +78,7 @@ const headers = [
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   const turn = fairTurns(setImmediate)
+  const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
   const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
@@ -88,7 +94,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       const request = requestOf(incoming, target, body ?? '', number)
       const isTooLarge = body === undefined
       Promise.resolve(turn(networkOf(request.address), request.body.length))
-        .then(() => answer(destination, request, incoming, isTooLarge))
+        .then(() => traced(destination, request, () => answer(destination, request, incoming, isTooLarge)))
         .catch(error => failed(destination, request, error))
         .then(made => send(outgoing, made, destination.route?.cors))
         // What cannot be written, for a character that no header may have, is a failure like any other.

@@ -18,7 +18,7 @@ import { type TransferFileParts, transferFile } from '../clearing/transfers/writ
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
-import { timeCalls, watched } from '../connectors/watch.ts'
+import { timeCalls, traceCalls, watchAll, watched } from '../connectors/watch.ts'
 import { countRequests } from '../http/metrics.ts'
 import type { ChannelRefusal } from '../merchants/change.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
@@ -34,6 +34,7 @@ import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
 import { countPayments } from '../payments/metrics.ts'
 import type { PaymentParts } from '../payments/parts.ts'
+import type { Payment } from '../payments/payment.ts'
 import { announcedPending } from '../payments/read/pendingAnswers.ts'
 import { capture, recover, release, reverse } from '../payments/recover.ts'
 import { redirectExpiry } from '../payments/redirects/resume.ts'
@@ -53,6 +54,7 @@ import { lookTogether } from '../platform/look.ts'
 import { mailer } from '../platform/mail.ts'
 import type { Figure } from '../platform/metrics.ts'
 import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
+import type { Tracer } from '../platform/traces.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { exportWork, makeExport } from '../reporting/exports/export.ts'
 import { deliverReceipts, type ReceiptFileParts } from '../reporting/receiptFiles/deliver.ts'
@@ -101,6 +103,8 @@ export type Surroundings = {
   readonly database: Database
   readonly network: Network
   readonly log: Log
+  /** Absent = nothing is traced. */
+  readonly tracer?: Tracer
   /** Where shoppers and other servers reach us, without a slash at the end. */
   publicUrl(): string
   /** Instead of those that store, for a bench. */
@@ -141,15 +145,16 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
-  const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
+  const { config, keys, clock, random, network, log, tracer, publicUrl, onError } = surroundings
+  const database = tracer ? tracedDatabase(surroundings.database, tracer) : surroundings.database
   const directory = await openDirectory(database, keys, clock, onError)
   refuseUnauthenticated(directory, config)
   const numbers = await leaseNumbers(database.work, config.slips, onError)
   const figures: Figure[] = [...figuresOfPools(database), buildFigure()]
   const batches = countBatches(figures)
-  const timed = timeCalls(figures, clock)
+  const watch = watchAll([timeCalls(figures, clock), ...(tracer ? [traceCalls(tracer)] : [])])
   const { connectors: made, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
-  const connectors = new Map([...made].map(([name, one]) => [name, watched(one, timed)]))
+  const connectors = new Map([...made].map(([name, one]) => [name, watched(one, watch)]))
   const builtForm = buildForm()
   await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
@@ -174,8 +179,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
       event.type === 'REGISTRATION' ? announcedRegistration(gateway, event) : announcedPending(gateway, event),
     count: { ...countPayments(figures), ...countRequests(figures), ...countAttempts(figures) },
     ...(surroundings.lanes ?? {
-      insertPayment: paymentLane(database.paymentLane, clock, batches('payments')),
-      insertAnswer: answerLane(database.answerLane, clock, batches('answers')),
+      insertPayment: tracedWrite(tracer, 'write payment', paymentLane(database.paymentLane, clock, batches('payments'))),
+      insertAnswer: tracedWrite(tracer, 'write answer', answerLane(database.answerLane, clock, batches('answers'))),
     }),
     build: buildNumber(),
     builtForm,
@@ -205,6 +210,24 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     },
   }
 }
+
+/** One row among those that are written together: its span holds the wait for the batch before. */
+const tracedWrite = <Row extends { readonly payment: Payment }, Outcome>(
+  tracer: Tracer | undefined,
+  name: string,
+  write: (row: Row) => Promise<Outcome>,
+): ((row: Row) => Promise<Outcome>) =>
+  tracer
+    ? row => tracer.step({ name, kind: 'client', attributes: { 'tollgate.payment': row.payment.id } }, () => write(row))
+    : write
+
+const tracedDatabase = (database: Database, tracer: Tracer): Database => ({
+  ...database,
+  inChain: (merchantId, rootId, work) =>
+    tracer.step({ name: 'write in chain', kind: 'client', attributes: { 'tollgate.payment': rootId } }, () =>
+      database.inChain(merchantId, rootId, work),
+    ),
+})
 
 /** A live channel that always authenticates cardholders needs somebody to ask, or its payments go through without, or not at all. */
 const channelRefusal =

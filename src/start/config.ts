@@ -16,6 +16,8 @@ import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
 import { type MailServer, readMailServer } from '../platform/mail.ts'
+import { isThisMachine } from '../platform/network.ts'
+import type { Collector } from '../platform/otlp.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
 import { type KeptRequests, keptRequests } from '../reporting/requests/keep.ts'
@@ -49,6 +51,8 @@ export type Config = {
   readonly metricsToken?: string
   /** Whom mail of alerts goes to, by which server; absent = nobody is told. */
   readonly alertMail?: { readonly server: MailServer; readonly from: string; readonly to: readonly string[] }
+  /** Where spans are sent, and of which share of the requests; absent = nothing is traced. */
+  readonly traces?: { readonly collector: Collector; readonly share: number }
   readonly seedFile?: string
   /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
   readonly redirectMethods: readonly RedirectMethod[]
@@ -163,8 +167,8 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const mailServer = mailUrl === undefined ? undefined : readMailServer(mailUrl)
   if (mailUrl !== undefined && !mailServer)
     fail('SMTP_URL', 'must be smtp:// or smtps:// with a host, for example smtps://user:password@mail.example', undefined)
-  const alertTo = addressesOf(setting('ALERT_TO'))
-  const alertFrom = addressesOf(setting('ALERT_FROM'))
+  const alertTo = listOf(setting('ALERT_TO'))
+  const alertFrom = listOf(setting('ALERT_FROM'))
   if (new Set(['SMTP_URL', 'ALERT_TO', 'ALERT_FROM'].map(name => setting(name) === undefined)).size > 1)
     fail('SMTP_URL, ALERT_TO and ALERT_FROM', 'are needed together', undefined)
   for (const [name, addresses, most] of [
@@ -177,6 +181,18 @@ export function readConfig(environment: Environment, projectFolder: string, opti
         `must be ${most === 1 ? 'a mail address' : 'mail addresses, separated by commas'}, for example ops@shop.example`,
         undefined,
       )
+  const collector = setting('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const collectorUrl = collector === undefined ? undefined : URL.parse(`${collector.replace(/\/+$/, '')}/v1/traces`)
+  if (collectorUrl === null || !/^(https?:)?$/.test(collectorUrl?.protocol ?? ''))
+    fail('OTEL_EXPORTER_OTLP_ENDPOINT', 'must be the address of a collector, for example http://localhost:4318', undefined)
+  const collectorHeaders = listOf(setting('OTEL_EXPORTER_OTLP_HEADERS')).map(pair => /^([\w-]+)=([!-~]+)$/.exec(pair))
+  if (collectorHeaders.includes(null))
+    fail('OTEL_EXPORTER_OTLP_HEADERS', 'must be headers as name=value, separated by commas', undefined)
+  if (collectorHeaders.length > 0 && collectorUrl?.protocol === 'http:' && !isOwnName(collectorUrl.hostname))
+    fail('OTEL_EXPORTER_OTLP_HEADERS', 'would be sent to another machine without TLS', undefined)
+  const share = setting('OTEL_TRACES_SAMPLER_ARG') ?? '1'
+  if (!/^(0(\.\d{1,9})?|1(\.0*)?)$/.test(share))
+    fail('OTEL_TRACES_SAMPLER_ARG', `must be a share from 0 to 1, not ${JSON.stringify(share)}`, undefined)
   const seedFile = setting('SEED_FILE')
   const acquirersFile = setting('ACQUIRERS_FILE')
   const riskRulesFile = setting('RISK_RULES_FILE')
@@ -260,6 +276,15 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),
+    ...(collectorUrl && {
+      traces: {
+        collector: {
+          url: collectorUrl.href,
+          headers: Object.fromEntries(collectorHeaders.map(pair => [pair![1]!, decodeURIComponent(pair![2]!)])),
+        },
+        share: Number(share),
+      },
+    }),
     ...(mailServer && { alertMail: { server: mailServer, from: alertFrom[0]!, to: alertTo } }),
     ...(sftpKey !== undefined && { sftpKey }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
@@ -269,11 +294,13 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   }
 }
 
-const addressesOf = (text = ''): string[] =>
+const listOf = (text = ''): string[] =>
   text
     .split(',')
     .map(one => one.trim())
     .filter(one => one !== '')
+
+const isOwnName = (host: string): boolean => host === 'localhost' || isThisMachine(host.replace(/^\[|\]$/g, ''))
 
 /** Plain ones, which need no quotes. */
 const isMailAddress = (text: string): boolean => /^[\w.+-]{1,64}@[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*$/.test(text)

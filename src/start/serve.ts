@@ -46,6 +46,7 @@ import type { Config } from './config.ts'
 import { measuresOf } from './measures.ts'
 import { isPublicAddress } from './networks.ts'
 import { routesOf } from './routes.ts'
+import { tracesOf } from './traces.ts'
 
 /** How long a stop is waited for: longer than the requests that run may take. */
 export const stopSeconds = 60
@@ -106,6 +107,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const simulatorsUrl = sandbox ? (parts.simulatorsUrl ?? ownSimulators?.url) : undefined
   const host = acquirersInUse(parts)
   const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log, alone: parts.alone })
+  const traces = tracesOf(parts)
   const assembly = await assemble({
     config,
     keys,
@@ -115,6 +117,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     log,
     publicUrl,
     onError,
+    ...(traces && { tracer: traces.tracer }),
     network: {
       call: caller(clock, config.egress, resolver(), stopping.signal),
       sftp: sftpOpener(clock, config.sftpKey, config.egress, resolver()),
@@ -144,6 +147,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     requireForwardedTls: config.mode === 'live' && !config.tls,
     refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
     record: requests.record,
+    ...(traces && { trace: traces.request }),
   })
   const close = async () => {
     await requests.stop()
@@ -151,10 +155,12 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await ownSimulators?.stop()
     await acquirers.stop()
     await host.stop()
+    await traces?.stop()
     await database.close()
   }
   const figures = [
     ...gateway.figures,
+    ...(traces?.figures ?? []),
     ...figuresOfAcquirers(acquirers.metrics),
     { ...gauge('tollgate_clock_trusted', clockHelp, () => (clockWatch.isTrusted() ? 1 : 0)), across: 'min' as const },
   ]
