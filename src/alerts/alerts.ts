@@ -33,7 +33,7 @@ export type Alerts = {
 }
 
 export const countMails = (figures: Figure[]): Alerts['count'] =>
-  countBy(figures, 'tollgate_alert_mails_total', 'Mails to the alert address by how they ended.', 'ended')
+  countBy(figures, 'tollgate_alert_mails_total', 'Mails to the alert address by how they ended.', 'ended', ['sent', 'failed'])
 
 export const alertWork = 'alertMail'
 const subject = createHash('sha256').update(alertWork).digest('hex').slice(0, 32)

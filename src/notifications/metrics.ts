@@ -13,7 +13,11 @@ export type AttemptCount = {
 }
 
 export const countAttempts = (figures: Figure[]): AttemptCount => ({
-  attempt: countBy(figures, 'tollgate_notification_attempts_total', 'Attempts to notify by how they ended.', 'ended'),
+  attempt: countBy(figures, 'tollgate_notification_attempts_total', 'Attempts to notify by how they ended.', 'ended', [
+    'acknowledged',
+    'failed',
+    'given up',
+  ]),
 })
 
 /** Counting everything ever delivered takes a while: it runs beside the scrapes, and rests sixty times as long as it took, a minute at least. */

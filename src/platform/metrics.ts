@@ -27,14 +27,15 @@ export const gauge = (name: string, help: string, value: () => number): Figure =
   read: () => [[{}, value()]],
 })
 
-/** A figure that only grows, one for each value of its label. */
+/** A figure that only grows, one for each value of its label. `known`: those that are told from the beginning, so that the first one is seen as a change. */
 export function countBy<Label extends string>(
   figures: Figure[],
   name: string,
   help: string,
   label: string,
+  known: readonly Label[] = [],
 ): (value: Label) => void {
-  const counts = new Map<Label, number>()
+  const counts = new Map(known.map(value => [value, 0]))
   figures.push({
     kind: 'counter',
     name,

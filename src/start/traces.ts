@@ -19,7 +19,7 @@ export function tracesOf({ config, clock, random, log }: Pick<Parts, 'config' | 
   if (!config.traces) return undefined
   const { collector, share } = config.traces
   const figures: Figure[] = []
-  const count = countBy(figures, 'tollgate_spans_total', 'Spans by how they ended: sent, dropped or refused.', 'ended')
+  const count = countBy(figures, 'tollgate_spans_total', 'Spans by how they ended.', 'ended', ['sent', 'dropped', 'refused'])
   const sender = sendSpans(collector, buildNumber().split('@')[1]!, clock, log, count)
   const traced = tracer(clock, random, share, sender.send)
   return {
