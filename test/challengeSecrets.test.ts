@@ -65,13 +65,13 @@ async function comeBack({ id, redirect }: Away): Promise<string> {
   return (await call(`/v1/payments/${id}`)).result.code
 }
 
-/** What the seal key opens and nothing opens without: the wrapped key of the payment's sealed record. */
-async function recordKey(table: 'challenge_secrets' | 'continuations', id: string): Promise<Buffer> {
+/** What no other record has: how the payment's record begins behind the wrapped key, which it shares with others. */
+async function sealedBytes(table: 'challenge_secrets' | 'continuations', id: string): Promise<Buffer> {
   const { rows } = await pool.query<{ sealed: Buffer }>(`select sealed from ${table} where payment_id = $1`, [id])
   assert.equal(rows.length, 1)
-  return rows[0]!.sealed.subarray(17, 49)
+  return rows[0]!.sealed.subarray(65, 93)
 }
-const sealedCvv = (id: string): Promise<Buffer> => recordKey('challenge_secrets', id)
+const sealedCvv = (id: string): Promise<Buffer> => sealedBytes('challenge_secrets', id)
 
 /** Files of the data folder that hold the bytes, the write-ahead log among what is searched. The server writes an unlogged table when it stops. */
 async function filesWith(bytes: Buffer): Promise<string[]> {
@@ -89,7 +89,7 @@ describe('the CVV of a challenge', () => {
   it('is in no log, no standby and no base backup while the shopper is away: only in the file of a table that none of them carries', async () => {
     const away = await sendAway()
     const sealed = await sealedCvv(away.id)
-    const logged = await recordKey('continuations', away.id)
+    const logged = await sealedBytes('continuations', away.id)
     const found = await filesWith(sealed)
     assert.equal(found.length, 1, found.join())
     // No table that is written to the log, whichever file the unlogged one has now.

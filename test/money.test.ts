@@ -121,6 +121,33 @@ describe('racing requests', () => {
 })
 
 describe('an Idempotency-Key', () => {
+  it('of a refund that may be made again reserves nothing a second time', async () => {
+    const { body: db } = await gateway.pay()
+    const refund = () => gateway.refer(db.id, { paymentType: 'RF', ...at('7.00') }, { 'Idempotency-Key': `refund-of-${db.id}` })
+    const replies = [await refund(), ...(await times(5, refund))]
+    assert.equal(new Set(replies.map(({ text }) => text)).size, 1)
+    assert.equal((await rows(`select 1 from journal where state = 'pending' and payment_id >= $1`, db.id)).length, 1)
+    const { body: rest } = await gateway.refer(db.id, { paymentType: 'RF', ...at('85.00') })
+    assert.equal(rest.result.code, success)
+    await booksAgree()
+  })
+
+  it('of a capture that was declined captures nothing a second time', async () => {
+    const { body: pa } = await gateway.pay({ paymentType: 'PA' })
+    const capture = { paymentType: 'CP', ...at('92.00') }
+    const declined = () =>
+      gateway.refer(
+        pa.id,
+        { ...capture, 'customParameters[forceResultCode]': '800.100.151' },
+        { 'Idempotency-Key': `capture-of-${pa.id}` },
+      )
+    const replies = [await declined(), await declined()]
+    assert.deepEqual(codes(replies), ['800.100.151', '800.100.151'])
+    const { body: again } = await gateway.refer(pa.id, capture)
+    assert.equal(again.result.code, success)
+    await booksAgree()
+  })
+
   it('gives the same bytes after a restart, and is refused with another body', async () => {
     const key = { 'Idempotency-Key': 'before-the-restart' }
     const fields = { entityId: sandbox.entityId, paymentType: 'DB', ...at('92.00'), ...visa }

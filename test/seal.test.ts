@@ -9,9 +9,14 @@ import { systemRandom } from '../src/platform/clock.ts'
 import { OperatorError } from '../src/platform/errors.ts'
 import { sealedCards } from '../src/vault/cards.ts'
 import { makeKeys, readKeyFile } from '../src/vault/keys.ts'
-import { SealError, seal, unseal } from '../src/vault/seal.ts'
+import { recordsOfKey, SealError, seal, unseal } from '../src/vault/seal.ts'
 import { type Body, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
+
+/** Of version 1, under a key of 32 ones. */
+const sealedBefore =
+  '01916501cba967c4f59eff8048e59a4a3cc7d4d22c589e1cfc44ff3cd54ddb59fcb8e1cd8f75fa2ee574e8d25f65213b067966dc255d2573d19e27' +
+  '3a3ec9eeea4483f5ed53709e2821ba3df73fef1ce4416c22b66128ae33f95ab967d6da4bb8428f19f29fb43b0641c6e5'
 
 describe('a sealed record', () => {
   const sealed = seal(testKeys, systemRandom, 'here', 'what is secret')
@@ -28,6 +33,35 @@ describe('a sealed record', () => {
       changed[at]! ^= 1
       assert.throws(() => unseal(testKeys, 'here', changed), SealError, `byte ${at}`)
     }
+  })
+})
+
+describe('the key of some records', () => {
+  const wrappedIn = (record: Buffer): string => record.toString('hex', 5, 65)
+  const keys = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
+
+  it('seals a thousand, each with bytes of its own, and opens in another process', () => {
+    const records = Array.from({ length: recordsOfKey }, () => seal(keys, systemRandom, 'here', 'the same'))
+    assert.equal(new Set(records.map(wrappedIn)).size, 1)
+    assert.equal(new Set(records.map(one => one.toString('hex', 65))).size, recordsOfKey)
+    const next = seal(keys, systemRandom, 'here', 'the same')
+    assert.notEqual(wrappedIn(next), wrappedIn(records[0]!))
+    const elsewhere = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
+    for (const record of [records[0]!, records.at(-1)!, next]) assert.equal(unseal(elsewhere, 'here', record), 'the same')
+  })
+
+  it('is another one when the seal key was changed', () => {
+    const rotated = makeKeys([Buffer.alloc(32, 7), Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
+    assert.notEqual(wrappedIn(seal(rotated, systemRandom, 'here', 'x')), wrappedIn(seal(keys, systemRandom, 'here', 'x')))
+    assert.throws(() => unseal(keys, 'here', seal(rotated, systemRandom, 'here', 'x')), SealError)
+  })
+
+  it('was bound to the place of its record before: such records open as ever, there alone', () => {
+    const record = Buffer.from(sealedBefore, 'hex')
+    assert.equal(unseal(keys, 'here', record), 'what is secret')
+    assert.throws(() => unseal(keys, 'there', record), SealError)
+    record[0] = 2
+    assert.throws(() => unseal(keys, 'here', record), SealError)
   })
 })
 

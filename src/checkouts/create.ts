@@ -11,6 +11,7 @@ import { keyHours, keyReused } from '../payments/idempotency.ts'
 import { type Refusal, resultUrlWrong } from '../payments/initial/choose.ts'
 import type { PaymentRequest } from '../payments/initial/pay.ts'
 import { findPayment } from '../payments/store/read.ts'
+import type { Connection } from '../platform/database/connect.ts'
 import { addDue } from '../platform/due/store.ts'
 import type { DueHandler } from '../platform/due/worker.ts'
 import { type Checkout, isOpen, keptValues, offeredRegistrations, openValues, sealValues, wireIdOf } from './checkout.ts'
@@ -99,11 +100,11 @@ export const deleteCheckout = (parts: CheckoutParts, checkout: Checkout): Promis
     return undefined
   })
 
-type Work = (db: Parameters<typeof lockCheckout>[0], row: CheckoutRow) => Promise<Refusal | undefined>
+type Work = (db: Connection, row: CheckoutRow) => Promise<Refusal | undefined>
 
 async function whileNobodyPays(parts: CheckoutParts, { merchantId, id }: Checkout, work: Work): Promise<Refusal | undefined> {
-  return parts.database.inChain(merchantId, id, async db => {
-    const row = await lockCheckout(db, merchantId, id)
+  const lock = (db: Connection) => lockCheckout(db, merchantId, id)
+  return parts.database.inChain(merchantId, id, lock, async (db, row) => {
     if (!row || !isOpen(parts, row)) return { refused: 'checkoutGone', stored: false }
     const last = await findLastAttempt(db, row)
     const payment = last && (await findPayment(db, merchantId, last.subjectId))

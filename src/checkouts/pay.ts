@@ -230,8 +230,8 @@ async function begin(
   write: (db: Connection) => Promise<unknown>,
 ): Promise<'ours' | CheckoutAttempt | Refusal> {
   const { merchantId, id, wireId } = checkout
-  return parts.database.inChain(merchantId, id, async db => {
-    const row = await lockCheckout(db, merchantId, id)
+  const lock = (db: Connection) => lockCheckout(db, merchantId, id)
+  return parts.database.inChain(merchantId, id, lock, async (db, row) => {
     if (!row || !isOpen(parts, row)) return { refused: 'checkoutGone', stored: false }
     const last = await findLastAttempt(db, row)
     const payment = last && (await findPayment(db, merchantId, last.subjectId))

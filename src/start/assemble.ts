@@ -223,9 +223,9 @@ const tracedWrite = <Row extends { readonly payment: Payment }, Outcome>(
 
 const tracedDatabase = (database: Database, tracer: Tracer): Database => ({
   ...database,
-  inChain: (merchantId, rootId, work) =>
+  inChain: (merchantId, rootId, lock, work) =>
     tracer.step({ name: 'write in chain', kind: 'client', attributes: { 'tollgate.payment': rootId } }, () =>
-      database.inChain(merchantId, rootId, work),
+      database.inChain(merchantId, rootId, lock, work),
     ),
 })
 

@@ -380,3 +380,10 @@ function refuseGuessable(seal: Buffer, sealSource: string, lookup: Buffer, looku
   if (seal.equals(lookup))
     throw new OperatorError(`MODE=live: ${sealSource} and ${lookupSource} begin with the same key: make two.`)
 }
+
+/** How long a stop is waited for: longer than the requests that run may take. */
+export const stopSeconds = 60
+
+/** PUBLIC_URL; where the port was chosen by the system, with that port. */
+export const publicUrlOf = (config: Config, port: number): string =>
+  config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)

@@ -9,21 +9,20 @@ import { inTransaction, makePool } from '../platform/database/connect.ts'
 import { markRunning } from '../platform/database/running.ts'
 import { endingSignals, errorText, onDefect, outliveReaders, refuseInspector } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
-import { type DemoShop, startDemoShop } from '../sandbox/demoShop/shop.ts'
+import type { DemoShop } from '../sandbox/demoShop/shop.ts'
 import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
 import { makeStaffLink } from '../staff/links.ts'
 import { readAcquirers } from './acquirers.ts'
-import { type Config, readConfig } from './config.ts'
+import { type Config, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
-import { publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
-import { startWorkers } from './workers.ts'
+import type { RunningGateway } from './serve.ts'
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
 outliveReaders()
 refuseInspector()
 try {
-  await (cluster.isPrimary ? main() : startWorkers.worker(projectFolder))
+  await (cluster.isPrimary ? main() : (await import('./workers.ts')).startWorkers.worker(projectFolder))
 } catch (error) {
   process.stderr.write(`Tollgate cannot start.\n${errorText(error)}\n`)
   process.exitCode = 1
@@ -38,10 +37,13 @@ async function main(): Promise<void> {
   const log = makeLog(config.logLevel)
   const ending = endings(log)
   const unmark = markRunning()
+  // Most of the program is read while the database starts.
+  const program = Promise.all([import('./serve.ts'), import('./workers.ts')])
+  program.catch(() => {}) // told by whoever waits for it
   const opened = await openDatabase(config, say, ending.signal).catch(unlessEnding(ending))
   if (!opened) return unmark()
   try {
-    const starting = start(config, opened, log)
+    const starting = start(config, opened, log, program)
     const running = await Promise.race([starting, ending.reason])
     const shop = typeof running === 'string' ? undefined : await openShop(config, running.port, log)
     if (typeof running !== 'string') {
@@ -107,6 +109,7 @@ async function openShop(config: Config, port: number, log: Log): Promise<DemoSho
   const account = sandboxCredentials(publicUrlOf(config, port), readSeed(sandboxSeed))
   const { host, sandboxHosts: names, demoShopPort: shopPort } = config
   const parts = { account, host, hosts: { names }, port: shopPort, clock: systemClock, random: systemRandom, log }
+  const { startDemoShop } = await import('../sandbox/demoShop/shop.ts')
   return startDemoShop(parts).catch((error: Error) => {
     log.warn({ why: error.message }, 'the demo shop could not be opened')
     return undefined
@@ -117,8 +120,11 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-async function start(config: Config, opened: OpenDatabase, log: Log): Promise<RunningGateway> {
+type Program = [typeof import('./serve.ts'), typeof import('./workers.ts')]
+
+async function start(config: Config, opened: OpenDatabase, log: Log, program: Promise<Program>): Promise<RunningGateway> {
   const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom, say)
+  const [{ startGateway }, { startWorkers }] = await program
   if (config.workers > 1) return startWorkers.primary(config, opened, log)
   const { connection, embedded } = opened
   return startGateway({ config, keys, connection, clock: systemClock, random: systemRandom, log, alone: embedded !== undefined })

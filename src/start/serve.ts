@@ -42,14 +42,11 @@ import { readProofs } from '../vault/store.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
-import type { Config } from './config.ts'
+import { type Config, publicUrlOf } from './config.ts'
 import { measuresOf } from './measures.ts'
 import { isPublicAddress } from './networks.ts'
 import { routesOf } from './routes.ts'
 import { tracesOf } from './traces.ts'
-
-/** How long a stop is waited for: longer than the requests that run may take. */
-export const stopSeconds = 60
 
 export type RunningGateway = {
   readonly port: number
@@ -215,10 +212,6 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
 }
 
 const clockHelp = 'Whether the clock is near enough to that of the database: with 0 nothing is taken.'
-
-/** PUBLIC_URL; where the port was chosen by the system, with that port. */
-export const publicUrlOf = (config: Config, port: number): string =>
-  config.port === port ? config.publicUrl : config.publicUrl.replace(/:\d+$/, `:${port}`)
 
 /** The acquirers of the file; in a sandbox without one, its own host, which starts with the first payment that goes there. */
 function acquirersInUse({ config, sandboxHost }: Parts): { options: readonly AcquirerOptions[]; stop(): Promise<void> } {

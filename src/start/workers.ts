@@ -7,9 +7,9 @@ import { endingSignals, errorText, OperatorError, onDefect } from '../platform/e
 import { type Log, makeLog } from '../platform/log.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
-import { type Config, readConfig } from './config.ts'
+import { type Config, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import type { OpenDatabase } from './database.ts'
-import { type Parts, publicUrlOf, type RunningGateway, startGateway, stopSeconds } from './serve.ts'
+import { type Parts, type RunningGateway, startGateway } from './serve.ts'
 import { answerScrapes, serveWorkerMetrics } from './workerMetrics.ts'
 
 /** What a worker cannot find out by itself. */

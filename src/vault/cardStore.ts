@@ -31,10 +31,11 @@ export async function dropCard(db: Connection, ownerId: string, id: string): Pro
 }
 
 export async function findSealedCard(db: Connection, merchantId: string, paymentId: string): Promise<Buffer | undefined> {
-  const { rows } = await db.query<{ sealed: Buffer }>(
-    'select sealed from sealed_cards where merchant_id = $1 and payment_id = $2',
-    [merchantId, paymentId],
-  )
+  const { rows } = await db.query<{ sealed: Buffer }>({
+    name: 'find card',
+    text: 'select sealed from sealed_cards where merchant_id = $1 and payment_id = $2',
+    values: [merchantId, paymentId],
+  })
   return rows[0]?.sealed
 }
 

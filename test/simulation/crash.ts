@@ -3,7 +3,7 @@
 
 import type pg from 'pg'
 import type { Connector } from '../../src/connectors/connector.ts'
-import { type Database, inTransaction } from '../../src/platform/database/connect.ts'
+import { type Database, lockedTransaction } from '../../src/platform/database/connect.ts'
 import { takeTurns } from '../../src/platform/database/turns.ts'
 import type { Gateway } from '../../src/start/assemble.ts'
 
@@ -71,7 +71,7 @@ export function crashing(gateway: Gateway, at: number, after: boolean): Crash {
   const database: Database = {
     ...gateway.database,
     work: viewOf(work),
-    inChain: (merchantId, rootId, act) => inTurn(merchantId + rootId, () => inTransaction(viewOf(chains), act)),
+    inChain: (merchantId, rootId, lock, act) => inTurn(merchantId + rootId, () => lockedTransaction(viewOf(chains), lock, act)),
   }
   const connectors = new Map(
     [...gateway.connectors].map(([name, connector]): [string, Connector] => [

@@ -22,6 +22,12 @@ export function dyingAfter(database: Database, statements: number): Database {
   return {
     ...database,
     work: dying(database.work),
-    inChain: (merchantId, rootId, work) => database.inChain(merchantId, rootId, client => work(dying(client))),
+    inChain: (merchantId, rootId, lock, work) =>
+      database.inChain(
+        merchantId,
+        rootId,
+        client => lock(dying(client)),
+        (client, locked) => work(dying(client), locked),
+      ),
   }
 }

@@ -9,7 +9,7 @@ import { rootTypeOf } from '../../payments/ledger/journal.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { insertAnswered } from '../../payments/store/answers.ts'
-import { findChain, findRoot, lockRoot } from '../../payments/store/read.ts'
+import { findRoot, holdChain } from '../../payments/store/read.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import type { FileFormat, ImportParts, LineResult } from '../import.ts'
 import { type ReportedResult, reportedPayment } from '../reported.ts'
@@ -55,11 +55,16 @@ export async function recordChargeback(
   if (places.length !== 1) return without({ kind: 'refused', why: places.length === 0 ? 'noPayment' : 'severalPayments' })
   const { merchantId, id } = places[0]!
   const rootId = (await findRoot(parts.database.work, merchantId, id))!
-  return parts.database.inChain(merchantId, rootId, async db => {
-    const result = await settleLine(parts, db, line, { merchantId, id }, rootId)
-    await settled(db, result)
-    return result
-  })
+  return parts.database.inChain(
+    merchantId,
+    rootId,
+    db => holdChain(db, merchantId, rootId),
+    async (db, payments) => {
+      const result = await settleLine(parts, db, line, { merchantId, id }, rootId, payments)
+      await settled(db, result)
+      return result
+    },
+  )
 }
 
 async function settleLine(
@@ -68,9 +73,8 @@ async function settleLine(
   line: ReportLine,
   { merchantId, id }: PaymentPlace,
   rootId: string,
+  payments: readonly PaymentState[],
 ): Promise<ImportResult> {
-  await lockRoot(db, merchantId, rootId)
-  const payments = await findChain(db, merchantId, rootId)
   const before = await findChargebackLine(db, merchantId, line)
   if (before !== undefined) {
     const same = payments.find(one => one.id === before)

@@ -7,8 +7,9 @@ import { answerRow } from '../../payments/execute.ts'
 import { cleared } from '../../payments/followUps/rules.ts'
 import { rootTypeOf } from '../../payments/ledger/journal.ts'
 import type { PaymentParts } from '../../payments/parts.ts'
+import type { PaymentState } from '../../payments/payment.ts'
 import { insertAnswered } from '../../payments/store/answers.ts'
-import { findChain, lockRoot } from '../../payments/store/read.ts'
+import { holdChain } from '../../payments/store/read.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { findSlip, type SlipPlace } from '../../slips/store.ts'
 import { type ReportedResult, reportedPayment } from '../reported.ts'
@@ -58,18 +59,28 @@ export async function recordReceipt(
     await inTransaction(parts.database.work, db => settled(db, result))
     return result
   }
-  return parts.database.inChain(slip.merchantId, slip.paymentId, async db => {
-    const result = await settleReceipt(parts, db, receipt, slip)
-    await settled(db, result)
-    return result
-  })
+  const { merchantId, paymentId } = slip
+  return parts.database.inChain(
+    merchantId,
+    paymentId,
+    db => holdChain(db, merchantId, paymentId),
+    async (db, payments) => {
+      const result = await settleReceipt(parts, db, receipt, slip, payments)
+      await settled(db, result)
+      return result
+    },
+  )
 }
 
-async function settleReceipt(parts: ReceiptParts, db: Connection, receipt: Receipt, slip: SlipPlace): Promise<ReceiptResult> {
+async function settleReceipt(
+  parts: ReceiptParts,
+  db: Connection,
+  receipt: Receipt,
+  slip: SlipPlace,
+  payments: readonly PaymentState[],
+): Promise<ReceiptResult> {
   const { merchantId, paymentId: slipId } = slip
   const { account, key, amount, currency, paidOn, creditedOn } = receipt
-  await lockRoot(db, merchantId, slipId)
-  const payments = await findChain(db, merchantId, slipId)
   const before = await findReceipt(db, merchantId, account, key)
   if (before !== undefined)
     return payments.some(one => one.id === before && one.amount === amount && one.currency === currency)

@@ -138,19 +138,16 @@ export function startDelivering(parts: NotificationParts, deliver: Deliver, alon
     return taken.length
   }
 
-  async function fanOutAll(): Promise<number> {
-    let found = 0
-    for (let batch = fanOutBatch; batch === fanOutBatch && !stopped; found += batch) {
-      batch = await fanOut(parts)
-      if (batch > 0) delivering?.hurry()
-    }
-    return found
+  async function fanOutNext(): Promise<number> {
+    const taken = await fanOut(parts)
+    if (taken > 0) delivering?.hurry()
+    return taken
   }
 
   const failed = (error: Error) => parts.log.warn({ why: error.message }, 'notifications wait')
   const started = (alone ? releaseAll(db).catch(failed) : Promise.resolve()).then(() => {
     delivering = repeat(parts.clock, deliverDue, failed)
-    fanning = repeat(parts.clock, fanOutAll, failed, gatherMilliseconds)
+    fanning = repeat(parts.clock, fanOutNext, failed, { batch: fanOutBatch, milliseconds: gatherMilliseconds })
   })
   return {
     /** What is under way is broken off (the calls by `gateway.call`): it is sent again, by whoever is alive then. */

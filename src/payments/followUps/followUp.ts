@@ -19,7 +19,7 @@ import { reserves, rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment, PaymentState } from '../payment.ts'
 import { insertFollowUp } from '../store/payments.ts'
-import { findChain, findRoot, lockRoot } from '../store/read.ts'
+import { findRoot, holdChain } from '../store/read.ts'
 import { byTransfer, orderTransfer } from '../transfers/transfer.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
 import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
@@ -59,8 +59,10 @@ async function write(
   const { merchantId } = request.channel
   const rootId = await findRoot(parts.database.work, merchantId, request.referenceId)
   if (rootId === undefined) return { ended: { unknown: unknownReference[type] } }
-  const { payment, chain, refused, stored, ordered } = await parts.database.inChain(merchantId, rootId, async db => {
-    const chain = await lockChain(db, request, rootId)
+  // What is read together costs one way to the database.
+  const lock = (db: Connection) => Promise.all([holdChain(db, merchantId, rootId), openCard(db, parts.keys, merchantId, rootId)])
+  const written = await parts.database.inChain(merchantId, rootId, lock, async (db, [payments, card]) => {
+    const chain = chainOf(payments, request, rootId)
     const { payment, refused } = decide(parts, request, type, chain)
     const rootType = rootTypeOf(chain.root)
     const transfers = refused ? [] : reserves(payment, rootType)
@@ -73,8 +75,9 @@ async function write(
       refused === undefined,
     )
     const ordered = stored && orders && (await orderTransfer(parts, db, payment, chain.root, request.values.get('merchantMemo')))
-    return { payment, chain, refused, stored, ordered }
+    return { payment, chain, card, refused, stored, ordered }
   })
+  const { payment, chain, card, refused, stored, ordered } = written
   if (!stored) {
     const twin = await awaitTwin(parts, payment, request.key!)
     if (twin !== 'ours') return { ended: twin }
@@ -84,12 +87,7 @@ async function write(
   const rootType = rootTypeOf(chain.root)
   if (isTooLate(parts, began)) return { ended: await settleUnsent(parts, { payment, rootType }) }
   const connector = parts.connectors.get(payment.connector)!
-  const operation = operationOf(
-    parts,
-    payment,
-    { attempt: 1, reference: referenceOf(chain.root, chain.followers) },
-    await cardOfPayment(parts, chain.root),
-  )
+  const operation = operationOf(parts, payment, { attempt: 1, reference: referenceOf(chain.root, chain.followers) }, card)
   return { carried: { payment, rootType, connector, operation } }
 }
 
@@ -137,15 +135,11 @@ async function refer(
   return (await followUp(parts, { ...ours, completes: true })) as PaymentResponse
 }
 
-async function lockChain(db: Connection, { channel, referenceId }: FollowUpRequest, rootId: string): Promise<Chain> {
-  await lockRoot(db, channel.merchantId, rootId)
-  const payments = await findChain(db, channel.merchantId, rootId)
-  return {
-    reference: payments.find(({ id }) => id === referenceId)!,
-    root: payments.find(({ id }) => id === rootId)!,
-    followers: payments.filter(({ id }) => id !== rootId),
-  }
-}
+const chainOf = (payments: readonly PaymentState[], { referenceId }: FollowUpRequest, rootId: string): Chain => ({
+  reference: payments.find(({ id }) => id === referenceId)!,
+  root: payments.find(({ id }) => id === rootId)!,
+  followers: payments.filter(({ id }) => id !== rootId),
+})
 
 function decide(
   parts: PaymentParts,

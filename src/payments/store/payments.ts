@@ -103,8 +103,7 @@ function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
   ]
 }
 
-const insertPayments = perSize(
-  size => `
+const paymentsText = (size: number, followUp: string): string => `
   with given (merchant_id, id, channel_id, root_id, reference_id, payment_type, brand, amount, currency, mode, connector, merchant_transaction_id,
               received_at, recorded_at, record, sealed, erase_after, key_hash, fingerprint, older_hash, older_fingerprint, token_id) as (values ${valuesList(paymentColumns, size)}),
   claimed as (
@@ -129,8 +128,21 @@ const insertPayments = perSize(
   under_way as (
     insert into unanswered (merchant_id, payment_id, recorded_at)
     select merchant_id, id, recorded_at from given where id in (select id from stored))
-  select id from stored`,
-)
+${followUp}
+  select id from stored`
+
+/** Two statements, because planning what only a follow-up has costs every payment. */
+const insertPayments = perSize(size => paymentsText(size, ''))
+const followUpText = `
+  , guarded as (
+    insert into captures (merchant_id, payment_id, capture_id)
+    select merchant_id, root_id, id from given where $${paymentColumns.length + 1}::boolean and id in (select id from stored)),
+  reserved as (
+    insert into journal (merchant_id, payment_id, line, mode, currency, debit, credit, amount, state, booked_at)
+    select merchant_id, id, line, mode, currency, debit, credit, transfer.amount, state, received_at
+      from given, jsonb_to_recordset($${paymentColumns.length + 2}::jsonb) as transfer (line smallint, debit text, credit text, amount bigint, state text)
+     where id in (select id from stored))`
+const insertFollowUps = paymentsText(1, followUpText)
 
 export function paymentLane(pool: pg.Pool, clock: Clock, count?: BatchCount): PaymentLane {
   return groupCommit<NewPayment, boolean>({
@@ -169,32 +181,12 @@ export async function insertFollowUp(
   transfers: readonly Transfer[],
   allowed: boolean,
 ): Promise<boolean> {
-  const stored = await db.query({ name: 'payments 1', text: insertPayments(1), values: paymentValues(row) })
-  if (stored.rowCount !== 1) return false
   const { payment } = row
-  if (payment.type === 'CP' && allowed) {
-    await db.query('insert into captures (merchant_id, payment_id, capture_id) values ($1, $2, $3)', [
-      payment.merchantId,
-      payment.rootId,
-      payment.id,
-    ])
-  }
-  for (const { line, debit, credit, amount, state } of transfers) {
-    await db.query(
-      'insert into journal (merchant_id, payment_id, line, mode, currency, debit, credit, amount, state, booked_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
-      [
-        payment.merchantId,
-        payment.id,
-        line,
-        payment.mode,
-        payment.currency,
-        debit,
-        credit,
-        amount,
-        state,
-        timeParameter(payment.receivedAt),
-      ],
-    )
-  }
-  return true
+  const guards = payment.type === 'CP' && allowed
+  const { rowCount } = await db.query({
+    name: 'follow-up',
+    text: insertFollowUps,
+    values: [...paymentValues(row), guards, JSON.stringify(transfers)],
+  })
+  return rowCount === 1
 }

@@ -98,16 +98,24 @@ const preparedWithin = 1000
 
 /** The first payment of the chain that a payment belongs to: the same for ever. */
 export async function findRoot(db: Connection, merchantId: string, id: string): Promise<string | undefined> {
-  const { rows } = await db.query<{ root: string }>(
-    'select coalesce(root_id, id) as root from payments where merchant_id = $1 and id = $2',
-    [merchantId, id],
-  )
+  const { rows } = await db.query<{ root: string }>({
+    name: 'find root',
+    text: 'select coalesce(root_id, id) as root from payments where merchant_id = $1 and id = $2',
+    values: [merchantId, id],
+  })
   return rows[0]?.root
 }
 
-/** Locks the first payment of a chain, so that one capture, refund or reversal at a time looks at it. */
-export async function lockRoot(db: Connection, merchantId: string, rootId: string): Promise<void> {
-  await db.query('select 1 from payments where merchant_id = $1 and id = $2 for update', [merchantId, rootId])
+/** Locks the first payment of a chain, so that one capture, refund or reversal at a time looks at it; the chain as it is then. */
+export async function holdChain(db: Connection, merchantId: string, rootId: string): Promise<PaymentState[]> {
+  const lock = {
+    name: 'lock root',
+    text: 'select 1 from payments where merchant_id = $1 and id = $2 for update',
+    values: [merchantId, rootId],
+  }
+  // The second statement begins, and looks, when the first one has the lock.
+  const [, chain] = await Promise.all([db.query(lock), findChain(db, merchantId, rootId)])
+  return chain
 }
 
 /** The first payment of a chain and all that refer to it, oldest first. */

@@ -32,8 +32,14 @@ export type PoolName = keyof typeof sizes
 export const poolNames = Object.keys(sizes) as PoolName[]
 
 export type Database = Readonly<Record<PoolName, pg.Pool>> & {
-  /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other. */
-  inChain<Value>(merchantId: string, rootId: string, work: (connection: pg.PoolClient) => Promise<Value>): Promise<Value>
+  /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other. `lock` takes the
+   * lock, and reads what the work is about: it writes nothing, and what it asks for at once travels together. */
+  inChain<Locked, Value>(
+    merchantId: string,
+    rootId: string,
+    lock: (connection: pg.PoolClient) => Promise<Locked>,
+    work: (connection: pg.PoolClient, locked: Locked) => Promise<Value>,
+  ): Promise<Value>
   /** Calls `heard` at each notice on a channel, and whenever listening began anew: notices may have been missed meanwhile. */
   listen(channel: string, heard: () => void): Promise<Listener>
   close(): Promise<void>
@@ -69,14 +75,15 @@ export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: E
   const pools = Object.fromEntries(
     Object.entries(sizes).map(([name, { max, statementSeconds }]) => [
       name,
-      makePool(limited(options, name, statementSeconds), max, failed),
+      // Statements of a chain need not wait for the answer to the one before.
+      makePool({ ...limited(options, name, statementSeconds), pipeline: name === 'chains' }, max, failed),
     ]),
   ) as Record<PoolName, pg.Pool>
   const listenings = new Set<Listener>()
   const inTurn = takeTurns(clock, turnSeconds, turnsWaiting)
   return {
     ...pools,
-    inChain: (merchantId, rootId, work) => inTurn(merchantId + rootId, () => inTransaction(pools.chains, work)),
+    inChain: (merchantId, rootId, lock, work) => inTurn(merchantId + rootId, () => lockedTransaction(pools.chains, lock, work)),
     async listen(channel, heard) {
       const listening = await listen(clock, limited(options, 'notices', 5), channel, heard, failed)
       listenings.add(listening)
@@ -208,12 +215,20 @@ function answers(pool: pg.Pool, clock: Clock, milliseconds: number): Promise<boo
 }
 
 /** Runs a piece of work in one transaction; what it throws rolls back. The rules inside count on seeing what others have committed. */
-export async function inTransaction<Value>(pool: pg.Pool, work: (connection: pg.PoolClient) => Promise<Value>): Promise<Value> {
+export const inTransaction = <Value>(pool: pg.Pool, work: (connection: pg.PoolClient) => Promise<Value>): Promise<Value> =>
+  lockedTransaction(pool, async () => {}, work)
+
+/** The same behind a lock, which is asked for together with the beginning: it must not write, because a beginning that failed shows only after it. */
+export async function lockedTransaction<Locked, Value>(
+  pool: pg.Pool,
+  lock: (connection: pg.PoolClient) => Promise<Locked>,
+  work: (connection: pg.PoolClient, locked: Locked) => Promise<Value>,
+): Promise<Value> {
   const connection = await pool.connect()
   let broken: Error | undefined
   try {
-    await connection.query('begin isolation level read committed')
-    const value = await work(connection)
+    const [, locked] = await Promise.all([connection.query('begin isolation level read committed'), lock(connection)])
+    const value = await work(connection, locked)
     await connection.query('commit')
     return value
   } catch (error) {

@@ -10,13 +10,17 @@ export type Repetition = {
 }
 
 const pauseMilliseconds = 200
+const busyPauseMilliseconds = 10
 
-/** `busyPauseMilliseconds`: after a step that found something. Longer, and more gathers for the next one. */
+/** A step takes no more than `batch`. One that took less is followed by a longer pause, so that the next one serves many at once instead of a few. */
+export type Gathering = { readonly batch: number; readonly milliseconds: number }
+
+/** `step` returns how much it found. */
 export function repeat(
   clock: Clock,
   step: () => Promise<number>,
   failed: (error: Error) => void,
-  busyPauseMilliseconds = 10,
+  gathering: Gathering = { batch: 1, milliseconds: busyPauseMilliseconds },
 ): Repetition {
   let stopped = false
   let hurried = false
@@ -32,7 +36,11 @@ export function repeat(
       failed(error)
       return 0
     })
-    if (!stopped) timer = clock.after(found > 0 || hurried ? busyPauseMilliseconds : pauseMilliseconds, next)
+    if (!stopped) timer = clock.after(pauseAfter(found), next)
+  }
+  const pauseAfter = (found: number): number => {
+    if (found >= gathering.batch) return busyPauseMilliseconds
+    return found > 0 || hurried ? gathering.milliseconds : pauseMilliseconds
   }
   next()
   return {
@@ -41,7 +49,7 @@ export function repeat(
       hurried = true
       if (timer === undefined) return // the step is running and will see it
       timer.cancel()
-      timer = clock.after(busyPauseMilliseconds, next)
+      timer = clock.after(gathering.milliseconds, next)
     },
     async stop() {
       stopped = true

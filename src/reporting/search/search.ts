@@ -14,7 +14,7 @@ import type { SearchTerms } from './terms.ts'
 
 type SearchParts = { readonly database: Pick<Database, 'work' | 'searches'>; readonly keys: Keys }
 
-const projectedAtOnce = 250
+const projectedAtOnce = 500
 
 /** Takes the next events. Returns how many; 0 also when another process is at it and `wait` is not set. */
 export const project = (
@@ -39,11 +39,15 @@ async function write(keys: Keys, db: Connection, events: readonly OutboxEvent[])
   }
 }
 
+// Payments come first: nobody looks for one in the second in which it is made.
+const gatherMilliseconds = 1000
+
 export const startProjecting = (parts: SearchParts & { readonly clock: Clock; readonly log: Log }): Repetition =>
   repeat(
     parts.clock,
     () => project(parts),
     error => parts.log.warn({ why: error.message }, 'payments could not be made searchable'),
+    { batch: projectedAtOnce, milliseconds: gatherMilliseconds },
   )
 
 const unmarkedAtOnce = 2000
