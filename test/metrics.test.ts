@@ -9,7 +9,7 @@ import pg from 'pg'
 import { systemClock } from '../src/platform/clock.ts'
 import type { Log } from '../src/platform/log.ts'
 import { distribution, type Figure, gauge } from '../src/platform/metrics.ts'
-import { type FigureSource, reader, readingOf } from '../src/platform/scrape.ts'
+import { type FigureSource, reader, readFigure } from '../src/platform/scrape.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { eventually, testGateway } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
@@ -192,7 +192,7 @@ test('a source that fails or says nothing keeps no other from the metrics, and i
   const log = { warn: (_: object, message: string) => told.push(message) } as unknown as Log
   const source = (name: string, read: FigureSource['read']): FigureSource => ({ name, read })
   const sources = [
-    source('well', async () => [readingOf(gauge('well', 'Well.', () => 1))]),
+    source('well', async () => [readFigure(gauge('well', 'Well.', () => 1))]),
     source('broken', async () => Promise.reject(new Error('no'))),
     source('silent', () => new Promise(() => void asked++)),
   ]

@@ -14,7 +14,7 @@ import type { DueHandler } from '../platform/due/worker.ts'
 import type { Log } from '../platform/log.ts'
 import type { SendMail } from '../platform/mail.ts'
 import { countBy, type Figure } from '../platform/metrics.ts'
-import { type Alert, digestOf, newsOf, remembered, type Told } from './digest.ts'
+import { type Alert, digestOf, newsOf, remembered, type ToldAlerts } from './digest.ts'
 
 export type AlertParts = {
   readonly database: Database
@@ -45,7 +45,7 @@ const sendMilliseconds = 45_000
 /** Seen by a process, and written down for whoever sends. */
 type Seen = { readonly newest: number }
 type AlertDetails = {
-  readonly told?: Told
+  readonly told?: ToldAlerts
   readonly mailedAt?: number
   readonly databaseAway?: Seen
   readonly clockWrong?: Seen
@@ -102,8 +102,8 @@ export async function startAlerting(
   isClockTrusted: () => boolean,
 ): Promise<{ stop(): Promise<void> }> {
   if (!alerts) return { async stop() {} }
-  const now = async () => clock.real() - (isClockTrusted() ? 0 : await clockAhead(database.work, () => clock.real()))
-  await addDue(database.work, alertWork, nobody, subject, await now())
+  const rightTime = async () => clock.real() - (isClockTrusted() ? 0 : await clockAhead(database.work, () => clock.real()))
+  await addDue(database.work, alertWork, nobody, subject, await rightTime())
   let wasAway = false
   let wasTrusted = true
   const look = async (): Promise<void> => {
@@ -115,7 +115,7 @@ export async function startAlerting(
     wasTrusted = isTrusted
   }
   const write = async (kind: (typeof seenKinds)[number]): Promise<void> => {
-    const newest = await now()
+    const newest = await rightTime()
     await addDue(database.work, alertWork, nobody, subject, newest, { [kind]: { newest } satisfies Seen })
   }
   let running: Promise<void> = Promise.resolve()

@@ -8,7 +8,7 @@ export type Alert = { readonly kind: AlertKind; readonly count: number; readonly
 
 /** What was told of a kind, and when. */
 export type ToldAlert = { readonly count: number; readonly newest: number | null; readonly at: number }
-export type Told = Readonly<Record<string, ToldAlert>>
+export type ToldAlerts = Readonly<Record<string, ToldAlert>>
 
 const others = {
   givenUp: 'notifications of the last seven days were given up: nobody acknowledged any attempt',
@@ -27,7 +27,7 @@ const sentenceOf = (kind: AlertKind): string =>
 const againAfterMilliseconds = 3_600_000
 
 /** What nobody was told yet: more than then, or one that came since. */
-export const newsOf = (found: readonly Alert[], told: Told, now: number): readonly Alert[] =>
+export const newsOf = (found: readonly Alert[], told: ToldAlerts, now: number): readonly Alert[] =>
   found.filter(({ kind, count, newest }) => {
     const before = told[kind]
     if (!before) return count > 0
@@ -35,7 +35,7 @@ export const newsOf = (found: readonly Alert[], told: Told, now: number): readon
   })
 
 /** What was told, where less of it is left: when there is more again, that is news. */
-export const remembered = (found: readonly Alert[], told: Told): Told => {
+export const remembered = (found: readonly Alert[], told: ToldAlerts): ToldAlerts => {
   const left = new Map(found.map(({ kind, count }) => [kind as string, count]))
   return Object.fromEntries(
     Object.entries(told).map(([kind, one]) => [kind, { ...one, count: Math.min(one.count, left.get(kind) ?? 0) }]),

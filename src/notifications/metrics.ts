@@ -30,20 +30,17 @@ export function measureDeliveries({ reports }: Pick<Database, 'reports'>, clock:
   const check = async (): Promise<void> => {
     const began = clock.elapsed()
     checkAt = Number.POSITIVE_INFINITY
-    try {
-      const { endpoints } = await checkNotifications(reports)
-      const sum = (pick: (one: (typeof endpoints)[number]) => number) => endpoints.reduce((total, one) => total + pick(one), 0)
-      now.states = [
-        [{ state: 'acknowledged' }, sum(one => one.acknowledged)],
-        [{ state: 'scheduled' }, sum(one => one.scheduled)],
-        [{ state: 'given up' }, sum(one => one.givenUp)],
-      ]
-      now.emitted = sum(one => one.emitted)
-      now.unaccounted = sum(one => Math.abs(one.unaccounted) + one.withoutProof + one.lost)
-    } catch (error) {
-      log.warn({ why: (error as Error).message }, 'the deliveries could not be counted')
-    }
-    checkAt = clock.elapsed() + Math.max(checkEveryMilliseconds, restsTimes * (clock.elapsed() - began))
+    const { endpoints } = await checkNotifications(reports).finally(() => {
+      checkAt = clock.elapsed() + Math.max(checkEveryMilliseconds, restsTimes * (clock.elapsed() - began))
+    })
+    const sum = (pick: (one: (typeof endpoints)[number]) => number) => endpoints.reduce((total, one) => total + pick(one), 0)
+    now.states = [
+      [{ state: 'acknowledged' }, sum(one => one.acknowledged)],
+      [{ state: 'scheduled' }, sum(one => one.scheduled)],
+      [{ state: 'given up' }, sum(one => one.givenUp)],
+    ]
+    now.emitted = sum(one => one.emitted)
+    now.unaccounted = sum(one => Math.abs(one.unaccounted) + one.withoutProof + one.lost)
   }
   return {
     name: 'deliveries',
@@ -64,7 +61,8 @@ export function measureDeliveries({ reports }: Pick<Database, 'reports'>, clock:
       now.scheduled = backlog.scheduled
       now.due = backlog.due
       now.oldest = backlog.oldest / 1000
-      if (clock.elapsed() > checkAt) check()
+      if (clock.elapsed() > checkAt)
+        check().catch((error: Error) => log.warn({ why: error.message }, 'the deliveries could not be counted'))
     },
   }
 }

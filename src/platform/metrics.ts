@@ -79,8 +79,11 @@ export function distribution<Label extends string>(
   })
   return (value, ...labelled) => {
     const key = labelled.join('\n')
-    const counts = series.get(key) ?? new Float64Array(bounds.length + 2)
-    series.set(key, counts)
+    let counts = series.get(key)
+    if (!counts) {
+      counts = new Float64Array(bounds.length + 2)
+      series.set(key, counts)
+    }
     let at = 0
     while (at < bounds.length && value > bounds[at]!) at++
     counts[at]!++

@@ -71,7 +71,7 @@ export function sendSpans({ url, headers }: Collector, version: string, clock: C
     return sending
   }
   const timer = clock.every(everyMilliseconds, () => {
-    if (clock.elapsed() >= until) flush()
+    if (clock.elapsed() >= until) flush().catch((error: Error) => log.error({ why: error.message }, 'spans could not be sent'))
   })
   return {
     send(span) {

@@ -9,32 +9,32 @@ import type { Log } from './log.ts'
 import { countBy, type Figure, type Measure } from './metrics.ts'
 
 /** Figures as they were read, in the form of prom-client. It is plain data, and passes between processes. */
-export type Reading = MetricObjectWithValues<MetricValueWithName<string>> & { readonly aggregator: string }
+export type FigureReading = MetricObjectWithValues<MetricValueWithName<string>> & { readonly aggregator: string }
 
 /** Something that has figures: a process, or a question to the database. */
 export type FigureSource = {
   readonly name: string
-  read(): Promise<readonly Reading[]>
+  read(): Promise<readonly FigureReading[]>
   /** What counts where it does not answer, or is gone: a sum must not shrink. */
-  last?(): readonly Reading[]
+  last?(): readonly FigureReading[]
 }
 
-export const readingOf = ({ kind, name, help, across = 'sum', read }: Figure): Reading =>
+export const readFigure = ({ kind, name, help, across = 'sum', read }: Figure): FigureReading =>
   ({
     name,
     help,
     type: kind,
     aggregator: across,
     values: read().map(([labels, value, part]) => ({ labels, value, ...(part && { metricName: `${name}_${part}` }) })),
-  }) as unknown as Reading // its type knows the kinds by numbers, its code by names
+  }) as unknown as FigureReading // its type knows the kinds by numbers, its code by names
 
 export const sourceOf = ({ name, figures, measure }: Measure): FigureSource => ({
   name,
-  read: () => measure().then(() => figures.map(readingOf)),
+  read: () => measure().then(() => figures.map(readFigure)),
 })
 
 /** Of several processes the worst counts, where the average would hide it, and the first to start. */
-const standardAcross = (name: string): Pick<Reading, 'aggregator'> | undefined =>
+const standardAcross = (name: string): Pick<FigureReading, 'aggregator'> | undefined =>
   name.startsWith('nodejs_eventloop_lag')
     ? { aggregator: 'max' }
     : name === 'process_start_time_seconds'
@@ -49,14 +49,14 @@ export async function processSource(figures: readonly Figure[]): Promise<FigureS
   return {
     name: 'process',
     async read() {
-      const standard = (await registry.getMetricsAsJSON()) as unknown as Reading[]
-      return [...standard.map(one => ({ ...one, ...standardAcross(one.name) })), ...figures.map(readingOf)]
+      const standard = (await registry.getMetricsAsJSON()) as unknown as FigureReading[]
+      return [...standard.map(one => ({ ...one, ...standardAcross(one.name) })), ...figures.map(readFigure)]
     },
   }
 }
 
 /** Readings of several sources, those of one name made one. */
-export async function together(readings: readonly (readonly Reading[])[]): Promise<Registry> {
+export async function together(readings: readonly (readonly FigureReading[])[]): Promise<Registry> {
   const { AggregatorRegistry } = await import('prom-client')
   return AggregatorRegistry.aggregate(readings as never)
 }
@@ -78,8 +78,8 @@ export function reader(
     'Sources of figures that did not answer in time, by their names.',
     'source',
   )
-  const running = new Map<FigureSource, Promise<readonly Reading[]>>()
-  const ask = (source: FigureSource): Promise<readonly Reading[]> => {
+  const running = new Map<FigureSource, Promise<readonly FigureReading[]>>()
+  const ask = (source: FigureSource): Promise<readonly FigureReading[]> => {
     const asked = running.get(source) ?? source.read().finally(() => running.delete(source))
     running.set(source, asked)
     return new Promise((resolve, reject) => {
@@ -95,7 +95,7 @@ export function reader(
     })
   return async () => {
     const readings = await Promise.all(sources().map(readOne))
-    return (await together([...readings, own.map(readingOf)])).metrics()
+    return (await together([...readings, own.map(readFigure)])).metrics()
   }
 }
 

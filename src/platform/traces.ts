@@ -44,7 +44,7 @@ export type Span = {
   readonly failed: boolean
 }
 
-type Step<Value> = {
+type TraceStep<Value> = {
   readonly name: string
   readonly kind: keyof typeof spanKinds
   readonly attributes?: SpanAttributes
@@ -54,9 +54,9 @@ type Step<Value> = {
 
 export type Tracer = {
   /** `traceparent` as the caller sent it (W3C Trace Context): a trace that it began goes on here. Perhaps nothing is traced of it. */
-  request<Value>(traceparent: string | undefined, step: Step<Value>, work: () => Promise<Value>): Promise<Value>
+  request<Value>(traceparent: string | undefined, step: TraceStep<Value>, work: () => Promise<Value>): Promise<Value>
   /** A step of the request that is traced now, if any is. */
-  step<Value>(step: Step<Value>, work: () => Promise<Value>): Promise<Value>
+  step<Value>(step: TraceStep<Value>, work: () => Promise<Value>): Promise<Value>
 }
 
 type Running = { readonly traceId: string; readonly spanId: string }
@@ -69,7 +69,7 @@ export function tracer(clock: Clock, random: Random, share: number, end: (span: 
   const hex = (bytes: number) => random.bytes(bytes).toString('hex')
 
   async function span<Value>(
-    { name, kind, attributes = {}, tells }: Step<Value>,
+    { name, kind, attributes = {}, tells }: TraceStep<Value>,
     traceId: string,
     parentId: string | undefined,
     work: () => Promise<Value>,

@@ -7,7 +7,7 @@ import { sendSpans } from '../platform/otlp.ts'
 import { type Tracer, tracer } from '../platform/traces.ts'
 import type { Parts } from './serve.ts'
 
-export type Traces = {
+export type RequestTraces = {
   readonly tracer: Tracer
   readonly figures: readonly Figure[]
   readonly request: NonNullable<ServerOptions['trace']>
@@ -15,7 +15,12 @@ export type Traces = {
   stop(): Promise<void>
 }
 
-export function tracesOf({ config, clock, random, log }: Pick<Parts, 'config' | 'clock' | 'random' | 'log'>): Traces | undefined {
+export function tracesOf({
+  config,
+  clock,
+  random,
+  log,
+}: Pick<Parts, 'config' | 'clock' | 'random' | 'log'>): RequestTraces | undefined {
   if (!config.traces) return undefined
   const { collector, share } = config.traces
   const figures: Figure[] = []

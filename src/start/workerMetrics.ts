@@ -6,12 +6,12 @@ import { connect } from '../platform/database/connect.ts'
 import type { Log } from '../platform/log.ts'
 import { countBy, type Figure, gauge } from '../platform/metrics.ts'
 import {
+  type FigureReading,
   type FigureSource,
   type MetricsServer,
   processSource,
-  type Reading,
   reader,
-  readingOf,
+  readFigure,
   serveMetrics,
   together,
 } from '../platform/scrape.ts'
@@ -26,7 +26,7 @@ export type WorkerMetrics = {
 }
 
 type Scrape = { readonly scrape: number }
-type Scraped = Scrape & { readonly readings: readonly Reading[] }
+type Scraped = Scrape & { readonly readings: readonly FigureReading[] }
 
 /** Does nothing without METRICS_PORT. */
 export async function serveWorkerMetrics(
@@ -41,13 +41,13 @@ export async function serveWorkerMetrics(
   const ended = countBy(own, 'tollgate_workers_ended_total', 'Worker processes that ended, by signal or exit code.', 'with')
   const database = connect(connection, clock, error => log.warn({ why: error.message }, 'a database connection failed'))
   // What those that are gone had counted, added up at each reading: it does not grow with their number.
-  const gone: Reading[] = []
+  const gone: FigureReading[] = []
   const first: FigureSource = {
     name: 'first process',
     async read() {
-      const sums = (await together([gone.splice(0)])).getMetricsAsJSON() as unknown as Promise<Reading[]>
+      const sums = (await together([gone.splice(0)])).getMetricsAsJSON() as unknown as Promise<FigureReading[]>
       gone.push(...(await sums))
-      return [...own.map(readingOf), ...(await sums)]
+      return [...own.map(readFigure), ...(await sums)]
     },
   }
   const measures = measuresOf(database, clock, log)
@@ -71,8 +71,8 @@ export async function serveWorkerMetrics(
 }
 
 /** Of one that does not answer, what it counted the last time counts; what was only so at that moment does not. */
-function sourceOfWorker(worker: Worker): FigureSource & { last(): readonly Reading[] } {
-  let last: readonly Reading[] = []
+function sourceOfWorker(worker: Worker): FigureSource & { last(): readonly FigureReading[] } {
+  let last: readonly FigureReading[] = []
   let asked = 0
   return {
     name: 'worker',
@@ -110,6 +110,9 @@ export async function answerScrapes(figures: readonly Figure[]): Promise<void> {
   const source = await processSource(figures)
   process.on('message', ({ scrape }: Partial<Scrape>) => {
     if (scrape === undefined) return
-    source.read().then(readings => process.connected && process.send!({ scrape, readings } satisfies Scraped))
+    source
+      .read()
+      .then(readings => process.connected && process.send!({ scrape, readings } satisfies Scraped))
+      .catch(() => {}) // whoever asked counts that it got no answer
   })
 }
