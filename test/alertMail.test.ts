@@ -263,8 +263,13 @@ describe('the gateway', () => {
     await eventually(async () => (await gateway.get('/health')).status === 200, 'it is back')
     await gateway.pay()
     await gateway.pool.query(
-      `insert into endpoints (merchant_id, id, kind, url, sealed_secrets, state, created_at)
-       values ('5a11d0000000000000000000000000e1', gen_random_uuid(), 'webhook', 'http://127.0.0.1:9/', '\\x00', 'disabled', now())`,
+      `with endpoint as (
+         insert into endpoints (merchant_id, id, kind, url, sealed_secrets, state, created_at)
+         values ('5a11d0000000000000000000000000e1', gen_random_uuid(), 'webhook', 'http://127.0.0.1:9/', '\\x00', 'disabled', now()) returning *)
+       insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, state, due_at, emitted_at, settled_at)
+       select e.merchant_id, e.id, at, gen_random_uuid(), at, p.id, at, p.id, 'given up', $1, $1, $1::timestamptz - at * interval '5 days'
+         from endpoint e, payments p, generate_series(1, 2) at where p.payment_type = 'DB' limit 2`,
+      [new Date(clock.real()).toISOString()],
     )
     await gateway.pool.query(
       `insert into due_work (kind, merchant_id, subject_id, due_at, leased_until, attempts)
@@ -282,7 +287,12 @@ describe('the gateway', () => {
     )
     await later(11)
     const text = (await mails(6)).replace(/=\r\n/g, '')
-    for (const told of ['1  the database did not answer for a while', '1  webhooks are disabled', '1  pieces of work failed'])
+    for (const told of [
+      '1  the database did not answer for a while',
+      '1  notifications of the last seven days',
+      '1  webhooks are disabled',
+      '1  pieces of work failed',
+    ])
       assert.ok(text.includes(told), `${told} in ${text}`)
   })
 })
