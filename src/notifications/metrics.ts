@@ -20,11 +20,11 @@ export const countAttempts = (figures: Figure[]): AttemptCount => ({
   ]),
 })
 
-/** Counting everything ever delivered takes a while: it runs beside the scrapes, and rests sixty times as long as it took, a minute at least. */
+/** Counting everything ever delivered takes a while: it runs beside the scrapes, on a connection of its own, and rests sixty times as long as it took, a minute at least. */
 const checkEveryMilliseconds = 60_000
 const restsTimes = 60
 
-export function measureDeliveries({ reports }: Pick<Database, 'reports'>, clock: Clock, log: Log): Measure {
+export function measureDeliveries({ work, reports }: Pick<Database, 'work' | 'reports'>, clock: Clock, log: Log): Measure {
   const now = { scheduled: 0, due: 0, oldest: 0, emitted: 0, unaccounted: 0, states: [] as FigureValue[] }
   let checkAt = Number.NEGATIVE_INFINITY
   const check = async (): Promise<void> => {
@@ -57,7 +57,7 @@ export function measureDeliveries({ reports }: Pick<Database, 'reports'>, clock:
       gauge('tollgate_notifications_backlog_age_seconds', 'How long the oldest due delivery has waited.', () => now.oldest),
     ],
     async measure() {
-      const backlog = await measureBacklog(reports, clock.real())
+      const backlog = await measureBacklog(work, clock.real())
       now.scheduled = backlog.scheduled
       now.due = backlog.due
       now.oldest = backlog.oldest / 1000

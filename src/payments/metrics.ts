@@ -18,7 +18,7 @@ export const countPayments = (figures: Figure[]): PaymentCount => ({
   payment: countBy(figures, 'tollgate_payments_total', 'Payment requests by outcome.', 'outcome'),
 })
 
-export function measureReversals({ reports }: Pick<Database, 'reports'>, clock: Clock): Measure {
+export function measureReversals({ work }: Pick<Database, 'work'>, clock: Clock): Measure {
   const now = { open: 0, oldest: 0, differences: 0 }
   return {
     name: 'reversals',
@@ -36,9 +36,9 @@ export function measureReversals({ reports }: Pick<Database, 'reports'>, clock: 
       ),
     ],
     async measure() {
-      now.differences = (await countOpenCases(reports, differenceKinds)).count
+      now.differences = (await countOpenCases(work, differenceKinds)).count
       const at = clock.real()
-      const { count, since } = await countOpenReversals(reports)
+      const { count, since } = await countOpenReversals(work)
       now.open = count
       now.oldest = since === null ? 0 : (at - since) / 1000
     },
@@ -46,7 +46,7 @@ export function measureReversals({ reports }: Pick<Database, 'reports'>, clock: 
 }
 
 /** What each consumer of events has not taken yet. */
-export function measureOutbox({ reports }: Pick<Database, 'reports'>, clock: Clock): Measure {
+export function measureOutbox({ work }: Pick<Database, 'work'>, clock: Clock): Measure {
   let waiting: FigureValue[] = []
   let oldest: FigureValue[] = []
   return {
@@ -68,7 +68,7 @@ export function measureOutbox({ reports }: Pick<Database, 'reports'>, clock: Clo
     async measure() {
       const at = clock.real()
       const found = await Promise.all(
-        Object.entries(consumers).map(async ([consumer, one]) => ({ consumer, ...(await measureWaiting(reports, one)) })),
+        Object.entries(consumers).map(async ([consumer, one]) => ({ consumer, ...(await measureWaiting(work, one)) })),
       )
       waiting = found.map(({ consumer, count }) => [{ consumer }, count])
       oldest = found.map(({ consumer, since }) => [{ consumer }, since === null ? 0 : (at - since) / 1000])

@@ -2,7 +2,7 @@
 // workers; benches and tests use it as it is.
 
 import { fileURLToPath } from 'node:url'
-import { type AlertParts, alertMail, alertWork, countMails } from '../alerts/alerts.ts'
+import { type AlertParts, type Alerts, alertMail, alertWork, countMails } from '../alerts/alerts.ts'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
@@ -187,9 +187,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
-    ...(config.alertMail && {
-      alerts: { ...config.alertMail, send: mailer(config.alertMail.server), count: countMails(figures) },
-    }),
+    ...(config.alertMail && { alerts: alertsOf(config.alertMail, figures) }),
     slipAccounts: config.slips,
     channelRefusal: channelRefusal(config),
     ...(config.mode === 'sandbox' && {
@@ -227,6 +225,13 @@ const tracedDatabase = (database: Database, tracer: Tracer): Database => ({
     tracer.step({ name: 'write in chain', kind: 'client', attributes: { 'tollgate.payment': rootId } }, () =>
       database.inChain(merchantId, rootId, lock, work),
     ),
+})
+
+const alertsOf = ({ server, from, to }: NonNullable<Config['alertMail']>, figures: Figure[]): Alerts => ({
+  from,
+  to,
+  send: mailer(server),
+  count: countMails(figures),
 })
 
 /** A live channel that always authenticates cardholders needs somebody to ask, or its payments go through without, or not at all. */

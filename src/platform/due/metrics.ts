@@ -6,9 +6,9 @@ import type { Figure, Measure } from '../metrics.ts'
 import { type MeasuredWork, measureWork } from './store.ts'
 
 /** `kinds`: those that there are; one that has nothing to do is told as 0. */
-export function measureDue({ reports }: Pick<Database, 'reports'>, clock: Clock, kinds: readonly string[]): Measure {
+export function measureDue({ work }: Pick<Database, 'work'>, clock: Clock, kinds: readonly string[]): Measure {
   let found = new Map<string, MeasuredWork>()
-  const of = (name: string, help: string, value: (work: MeasuredWork) => number): Figure => ({
+  const of = (name: string, help: string, value: (one: MeasuredWork) => number): Figure => ({
     kind: 'gauge',
     name,
     help,
@@ -17,7 +17,7 @@ export function measureDue({ reports }: Pick<Database, 'reports'>, clock: Clock,
   return {
     name: 'due work',
     figures: [
-      of('tollgate_due_work', 'Work whose time has come, by kind; at most 10000 in all.', ({ due }) => due),
+      of('tollgate_due_work', 'Work whose time has come, by kind; at most 10000 in all.', one => one.due),
       of('tollgate_due_work_age_seconds', 'How long the oldest due work has waited, by kind.', ({ oldest }) => oldest / 1000),
       of(
         'tollgate_due_work_failing',
@@ -26,7 +26,7 @@ export function measureDue({ reports }: Pick<Database, 'reports'>, clock: Clock,
       ),
     ],
     async measure() {
-      found = new Map((await measureWork(reports, clock.real())).map(work => [work.kind, work]))
+      found = new Map((await measureWork(work, clock.real())).map(one => [one.kind, one]))
     },
   }
 }
