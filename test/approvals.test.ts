@@ -7,7 +7,7 @@ import { eraseOldDetails, placeOrder } from '../src/staff/orders/orders.ts'
 import type { StaffParts } from '../src/staff/parts.ts'
 import type { SignedIn } from '../src/staff/sessions.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
-import { type Clerk, signedIn } from './support/office.ts'
+import { type Clerk, signedIn, visitor } from './support/office.ts'
 
 let now = Date.now()
 const clock = clockWith(() => now)
@@ -40,7 +40,7 @@ const orderFor = (paymentId: string) => ({
 async function ordered(by = asker): Promise<{ paymentId: string; approval: string }> {
   const { body } = await gateway.pay()
   const placed = await placeOrder(staffParts(), actorOf(by), orderFor(body.id), 0)
-  assert.ok(placed !== 'used')
+  assert.ok(typeof placed !== 'string')
   const { id } = placed
   return { paymentId: body.id, approval: `/office/approvals/${sandbox.merchantId}/${id}` }
 }
@@ -118,12 +118,29 @@ test('who made the link by which a colleague set the factors approves nothing of
   }
 })
 
+test('nor when the colleague was dismissed, whose links let nobody in either', async () => {
+  const boss = await signedIn(gateway, 'admin', [sandbox.merchantId], clock)
+  const puppet = await signedIn(gateway, 'admin', [sandbox.merchantId], clock)
+  const other = await signedIn(gateway, 'finance', [sandbox.merchantId], clock)
+  await gateway.pool.query('update staff set factors_by = $1 where id = $2', [boss.id, puppet.id])
+  const { paymentId, approval } = await ordered(puppet)
+  const added = await puppet.post('/office/staff', { name: 'next@shop.example', role: 'admin', entity: sandbox.merchantId })
+  const link = /\/office\/invitation\/[A-Za-z0-9_-]{43}/.exec(added.text)![0]
+  assert.equal((await puppet.ask(link)).status, 200)
+  assert.ok((await boss.post(`/office/staff/${puppet.id}/remove`)).status < 400)
+  assert.equal((await boss.post(`${approval}/approve`)).status, 403)
+  assert.deepEqual(await refundsOf(paymentId), [])
+  assert.equal((await visitor(gateway).ask(link)).status, 410)
+  assert.equal((await other.post(`${approval}/approve`)).status, 303)
+  assert.equal((await refundsOf(paymentId)).length, 1)
+})
+
 test('a form gives one order: nothing else comes with its name, nor the same much later', async () => {
   const paymentId = (await gateway.pay()).body.id
   const [mine, other] = [actorOf(asker), actorOf(colleague)]
   const order = { ...orderFor(paymentId), amount: 1 }
   const first = await placeOrder(staffParts(), mine, order, undefined)
-  assert.ok(first !== 'used' && !first.waits)
+  assert.ok(typeof first !== 'string' && !first.waits)
   assert.equal(((await placeOrder(staffParts(), mine, order, undefined)) as typeof first).id, first.id)
   for (const more of [
     { amount: 40_00 },

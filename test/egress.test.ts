@@ -223,6 +223,8 @@ test('what a receiver writes is kept printable', async () => {
   assert.equal((await call(port)).answer, 'a\ufffdb\ufffd[31m\n')
   const card = await serving((_, response) => response.end('4200000000000000'))
   assert.equal((await call(card)).answer, '[card number]')
+  const cut = await serving((_, response) => response.end('ok 4200000000000000'))
+  assert.equal((await call(cut)).answer, 'ok ')
 })
 
 async function serving(answer: http.RequestListener): Promise<number> {

@@ -5,7 +5,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
+import { followersMost, refusalsMost } from '../src/payments/followUps/rules.ts'
 import { clockWith } from '../src/platform/clock.ts'
+import { growChain } from './support/chains.ts'
 import { type Client, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 const credentialMax = 30
@@ -294,5 +296,43 @@ describe('the time of an answer', () => {
     ]
     for (const { body } of answers) assert.equal(body.timestamp, '2031-04-02 10:00:00+0000', JSON.stringify(body))
     assert.equal((await gateway.get('/nowhere')).body.timestamp, '2031-04-01 10:00:00+0000')
+  })
+})
+
+describe('a chain', () => {
+  const refund = (id: string, amount: string, headers = {}) =>
+    gateway.refer(id, { paymentType: 'RF', amount, currency: 'EUR' }, headers)
+  const followers = async (id: string) =>
+    (await gateway.pool.query<{ count: number }>('select count(*) from payments where root_id = $1', [id])).rows[0]!.count
+  const code = ({ status, body }: Reply) => [status, body.result.code]
+
+  it('keeps no more refusals than so many, and leaves room for what is allowed', async () => {
+    const { id } = (await gateway.pay({ amount: '92.00' })).body
+    const key = { 'Idempotency-Key': 'the-last-that-was-kept' }
+    const refused = await refund(id, '99.00')
+    assert.deepEqual(code(refused), [400, '700.400.200'])
+    await growChain(gateway.pool, refused.body.id, refusalsMost - 2)
+    const last = await refund(id, '99.00', key)
+    assert.equal(await followers(id), refusalsMost)
+    for (let at = 0; at < 3; at++) assert.deepEqual(code(await refund(id, '99.00')), [400, '700.400.200'])
+    assert.equal((await refund(id, '99.00', key)).body.id, last.body.id, 'what was kept is answered as it was')
+    assert.equal(await followers(id), refusalsMost)
+    assert.deepEqual(code(await refund(id, '92.00')), [200, '000.100.110'])
+    assert.equal(await followers(id), refusalsMost + 1)
+  })
+
+  it('takes no more than so many, also of those that come at a time; what came before is answered as it was', async () => {
+    const { id } = (await gateway.pay({ amount: '92.00' })).body
+    const key = { 'Idempotency-Key': 'a-refund-that-was-made' }
+    const made = await refund(id, '0.01', key)
+    await growChain(gateway.pool, made.body.id, followersMost - 3)
+    const replies = await Promise.all(Array.from({ length: 6 }, () => refund(id, '0.01')))
+    assert.deepEqual(replies.map(one => code(one).join(' ')).sort(), [
+      ...Array(2).fill('200 000.100.110'),
+      ...Array(4).fill('400 700.500.001'),
+    ])
+    const again = await refund(id, '0.01', key)
+    assert.deepEqual([again.status, again.body.id], [200, made.body.id])
+    assert.equal(await followers(id), followersMost)
   })
 })

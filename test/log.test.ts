@@ -69,6 +69,17 @@ it('card numbers are masked with spaces, dots and hyphens between', () => {
   assert.equal(scrub('4539578763621487'), '4539578763621487')
 })
 
+it('no digits of a card number stand where a text is cut', () => {
+  for (const [name, most] of [
+    ['wire', 1500],
+    ['why', 2000],
+  ] as const)
+    for (let before = most - 18; before < most; before++) {
+      const { fields } = lineOf({ [name]: `${`"${'x'.repeat(before - 4)}" `}: ${card}` })
+      assert.doesNotMatch(JSON.stringify(fields), /\d{5}/, `${name} after ${before}`)
+    }
+})
+
 it('strangers cannot flood the log: 300 lines of one message in a minute, then their sum', () => {
   const lines = logged(log => {
     for (let at = 0; at < 1000; at++) log.warn({ address: '192.0.2.1', status: 403 }, 'a caller was turned away')

@@ -9,9 +9,10 @@ import { paymentWords } from '../src/pages/office/payments/words.ts'
 import type { Readable } from '../src/payments/read/status.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
-import { exportBytesMost, exportsOfMerchantMost, exportsOfOneMost, makeExport } from '../src/reporting/exports/export.ts'
+import { exportBytesMost, exportsOfOneMost, exportsTogetherMost, makeExport } from '../src/reporting/exports/export.ts'
 import { findExport, insertExport } from '../src/reporting/exports/store.ts'
 import { violations } from './support/axe.ts'
+import { growChain } from './support/chains.ts'
 import { launchBrowser } from './support/chromium.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { decode } from './support/entities.ts'
@@ -342,16 +343,20 @@ describe('a file that takes long', () => {
     await clerk.post(`${page}/end`)
   })
 
-  it('is one of a few, of a person and of a merchant', async () => {
+  it('is one of a few, of a person and of those who act for the same; what others ask for stops nobody', async () => {
     const begin = async (one: Clerk) => (await one.post('/office/payments.csv')).status
     const own = (await gateway.pool.query('select from exports where asked_by = $1', [clerk.id])).rowCount!
     for (let at = own; at < exportsOfOneMost; at++) assert.equal(await begin(clerk), 303)
     assert.equal(await begin(clerk), 409)
     const of = async () => (await gateway.pool.query('select from exports where $1 = any (merchants)', [bulk])).rowCount!
-    while ((await of()) < exportsOfMerchantMost) await insertedExport('somebody')
+    const colleague = await signedIn(gateway, 'finance', [bulk])
+    while ((await of()) < exportsTogetherMost) await insertedExport(colleague.id!)
     assert.equal(await begin(await signedIn(gateway, 'finance', [bulk])), 409)
-    assert.equal(await of(), exportsOfMerchantMost)
+    assert.equal(await of(), exportsTogetherMost)
     assert.equal(await begin(stranger), 303)
+    const above = [readSeed(sandboxSeed).psp.id, 'f1'.repeat(16)]
+    for (const entity of above) assert.equal(await begin(await signedIn(gateway, 'admin', [entity])), 303)
+    assert.equal(await begin(await signedIn(gateway, 'finance', [bulk, elsewhere])), 303)
     await gateway.pool.query('delete from exports')
   })
 })
@@ -508,6 +513,21 @@ describe('money is given back', () => {
     assert.match((await order('refund', { amount: '0.01' }, clerk, large)).location!, /^\/office\/prove\?/, 'small ones add up')
   })
 
+  it('also when many small ones come at a time', async () => {
+    const paid = (await gateway.pay({ amount: '3000.00' })).body.id
+    const clerk = await signedIn(gateway, 'finance', [sandbox.merchantId])
+    await gateway.pool.query(`update staff_sessions set proven_at = proven_at - interval '1 hour' where staff_id = $1`, [
+      clerk.id,
+    ])
+    await Promise.all(Array.from({ length: 9 }, () => clerk.ask('/office/account'))) // connections that are open already
+    const replies = await Promise.all(Array.from({ length: 9 }, () => order('refund', { amount: '300.00' }, clerk, paid)))
+    assert.deepEqual(replies.map(({ location }) => /done=refund|prove/.exec(location!)![0]).sort(), [
+      ...Array(3).fill('done=refund'),
+      ...Array(6).fill('prove'),
+    ])
+    assert.equal((await followers(paid)).length, 3)
+  })
+
   it('only after a colleague has approved it, where the channel says so', async () => {
     const paid = (await gateway.pay({ amount: '60.00' })).body.id
     const seed = readSeed(sandboxSeed)
@@ -549,6 +569,41 @@ describe('money is given back', () => {
     assert.match(said, /Merchant → Gateway: asks for PA 20\.00 EUR/)
     assert.match(said, /Gateway → Gateway: begins CP 15\.00 EUR, as ordered here/)
     assert.doesNotMatch((await finance.ask(pageOf(other))).text, /\/(capture|refund|reverse)"/)
+  })
+})
+
+describe('the page of a payment with a long chain', () => {
+  it('draws the first, its own and the newest, leads to the others, and acts on all', async () => {
+    const paid = (await gateway.pay({ amount: '92.00' })).body.id
+    const old = (await gateway.refer(paid, { paymentType: 'RF', amount: '0.01', currency: 'EUR' })).body.id
+    await growChain(gateway.pool, old, 700)
+    const newest = (await gateway.refer(paid, { paymentType: 'RF', amount: '2.00', currency: 'EUR' })).body.id
+    for (const [payment, drawn] of [
+      [paid, 101],
+      [old, 102],
+    ] as const) {
+      const { text } = await finance.ask(pageOf(payment))
+      const chain = /<ol class="timeline">[\s\S]*?<\/ol>/.exec(text)![0]
+      assert.equal(chain.match(/<li/g)!.length, drawn)
+      assert.ok([paid, payment, newest].every(one => one === payment || chain.includes(pageOf(one))))
+      assert.match(chain, /aria-current="true"/)
+      assert.ok(text.includes(`<a href="/office/payments?q=${paid}">${703 - drawn} more of this chain</a>`))
+      assert.ok(text.length < 250_000, `${text.length} characters`)
+    }
+    assert.ok((await finance.ask(pageOf(paid))).text.includes('value="82.99"'), 'all refunds count')
+    assert.match((await order('refund', { amount: '82.99' }, finance, paid)).location!, /done=refund/)
+  })
+
+  it('shows the newest of what was said to a server that never took it', async () => {
+    const paid = (await gateway.pay({ amount: '92.00' })).body.id
+    const deliveries = `from deliveries where payment_id = '${paid}'`
+    await eventually(async () => (await gateway.pool.query(`select ${deliveries}`)).rowCount !== 0, 'it is told')
+    await gateway.pool.query(
+      `insert into delivery_attempts (merchant_id, endpoint_id, position, attempt, attempted_at, milliseconds, status, answer, acknowledged)
+       select merchant_id, endpoint_id, position, n, now() + n * interval '1 second', 7, 500, 'no', false from (select * ${deliveries} limit 1) one, generate_series(100, 3000) n`,
+    )
+    const { text } = await finance.ask(pageOf(paid))
+    assert.ok(text.includes('attempt 3000') && text.length < 250_000, `${text.length} characters`)
   })
 })
 

@@ -193,6 +193,10 @@ describe('nobody comes in', () => {
       { id: own.id },
       { id: { toString: 1 }, response },
       { id: own.id, response: { clientDataJSON: base64url('null') } },
+      ...[{ toString: 1, valueOf: 1 }, { toString: null }, [[]], 7].map(challenge => ({
+        id: own.id,
+        response: { ...response, clientDataJSON: base64url(JSON.stringify({ challenge })) },
+      })),
     ])
       assert.equal((await enter(sent as object)).reply.status, 403)
     await forgive()

@@ -61,6 +61,20 @@ describe('a request', () => {
     for (const { body } of replies) assert.ok(!JSON.stringify(await recorded(body.ndc)).includes(number))
   })
 
+  it('with a card number where a long value of a large form is cut hides it', async () => {
+    const padding = Object.fromEntries(
+      Array.from({ length: 12 }, (_, at) => [`customParameters[padding${at}]`, 'y '.repeat(450)]),
+    )
+    for (const number of ['4200000000000000', '4111 1111 1111 1111', '%34242424242424242'])
+      for (let before = 236; before < 256; before++) {
+        const value = `${'x'.repeat(before)} ${number}`
+        const { body } = await gateway.pay({ ...padding, 'customParameters[note]': value, [`customParameters[${value}]`]: '' })
+        const shown = JSON.stringify((await recorded(body.ndc)).content)
+        assert.doesNotMatch(shown, /x\D{0,3}\d(\D{0,3}\d){9}/, `${number} after ${before}`)
+        assert.match(shown, /xxxxx/)
+      }
+  })
+
   it('that names a checkout does not give it away', async () => {
     const made = await gateway.post('/v1/checkouts', {
       entityId: sandbox.entityId,

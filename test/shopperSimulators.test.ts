@@ -182,6 +182,7 @@ describe('the issuer', () => {
     assert.deepEqual([error.messageType, error.errorCode, error.errorDescription], ['Erro', '203', 'threeDSServerRefNumber'])
     assert.equal((await ds({ messageType: 'CReq' })).errorCode, '101')
     assert.equal((await ds([])).messageType, 'Erro')
+    assert.equal((await ds({ ...preq, messageType: 'AReq', notificationURL: { toString: 1 } })).errorCode, '203')
   })
   it('knows no challenge that it did not make', async () => {
     const creq = {

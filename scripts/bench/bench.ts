@@ -1,6 +1,7 @@
 // How fast is it, against what this machine allows? `npm run bench` runs the gateway and its limits in turns and prints their ratios.
 //   --quick     two short rounds          --rounds N, --seconds N
 //   --write     writes the tables into docs/performance.md
+//   --records all|failed|none   REQUEST_RECORDS of the gateways; as in live mode (failed) when absent
 //   --profile DIRECTORY   lets Node write a processor profile of each load; its figures are those of a gateway that is being watched
 
 import { spawnSync } from 'node:child_process'
@@ -26,6 +27,7 @@ const { values: options } = parseArgs({
     write: { type: 'boolean', default: false },
     rounds: { type: 'string' },
     seconds: { type: 'string' },
+    records: { type: 'string', default: 'failed' },
     profile: { type: 'string' },
   },
 })
@@ -76,7 +78,9 @@ async function bench(): Promise<number> {
   }
   try {
     for (const [at, folder] of folders.entries())
-      gateways.push(await startGatewayProcess(folder.path, watched, at === 0 ? {} : { WORKERS: '2' }))
+      gateways.push(
+        await startGatewayProcess(folder.path, watched, { REQUEST_RECORDS: options.records, ...(at > 0 && { WORKERS: '2' }) }),
+      )
     const [one, two] = gateways as [RunningGateway, RunningGateway]
     say(`first start, with the making of the database: ${(one.startMilliseconds / 1000).toFixed(1)} s`)
     const sample = await sampleAnswer(one)

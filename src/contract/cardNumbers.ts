@@ -36,6 +36,10 @@ export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(text) 
 export const maskCardNumbers = (text: string, brands?: CardBrands): string =>
   replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked)
 
+/** The beginning of a longer text. Digits at its end are left out: a number that is cut has no right check digit, and would be shown. */
+export const beginningOf = (text: string, most: number): string =>
+  text.length > most ? text.slice(0, most).replace(/\p{Nd}[^\p{L}]*$/u, '') : text
+
 /** As people speak of cards: of each card number of some brands the first six digits and the last four are left, and no CVV beside it. */
 export function shortenCards(text: string, brands: CardBrands): string {
   if (!mayHoldCardNumber(text)) return text

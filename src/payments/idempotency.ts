@@ -42,14 +42,17 @@ export const keyReused: Refusal = {
   parameterErrors: [{ name: 'Idempotency-Key', message: 'was used before with another request' }],
 }
 
+/** Whose a key is. */
+export const ownerOf = ({ database }: PaymentParts, merchantId: string, { hash, older }: RequestKey) =>
+  findKeyOwner(database.work, merchantId, older ? [hash, older.hash] : [hash])
+
 /** The key is taken: by this very payment (a batch that was written twice), by its twin, or by another request. */
 export async function awaitTwin(
   parts: PaymentParts,
   { merchantId, id }: Payment,
   key: RequestKey,
 ): Promise<PaymentResponse | Refusal | 'ours'> {
-  const db = parts.database.work
-  const owner = await findKeyOwner(db, merchantId, key.older ? [key.hash, key.older.hash] : [key.hash])
+  const owner = await ownerOf(parts, merchantId, key)
   if (!owner) throw new Error('an idempotency key was taken and is gone')
   if (owner.paymentId === id) return 'ours'
   const { fingerprint } = owner.hash.equals(key.hash) ? key : key.older!

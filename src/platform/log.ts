@@ -2,7 +2,7 @@
 // what it quotes is left out, and as a last line of defence it is searched for card numbers.
 
 import pino from 'pino'
-import { cardLengths, replaceNumbers } from '../contract/cardNumbers.ts'
+import { beginningOf, cardLengths, replaceNumbers } from '../contract/cardNumbers.ts'
 import { type Clock, systemClock } from './clock.ts'
 
 /** Named fields only: whatever is logged is on this list. */
@@ -50,7 +50,7 @@ const words = (value: unknown): string[] =>
   (value as string[]).slice(0, 20).map(name => scrub(name.replace(/\[[^\]]*\]?/g, '[…]')).slice(0, 160))
 /** The message of an error: servers, parsers and partners quote in it what they were given. Names of tables and the like may stay. */
 const cause = (value: unknown): string =>
-  scrub(String(value).slice(0, 2000))
+  scrub(beginningOf(String(value), 2000))
     .replace(/(?<!\w|(?:relation|column|constraint|table|index|role|database|function) )(["'`]).*?(\1(?!\w)|$)/gs, '$1…$1')
     .slice(0, 300)
 
@@ -71,7 +71,7 @@ const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
   attempt: number,
   trace: word,
   head: value => String(value).slice(0, 90), // a number and hexadecimal digits of our own
-  wire: value => scrub(String(value).slice(0, 1500)),
+  wire: value => scrub(beginningOf(String(value), 1500)),
   audit: word,
 }
 

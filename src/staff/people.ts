@@ -10,6 +10,7 @@ import type { StaffParts } from './parts.ts'
 import type { Role } from './permissions.ts'
 import {
   changePerson,
+  dropLinksBy,
   dropLinksOf,
   endSessionsOf,
   findPerson,
@@ -71,6 +72,7 @@ export async function changeRole(
 export const resetPerson = (parts: PeopleParts, id: string): Promise<StaffLink | StaffRefusal> =>
   changed(parts, id, async (db, { name, entities }) => {
     await dropLinksOf(db, id)
+    await dropLinksBy(db, id)
     await setFactors(db, id)
     await endSessionsOf(db, id)
     await forgetAttempts(db, attemptsOf(parts, name))
@@ -79,10 +81,11 @@ export const resetPerson = (parts: PeopleParts, id: string): Promise<StaffLink |
     return { id, link }
   })
 
-/** The row stays, so that traces keep their name. */
+/** The row stays, so that traces keep their name, and so that it is known whose guest somebody was. */
 export const dismissPerson = (parts: PeopleParts, id: string): Promise<{ readonly id: string } | StaffRefusal> =>
   changed(parts, id, async (db, { name, entities }) => {
     await dropLinksOf(db, id)
+    await dropLinksBy(db, id)
     await setFactors(db, id)
     await endSessionsOf(db, id)
     await dropFiltersOf(db, id)

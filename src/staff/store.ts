@@ -36,9 +36,24 @@ export async function findPerson(db: Connection, by: 'id' | 'name', value: strin
   return rows[0] && personOf(rows[0])
 }
 
+/** Who could have used the link by which somebody set the factors, whether that one works here still or not. */
+export async function findFactorsBy(db: Connection, id: string): Promise<string | null> {
+  const { rows } = await db.query<Pick<Person, 'factorsBy'>>('select factors_by as "factorsBy" from staff where id = $1', [id])
+  return rows[0]?.factorsBy ?? null
+}
+
 export async function listStaff(db: Connection): Promise<Person[]> {
   const { rows } = await db.query<Person>(`select ${columns} from staff where removed_at is null order by name`)
   return rows.map(personOf)
+}
+
+/** All who act for the same as somebody does, and those who did. */
+export async function findColleagues(db: Connection, id: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    'select one.id from staff one join staff me on me.id = $1 and one.entities <@ me.entities and me.entities <@ one.entities',
+    [id],
+  )
+  return rows.map(({ id }) => id)
 }
 
 /** Names of all that ever were, for whoever reads traces. */
@@ -140,6 +155,11 @@ export async function takeLink(db: Connection, hashes: readonly Buffer[], now: n
 
 export async function dropLinksOf(db: Connection, staffId: string): Promise<void> {
   await db.query('delete from staff_links where staff_id = $1', [staffId])
+}
+
+/** Those that somebody made for others, whose tokens he has seen. */
+export async function dropLinksBy(db: Connection, madeBy: string): Promise<void> {
+  await db.query('delete from staff_links where made_by = $1', [madeBy])
 }
 
 export type SessionRow = {

@@ -103,6 +103,7 @@ const refusals = {
   reversalAfterRelease:      ['700.300.700', 'The debit is older than 72 hours and cannot be reversed any more: refund it'],
   partialReversalNotOffered: ['700.300.800', 'The acquirer of this payment does not support partial reversals: reverse it whole'],
   operationNotOffered:       ['700.300.800', 'The acquirer of this payment does not support this operation'],
+  chainFull:                 ['700.500.001', 'The referenced session has too many transactions: the payment takes no more captures, refunds and reversals'],
 
   // The risk check of our own.
   riskChannelIdTooLong:      ['100.400.304', 'The input data for the risk check are not valid: risk.channelId has at most 12 characters'],

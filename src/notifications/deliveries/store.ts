@@ -390,12 +390,13 @@ export async function listDeliveries(
   return rows
 }
 
-/** What a merchant's endpoints were told of some payments, oldest first. */
+/** What a merchant's endpoints were told of some payments, the newest first. */
 export async function deliveriesOf(
   db: Connection,
   merchantId: string,
   endpointIds: readonly string[],
   paymentIds: readonly string[],
+  limit: number,
 ): Promise<
   Pick<
     DeliveryRow,
@@ -408,8 +409,8 @@ export async function deliveriesOf(
        from (select * from deliveries where merchant_id = $1 and endpoint_id = any ($2) and payment_id = any ($3) and not replay
              union all
              select * from deliveries where merchant_id = $1 and payment_id = any ($3) and replay) told
-      order by emitted_at, endpoint_id, position`,
-    [merchantId, endpointIds, paymentIds],
+      order by emitted_at desc, endpoint_id, position desc limit $4`,
+    [merchantId, endpointIds, paymentIds, limit],
   )
   return rows
 }
@@ -429,16 +430,34 @@ export async function listUnheard(
   return rows
 }
 
+type LoggedAttempt = Omit<DeliveryAttempt, 'state' | 'dueAt'>
+const attemptColumns = `merchant_id as "merchantId", endpoint_id as "endpointId", position, attempt, attempted_at as "attemptedAt", milliseconds, status, failure,
+            answer, acknowledged`
+
+/** The attempts to deliver some, the newest first. */
+export async function triesOf(
+  db: Connection,
+  merchantId: string,
+  deliveries: readonly Pick<Delivery, 'endpointId' | 'position'>[],
+  limit: number,
+): Promise<LoggedAttempt[]> {
+  const { rows } = await db.query<LoggedAttempt>(
+    `select ${attemptColumns} from unnest($2::uuid[], $3::bigint[]) as told (endpoint, place) cross join lateral (
+       select * from delivery_attempts where merchant_id = $1 and endpoint_id = endpoint and position = place order by attempt desc limit $4) tried
+      order by attempted_at desc, attempt desc limit $4`,
+    [merchantId, deliveries.map(one => one.endpointId), deliveries.map(one => one.position), limit],
+  )
+  return rows
+}
+
 export async function listAttempts(
   db: Connection,
   merchantId: string,
   endpointId: string,
   position: number,
-): Promise<Omit<DeliveryAttempt, 'state' | 'dueAt'>[]> {
-  const { rows } = await db.query<Omit<DeliveryAttempt, 'state' | 'dueAt'>>(
-    `select merchant_id as "merchantId", endpoint_id as "endpointId", position, attempt, attempted_at as "attemptedAt", milliseconds, status, failure,
-            answer, acknowledged
-       from delivery_attempts where merchant_id = $1 and endpoint_id = $2 and position = $3 order by attempt`,
+): Promise<LoggedAttempt[]> {
+  const { rows } = await db.query<LoggedAttempt>(
+    `select ${attemptColumns} from delivery_attempts where merchant_id = $1 and endpoint_id = $2 and position = $3 order by attempt`,
     [merchantId, endpointId, position],
   )
   return rows

@@ -25,10 +25,15 @@ export function officeLanguage(chosen: string | undefined, accepted = ''): Offic
 }
 
 /** A moment in UTC, to the second: the same for colleagues wherever they sit. */
-export const momentText = (language: OfficeLanguage, milliseconds: number): string =>
-  new Intl.DateTimeFormat(officeLocales[language], { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }).format(
-    milliseconds,
-  )
+export const momentText = (language: OfficeLanguage, milliseconds: number): string => moments[language].format(milliseconds)
+
+// To make one takes longer than to write a hundred moments.
+const momentsIn = (locale: string) =>
+  new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' })
+const moments: Readonly<Record<OfficeLanguage, Intl.DateTimeFormat>> = {
+  en: momentsIn(officeLocales.en),
+  pt: momentsIn(officeLocales.pt),
+}
 
 export const frameWords = wordsIn(
   {

@@ -11,7 +11,7 @@ import { timeOrderedId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { openCard } from '../../vault/cards.ts'
 import { type Execution, execute, forwardable, operationOf, type PaymentResponse, storeRefusal } from '../execute.ts'
-import { awaitTwin } from '../idempotency.ts'
+import { awaitTwin, ownerOf } from '../idempotency.ts'
 import { keep, noRegistration, type Refusal, registers } from '../initial/choose.ts'
 import { descriptorFor } from '../initial/descriptor.ts'
 import { keptFields, type PaymentRequest } from '../initial/pay.ts'
@@ -22,7 +22,7 @@ import { insertFollowUp } from '../store/payments.ts'
 import { findRoot, holdChain } from '../store/read.ts'
 import { byTransfer, orderTransfer } from '../transfers/transfer.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
-import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen } from './rules.ts'
+import { type Chain, done, type FollowUpType, forbids, refusalsMost, releasesAtIssuer, reversalOpen } from './rules.ts'
 
 /** `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. */
 export type FollowUpRequest = PaymentRequest & { readonly referenceId: string; readonly completes?: true }
@@ -68,16 +68,16 @@ async function write(
     const transfers = refused ? [] : reserves(payment, rootType)
     const orders = payment.connector === byTransfer
     if (!refused && !orders) begins(payment, rootType)
-    const stored = await insertFollowUp(
-      db,
-      { payment, ...(request.key && { key: request.key }) },
-      transfers,
-      refused === undefined,
-    )
+    const lost = chain.followers.length >= refusalsMost && !request.completes ? refused : undefined
+    const stored =
+      !lost && (await insertFollowUp(db, { payment, ...(request.key && { key: request.key }) }, transfers, refused === undefined))
     const ordered = stored && orders && (await orderTransfer(parts, db, payment, chain.root, request.values.get('merchantMemo')))
-    return { payment, chain, card, refused, stored, ordered }
+    return { payment, chain, card, refused, lost, stored, ordered }
   })
-  const { payment, chain, card, refused, stored, ordered } = written
+  const { payment, chain, card, refused, lost, stored, ordered } = written
+  // What is sent again is answered as it was, however full the chain is by now.
+  if (lost && !(request.key && (await ownerOf(parts, merchantId, request.key))))
+    return { ended: { refused: lost, stored: false } }
   if (!stored) {
     const twin = await awaitTwin(parts, payment, request.key!)
     if (twin !== 'ours') return { ended: twin }

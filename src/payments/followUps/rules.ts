@@ -30,8 +30,14 @@ export type Abilities = { readonly offered: boolean; readonly partialReversal: b
 /** Within this time of the original a reversal is sent to the issuer, to release the held funds. */
 export const releaseHours = 72
 
+/** What refers to one first payment, at most: every rule looks at all of it, under a lock (decisions, 67). */
+export const followersMost = 1000
+/** Of what is refused beyond these nothing is kept: a client that repeats it leaves room for a refund. */
+export const refusalsMost = followersMost / 2
+
 export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): ResultName | undefined {
-  const { reference } = chain
+  const { reference, followers } = chain
+  if (followers.length >= followersMost) return 'chainFull'
   if (reference.channelId !== request.channelId) return 'channelDiffers'
   if (!reference.answer) return 'referencePending'
   if (!isApproved(results[reference.answer.result].outcome)) return rejected[request.type]

@@ -11,10 +11,12 @@ export type Consumer = {
   readonly mark: string
   /** Of the lock under which its processes take turns, so that each event is taken in the order in which it was recorded. */
   readonly lock: number
+  /** It needs the requests of the payments, not only their names. */
+  readonly readsRecords?: true
 }
 
 export const consumers = {
-  notifications: { mark: 'notified', lock: 7_065_112 },
+  notifications: { mark: 'notified', lock: 7_065_112, readsRecords: true },
   search: { mark: 'searched', lock: 7_065_113 },
 } as const satisfies Readonly<Record<string, Consumer>>
 
@@ -29,7 +31,7 @@ export type OutboxEvent = {
   readonly recordedAt: number
   /** This consumer was told a later state of the payment, or is now. */
   readonly superseded: boolean
-  /** JSON of the payment's request. */
+  /** JSON of the payment's request, for a consumer that reads them. */
   readonly record: string | null
 }
 

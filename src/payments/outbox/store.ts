@@ -22,15 +22,15 @@ export async function anyWaiting(db: Connection, { mark }: Consumer): Promise<bo
   return rows[0]!.any
 }
 
-export async function waitingEvents(db: Connection, { mark }: Consumer, limit: number): Promise<OutboxEvent[]> {
+export async function waitingEvents(db: Connection, { mark, readsRecords }: Consumer, limit: number): Promise<OutboxEvent[]> {
   const { rows } = await db.query<OutboxEvent>({
     name: `events not ${mark}`,
     text: `select e.merchant_id as "merchantId", e.payment_id as "paymentId", e.sequence, e.type, e.channel_id as "channelId", e.root_id as "rootId",
                   e.recorded_at as "recordedAt",
                   exists (select 1 from events later where later.merchant_id = e.merchant_id and later.payment_id = e.payment_id
                              and later.sequence > e.sequence and later.${mark} is not null) as superseded,
-                  p.record
-             from events e left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id
+                  ${readsRecords ? 'p.record' : 'null as record'}
+             from events e ${readsRecords ? 'left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id' : ''}
             where e.${mark} is null order by e.recorded_at, e.payment_id, e.sequence limit $1`,
     values: [limit],
   })

@@ -80,9 +80,10 @@ export async function findChains(
 }
 
 export async function findPayments(db: Connection, merchantId: string, ids: readonly string[]): Promise<PaymentState[]> {
-  const { rows } = await db.query<PaymentRow>(
-    `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.id = any ($2::uuid[])`,
-    [merchantId, ids],
-  )
+  const { rows } = await db.query<PaymentRow>({
+    name: 'find payments',
+    text: `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.id = any ($2::uuid[])`,
+    values: [merchantId, ids],
+  })
   return rows.map(answeredOf)
 }

@@ -2,6 +2,7 @@
 // of the answer than is worth keeping.
 
 import type { RequestOptions } from 'node:https'
+import { beginningOf } from '../../contract/cardNumbers.ts'
 import type { Clock, Timer } from '../clock.ts'
 import { http, https } from '../http.ts'
 import { scrub } from '../log.ts'
@@ -67,7 +68,7 @@ export function caller(
         over = true
         timer.cancel()
         ended?.removeEventListener('abort', breakOff)
-        done({ ...rest, answer: printable(Buffer.concat(chunks).subarray(0, limits.answerBytes)), milliseconds: milliseconds() })
+        done({ ...rest, answer: printable(Buffer.concat(chunks), limits.answerBytes), milliseconds: milliseconds() })
         request.destroy()
       }
       const options: RequestOptions = {
@@ -119,7 +120,8 @@ export function caller(
 /** 2xx, and nothing else: a redirect is a failure. */
 export const isAcknowledged = ({ status }: CallResult): boolean => status !== undefined && status >= 200 && status < 300
 
-const printable = (bytes: Buffer): string => scrub(bytes.toString('utf8')).replace(/[^\P{C}\n\t]/gu, '\ufffd')
+const printable = (bytes: Buffer, most: number): string =>
+  scrub(beginningOf(bytes.toString('utf8'), most)).replace(/[^\P{C}\n\t]/gu, '\ufffd')
 
 async function within<Value>(clock: Clock, work: Promise<Value>, seconds: number): Promise<Value | 'tooLate'> {
   let timer: Timer | undefined

@@ -32,7 +32,7 @@ export type ExportParts = {
 export const directRecordsMost = 10_000
 export const exportDays = 3
 export const exportsOfOneMost = 5
-export const exportsOfMerchantMost = 20
+export const exportsTogetherMost = 20
 export const exportBytesMost = 256 * 1024 * 1024
 /** No further is counted, for the page that shows how far it is. */
 const totalMost = 2_000_000
@@ -42,9 +42,10 @@ const recordsAtOnce = 1000
 /** So long a step of the work is; then other work has its turn. */
 const stepMilliseconds = 500
 
-/** `tooMany`: of one's own, or of a merchant. */
+/** `colleagues`: who act for the same; what others ask for stops none of them. `tooMany`: of one's own, or of all of these. */
 export const askExport = (
   parts: ExportParts & Recorder & { readonly by: Actor },
+  colleagues: readonly string[],
   name: string,
   merchants: readonly string[],
   source: ExportSource,
@@ -52,8 +53,8 @@ export const askExport = (
 ): Promise<{ readonly id: string } | 'tooMany'> =>
   inTransaction(parts.database.work, async db => {
     const { clock, random, by } = parts
-    const { own, ofMerchant } = await countExports(db, by.id, merchants)
-    if (own >= exportsOfOneMost || ofMerchant >= exportsOfMerchantMost) return 'tooMany'
+    const { own, together } = await countExports(db, by.id, colleagues)
+    if (own >= exportsOfOneMost || together >= exportsTogetherMost) return 'tooMany'
     const now = clock.real()
     const id = timeOrderedId(now, random)
     await insertExport(db, { id, askedBy: by.id, askedAt: now, endsAt: now + exportDays * 86_400_000, merchants, name }, source)

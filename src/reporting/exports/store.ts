@@ -41,18 +41,16 @@ export async function insertExport(
   )
 }
 
-/** How many there are of somebody, and of that one of some merchants that has the most. One after the other asks, so that two cannot both be the last. */
+/** How many there are of somebody, and of some people together. One after the other asks, so that two cannot both be the last. */
 export async function countExports(
   db: Connection,
   askedBy: string,
-  merchants: readonly string[],
-): Promise<{ readonly own: number; readonly ofMerchant: number }> {
+  colleagues: readonly string[],
+): Promise<{ readonly own: number; readonly together: number }> {
   await db.query('lock table exports in share row exclusive mode')
-  const { rows } = await db.query<{ own: number; ofMerchant: number }>(
-    `select (select count(*) from exports where asked_by = $1) as own,
-            coalesce((select max(count) from (select count(*) as count from exports, unnest(merchants) one
-                                               where merchants && $2::uuid[] and one = any ($2::uuid[]) group by one) each), 0) as "ofMerchant"`,
-    [askedBy, merchants],
+  const { rows } = await db.query<{ own: number; together: number }>(
+    `select count(*) filter (where asked_by = $1) as own, count(*) filter (where asked_by = any ($2)) as together from exports`,
+    [askedBy, colleagues],
   )
   return rows[0]!
 }

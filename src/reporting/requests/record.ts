@@ -1,7 +1,7 @@
 // A request of the interface as it is shown to the people of its merchant: masked by the parameter table. Of a secret stands that it was sent, of a card
 // number what an answer tells of it, and of an unknown parameter the name alone, because its value may be a mistyped secret.
 
-import { maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from '../../contract/cardNumbers.ts'
+import { beginningOf, maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { matches } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
@@ -50,9 +50,9 @@ const valueMost = 255
 const answerMost = 64 * 1024
 
 const heldMost = 8 * 1024
-/** A copy that keeps nothing of the text that it was cut from. */
+/** A copy that keeps nothing of the text that it was cut from. Masked first: nobody knows a number again when it was cut. */
 const beginning = (text: string): string =>
-  text.length > valueMost ? Buffer.from(text.slice(0, valueMost + 1)).toString() : text
+  text.length > valueMost ? Buffer.from(`${beginningOf(masked(text), valueMost)}…`).toString() : text
 
 /** What is kept of a form until its answer is known, which can take minutes: all of a small one, the beginnings of a large one. */
 export function heldForm(form: Form): Form {

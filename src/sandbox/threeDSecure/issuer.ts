@@ -74,9 +74,10 @@ export function issuer(world: World): Simulator {
       return jsonPage(200, errorOf('101', 'PReq or AReq is expected', message))
     const wrong = [
       ...wrongFields(message.messageType, message),
-      ...['notificationURL', 'threeDSServerURL'].filter(
-        name => message[name] !== undefined && !isHome(world, String(message[name])),
-      ),
+      ...['notificationURL', 'threeDSServerURL'].filter(name => {
+        const address = message[name]
+        return typeof address === 'string' && !isHome(world, address)
+      }),
     ]
     if (wrong.length > 0) return jsonPage(200, errorOf('203', wrong.join(','), message))
     return jsonPage(200, message.messageType === 'PReq' ? ranges(message) : authenticate(message))

@@ -9,7 +9,7 @@ import { type Connection, inTransaction } from '../../platform/database/connect.
 import { seal, unseal } from '../../vault/seal.ts'
 import type { StaffParts } from '../parts.ts'
 import type { SignedIn } from '../sessions.ts'
-import { findPerson } from '../store.ts'
+import { findFactorsBy } from '../store.ts'
 import {
   decideRow,
   eraseDetailsBefore,
@@ -66,19 +66,17 @@ export const detailsOfOrder = <Details>(
 ): Details | undefined =>
   sealed === null ? undefined : (JSON.parse(unseal(keys, orderPlace(merchantId, id), sealed)) as Details)
 
-/** What the staff ordered about a chain in the last day, in the same direction; hundredths. Orders that were refused do not count. */
-export const orderedLately = (
-  { clock, database }: Pick<StaffParts, 'clock' | 'database'>,
-  { merchantId, rootId, type }: Pick<GivenOrder, 'merchantId' | 'rootId' | 'type'>,
-): Promise<number> => orderedSince(database.work, merchantId, rootId, together[type], clock.real() - dayMilliseconds)
-
-/** Writes an order down before it is begun. `approvalFrom`: from this sum on it waits for a colleague; hundredths. `used`: this form gave another order before, or long ago. */
+/**
+ * Writes an order down before it is begun. `approvalFrom`: from this sum on it waits for a colleague; `proofFrom`: from this one on both factors must have
+ * been proven just now, else nothing is written (`unproven`); hundredths. `used`: this form gave another order before, or long ago.
+ */
 export async function placeOrder(
   parts: StaffParts,
-  { by }: SignedIn,
+  { by, isProven }: SignedIn,
   given: GivenOrder,
   approvalFrom: number | undefined,
-): Promise<Pick<StaffOrder, 'id' | 'waits'> | 'used'> {
+  proofFrom = Number.POSITIVE_INFINITY,
+): Promise<Pick<StaffOrder, 'id' | 'waits'> | 'used' | 'unproven'> {
   const { clock, random, database } = parts
   const { details: hidden, ...order } = given
   const { merchantId, rootId, channelId, paymentId, type, amount, currency, reason, once } = order
@@ -88,6 +86,7 @@ export async function placeOrder(
     const before = await findOnce(db, merchantId, paymentId, once)
     if (before) return isSame(before, order, by.id) && isYoung(before, now) ? before : 'used'
     const ordered = amount + (await orderedSince(db, merchantId, rootId, together[type], now - dayMilliseconds))
+    if (ordered >= proofFrom && !isProven) return 'unproven'
     const waits = approvalFrom !== undefined && ordered >= approvalFrom
     const id = timeOrderedId(now, random)
     const sealed = waits && hidden ? seal(parts.keys, random, orderPlace(merchantId, id), JSON.stringify(hidden)) : null
@@ -115,9 +114,7 @@ export async function decideOrder(
     const found = await lockOrder(db, merchantId, id)
     if (!found?.waits || found.outcome !== null || !isYoung(found, now)) return 'gone'
     if (found.askedBy === by.id) return 'own'
-    const asker = await personOf(db, found.askedBy)
-    const colleague = await personOf(db, by.id)
-    if (asker?.factorsBy === by.id || colleague?.factorsBy === found.askedBy) return 'own'
+    if ((await hostOf(db, found.askedBy)) === by.id || (await hostOf(db, by.id)) === found.askedBy) return 'own'
     if (found.decision !== null) return found.decision === 'approved' && decision === 'approved' ? found : 'gone'
     await decideRow(db, found, decision, by.id, now)
     if (decision === 'refused') await setOutcome(db, found, 'refused')
@@ -129,4 +126,4 @@ export async function decideOrder(
 }
 
 /** The developer of a sandbox is nobody. On the connection of whoever asks: one that waits for another of its pool can stop all of them. */
-const personOf = (db: Connection, actor: string) => (/^[0-9a-f]{32}$/.test(actor) ? findPerson(db, 'id', actor) : undefined)
+const hostOf = (db: Connection, actor: string) => (/^[0-9a-f]{32}$/.test(actor) ? findFactorsBy(db, actor) : undefined)

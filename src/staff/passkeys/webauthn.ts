@@ -46,7 +46,10 @@ export function readCredential(text: string): SentCredential | undefined {
 }
 
 /** The challenge that it answers, whatever else is wrong with it: whether it is ours is for others to say. */
-export const challengeOf = (credential: SentCredential): string => String(clientData(credential)?.challenge)
+export function challengeOf(credential: SentCredential): string {
+  const challenge = clientData(credential)?.challenge
+  return typeof challenge === 'string' ? challenge : ''
+}
 
 /** A new key, with its device unlocked by its owner; undefined when anything is not as it must be. */
 export function readMade(credential: SentCredential, challenge: string, party: RelyingParty): MadePasskey | undefined {

@@ -6,7 +6,7 @@ export const exportWords = wordsIn(
   {
     isLong: 'This file has more than {count} lines. It is made while you do something else, and can be taken for some days.',
     begin: 'Make the file',
-    tooMany: 'There are too many files already, of yours or of a merchant. Delete one that is not needed any more.',
+    tooMany: 'There are too many files already, of yours or of your colleagues. Delete one that is not needed any more.',
     none: 'No file is being made or waits to be taken. Long files of payments and reports come to stand here.',
     file: 'File',
     asked: 'Asked for (UTC)',
@@ -28,7 +28,7 @@ export const exportWords = wordsIn(
     isLong:
       'Este arquivo tem mais de {count} linhas. Ele é feito enquanto você faz outra coisa e pode ser baixado por alguns dias.',
     begin: 'Fazer o arquivo',
-    tooMany: 'Já há arquivos demais, seus ou de um lojista. Exclua um que não seja mais necessário.',
+    tooMany: 'Já há arquivos demais, seus ou dos seus colegas. Exclua um que não seja mais necessário.',
     none: 'Nenhum arquivo está sendo feito ou espera ser baixado. Arquivos longos de pagamentos e relatórios aparecem aqui.',
     file: 'Arquivo',
     asked: 'Pedido em (UTC)',

@@ -2,7 +2,7 @@
 
 import { amountText, hundredths } from '../../../contract/amounts.ts'
 import { type Chain, type FollowUpType, forbids, refundOpen, reversalOpen } from '../../../payments/followUps/rules.ts'
-import { orderedLately, placeOrder } from '../../../staff/orders/orders.ts'
+import { placeOrder } from '../../../staff/orders/orders.ts'
 import type { StaffAction } from '../../../staff/permissions.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
@@ -11,7 +11,7 @@ import { message } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute, proveFirst } from '../route.ts'
 import { carryOut } from './carryOut.ts'
-import { readStory, type Story } from './story.ts'
+import { paymentAt, type Story } from './story.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
 type OrderKind = { readonly type: FollowUpType; readonly word: 'capture' | 'refund' | 'reverse'; readonly action: StaffAction }
@@ -30,10 +30,11 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
     async answer(request, signedIn, { entity = '', id = '' }) {
       const { values, language, number } = request
       const words = paymentWords(language)
-      const story = await readStory(parts, entity, id)
-      const channel = story && parts.directory.entity(story.payment.channelId)
-      if (!story || channel?.kind !== 'channel') return { status: 404, title: words.notDone, body: html`` }
-      const back = `/office/payments/${entity}/${story.root.id}`
+      const payment = await paymentAt(parts, entity, id)
+      const channel = payment && parts.directory.entity(payment.channelId)
+      if (!payment || channel?.kind !== 'channel') return { status: 404, title: words.notDone, body: html`` }
+      const rootId = payment.rootId ?? id
+      const back = `/office/payments/${entity}/${rootId}`
       const refuse = (status: number, text: string) => ({
         status,
         title: words.notDone,
@@ -44,12 +45,11 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
       if (reason.length < 3 || reason.length > 500) return refuse(400, words.wrongReason)
       if (values.get('confirmed') !== 'yes' || !/^[0-9a-f]{32}$/.test(once)) return refuse(400, words.notConfirmed)
       const { proofFrom, approvalFrom } = channel.settings
-      const { currency, merchantId } = story.payment
-      const about = { merchantId, rootId: story.root.id, paymentId: id, channelId: channel.id }
+      const { currency, merchantId } = payment
+      const about = { merchantId, rootId, paymentId: id, channelId: channel.id }
       const order = { ...about, type, amount: hundredths(amount), currency, reason, once }
-      const ordered = order.amount + (await orderedLately(parts, order))
-      if (ordered >= proofFrom && !signedIn.isProven) return proveFirst(parts, request)
-      const placed = await placeOrder(parts, signedIn, order, approvalFrom)
+      const placed = await placeOrder(parts, signedIn, order, approvalFrom, proofFrom)
+      if (placed === 'unproven') return proveFirst(parts, request)
       if (placed === 'used') return refuse(409, words.formUsed)
       if (placed.waits) return goTo('/office/approvals')
       // A second press of the button is the same order.
@@ -62,9 +62,8 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
 /** What may still be done about the payment of the page, and up to which amount; hundredths. */
 export function possible(
   parts: OfficeParts,
-  { payment, root, chain }: Story,
+  { payment, root, followers }: Story,
 ): readonly (OrderKind & { readonly most: number })[] {
-  const followers = chain.filter(({ id }) => id !== root.id)
   const connector = parts.connectors.get(root.connector)
   const abilities = { partialReversal: connector?.partialReversal(root.answer?.kept ?? {}) === true }
   const now = parts.directory.businessTime(payment.merchantId)

@@ -62,5 +62,5 @@ export function queryOf(values: URLSearchParams, behind?: FoundPayment): string 
 }
 
 /** Where a figure leads: to the payments that it counts or adds up. */
-export const paymentsLink = (text: string | number, filter: Readonly<Partial<Record<Narrowing, string>>>): Html =>
+export const paymentsLink = (text: string | number, filter: Readonly<Partial<Record<Narrowing | 'q', string>>>): Html =>
   html`<a href="/office/payments?${new URLSearchParams(filter).toString()}">${text}</a>`

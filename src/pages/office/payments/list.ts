@@ -6,7 +6,7 @@ import { shortenCards } from '../../../contract/cardNumbers.ts'
 import { fileAnswer } from '../../../http/answer.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
 import { csvFile } from '../../../reporting/csv.ts'
-import { askExport, directRecordsMost } from '../../../reporting/exports/export.ts'
+import { directRecordsMost } from '../../../reporting/exports/export.ts'
 import type { ExportSource } from '../../../reporting/exports/source.ts'
 import { paymentColumns } from '../../../reporting/search/file.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
@@ -14,7 +14,7 @@ import { conditionsOf, searchPayments } from '../../../reporting/search/search.t
 import { countSearched, type SearchPlace } from '../../../reporting/search/store.ts'
 import { outcomes, paymentTypes, type SearchTerms } from '../../../reporting/search/terms.ts'
 import { type Html, html } from '../../html.ts'
-import { exportBegun, exportFirst } from '../exports/ask.ts'
+import { beginExport, exportFirst } from '../exports/ask.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
@@ -89,13 +89,11 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       method: 'POST',
       path: '/payments.csv',
       action: 'export',
-      async answer({ values, language }, { merchants, by }) {
+      async answer({ values, language }, signedIn) {
         const any = conditionsOf(parts.keys, termsOf(values))
-        const source: ExportSource = { kind: 'payments', merchants: merchantsNamed(values, merchants), any }
-        return exportBegun(
-          language,
-          await askExport({ ...parts, by }, 'payments.csv', source.merchants, source, { filter: toldFilter(values) }),
-        )
+        const merchants = merchantsNamed(values, signedIn.merchants)
+        const source: ExportSource = { kind: 'payments', merchants, any }
+        return beginExport(parts, signedIn, language, 'payments.csv', merchants, source, { filter: toldFilter(values) })
       },
     },
   ]

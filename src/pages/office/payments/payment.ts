@@ -12,6 +12,7 @@ import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
 import { orderForms, orders } from './act.ts'
+import { paymentsLink } from './filter.ts'
 import { listStyle } from './list.ts'
 import { sequenceOf, sequenceStyle } from './sequence.ts'
 import { readStory, type Story } from './story.ts'
@@ -103,8 +104,10 @@ function factsOf({ directory }: OfficeParts, { payment }: Story, language: Offic
 
 /** The chain on its line of time; the payment of the page is marked. */
 function chainOf(parts: OfficeParts, story: Story, language: OfficeLanguage): Html {
-  const { payment, chain } = story
-  return html`<ol class="timeline">${chain.map(one => {
+  const { payment, root, chain, followers } = story
+  const others = followers.length + 1 - chain.length
+  const more = fill(paymentWords(language).more, { count: String(others) })
+  return html`${others > 0 && html`<p>${paymentsLink(more, { q: root.id })}</p>`}<ol class="timeline">${chain.map(one => {
     const { code, outcome } = resultOf(one)
     const transfer = transferState(parts, story, one.id, paymentWords(language))
     const what = html`<strong>${one.type}</strong> <span class="amount">${amountText(one.amount)} ${one.currency}</span>`

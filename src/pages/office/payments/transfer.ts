@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { transferWaitsFor } from '../../../clearing/transfers/write.ts'
 import { shortenCards } from '../../../contract/cardNumbers.ts'
 import { type BankDetail, checkBankDetails, detailsAsked } from '../../../payments/transfers/bankDetails.ts'
-import type { TransferRow } from '../../../payments/transfers/store.ts'
+import { type TransferRow, transfersAbout } from '../../../payments/transfers/store.ts'
 import { enterDetails } from '../../../payments/transfers/transfer.ts'
 import { placeOrder } from '../../../staff/orders/orders.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
@@ -13,7 +13,7 @@ import { fill } from '../../languages/texts.ts'
 import { field, message } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
-import { readStory, type Story } from './story.ts'
+import { paymentAt, type Story } from './story.ts'
 import { type PaymentWords, paymentWords } from './words.ts'
 
 export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
@@ -26,10 +26,10 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
     async answer({ values, language }, signedIn, { entity = '', id = '' }) {
       const { by } = signedIn
       const words = paymentWords(language)
-      const story = await readStory(parts, entity, id)
-      const transfer = story && openTransfer(story)
+      const payment = await paymentAt(parts, entity, id)
+      const transfer = payment && openTransfer({ payment, transfers: await transfersAbout(parts.database.work, entity, [id]) })
       if (!transfer)
-        return story ? { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') } : nothingHere(language)
+        return payment ? { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') } : nothingHere(language)
       const given = new Map(askedFor(transfer).map(name => [name, (values.get(name) ?? '').trim()]))
       const details = checkBankDetails(given)
       const reason = shortenCards((values.get('reason') ?? '').trim(), parts.cardBrands)
@@ -41,14 +41,14 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
       const pressed = values.get('once') ?? ''
       if ('wrong' in details || wrong.length > 0 || !/^[0-9a-f]{32}$/.test(pressed))
         return { status: 400, title: words.enterTransfer, body: transferForm(parts, transfer, words, { values, wrong }) }
-      const { channelId, amount, currency } = story.payment
+      const { channelId, amount, currency } = payment
       // Another account is another order, whatever form it comes with.
       const once = hash('sha256', `${pressed} ${JSON.stringify(details)}`).slice(0, 32)
       const channel = parts.directory.entity(channelId)
       const order = {
         merchantId: entity,
         paymentId: id,
-        rootId: story.root.id,
+        rootId: payment.rootId ?? id,
         channelId,
         type: 'transfer',
         amount,
@@ -59,7 +59,7 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
       } as const
       const approvalFrom = channel?.kind === 'channel' ? channel.settings.approvalFrom : 0
       const placed = await placeOrder(parts, signedIn, order, approvalFrom)
-      if (placed === 'used') return { status: 409, title: words.notDone, body: message(words.formUsed, 'wrong') }
+      if (typeof placed === 'string') return { status: 409, title: words.notDone, body: message(words.formUsed, 'wrong') }
       if (placed.waits) return goTo('/office/approvals')
       const entered = await enterDetails({ ...parts, by }, transfer, details, by.id, reason)
       if (!entered) return { status: 400, title: words.notDone, body: message(words.transferGone, 'wrong') }
@@ -71,7 +71,10 @@ export const transferRoutes = (parts: OfficeParts): OfficeRoute[] => [
 const askedFor = ({ currency }: TransferRow): readonly BankDetail[] => detailsAsked[currency === 'MXN' ? 'MXN' : 'BRL']
 
 /** The order of the payment of the page, while somebody may still say where it goes. */
-const openTransfer = ({ payment, transfers }: Story): TransferRow | undefined =>
+const openTransfer = ({
+  payment,
+  transfers,
+}: { readonly payment: Pick<Story['payment'], 'id'> } & Pick<Story, 'transfers'>): TransferRow | undefined =>
   transfers.find(({ paymentId, result, sequence }) => paymentId === payment.id && result === null && sequence === null)
 
 /** What became of the order of a refund, or what it waits for; undefined of whatever is not transferred. */

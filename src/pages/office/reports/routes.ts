@@ -7,7 +7,7 @@ import { isCalendarDay } from '../../../contract/formats.ts'
 import { pageSize, reconciliationTypes } from '../../../contract/parameters/query.ts'
 import { fileAnswer } from '../../../http/answer.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
-import { askExport, directRecordsMost } from '../../../reporting/exports/export.ts'
+import { directRecordsMost } from '../../../reporting/exports/export.ts'
 import type { ExportSource } from '../../../reporting/exports/source.ts'
 import { type Aggregation, aggregationId, readAggregationId } from '../../../reporting/settlement/aggregation.ts'
 import { aggregationsFile, movementsFile } from '../../../reporting/settlement/files.ts'
@@ -16,7 +16,7 @@ import type { MovementRow, ReportScope } from '../../../reporting/settlement/sto
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
-import { exportBegun, exportFirst } from '../exports/ask.ts'
+import { beginExport, exportFirst } from '../exports/ask.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficePage } from '../frame.ts'
 import type { OfficeParts } from '../parts.ts'
@@ -315,7 +315,7 @@ async function exportMovements(
   const source: ExportSource = { kind: 'movements', scope, key: { day, currency }, type, count }
   const name = `settlement-${day}-${currency}.csv`
   const details = { entity: entityId, mode: scope.mode }
-  return exportBegun(request.language, await askExport({ ...parts, by: signedIn.by }, name, [scope.merchantId], source, details))
+  return beginExport(parts, signedIn, request.language, name, [scope.merchantId], source, details)
 }
 
 /** Before the first byte leaves: who took what away. */
