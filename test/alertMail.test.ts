@@ -238,7 +238,9 @@ describe('the gateway', () => {
     await later(2)
     const third = (await mails(3)).replace(/=\r\n/g, '')
     assert.match(third, /New since.*acknowledgement of a capture file.*Still there:.* 3 {2}a line of a settlement file/s)
-    await later(60)
+    await later(11)
+    assert.equal(box.taken.length, 3, 'both kinds are told already')
+    await later(50)
     assert.match((await mails(4)).replace(/=\r\n/g, ''), /New since.* 3 {2}a line of a settlement file.*Still there/s)
   })
 

@@ -128,10 +128,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const readiness: Readiness = {
     checks: {
       migrations: () => isMigrated(database.work),
-      keys: () =>
-        readProofs(database.work)
-          .then(known => compareKeys(known, keys))
-          .then(() => true),
+      keys: async () => compareKeys(await readProofs(database.work), keys) === undefined,
       clock: clockWatch.isTrusted,
     },
     mayKnow: address => !isPublicAddress(address),
