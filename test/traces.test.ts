@@ -214,8 +214,10 @@ it('a share of the requests is traced, the same wherever the trace goes', async 
   for (const share of [0, 1]) {
     spans.length = 0
     const all = tracer(systemClock, systemRandom, share, span => spans.push(span))
-    for (let at = 0; at < 50; at++) await all.request(undefined, step, async () => {})
-    assert.equal(spans.length, 50 * share)
+    // Also where a caller traces its own request: everybody could say so.
+    for (const traceparent of [undefined, `00-${theirs.traceId}-${theirs.parentId}-01`])
+      for (let at = 0; at < 50; at++) await all.request(traceparent, step, async () => {})
+    assert.equal(spans.length, 100 * share)
   }
   await assert.rejects(
     tracer(systemClock, systemRandom, 1, span => spans.push(span)).request(undefined, step, () =>
