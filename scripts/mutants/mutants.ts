@@ -938,10 +938,6 @@ export const mutants: readonly Mutant[] = [
     find: 'filter(name => ofOperator.has(name))', instead: 'filter(() => false)' },
   { name: 'settings: what somebody of a merchant saves takes away what the PSP has set', file: 'src/pages/office/entities/routes.ts', tests: ['officePages'],
     find: '...Object.entries(settings).filter(([name]) => ofOperator.has(name)),', instead: '' },
-  { name: 'watching: what a worker had counted is lost when it dies', file: 'src/start/workerMetrics.ts', tests: ['metrics'],
-    find: '        gone.push(...source.last())\n', instead: '' },
-  { name: 'watching: what a silent worker had counted is missing from the sums', file: 'src/platform/scrape.ts', tests: ['metrics'],
-    find: 'return source.last?.() ?? []', instead: 'return []' },
   { name: 'watching: a silent source is asked again and again', file: 'src/platform/scrape.ts', tests: ['metrics'],
     find: 'running.get(source) ?? source', instead: 'source' },
   { name: 'watching: a value counts in the bound below it', file: 'src/platform/metrics.ts', tests: ['metrics'],
@@ -970,6 +966,4 @@ export const mutants: readonly Mutant[] = [
     find: 'queue.length < queueMost', instead: 'queue.length >= 0' },
   { name: 'watching: what a collector would take later is given up', file: 'src/platform/otlp.ts', tests: ['traces'],
     find: 'new Set([429, 502, 503, 504])', instead: 'new Set([429])' },
-  { name: 'watching: a span tells more than its list', file: 'src/platform/traces.ts', tests: ['traces'],
-    find: '.filter(([name]) => shown.has(name))', instead: '' },
 ]
