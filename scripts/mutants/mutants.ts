@@ -938,6 +938,8 @@ export const mutants: readonly Mutant[] = [
     find: 'filter(name => ofOperator.has(name))', instead: 'filter(() => false)' },
   { name: 'settings: what somebody of a merchant saves takes away what the PSP has set', file: 'src/pages/office/entities/routes.ts', tests: ['officePages'],
     find: '...Object.entries(settings).filter(([name]) => ofOperator.has(name)),', instead: '' },
+  { name: 'watching: what a worker had counted is lost when it dies', file: 'src/start/workerMetrics.ts', tests: ['metrics'],
+    find: '        gone.push(...source.last())\n', instead: '' },
   { name: 'watching: a silent source is asked again and again', file: 'src/platform/scrape.ts', tests: ['metrics'],
     find: 'running.get(source) ?? source', instead: 'source' },
   { name: 'watching: a value counts in the bound below it', file: 'src/platform/metrics.ts', tests: ['metrics'],
