@@ -205,11 +205,13 @@ it('however many ask for the health of a process, its database is asked once', a
   const database = Object.fromEntries(
     ['work', 'chains', 'paymentLane', 'answerLane', 'reports', 'searches'].map(name => [name, pool]),
   )
-  const [route] = healthRoutes({ database, clock: systemClock, build: '', log: {} } as unknown as HttpParts)
+  const checks = { pool: () => pool.query().then(() => true) }
+  const parts = { database, clock: systemClock, build: '', log: {} } as unknown as HttpParts
+  const routes = healthRoutes(parts, { checks, mayKnow: () => true })
   const request = { query: '', headers: {}, number: '0'.repeat(32) } as Request
-  const answers = await Promise.all(Array.from({ length: 1000 }, () => route!.answer(request, {})))
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1000)
-  assert.equal(statements, 4)
+  const answers = await Promise.all(Array.from({ length: 999 }, (_, at) => routes[at % 3]!.answer(request, {})))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 999)
+  assert.equal(statements, 5)
 })
 
 describe('who waits for the same', () => {

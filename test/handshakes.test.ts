@@ -10,7 +10,7 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { connect as connectTls } from 'node:tls'
 import { networkConnectionsMost } from '../src/http/connections.ts'
 import { systemClock } from '../src/platform/clock.ts'
-import { serveMetrics } from '../src/platform/metrics.ts'
+import { serveMetrics } from '../src/platform/scrape.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
 
@@ -106,7 +106,7 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
 
 it('silent sockets keep nobody from the figures', { timeout: 120_000 }, async () => {
   const log = { debug() {}, info() {}, warn() {}, error() {} }
-  const figures = await serveMetrics([], [], log, { port: 0, host: '127.0.0.1', token: undefined })
+  const figures = await serveMetrics(async () => '', log, { port: 0, host: '127.0.0.1', token: undefined })
   for (let at = 0; at < 80; at++) await silent(figures.port)
   const { status } = await fetch(`http://127.0.0.1:${figures.port}/metrics`)
   assert.equal(status, 200)

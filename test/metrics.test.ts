@@ -1,10 +1,20 @@
 // The figures for the operator: on a port of their own, few label values, and the conservation of notifications among them.
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import pg from 'pg'
+import { systemClock } from '../src/platform/clock.ts'
+import type { Log } from '../src/platform/log.ts'
+import { distribution, type Figure, gauge } from '../src/platform/metrics.ts'
+import { type FigureSource, reader, readFigure } from '../src/platform/scrape.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { eventually, testGateway } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
+import { runningOn, startProcess } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
 
 test('metrics are served where METRICS_PORT says, and nowhere else', async () => {
@@ -28,9 +38,47 @@ test('metrics are served where METRICS_PORT says, and nowhere else', async () =>
       'tollgate_http_answers_total{status="400"} 1',
       'tollgate_notifications_unaccounted 0',
       'tollgate_notifications_due 0',
+      'tollgate_http_request_duration_seconds_count{route="/v1/payments",class="2xx"} 1',
+      'tollgate_http_request_duration_seconds_bucket{route="/v1/payments",class="4xx",le="+Inf"} 1',
+      'tollgate_connector_duration_seconds_count{connector="simulator",operation="DB",outcome="success"} 1',
+      'tollgate_connector_duration_seconds_count{connector="simulator",operation="DB",outcome="rejected"} 1',
+      'tollgate_batch_rows_count{lane="payments"} 2',
+      'tollgate_batch_rows_bucket{lane="answers",le="1"} 2',
+      'tollgate_batch_wait_seconds_count{lane="payments"} 2',
+      'tollgate_database_connections_max{pool="work"} 10',
+      'tollgate_database_waiting{pool="work"} 0',
+      'tollgate_outbox_waiting{consumer="notifications"} 0',
+      'tollgate_due_work{kind="reverse"} 0',
+      'tollgate_clock_trusted 1',
     ])
       assert.ok(text.includes(`${line}\n`), `${line} in\n${text}`)
     assert.doesNotMatch(text, /127\.0\.0\.1|[0-9a-f]{32}/) // no ids, no addresses
+    assert.match(text, /^tollgate_build_info\{version="\d[^"]*",build="[0-9a-f]{8}"\} 1$/m)
+    // What waits is counted by kind, and for how long it has waited.
+    await gateway.pool.query(
+      `insert into due_work (kind, merchant_id, subject_id, due_at, leased_until, attempts)
+       select kind, merchant_id, id, now() + at, now() + interval '1 hour', attempts from payments,
+              (values ('recover', interval '-90 seconds', 1), ('capture', interval '5 minutes', 7), ('release', interval '1 hour', 7)) as given (kind, at, attempts)
+        where payment_type = 'DB'`,
+    )
+    const consumer = new pg.Client(gateway.connection)
+    consumer.on('error', () => {})
+    await consumer.connect()
+    await consumer.query('begin')
+    await consumer.query('select pg_advisory_xact_lock(7065112)') // nobody takes events meanwhile
+    await gateway.pool.query(
+      `insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
+       select merchant_id, id, 9, 'PAYMENT', channel_id, id, now(), now() - interval '30 seconds' from payments limit 1`,
+    )
+    const waiting = await read()
+    assert.match(waiting, /^tollgate_due_work\{kind="recover"\} 2$/m)
+    assert.match(waiting, /^tollgate_due_work_age_seconds\{kind="recover"\} 9\d(\.\d+)?$/m)
+    for (const [kind, failing] of Object.entries({ recover: 0, capture: 2, release: 0 }))
+      assert.match(waiting, new RegExp(`^tollgate_due_work_failing\\{kind="${kind}"\\} ${failing}$`, 'm'))
+    assert.match(waiting, /^tollgate_outbox_waiting\{consumer="notifications"\} 1$/m)
+    assert.match(waiting, /^tollgate_outbox_age_seconds\{consumer="notifications"\} 3\d(\.\d+)?$/m)
+    await gateway.pool.query('delete from events where sequence = 9')
+    await consumer.end()
     assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 404)
     assert.equal((await gateway.get('/metrics')).status, 404)
   } finally {
@@ -77,6 +125,108 @@ test('routes and lines to acquirers are counted by their names', async () => {
     await host.stop()
     file.remove()
   }
+})
+
+test('what several processes count is added up, whatever becomes of one of them', async () => {
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-metrics-'))
+  const gateway = await startProcess({
+    DATA_DIR: join(folder, 'data'),
+    WORKERS: '2',
+    METRICS_PORT: String(port),
+    DEMO_SHOP_PORT: 'off',
+  })
+  const workers = () =>
+    runningOn(String(gateway.child.pid), 'ppid,pid,args').flatMap(line => {
+      const [, parent, pid] = /^\s*(\d+)\s+(\d+)\s.*src\/main\.ts/.exec(line) ?? []
+      return parent === String(gateway.child.pid) ? [Number(pid)] : []
+    })
+  try {
+    // On a connection of its own each, so that the workers take turns.
+    const ask = () =>
+      new Promise<number>((answered, failed) => {
+        const request = http.get(`${gateway.sandbox.baseUrl}/v1/resultcodes`, { agent: false }, response => {
+          response.resume().once('end', () => answered(response.statusCode!))
+        })
+        request.once('error', failed)
+      })
+    const figure = (text: string, line: string) =>
+      Number(
+        text
+          .split('\n')
+          .find(one => one.startsWith(`${line} `))
+          ?.slice(line.length + 1),
+      )
+    const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    const answered = (text: string) => figure(text, 'tollgate_http_answers_total{status="200"}')
+    assert.deepEqual(new Set(await Promise.all(Array.from({ length: 10 }, ask))), new Set([200]))
+    const before = await read()
+    assert.equal(answered(before), 10)
+    assert.equal(figure(before, 'tollgate_http_request_duration_seconds_count{route="/v1/resultcodes",class="2xx"}'), 10)
+    assert.equal(figure(before, 'tollgate_database_connections_max{pool="work"}'), 20, 'of both')
+    assert.equal(figure(before, 'tollgate_workers'), 2)
+    assert.equal(figure(before, 'tollgate_clock_trusted'), 1)
+    assert.equal(figure(before, 'tollgate_notifications_due'), 0, 'what the database knows is asked once')
+    assert.doesNotMatch(before, /left_out_total\{/)
+
+    // One that says nothing is left out, with what it had counted kept in the sums.
+    const [silent, killed] = workers() as [number, number]
+    process.kill(silent, 'SIGSTOP')
+    const without = await read()
+    assert.equal(answered(without), 10)
+    assert.equal(figure(without, 'tollgate_database_connections_max{pool="work"}'), 10, 'of the one that answers')
+    assert.equal(figure(without, 'tollgate_metrics_left_out_total{source="worker"}'), 1)
+    process.kill(silent, 'SIGCONT')
+    await eventually(async () => figure(await read(), 'tollgate_database_connections_max{pool="work"}') === 20, 'it is back')
+
+    process.kill(killed, 'SIGKILL')
+    const after = await eventually(async () => {
+      const text = await read()
+      assert.ok(answered(text) >= 10, 'the sum does not shrink')
+      return figure(text, 'tollgate_workers_ended_total{with="SIGKILL"}') === 1 && figure(text, 'tollgate_workers') === 2 && text
+    }, 'another takes its place')
+    assert.equal(answered(after), 10)
+    for (let at = 0; at < 5; at++) await ask()
+    assert.equal(answered(await read()), 15)
+  } finally {
+    await gateway.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a source that fails or says nothing keeps no other from the metrics, and is not asked twice at once', async () => {
+  let asked = 0
+  const told: string[] = []
+  const log = { warn: (_: object, message: string) => told.push(message) } as unknown as Log
+  const source = (name: string, read: FigureSource['read']): FigureSource => ({ name, read })
+  const sources = [
+    source('well', async () => [readFigure(gauge('well', 'Well.', () => 1))]),
+    source('broken', async () => Promise.reject(new Error('no'))),
+    source('silent', () => new Promise(() => void asked++)),
+  ]
+  const read = reader(() => sources, systemClock, log, 20)
+  await read()
+  const text = await read()
+  assert.match(text, /^well 1$/m)
+  assert.match(text, /^tollgate_metrics_left_out_total\{source="broken"\} 2$/m)
+  assert.match(text, /^tollgate_metrics_left_out_total\{source="silent"\} 2$/m)
+  assert.equal(asked, 1)
+  assert.equal(told.length, 4)
+})
+
+test('a distribution counts each value in the first bound that holds it, and all above', () => {
+  const figures: Figure[] = []
+  const observe = distribution(figures, 'took', 'Took.', ['way'], [1, 2, 4])
+  for (const value of [0, 1, 1.5, 4, 9]) observe(value, 'a')
+  const values = figures[0]!.read().map(([{ le }, value, part]) => [part, le, value])
+  assert.deepEqual(values, [
+    ['bucket', 1, 2],
+    ['bucket', 2, 3],
+    ['bucket', 4, 4],
+    ['bucket', '+Inf', 5],
+    ['sum', undefined, 15.5],
+    ['count', undefined, 5],
+  ])
 })
 
 async function freePort(): Promise<number> {

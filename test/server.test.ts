@@ -286,7 +286,7 @@ describe('stopping', () => {
 it('every route for tokens asks for one, and no other does', async () => {
   const routes = routesOf({ sandbox: true, publicUrl: () => '' } as Gateway, [])
   for (const { method, path, callers } of routes) {
-    if (path === '/health') continue
+    if (path.startsWith('/health')) continue
     const address = `${gateway.baseUrl}${path.replace(/\{\w+\}/, '0'.repeat(32))}`
     const { status } = await fetch(address, { method, ...(method === 'POST' && { body: new URLSearchParams({ a: 'b' }) }) })
     assert.equal(status === 401, callers === 'token', `${method} ${path}: ${status}`)

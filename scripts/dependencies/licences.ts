@@ -14,6 +14,7 @@ export type LockFile = { readonly name: string; readonly version: string; readon
 const allowed: ReadonlySet<string> = new Set([
   'Apache-2.0',
   'MIT',
+  'MIT-0',
   'ISC',
   'BSD-2-Clause',
   'BSD-3-Clause',

@@ -370,6 +370,22 @@ export const operations: readonly ApiOperation[] = [
     answers: { 200: ['Both answer.', 'ResultOnly'] },
   },
   {
+    method: 'get',
+    path: '/health/live',
+    id: 'live',
+    says: 'Tells whether the process answers, whatever becomes of its database',
+    open: true,
+    answers: { 200: ['It does.', 'ResultOnly'] },
+  },
+  {
+    method: 'get',
+    path: '/health/ready',
+    id: 'ready',
+    says: 'Tells whether all is there that requests need: every pool of connections, the schema, the keys and the right time',
+    open: true,
+    answers: { 200: ['It is.', 'ResultOnly'] },
+  },
+  {
     method: 'post',
     path: '/payment/query',
     id: 'queryXml',

@@ -1,5 +1,7 @@
-// For load balancers: is the process up, and does its database answer on every way that requests take?
+// For load balancers and for whoever starts and stops processes: /health, is the process up and does its database answer on every way that requests take;
+// /health/live, does the process answer; /health/ready, is all there that requests need. None brings anything, so none is refused for what it lacks.
 
+import type { Clock } from '../platform/clock.ts'
 import { unreachable } from '../platform/database/connect.ts'
 import { resultAnswer } from './answer.ts'
 import type { HttpParts } from './parts.ts'
@@ -9,30 +11,76 @@ const patienceMilliseconds = 2000
 /** So long what was seen holds for all who ask: however many they are, the database is asked once. */
 const holdsMilliseconds = 1000
 
-export function healthRoutes(parts: HttpParts): Route[] {
-  let seen: Promise<readonly string[]> | undefined
+/** What else must be in order, by its name. What throws is not. */
+export type ReadyChecks = Readonly<Record<string, () => boolean | Promise<boolean>>>
+
+export type Readiness = {
+  readonly checks: ReadyChecks
+  /** Whether the names of what is not ready are for this address: they say what a gateway stands on. */
+  mayKnow(address: string): boolean
+}
+
+export function healthRoutes(parts: HttpParts, { checks, mayKnow }: Readiness): Route[] {
+  const pools = seenFor(parts.clock, () => unreachable(parts.database, parts.clock, patienceMilliseconds))
+  const others = seenFor(parts.clock, () => failing(parts.clock, checks))
   let told = ''
-  const look = (): Promise<readonly string[]> => {
-    seen ??= unreachable(parts.database, parts.clock, patienceMilliseconds).then(names => {
-      parts.clock.after(holdsMilliseconds, () => {
-        seen = undefined
-      })
-      if (names.join() !== told && names.length > 0) parts.log.warn({ names }, 'the database does not answer')
-      told = names.join()
-      return names
-    })
-    return seen
+  const tell = (names: readonly string[], message: string): void => {
+    if (names.join() !== told && names.length > 0) parts.log.warn({ names }, message)
+    told = names.join()
   }
+  const look = async (): Promise<readonly string[]> => {
+    const names = await pools()
+    tell(names, 'the database does not answer')
+    return names
+  }
+  const route = (path: string, answer: Route['answer']): Route => ({
+    method: 'GET',
+    path,
+    callers: 'anyone',
+    always: true,
+    answer,
+  })
   return [
-    {
-      method: 'GET',
-      path: '/health',
-      callers: 'anyone',
-      async answer(request) {
-        return (await look()).length === 0
-          ? resultAnswer(parts, request, 200, 'requestSucceeded')
-          : resultAnswer(parts, request, 503, 'databaseUnavailable')
-      },
-    },
+    route('/health', async request =>
+      (await look()).length === 0
+        ? resultAnswer(parts, request, 200, 'requestSucceeded')
+        : resultAnswer(parts, request, 503, 'databaseUnavailable'),
+    ),
+    route('/health/live', request => resultAnswer(parts, request, 200, 'requestSucceeded')),
+    route('/health/ready', async request => {
+      const [silent, wrong] = await Promise.all([look(), others()])
+      // Without a database the rest is not known to be wrong.
+      const notReady = silent.length > 0 ? silent.map(name => `database ${name}`) : [...wrong]
+      if (notReady.length === 0) return resultAnswer(parts, request, 200, 'requestSucceeded')
+      return resultAnswer(parts, request, 503, 'notReady', mayKnow(request.address) ? { more: { notReady } } : {})
+    }),
   ]
 }
+
+/** The same for all who ask within a second. */
+function seenFor(clock: Clock, look: () => Promise<readonly string[]>): () => Promise<readonly string[]> {
+  let seen: Promise<readonly string[]> | undefined
+  return () => {
+    seen ??= look().finally(() =>
+      clock.after(holdsMilliseconds, () => {
+        seen = undefined
+      }),
+    )
+    return seen
+  }
+}
+
+async function failing(clock: Clock, checks: ReadyChecks): Promise<readonly string[]> {
+  const names = Object.keys(checks)
+  const found = await Promise.all(names.map(name => inTime(clock, checks[name]!)))
+  return names.filter((_, at) => !found[at])
+}
+
+const inTime = (clock: Clock, check: ReadyChecks[string]): Promise<boolean> =>
+  new Promise(resolve => {
+    const timer = clock.after(patienceMilliseconds, () => resolve(false))
+    Promise.resolve()
+      .then(check)
+      .then(resolve, () => resolve(false))
+      .finally(() => timer.cancel())
+  })

@@ -24,6 +24,8 @@ export type Route = {
   readonly bodyMax?: number
   /** Scripts of all sites may read the answer. */
   readonly cors?: true
+  /** Answered also while no request is taken, and without the TLS that a proxy must have spoken: it is asked by whoever looks after the process. */
+  readonly always?: true
   /** Asking for it uses something up: whoever only looks whether it is there, by a HEAD, is refused. */
   readonly usesUp?: true
   readonly answer: RequestFunction

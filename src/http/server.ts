@@ -33,9 +33,14 @@ export type ServerOptions = {
   readonly requireForwardedTls: boolean
   /** Names why no request is taken at the moment, if so. */
   refusal(): ResultName | undefined
+  /** Sees each request and its answer; absent = nothing is traced. */
+  readonly trace?: TraceRequest
   /** Takes what is known of a request of the interface when its answer is given. */
   record?(trace: RequestTrace): void
 }
+
+type Answering = HttpAnswer | Promise<HttpAnswer>
+type TraceRequest = (destination: Destination, request: Request, work: () => Answering) => Answering
 
 export type Server = { listen(port: number, host: string): Promise<number>; close(): Promise<void> }
 
@@ -73,6 +78,7 @@ const headers = [
 export function makeServer(parts: HttpParts, find: Router, options: ServerOptions): Server {
   let closing = false
   const turn = fairTurns(setImmediate)
+  const traced: TraceRequest = options.trace ?? ((_destination, _request, work) => work())
   const streams = new Set<ServerResponse>()
   const connections = watchConnections(parts.clock, options.patience, address => isListed(options.trustedProxies, address))
 
@@ -88,15 +94,16 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       const request = requestOf(incoming, target, body ?? '', number)
       const isTooLarge = body === undefined
       Promise.resolve(turn(networkOf(request.address), request.body.length))
-        .then(() => answer(destination, request, incoming, isTooLarge))
+        .then(() => traced(destination, request, () => answer(destination, request, incoming, isTooLarge)))
         .catch(error => failed(destination, request, error))
         .then(made => send(outgoing, made, destination.route?.cors))
         // What cannot be written, for a character that no header may have, is a failure like any other.
         .catch(error => send(outgoing, failed(destination, request, error)))
         .then(made => {
-          const milliseconds = Math.round(parts.clock.elapsed() - started)
+          const took = parts.clock.elapsed() - started
+          const milliseconds = Math.round(took)
           const { status, body } = made
-          parts.count.request(String(status))
+          parts.count.request(destination.name, status, took)
           noteRefusal(parts, request, made)
           parts.log.debug({ ndc: number, method: request.method, route: destination.name, status, milliseconds }, 'answered')
           const { method, path } = request
@@ -123,7 +130,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     incoming: IncomingMessage,
     isTooLarge: boolean,
   ): HttpAnswer | Promise<HttpAnswer> {
-    const refusal = closing ? 'shuttingDown' : options.refusal()
+    const always = destination.route?.always
+    const refusal = closing ? 'shuttingDown' : always ? undefined : options.refusal()
     if (refusal) return resultAnswer(parts, request, 503, refusal)
     // What may not have been read to its end, or was meant for another, is the last of its connection.
     const last = (status: number, name: ResultName) =>
@@ -136,7 +144,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     // Whoever stands before us and speaks an older HTTP does not see where such a body ends (RFC 9112, 6.1).
     if (coding !== undefined && incoming.httpVersion !== '1.1') return last(400, 'malformedRequest')
     if (!/^(chunked)?$/i.test(coding ?? '')) return last(501, 'transferCodingUnknown')
-    if (options.requireForwardedTls && !isForwardedTls(incoming)) return resultAnswer(parts, request, 403, 'tlsRequired')
+    if (options.requireForwardedTls && !always && !isForwardedTls(incoming))
+      return resultAnswer(parts, request, 403, 'tlsRequired')
     if (request.method === 'POST' && destination.route?.body !== 'anything' && !isForm(incoming))
       return resultAnswer(parts, request, 415, 'wrongContentType')
     return destination.answer(request)

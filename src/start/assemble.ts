@@ -2,6 +2,7 @@
 // workers; benches and tests use it as it is.
 
 import { fileURLToPath } from 'node:url'
+import { type AlertParts, type Alerts, alertMail, alertWork, countMails } from '../alerts/alerts.ts'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
 import { missedReturn } from '../checkouts/missedReturn.ts'
@@ -17,6 +18,7 @@ import { type TransferFileParts, transferFile } from '../clearing/transfers/writ
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
+import { timeCalls, traceCalls, watchAll, watched } from '../connectors/watch.ts'
 import { countRequests } from '../http/metrics.ts'
 import type { ChannelRefusal } from '../merchants/change.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
@@ -32,24 +34,28 @@ import { lateReplies } from '../payments/execute.ts'
 import { foundReplies } from '../payments/foundReplies.ts'
 import { countPayments } from '../payments/metrics.ts'
 import type { PaymentParts } from '../payments/parts.ts'
+import type { Payment } from '../payments/payment.ts'
 import { announcedPending } from '../payments/read/pendingAnswers.ts'
 import { capture, recover, release, reverse } from '../payments/recover.ts'
 import { redirectExpiry } from '../payments/redirects/resume.ts'
 import { readRiskRules } from '../payments/risk/rules.ts'
 import { answerLane } from '../payments/store/answers.ts'
 import { paymentLane } from '../payments/store/payments.ts'
-import { buildNumber } from '../platform/build.ts'
+import { buildFigure, buildNumber } from '../platform/build.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
+import { countBatches, figuresOfPools } from '../platform/database/metrics.ts'
 import { type DueSource, dueWork } from '../platform/due/source.ts'
 import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 import { lookTogether } from '../platform/look.ts'
+import { mailer } from '../platform/mail.ts'
 import type { Figure } from '../platform/metrics.ts'
 import type { RetentionParts } from '../platform/retention/erase.ts'
 import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
+import type { Tracer } from '../platform/traces.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { exportWork, makeExport } from '../reporting/exports/export.ts'
 import { deliverReceipts, type ReceiptFileParts } from '../reporting/receiptFiles/deliver.ts'
@@ -71,6 +77,7 @@ export type Gateway = PaymentParts &
   ReceiptFileParts &
   ScheduledReportParts &
   IntakeParts &
+  AlertParts &
   ReconciliationParts &
   RetentionParts & { readonly figures: readonly Figure[]; readonly channelRefusal: ChannelRefusal }
 
@@ -98,6 +105,8 @@ export type Surroundings = {
   readonly database: Database
   readonly network: Network
   readonly log: Log
+  /** Absent = nothing is traced. */
+  readonly tracer?: Tracer
   /** Where shoppers and other servers reach us, without a slash at the end. */
   publicUrl(): string
   /** Instead of those that store, for a bench. */
@@ -134,15 +143,20 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['returnServer', pollReturns],
   ['orderFile', orderFile],
   ['returnFolder', returnFolder],
+  [alertWork, alertMail],
 ])
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
-  const { config, keys, clock, random, database, network, log, publicUrl, onError } = surroundings
+  const { config, keys, clock, random, network, log, tracer, publicUrl, onError } = surroundings
+  const database = tracer ? tracedDatabase(surroundings.database, tracer) : surroundings.database
   const directory = await openDirectory(database, keys, clock, onError)
   refuseUnauthenticated(directory, config)
   const numbers = await leaseNumbers(database.work, config.slips, onError)
-  const { connectors, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
-  const figures: Figure[] = []
+  const figures: Figure[] = [...figuresOfPools(database), buildFigure()]
+  const batches = countBatches(figures)
+  const watch = watchAll([timeCalls(figures, clock), ...(tracer ? [traceCalls(tracer)] : [])])
+  const { connectors: made, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
+  const connectors = new Map([...made].map(([name, one]) => [name, watched(one, watch)]))
   const builtForm = buildForm()
   await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
@@ -168,14 +182,15 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
       event.type === 'REGISTRATION' ? announcedRegistration(gateway, event) : announcedPending(gateway, event),
     count: { ...countPayments(figures), ...countRequests(figures), ...countAttempts(figures) },
     ...(surroundings.lanes ?? {
-      insertPayment: paymentLane(database.paymentLane, clock),
-      insertAnswer: answerLane(database.answerLane, clock),
+      insertPayment: tracedWrite(tracer, 'write payment', paymentLane(database.paymentLane, clock, batches('payments'))),
+      insertAnswer: tracedWrite(tracer, 'write answer', answerLane(database.answerLane, clock, batches('answers'))),
     }),
     build: buildNumber(),
     builtForm,
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
+    ...(config.alertMail && { alerts: alertsOf(config.alertMail, figures) }),
     slipAccounts: config.slips,
     channelRefusal: channelRefusal(config),
     ...(config.mode === 'sandbox' && {
@@ -184,7 +199,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     }),
   }
   for (const connector of connectors.values()) connector.start?.(lateReplies(gateway), foundReplies(gateway))
-  const deliver = deliverer(gateway, attemptLane(database.work, clock))
+  const deliver = deliverer(gateway, attemptLane(database.work, clock, batches('attempts')))
   return {
     gateway,
     deliver,
@@ -196,6 +211,31 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     },
   }
 }
+
+/** One row among those that are written together: its span holds the wait for the batch before. */
+const tracedWrite = <Row extends { readonly payment: Payment }, Outcome>(
+  tracer: Tracer | undefined,
+  name: string,
+  write: (row: Row) => Promise<Outcome>,
+): ((row: Row) => Promise<Outcome>) =>
+  tracer
+    ? row => tracer.step({ name, kind: 'client', attributes: { 'tollgate.payment': row.payment.id } }, () => write(row))
+    : write
+
+const tracedDatabase = (database: Database, tracer: Tracer): Database => ({
+  ...database,
+  inChain: (merchantId, rootId, lock, work) =>
+    tracer.step({ name: 'write in chain', kind: 'client', attributes: { 'tollgate.payment': rootId } }, () =>
+      database.inChain(merchantId, rootId, lock, work),
+    ),
+})
+
+const alertsOf = ({ server, from, to }: NonNullable<Config['alertMail']>, figures: Figure[]): Alerts => ({
+  from,
+  to,
+  send: mailer(server),
+  count: countMails(figures),
+})
 
 /** A live channel that always authenticates cardholders needs somebody to ask, or its payments go through without, or not at all. */
 const channelRefusal =

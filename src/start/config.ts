@@ -17,7 +17,9 @@ import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
-import { callable } from '../platform/network.ts'
+import { type MailServer, readMailServer } from '../platform/mail.ts'
+import { callable, isThisMachine } from '../platform/network.ts'
+import type { Collector } from '../platform/otlp.ts'
 import { type Kept, withDays } from '../platform/retention/kept.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
 import { isUsable } from '../platform/tls.ts'
@@ -57,6 +59,10 @@ export type Config = {
   readonly metricsPort?: number
   /** Who reads metrics sends it as a bearer token; absent = nobody is asked. */
   readonly metricsToken?: string
+  /** Whom mail of alerts goes to, by which server; absent = nobody is told. */
+  readonly alertMail?: { readonly server: MailServer; readonly from: string; readonly to: readonly string[] }
+  /** Where spans are sent, and of which share of the requests; absent = nothing is traced. */
+  readonly traces?: { readonly collector: Collector; readonly share: number }
   readonly seedFile?: string
   /** Redirect methods of our own file and of REDIRECT_METHODS_FILE, which may replace them brand by brand. */
   readonly redirectMethods: readonly RedirectMethod[]
@@ -181,6 +187,36 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const metricsToken = file('METRICS_TOKEN_FILE')?.toString('utf8').trim()
   if (metricsToken !== undefined && metricsToken.length < 16)
     fail('METRICS_TOKEN_FILE', 'must hold a token of at least 16 characters', undefined)
+  const mailUrl = setting('SMTP_URL')
+  const mailServer = mailUrl === undefined ? undefined : readMailServer(mailUrl)
+  if (mailUrl !== undefined && !mailServer)
+    fail('SMTP_URL', 'must be smtp:// or smtps:// with a host, for example smtps://user:password@mail.example', undefined)
+  const alertTo = listOf(setting('ALERT_TO'))
+  const alertFrom = listOf(setting('ALERT_FROM'))
+  if (new Set(['SMTP_URL', 'ALERT_TO', 'ALERT_FROM'].map(name => setting(name) === undefined)).size > 1)
+    fail('SMTP_URL, ALERT_TO and ALERT_FROM', 'are needed together', undefined)
+  for (const [name, addresses, most] of [
+    ['ALERT_TO', alertTo, 20],
+    ['ALERT_FROM', alertFrom, 1],
+  ] as const)
+    if (addresses.length > most || !addresses.every(isMailAddress))
+      fail(
+        name,
+        `must be ${most === 1 ? 'a mail address' : 'mail addresses, separated by commas'}, for example ops@shop.example`,
+        undefined,
+      )
+  const collector = setting('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const collectorUrl = collector === undefined ? undefined : URL.parse(`${collector.replace(/\/+$/, '')}/v1/traces`)
+  if (collectorUrl === null || !/^(https?:)?$/.test(collectorUrl?.protocol ?? ''))
+    fail('OTEL_EXPORTER_OTLP_ENDPOINT', 'must be the address of a collector, for example http://localhost:4318', undefined)
+  const collectorHeaders = listOf(setting('OTEL_EXPORTER_OTLP_HEADERS')).map(pair => /^([\w-]+)=([!-~]+)$/.exec(pair))
+  if (collectorHeaders.includes(null))
+    fail('OTEL_EXPORTER_OTLP_HEADERS', 'must be headers as name=value, separated by commas', undefined)
+  if (collectorHeaders.length > 0 && collectorUrl?.protocol === 'http:' && !isOwnName(collectorUrl.hostname))
+    fail('OTEL_EXPORTER_OTLP_HEADERS', 'would be sent to another machine without TLS', undefined)
+  const share = setting('OTEL_TRACES_SAMPLER_ARG') ?? '1'
+  if (!/^(0(\.\d{1,9})?|1(\.0*)?)$/.test(share))
+    fail('OTEL_TRACES_SAMPLER_ARG', `must be a share from 0 to 1, not ${JSON.stringify(share)}`, undefined)
   const seedFile = setting('SEED_FILE')
   const acquirersFile = setting('ACQUIRERS_FILE')
   const riskRulesFile = setting('RISK_RULES_FILE')
@@ -193,7 +229,6 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     if (path !== undefined && !isFile(path))
       fail(name, `names ${path}, which ${existsSync(path) ? 'is no file' : 'does not exist'}`, undefined)
   const workers = whole('WORKERS', 1, 4 * availableParallelism(), 1)
-  if (workers > 1 && metricsPort !== undefined) fail('METRICS_PORT', 'cannot be shared by several WORKERS', undefined)
   const logLevel = oneOf('LOG_LEVEL', logLevels, 'warn')
   const requestRecords = oneOf('REQUEST_RECORDS', keptRequests, mode === 'sandbox' ? 'all' : 'failed')
   const retention = withDays(allKept, setting('RETENTION_DAYS') ?? '', rule => fail('RETENTION_DAYS', rule, undefined))
@@ -272,6 +307,16 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     ...(tls && { tls }),
     ...(metricsPort !== undefined && { metricsPort }),
     ...(metricsToken !== undefined && { metricsToken }),
+    ...(collectorUrl && {
+      traces: {
+        collector: {
+          url: collectorUrl.href,
+          headers: Object.fromEntries(collectorHeaders.map(pair => [pair![1]!, decodeURIComponent(pair![2]!)])),
+        },
+        share: Number(share),
+      },
+    }),
+    ...(mailServer && { alertMail: { server: mailServer, from: alertFrom[0]!, to: alertTo } }),
     ...(sftpKey !== undefined && { sftpKey }),
     ...(seedFile !== undefined && { seedFile: resolve(seedFile) }),
     ...(riskRulesFile !== undefined && { riskRulesFile: resolve(riskRulesFile) }),
@@ -280,6 +325,17 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     keys,
   }
 }
+
+const listOf = (text = ''): string[] =>
+  text
+    .split(',')
+    .map(one => one.trim())
+    .filter(one => one !== '')
+
+const isOwnName = (host: string): boolean => host === 'localhost' || isThisMachine(host.replace(/^\[|\]$/g, ''))
+
+/** Plain ones, which need no quotes. */
+const isMailAddress = (text: string): boolean => /^[\w.+-]{1,64}@[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*$/.test(text)
 
 const keySettings = ['SEAL_KEY', 'LOOKUP_KEY'].flatMap(name => [name, `${name}_FILE`])
 

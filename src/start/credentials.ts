@@ -79,7 +79,7 @@ export const figureOfCredentials = (credentials: readonly Credential[], clock: P
   kind: 'gauge',
   name: 'tollgate_certificate_ends_seconds',
   help: 'How long a certificate of ours is still good, as it was read at the start.',
-  labels: ['credential'],
+  across: 'min',
   read: () =>
     credentials.flatMap(({ name, endsAt }) => (endsAt === null ? [] : [[{ credential: name }, (endsAt - clock.real()) / 1000]])),
 })

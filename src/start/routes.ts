@@ -1,6 +1,6 @@
 // All routes of a process: every room gives its own.
 
-import { healthRoutes } from '../http/health.ts'
+import { healthRoutes, type Readiness } from '../http/health.ts'
 import type { Route } from '../http/router.ts'
 import { v1Routes } from '../http/v1/routes.ts'
 import { readSeed, sandboxSeed } from '../merchants/seed.ts'
@@ -15,13 +15,21 @@ import { triggers } from '../sandbox/triggers.ts'
 import { sandboxCredentials } from '../sandbox/welcome.ts'
 import type { Gateway } from './assemble.ts'
 
-export const routesOf = (gateway: Gateway, sources: readonly DueSource[], simulatorsUrl?: string): Route[] => [
+/** Without sockets nobody looks after the process. */
+const alwaysReady: Readiness = { checks: {}, mayKnow: () => false }
+
+export const routesOf = (
+  gateway: Gateway,
+  sources: readonly DueSource[],
+  simulatorsUrl?: string,
+  readiness: Readiness = alwaysReady,
+): Route[] => [
   ...v1Routes(gateway),
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
   ...slipRoutes(gateway),
   ...officeRoutes(gateway),
-  ...healthRoutes(gateway),
+  ...healthRoutes(gateway, readiness),
   ...developerRoutes(
     gateway,
     gateway.sandbox ? { playground: sandboxCredentials('', readSeed(sandboxSeed)), events: triggers } : undefined,

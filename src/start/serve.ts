@@ -1,6 +1,7 @@
 // One gateway process: an assembled gateway with its due work, its other side in a sandbox, and its server.
 
 import type pg from 'pg'
+import { startAlerting } from '../alerts/alerts.ts'
 import { startTelling } from '../audit/failures.ts'
 import { startWatching } from '../audit/watch.ts'
 import { beginCaptureFiles } from '../clearing/captures/write.ts'
@@ -12,40 +13,47 @@ import { beginTransferFiles } from '../clearing/transfers/write.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { figuresOfAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
+import type { Readiness } from '../http/health.ts'
 import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
-import { measureDeliveries } from '../notifications/metrics.ts'
-import { measureReversals } from '../payments/metrics.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { connect, type Database } from '../platform/database/connect.ts'
+import { isMigrated } from '../platform/database/migrate.ts'
 import { releaseAllDue } from '../platform/due/store.ts'
 import { startWorker } from '../platform/due/worker.ts'
 import { caller } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
-import { serveMetrics } from '../platform/metrics.ts'
-import { measureRetention, startErasing } from '../platform/retention/erase.ts'
+import { type Figure, gauge } from '../platform/metrics.ts'
+import { startErasing } from '../platform/retention/erase.ts'
+import { processSource, reader, serveMetrics } from '../platform/scrape.ts'
 import { sftpOpener } from '../platform/sftp/open.ts'
 import { beginReceiptFiles } from '../reporting/receiptFiles/deliver.ts'
 import { keepRequests } from '../reporting/requests/keep.ts'
 import { startProjecting } from '../reporting/search/search.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
-import type { Keys } from '../vault/keys.ts'
+import { compareKeys, type Keys } from '../vault/keys.ts'
+import { readProofs } from '../vault/store.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
 import { type Config, hostRules, publicUrlOf } from './config.ts'
 import { credentialsOf, figureOfCredentials } from './credentials.ts'
+import { measuresOf } from './measures.ts'
+import { isPublicAddress } from './networks.ts'
 import { routesOf } from './routes.ts'
+import { tracesOf } from './traces.ts'
 
 export type RunningGateway = {
   readonly port: number
   /** Resolves with a sentence when it cannot go on. */
   readonly failed: Promise<string>
+  /** What it counts by itself. */
+  readonly figures: readonly Figure[]
   stop(): Promise<void>
 }
 
@@ -66,6 +74,8 @@ export type Parts = {
   readonly sandboxHost?: Address
   /** The port that the system chose for the first worker, which the others share. */
   readonly port?: number
+  /** One of several, whose metrics are served by their first process. */
+  readonly isWorker?: true
 }
 
 export async function startGateway(parts: Parts): Promise<RunningGateway> {
@@ -95,6 +105,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const simulatorsUrl = sandbox ? (parts.simulatorsUrl ?? ownSimulators?.url) : undefined
   const host = acquirersInUse(parts)
   const acquirers = await startAcquirers(host.options, { db: database.work, clock, random, log, alone: parts.alone })
+  const traces = tracesOf(parts)
   const assembly = await assemble({
     config,
     keys,
@@ -104,6 +115,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     log,
     publicUrl,
     onError,
+    ...(traces && { tracer: traces.tracer }),
     network: {
       call: caller(clock, config.egress, resolver(), stopping.signal),
       sftp: sftpOpener(clock, config.sftpKey, config.egress, resolver()),
@@ -114,14 +126,23 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     },
   })
   const { gateway, deliver, sources } = assembly
+  const readiness: Readiness = {
+    checks: {
+      migrations: () => isMigrated(database.work),
+      keys: async () => compareKeys(await readProofs(database.work), keys) === undefined,
+      clock: clockWatch.isTrusted,
+    },
+    mayKnow: address => !isPublicAddress(address),
+  }
   const requests = keepRequests(gateway, config.requestRecords)
-  const server = makeServer(gateway, router(gateway, routesOf(gateway, sources, simulatorsUrl)), {
+  const server = makeServer(gateway, router(gateway, routesOf(gateway, sources, simulatorsUrl, readiness)), {
     ...(config.tls && { tls: config.tls }),
     trustedProxies: config.trustedProxies,
     hosts,
     requireForwardedTls: config.mode === 'live' && !config.tls,
     refusal: () => (clockWatch.isTrusted() ? undefined : 'clockWrong'),
     record: requests.record,
+    ...(traces && { trace: traces.request }),
   })
   const close = async () => {
     await requests.stop()
@@ -129,13 +150,23 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     await ownSimulators?.stop()
     await acquirers.stop()
     await host.stop()
+    await traces?.stop()
     await database.close()
   }
+  const figures = [
+    ...gateway.figures,
+    ...(traces?.figures ?? []),
+    ...figuresOfAcquirers(acquirers.metrics),
+    figureOfCredentials(await credentialsOf(config, keys), clock),
+    { ...gauge('tollgate_clock_trusted', clockHelp, () => (clockWatch.isTrusted() ? 1 : 0)), across: 'min' as const },
+  ]
   const metrics = async (port: number) => {
-    const certificates = figureOfCredentials(await credentialsOf(config, keys), clock)
-    const figures = [...gateway.figures, ...figuresOfAcquirers(acquirers.metrics), certificates]
-    const measures = [measureDeliveries(database, clock), measureReversals(database, clock), measureRetention(gateway)]
-    return serveMetrics(figures, measures, log, { port, host: config.host, token: config.metricsToken })
+    const sources = [await processSource(figures), ...measuresOf(database, clock, log, config.retention)]
+    return serveMetrics(
+      reader(() => sources, clock, log),
+      log,
+      { port, host: config.host, token: config.metricsToken },
+    )
   }
   // Before the first request and the first look for work: later there are leases of our own.
   if (parts.alone) await releaseAllDue(database.work)
@@ -158,11 +189,13 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),
       startProjecting(gateway),
-      ...(config.metricsPort === undefined ? [] : [await metrics(config.metricsPort)]),
+      await startAlerting(gateway, clockWatch.isTrusted),
+      ...(config.metricsPort === undefined || parts.isWorker ? [] : [await metrics(config.metricsPort)]),
     ]
     return {
       port,
       failed: new Promise(() => {}),
+      figures,
       async stop() {
         await server.close()
         stopping.abort()
@@ -176,6 +209,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     throw error
   }
 }
+
+const clockHelp = 'Whether the clock is near enough to that of the database: with 0 nothing is taken.'
 
 /** The acquirers of the file; in a sandbox without one, its own host, which starts with the first payment that goes there. */
 function acquirersInUse({ config, sandboxHost }: Parts): { options: readonly AcquirerOptions[]; stop(): Promise<void> } {

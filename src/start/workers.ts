@@ -10,6 +10,7 @@ import { startSimulators } from '../sandbox/serve.ts'
 import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import type { OpenDatabase } from './database.ts'
 import { type Parts, type RunningGateway, startGateway } from './serve.ts'
+import { answerScrapes, serveWorkerMetrics } from './workerMetrics.ts'
 
 /** What a worker cannot find out by itself. */
 type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'>
@@ -22,7 +23,8 @@ const firstPauseMilliseconds = 250
 
 export const startWorkers = {
   /** Starts the workers and replaces one that dies. */
-  async primary(config: Config, { connection }: OpenDatabase, log: Log): Promise<RunningGateway> {
+  async primary(config: Config, opened: OpenDatabase, log: Log): Promise<RunningGateway> {
+    const { connection } = opened
     let stopping = false
     // One set of simulators for all, because a shopper's requests reach any of the workers.
     let port = config.port
@@ -37,6 +39,7 @@ export const startWorkers = {
       ...(host && { sandboxHost: await host.address() }),
     }
     const first = await Promise.all(Array.from({ length: config.workers }, () => fork(order)))
+    const metrics = await serveWorkerMetrics(config, opened, systemClock, log)
     const failed = new Promise<string>(resolve => {
       let deaths: number[] = []
       const replace = async (why: string): Promise<void> => {
@@ -47,10 +50,14 @@ export const startWorkers = {
         if (deaths.length >= deathsMax)
           return resolve(`${deathsMax} workers died within a minute, the last one with ${why}: the log says more.`)
         await systemClock.sleep(firstPauseMilliseconds * 2 ** (deaths.length - 1))
-        if (!stopping) await fork({ ...order, port }).then(watch)
+        // Who asks for any port beside others gets theirs; alone it would get another one.
+        const alone = Object.keys(cluster.workers ?? {}).length === 0
+        if (!stopping) await fork({ ...order, ...(alone && { port }) }).then(watch)
       }
-      const watch = ({ worker }: WorkerProcess) =>
+      const watch = ({ worker }: WorkerProcess) => {
+        metrics.watch(worker)
         worker.once('exit', (code, signal) => replace(signal ?? `code ${code}`).catch(again))
+      }
       // One that died before it was ready has said so itself, and counts like any other.
       const again = (error: Error): Promise<void> =>
         replace(error instanceof EndedAtStart ? error.with : error.message).catch(again)
@@ -60,8 +67,10 @@ export const startWorkers = {
     return {
       port,
       failed,
+      figures: [],
       async stop() {
         stopping = true
+        await metrics.stop()
         await simulators?.stop()
         const workers = Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
         await Promise.all(
@@ -101,10 +110,12 @@ export const startWorkers = {
         random: systemRandom,
         log,
         alone: false,
+        isWorker: true,
         ...order,
       }),
     ])
     if (!running) return
+    if (config.metricsPort !== undefined) await answerScrapes(running.figures)
     process.send!({ port: running.port })
     await ended
     await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])

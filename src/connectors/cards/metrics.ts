@@ -24,7 +24,6 @@ export const figuresOfAcquirers = (read: () => AcquirerMetrics): readonly Figure
     kind: 'counter',
     name: 'tollgate_route_messages_total',
     help: 'Messages of payments by mode, acquirer and how they ended; `tookOver`: nothing could be sent to the acquirer before.',
-    labels: ['mode', 'acquirer', 'event'],
     read: () =>
       read().routes.flatMap(({ mode, acquirer, counts }) =>
         Object.entries(counts).map(([event, count]): FigureValue => [{ mode, acquirer, event }, count]),
@@ -34,7 +33,6 @@ export const figuresOfAcquirers = (read: () => AcquirerMetrics): readonly Figure
     kind: 'counter',
     name: 'tollgate_line_events_total',
     help: 'What happened on each line to an acquirer.',
-    labels: ['acquirer', 'line', 'event'],
     read: () =>
       read().lines.flatMap(({ acquirer, line, counts }) =>
         Object.entries(counts).map(([event, count]): FigureValue => [{ acquirer, line, event }, count]),
@@ -43,15 +41,14 @@ export const figuresOfAcquirers = (read: () => AcquirerMetrics): readonly Figure
   {
     kind: 'gauge',
     name: 'tollgate_line_up',
-    help: 'Whether a line to an acquirer can carry messages.',
-    labels: ['acquirer', 'line'],
+    help: 'Whether a line to an acquirer can carry messages; of several processes, in all of them.',
+    across: 'min',
     read: () => read().lines.map(({ acquirer, line, up }) => [{ acquirer, line }, up ? 1 : 0]),
   },
   {
     kind: 'gauge',
     name: 'tollgate_line_in_flight',
     help: 'Messages under way on a line to an acquirer.',
-    labels: ['acquirer', 'line'],
     read: () => read().lines.map(({ acquirer, line, inFlight }) => [{ acquirer, line }, inFlight]),
   },
 ]

@@ -36,6 +36,7 @@ const refusals = {
   tooManySearches:           ['800.120.100', 'Too many requests. Please try again later. Other searches of this token have not ended'],
   pageTooLarge:              ['200.300.404', 'invalid or missing parameter: the records of this page are too large together, ask for fewer at a time'],
   reportTooLarge:            ['200.300.404', 'invalid or missing parameter: this report has too many payments, narrow date.from and date.to'],
+  notReady:                  ['800.800.801', 'The gateway is not ready to take requests'],
   shuttingDown:              ['800.800.801', 'The gateway is shutting down; send the request again'],
 
   // Checkouts.

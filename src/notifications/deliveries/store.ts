@@ -3,7 +3,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
-import { type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
+import { type BatchCount, type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { attemptsAhead } from '../retrySchedule.ts'
 import type { Delivery, DeliveryAttempt, LeasedDelivery } from './delivery.ts'
@@ -131,9 +131,10 @@ export async function takeDelivery(
 /** Stores how an attempt ended: the log line, and what it means for the delivery. False when the delivery had ended otherwise before. */
 export type AttemptLane = GroupCommit<DeliveryAttempt, boolean>
 
-export function attemptLane(pool: pg.Pool, clock: Clock): AttemptLane {
+export function attemptLane(pool: pg.Pool, clock: Clock, count?: BatchCount): AttemptLane {
   return groupCommit<DeliveryAttempt, boolean>({
     clock,
+    ...(count && { count }),
     patienceSeconds: 30, // as long as its lease is sure to last
     key: ({ merchantId, endpointId, position }) => merchantId + endpointId + String(position).padStart(16, '0'),
     async write(rows) {
@@ -302,14 +303,32 @@ export const eraseDeliveries = `with old as (
      where e.merchant_id = locked.merchant_id and e.id = locked.id)
   select from gone`
 
-/** How many deliveries wait, and for how long the oldest of those that are due has waited, in milliseconds. */
+/**
+ * How many deliveries wait, of each endpoint at most 10,000, and for how long the oldest of those that are due has waited, in milliseconds. Read from the
+ * index of those that wait, however many were ever made.
+ */
 export async function measureBacklog(db: Connection, now: number): Promise<{ scheduled: number; due: number; oldest: number }> {
   const { rows } = await db.query<{ scheduled: number; due: number; oldest: number }>(
-    `select count(*) as scheduled, count(*) filter (where d.due_at <= $1) as due,
-            coalesce(extract(epoch from $1 - min(d.due_at) filter (where d.due_at <= $1)) * 1000, 0)::bigint as oldest
-       from deliveries d join endpoints e on e.merchant_id = d.merchant_id and e.id = d.endpoint_id and e.kind <> 'cursor'
-      where d.state = 'scheduled'`,
+    `select count(w.due_at) as scheduled, count(w.due_at) filter (where w.due_at <= $1) as due,
+            coalesce(extract(epoch from $1 - min(w.due_at) filter (where w.due_at <= $1)) * 1000, 0)::bigint as oldest
+       from endpoints e cross join lateral (
+         select d.due_at from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id and d.state = 'scheduled'
+          order by d.due_at limit 10000) w
+      where e.kind <> 'cursor'`,
     [timeParameter(now)],
+  )
+  return rows[0]!
+}
+
+/** How many were given up since, at most 10,000, and when the last one was. Read from their own index. */
+export async function countGivenUp(
+  db: Connection,
+  since: number,
+): Promise<{ readonly count: number; readonly newest: number | null }> {
+  const { rows } = await db.query<{ count: number; newest: number | null }>(
+    `select count(*), max(settled_at) as newest
+       from (select settled_at from deliveries where state = 'given up' and settled_at > $1 limit 10000) given_up`,
+    [timeParameter(since)],
   )
   return rows[0]!
 }

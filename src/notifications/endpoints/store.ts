@@ -113,3 +113,11 @@ export async function giveUpAll(db: Connection, merchantId: string, id: string, 
   )
   return rowCount ?? 0
 }
+
+/** Webhooks to which nothing is sent any more, of all merchants. */
+export async function countDisabled(db: Connection): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*) from endpoints where kind = 'webhook' and state = 'disabled'`,
+  )
+  return rows[0]!.count
+}

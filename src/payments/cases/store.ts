@@ -1,6 +1,7 @@
 // Operator cases in the database.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import type { CaseKind } from './cases.ts'
 
 export type OperatorCase = {
   readonly id: string
@@ -146,6 +147,16 @@ export async function countOpenCases(
     [kinds],
   )
   return rows[0]!
+}
+
+/** The open ones by kind: how many, and when the last was opened (milliseconds). */
+export async function countCasesByKind(
+  db: Connection,
+): Promise<{ readonly kind: CaseKind; readonly count: number; readonly newest: number }[]> {
+  const { rows } = await db.query<{ kind: CaseKind; count: number; newest: number }>(
+    'select kind, count(*), max(opened_at) as newest from operator_cases where closed_at is null group by kind order by kind',
+  )
+  return rows
 }
 
 /** Those about some subjects of a merchant, the oldest first. */

@@ -114,8 +114,9 @@ export async function findOpenReversals(db: Connection, before: number, limit: n
 /** How many there are, and when the payment of the oldest was recorded (milliseconds). */
 export async function countOpenReversals(db: Connection): Promise<{ count: number; since: number | null }> {
   const { rows } = await db.query<{ count: number; since: number | null }>(
-    `select count(*), min(p.recorded_at) as since from due_work d
-       join payments p on p.merchant_id = d.merchant_id and p.id = d.subject_id where d.kind in ('reverse', 'release')`,
+    `select count(*), min(p.recorded_at) as since
+       from (select merchant_id, subject_id from due_work where kind in ('reverse', 'release') limit 10000) d
+       join payments p on p.merchant_id = d.merchant_id and p.id = d.subject_id`,
   )
   return rows[0]!
 }

@@ -61,6 +61,17 @@ export async function countWaiting(db: Connection, { mark }: Consumer, merchantI
   return rows[0]!.count
 }
 
+/** How many wait, at most 10,000, and since when the oldest does. Read from the index of those that wait. */
+export async function measureWaiting(
+  db: Connection,
+  { mark }: Consumer,
+): Promise<{ readonly count: number; readonly since: number | null }> {
+  const { rows } = await db.query<{ count: number; since: number | null }>(
+    `select count(*), min(recorded_at) as since from (select recorded_at from events where ${mark} is null order by recorded_at limit 10000) waiting`,
+  )
+  return rows[0]!
+}
+
 /** A place in the events, in the order of their key. */
 export type EventPlace = Pick<OutboxEvent, 'merchantId' | 'paymentId' | 'sequence'>
 

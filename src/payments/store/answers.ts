@@ -5,7 +5,15 @@ import type pg from 'pg'
 import type { SlipIssue, SlipOrder } from '../../connectors/connector.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
-import { type GroupCommit, groupCommit, padded, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
+import {
+  type BatchCount,
+  type GroupCommit,
+  groupCommit,
+  padded,
+  perSize,
+  quantised,
+  valuesList,
+} from '../../platform/database/groupCommit.ts'
 import { askedAgain } from '../../platform/due/store.ts'
 import type { Transfer } from '../ledger/journal.ts'
 import type { Answer, Payment } from '../payment.ts'
@@ -145,9 +153,10 @@ const slipRows = `
     select merchant_id, payment_id, root_id, slip ->> 'account', slip ->> 'order', recorded_at from ours where slip ? 'order'
     on conflict do nothing),`
 
-export function answerLane(pool: pg.Pool, clock: Clock): AnswerLane {
+export function answerLane(pool: pg.Pool, clock: Clock, count?: BatchCount): AnswerLane {
   return groupCommit<NewAnswer, boolean>({
     clock,
+    ...(count && { count }),
     patienceSeconds: writePatienceSeconds,
     key: ({ payment }) => payment.merchantId + payment.id,
     async write(rows) {

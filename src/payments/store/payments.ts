@@ -4,7 +4,15 @@
 import type pg from 'pg'
 import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
-import { type GroupCommit, groupCommit, padded, perSize, quantised, valuesList } from '../../platform/database/groupCommit.ts'
+import {
+  type BatchCount,
+  type GroupCommit,
+  groupCommit,
+  padded,
+  perSize,
+  quantised,
+  valuesList,
+} from '../../platform/database/groupCommit.ts'
 import { putCards } from '../../vault/cardStore.ts'
 import type { SealedCard } from '../../vault/cards.ts'
 import type { Transfer } from '../ledger/journal.ts'
@@ -136,9 +144,10 @@ const followUpText = `
      where id in (select id from stored))`
 const insertFollowUps = paymentsText(1, followUpText)
 
-export function paymentLane(pool: pg.Pool, clock: Clock): PaymentLane {
+export function paymentLane(pool: pg.Pool, clock: Clock, count?: BatchCount): PaymentLane {
   return groupCommit<NewPayment, boolean>({
     clock,
+    ...(count && { count }),
     patienceSeconds: writePatienceSeconds,
     key: ({ payment, key }) => payment.merchantId + (key?.hash.toString('hex') ?? payment.id),
     async write(rows) {

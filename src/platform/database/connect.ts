@@ -30,6 +30,7 @@ const sizes = {
 const spare: ReadonlySet<PoolName> = new Set(['reports', 'searches', 'signIns'])
 
 export type PoolName = keyof typeof sizes
+export const poolNames = Object.keys(sizes) as PoolName[]
 
 export type Database = Readonly<Record<PoolName, pg.Pool>> & {
   /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other. `lock` takes the
@@ -203,7 +204,7 @@ async function listen(
 
 /** The names of the pools in which no statement is answered soon; none = the database can be used. */
 export async function unreachable(database: Database, clock: Clock, milliseconds: number): Promise<string[]> {
-  const names = (Object.keys(sizes) as PoolName[]).filter(name => !spare.has(name))
+  const names = poolNames.filter(name => !spare.has(name))
   const answered = await Promise.all(names.map(name => answers(database[name], clock, milliseconds)))
   return names.filter((_, at) => !answered[at])
 }

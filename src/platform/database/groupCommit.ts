@@ -8,6 +8,9 @@ export type GroupCommit<Row, Outcome> = (row: Row) => Promise<Outcome>
 
 export const batchMax = 128
 
+/** How many rows a batch holds, and for how many seconds the first of them has waited for its turn. */
+export type BatchCount = (rows: number, waitedSeconds: number) => void
+
 /**
  * `write` stores a batch and returns one outcome per row, in order; it may be called again with rows that were stored already, because what became
  * of a write that was cut off is not known. A batch never holds two rows of one key: the second waits for the next one, and finds what the first
@@ -20,6 +23,7 @@ export function groupCommit<Row, Outcome>(options: {
   key(row: Row): string
   readonly patienceSeconds: number
   readonly clock: Clock
+  readonly count?: BatchCount
 }): GroupCommit<Row, Outcome> {
   type Waiting = { row: Row; key: string; until: number; done(outcome: Outcome): void; failed(error: unknown): void }
   const time = () => options.clock.elapsed()
@@ -47,6 +51,7 @@ export function groupCommit<Row, Outcome>(options: {
       if (batch.has(one.key)) passed.push(one)
       else batch.set(one.key, one)
     }
+    options.count?.(batch.size, options.patienceSeconds - (waiting[0]!.until - time()) / 1000)
     waiting = [...passed, ...waiting.slice(at)]
     return [...batch.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
   }

@@ -4,21 +4,31 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { OperatorError } from '../errors.ts'
-import { inTransaction } from './connect.ts'
+import { type Connection, inTransaction } from './connect.ts'
 
 const folder = new URL('../../../migrations/', import.meta.url)
 
 /** A migration that cannot be applied, in words for the operator. */
 export class MigrationError extends OperatorError {}
 
+const migrationNames = (): string[] =>
+  readdirSync(folder)
+    .filter(name => /^\d{4}_.*\.sql$/.test(name))
+    .sort()
+
+/** Whether the schema is the one that this program needs; a newer program may have made more of it. */
+export async function isMigrated(db: Connection): Promise<boolean> {
+  const { rows } = await db.query<{ name: string }>('select name from migrations')
+  const applied = new Set(rows.map(({ name }) => name))
+  return migrationNames().every(name => applied.has(name))
+}
+
 /**
  * Applies what is missing and returns the names of what was applied. Several processes may call it at once. `wanted`: of no others, to make an empty
  * database like one of an older program.
  */
 export async function migrate(pool: pg.Pool, at: string, wanted?: ReadonlySet<string>): Promise<string[]> {
-  const files = readdirSync(folder)
-    .filter(name => /^\d{4}_.*\.sql$/.test(name) && (wanted?.has(name) ?? true))
-    .sort()
+  const files = migrationNames().filter(name => wanted?.has(name) ?? true)
   return inTransaction(pool, async connection => {
     await connection.query('select pg_advisory_xact_lock(7065111)') // one process at a time
     await connection.query(

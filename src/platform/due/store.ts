@@ -16,6 +16,9 @@ export type DueItem = {
 
 export const leaseSeconds = 60
 
+/** The longest pause between two attempts, in milliseconds. */
+export const backOffMost = 600_000
+
 const columns = `d.kind, d.merchant_id as "merchantId", d.subject_id as "subjectId", d.due_at as "dueAt", d.attempts, d.generation,
   d.leased_until as "leasedUntil", d.details`
 const key = 'kind = $1 and merchant_id = $2 and subject_id = $3'
@@ -156,6 +159,26 @@ export async function findTroubled(
     [merchantIds, attemptsLeast, limit],
   )
   return rows.map(({ details: _, ...item }) => item)
+}
+
+export type MeasuredWork = {
+  readonly kind: string
+  readonly due: number
+  /** For how long the oldest that is due has waited, in milliseconds. */
+  readonly oldest: number
+  /** Tried five times or more. */
+  readonly failing: number
+}
+
+/** Of the first 10,000 that are due, or will be within ten minutes, as all are that failed and are tried on. Read from the index by time. */
+export async function measureWork(db: Connection, now: number): Promise<MeasuredWork[]> {
+  const { rows } = await db.query<MeasuredWork>(
+    `select kind, count(*) filter (where due_at <= $1) as due,
+            greatest(0, coalesce(extract(epoch from $1 - min(due_at)) * 1000, 0))::bigint as oldest, count(*) filter (where attempts >= 5) as failing
+       from (select kind, due_at, attempts from due_work where due_at <= $2 order by due_at limit 10000) first group by kind`,
+    [timeParameter(now), timeParameter(now + backOffMost)],
+  )
+  return rows
 }
 
 /** Whether something of this kind is still to be done for the subject. */

@@ -3,7 +3,7 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
 import type { Log } from '../log.ts'
-import { type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
+import { backOffMost, type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
 
 /** `done`, or the real time in milliseconds at which to try again, with what the next attempt shall know. `well`: nothing failed, there is only more to do. */
 export type DueHandler<Parts> = (
@@ -111,4 +111,4 @@ function keepLease(parts: WorkerParts, item: DueItem): { end(): Promise<DueItem>
 }
 
 /** 2, 4, 8 … seconds, at most ten minutes. */
-export const backOff = (attempts: number): number => Math.min(2 ** Math.min(attempts, 20), 600) * 1000
+export const backOff = (attempts: number): number => Math.min(2 ** Math.min(attempts, 20) * 1000, backOffMost)

@@ -88,7 +88,6 @@ export function measureRetention({ clock, database, retention }: Omit<RetentionP
     kind,
     name,
     help,
-    labels: ['kind'],
     read: () =>
       retention.flatMap((one): FigureValue[] => {
         const swept = sweeps.get(one.kind)
@@ -97,6 +96,7 @@ export function measureRetention({ clock, database, retention }: Omit<RetentionP
   })
   const since = ({ sweptAt }: Sweep) => (now - sweptAt!) / 1000
   return {
+    name: 'retention',
     figures: [
       figure(
         'counter',

@@ -1,0 +1,21 @@
+// Figures that are the same for all processes of a database: it is asked once for all of them.
+
+import { measureDeliveries } from '../notifications/metrics.ts'
+import { measureOutbox, measureReversals } from '../payments/metrics.ts'
+import type { Clock } from '../platform/clock.ts'
+import type { Database } from '../platform/database/connect.ts'
+import { measureDue } from '../platform/due/metrics.ts'
+import type { Log } from '../platform/log.ts'
+import { measureRetention } from '../platform/retention/erase.ts'
+import type { Kept } from '../platform/retention/kept.ts'
+import { type FigureSource, sourceOf } from '../platform/scrape.ts'
+import { dueHandlers } from './assemble.ts'
+
+export const measuresOf = (database: Database, clock: Clock, log: Log, retention: readonly Kept[]): FigureSource[] =>
+  [
+    measureDue(database, clock, [...dueHandlers.keys()]),
+    measureDeliveries(database, clock, log),
+    measureReversals(database, clock),
+    measureOutbox(database, clock),
+    measureRetention({ clock, database, retention }),
+  ].map(sourceOf)
