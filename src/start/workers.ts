@@ -2,6 +2,7 @@
 
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { endingSignals, errorText, OperatorError, onDefect } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
@@ -27,7 +28,8 @@ export const startWorkers = {
     const { connection } = opened
     let stopping = false
     // One set of simulators for all, because a shopper's requests reach any of the workers.
-    let port = config.port
+    // Known before they begin: a worker that takes the place of a dead one listens where the others do, also when all have died.
+    const port = config.port === 0 ? await freePort(config.host) : config.port
     const pages = () => `${publicUrlOf(config, port)}/simulators`
     const home = () => ({ host: config.host, port, tls: config.tls !== undefined, hosts: hostRules(config) })
     const simulators = config.mode === 'sandbox' ? await startSimulators(systemClock, systemRandom, pages, home) : undefined
@@ -35,6 +37,7 @@ export const startWorkers = {
     const host = config.mode === 'sandbox' && config.acquirersFile === undefined ? acquirerHostProcess(config.dataDir) : undefined
     const order: Order = {
       connection,
+      port,
       ...(simulators && { simulatorsUrl: simulators.url }),
       ...(host && { sandboxHost: await host.address() }),
     }
@@ -50,11 +53,9 @@ export const startWorkers = {
         if (deaths.length >= deathsMax)
           return resolve(`${deathsMax} workers died within a minute, the last one with ${why}: the log says more.`)
         await systemClock.sleep(firstPauseMilliseconds * 2 ** (deaths.length - 1))
-        // Who asks for any port beside others gets theirs; alone it would get another one.
-        const alone = Object.keys(cluster.workers ?? {}).length === 0
-        if (!stopping) await fork({ ...order, ...(alone && { port }) }).then(watch)
+        if (!stopping) await fork(order).then(watch)
       }
-      const watch = ({ worker }: WorkerProcess) => {
+      const watch = (worker: Worker) => {
         metrics.watch(worker)
         worker.once('exit', (code, signal) => replace(signal ?? `code ${code}`).catch(again))
       }
@@ -63,7 +64,6 @@ export const startWorkers = {
         replace(error instanceof EndedAtStart ? error.with : error.message).catch(again)
       for (const one of first) watch(one)
     })
-    port = first[0]!.port
     return {
       port,
       failed,
@@ -116,13 +116,21 @@ export const startWorkers = {
     ])
     if (!running) return
     if (config.metricsPort !== undefined) await answerScrapes(running.figures)
-    process.send!({ port: running.port })
+    process.send!('ready')
     await ended
     await Promise.race([running.stop(), systemClock.sleep(stopSeconds * 1000)])
   },
 }
 
-type WorkerProcess = { readonly worker: Worker; readonly port: number }
+/** A port that nobody has. */
+async function freePort(host: string): Promise<number> {
+  const server = createServer().listen(0, host)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
 
 /** `with`: its signal or exit code. */
 class EndedAtStart extends OperatorError {
@@ -134,11 +142,11 @@ class EndedAtStart extends OperatorError {
 }
 
 /** A worker that is ready, or an error when it ended before. */
-function fork(order: Order): Promise<WorkerProcess> {
+function fork(order: Order): Promise<Worker> {
   return new Promise((resolve, reject) => {
     const worker = cluster.fork()
     worker.once('online', () => worker.send(order))
-    worker.once('message', ({ port }: { port: number }) => resolve({ worker, port }))
+    worker.once('message', () => resolve(worker))
     worker.once('exit', (code, signal) => reject(new EndedAtStart(signal ?? `code ${code}`)))
   })
 }

@@ -46,6 +46,8 @@ const samples: Readonly<Record<string, (today: string) => OwnFields>> = {
   reportSettlementV2: () => ({ pageNo: '1' }),
   listResultCodes: () => ({}),
   health: () => ({}),
+  live: () => ({}),
+  ready: () => ({}),
   advanceClock: () => ({ advance: '29m' }),
   readNotifications: () => ({ name: 'reference', wait: '0' }),
 }
