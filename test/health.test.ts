@@ -98,6 +98,7 @@ it('in live mode behind a proxy whoever looks after the process needs neither, a
     clock: systemClock,
     build: 'test',
     count: { request: quiet },
+    publicUrl: () => '',
     log,
   } as unknown as HttpParts
   const other = { method: 'GET', path: '/other', callers: 'anyone', answer: () => ({ status: 200, body: '{}' }) } as const

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
@@ -191,6 +191,9 @@ it('what nothing needs is taken out of its file, and kept beside it', async () =
   assert.match((await well('keys', 'retire')).out, /^No older key is left\.\nseal /)
   for (const kind of ['seal', 'lookup'] as const)
     assert.deepEqual([linesOf(`${kind}.key`).length, linesOf(`${kind}.key.retired`)], [1, [old[kind]]])
+  chmodSync(file('lookup.key.retired'), 0o644)
+  assert.match((await commands.run('audit')).out, /lookup\.key\.retired, which others may read/)
+  chmodSync(file('lookup.key.retired'), 0o600)
   await restart()
   assert.equal((await post('/v1/payments', { ...visa, paymentType: 'PA' })).status, 200)
   for (const action of ['keyAdded', 'keyPreferred', 'keyRetired'])

@@ -69,6 +69,47 @@ test('a case is taken over, spoken of, and closed with a reason by whoever did i
   assert.deepEqual([told.actor_kind, told.actor, told.action], ['user', finance.id, 'caseClosed'])
 })
 
+test('the history of a case has an end, and each word of it is told', async () => {
+  const path = await newCase('clearingLine', 'line-long')
+  const id = path.split('/').at(-1)
+  await Promise.all(Array.from({ length: 5 }, () => finance.post(`${path}/note`, { text: 'again' })))
+  const told = await gateway.pool.query(`select 1 from audit where action = 'caseNoted' and subject = $1`, [id])
+  assert.equal(told.rowCount, 5)
+  await gateway.pool.query(
+    `insert into case_notes (merchant_id, case_id, id, written_at, written_by, kind, text)
+     select merchant_id, id, gen_random_uuid(), now(), 'somebody', 'note', '<' from operator_cases, generate_series(6, 199) where id = $1`,
+    [id],
+  )
+  const replies = await Promise.all(['note', 'take', 'release'].map(word => finance.post(`${path}/${word}`, { text: 'more' })))
+  assert.deepEqual(replies.map(({ status }) => status).sort(), [303, 400, 400])
+  assert.match(replies.find(({ status }) => status === 400)!.text, /no more is kept: close it/)
+  const { rows } = await gateway.pool.query('select count(*)::integer as count from case_notes where case_id = $1', [id])
+  assert.deepEqual(rows, [{ count: 200 }])
+})
+
+test('an entity has so many valid tokens, and people so many colleagues, and no more', async () => {
+  const admin = await signedIn(gateway, 'admin', [psp.id])
+  const path = `/office/entities/${sandbox.entityId}/tokens`
+  await gateway.pool.query(
+    `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at)
+     select sha256(n::text::bytea), gen_random_uuid(), $1, 'many', array[$2::uuid], false, now() from generate_series(1, 100) n`,
+    [sandbox.merchantId, sandbox.entityId],
+  )
+  const full = await admin.post(path, { label: 'one more' })
+  assert.equal(full.status, 409)
+  assert.match(full.text, /has 100 valid tokens: revoke one/)
+  await gateway.pool.query(`update access_tokens set revoked_at = now() where label = 'many'`)
+  assert.equal((await admin.post(path, { label: 'one more' })).status, 200)
+  await gateway.pool.query(
+    `insert into staff (id, name, role, entities, made_at)
+     select gen_random_uuid(), 'many' || n || '@shop.example', 'viewer', array[$1::uuid], now() from generate_series(1, 1000) n`,
+    [sandbox.merchantId],
+  )
+  const refused = await admin.post('/office/staff', { name: 'last@shop.example', role: 'viewer', entity: sandbox.merchantId })
+  assert.match(refused.text, /nobody can be added/)
+  await gateway.pool.query(`delete from staff where name like 'many%'; delete from access_tokens where label in ('many', 'one more')`)
+})
+
 test('what settles a payment is closed with a decision alone', async () => {
   const operator = await signedIn(gateway, 'finance', [psp.id])
   const subject = 'a'.repeat(32)

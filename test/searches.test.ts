@@ -109,7 +109,7 @@ describe('searches of a token that the database does not answer', () => {
         assert.ok(Number(reply.headers.get('retry-after')) > 0)
       }
       await eventually(async () => (await waiting()).length > 0, 'a search waits for its lock')
-      assert.deepEqual(await waiting(), ['tollgate searches'])
+      assert.equal((await waiting()).filter(one => one === 'tollgate searches').length, 1)
       assert.equal((await fetch(`${gateway.baseUrl}/health`)).status, 200)
       await eventually(
         async () => early.some(reply => told(reply) === '503 800.800.801'),

@@ -295,7 +295,7 @@ it('every route for tokens asks for one, and no other does', async () => {
 
 it('an answer that cannot be written is one 500, and the next request is answered', async () => {
   const quiet = () => {}
-  const parts = { random: systemRandom, clock: clockWith(() => 0), build: 'test', count: { request: quiet } }
+  const parts = { random: systemRandom, clock: clockWith(() => 0), build: 'test', count: { request: quiet }, publicUrl: () => '' }
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
   const bad = { Location: 'https://shop.example/#\u4e2d' }
   const server = makeServer(

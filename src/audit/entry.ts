@@ -35,6 +35,7 @@ export const actions = {
   transferEntered: 'the bank details of a refund were entered',
   transferEnded: 'somebody said what became of the transfer of a refund',
   caseClosed: 'an operator case was closed',
+  caseNoted: 'somebody of the staff took an operator case, left it, or wrote a note on it',
   reportTaken: 'somebody of the staff took a report away as a file',
   scheduleMade: 'a report was scheduled for a server',
   scheduleEnded: 'a schedule of a report was ended',

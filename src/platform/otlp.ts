@@ -20,6 +20,7 @@ const batchMost = 512
 const everyMilliseconds = 1000
 const patienceMilliseconds = 5000
 const pauseMost = 30_000
+const answerMost = 64 * 1024
 
 /** Statuses after which the same may be sent again; others mean that it never will be taken. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
@@ -39,9 +40,9 @@ export function sendSpans({ url, headers }: Collector, version: string, clock: C
         redirect: 'error',
         signal: clock.deadline(patienceMilliseconds),
       })
-      const text = await response.text()
+      const text = await beginning(response)
       if (!response.ok) log.warn({ status: response.status }, 'the collector did not take the spans')
-      else for (let left = rejectedOf(text); left > 0; left--) count('refused')
+      else for (let left = Math.min(rejectedOf(text), batch.length); left > 0; left--) count('refused')
       return response.ok ? 'sent' : passing.has(response.status) ? 'again' : 'refused'
     } catch (error) {
       log.warn({ why: (error as Error).message }, 'the collector does not answer')
@@ -85,6 +86,18 @@ export function sendSpans({ url, headers }: Collector, version: string, clock: C
       for (const _ of queue.splice(0)) count('dropped')
     },
   }
+}
+
+/** What a collector answers is short; of what is not no more is read. */
+async function beginning({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > answerMost) break
+  }
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 /** Of a request that was taken in part: how many spans were not. A number of 64 bits is a text in JSON. */

@@ -61,7 +61,7 @@ export type Tracer = {
 
 type Running = { readonly traceId: string; readonly spanId: string }
 
-/** `share`: which part of the requests is traced, 0 to 1, decided by the id of the trace, so that all who use the same share agree. */
+/** `share`: which part of the requests is traced, 0 to 1, by chance of our own: ids are the callers'. */
 export function tracer(clock: Clock, random: Random, share: number, end: (span: Span) => void): Tracer {
   const running = new AsyncLocalStorage<Running>()
   // One beginning for all spans, so that they stand beside each other as they were.
@@ -97,7 +97,7 @@ export function tracer(clock: Clock, random: Random, share: number, end: (span: 
       const theirs = readTraceparent(traceparent)
       const traceId = theirs?.traceId ?? hex(16)
       // Whoever does not trace its own request gets no trace of ours; whoever does cannot make us trace more than our share.
-      if (theirs?.sampled === false || !isChosen(traceId, share)) return work()
+      if (theirs?.sampled === false || !isChosen(hex(7), share)) return work()
       return span(step, traceId, theirs?.parentId, work)
     },
     step(step, work) {
@@ -112,8 +112,8 @@ const clean = (attributes: SpanAttributes): Span['attributes'] =>
     .filter(([name]) => shown.has(name))
     .map(([name, value]) => [name, typeof value === 'number' ? value : scrub(value).slice(0, 100)])
 
-/** The last 56 bits are random (W3C Trace Context, level 2). */
-const isChosen = (traceId: string, share: number): boolean => Number.parseInt(traceId.slice(18), 16) < share * 2 ** 56
+/** `drawn`: 56 bits, in hex. */
+const isChosen = (drawn: string, share: number): boolean => Number.parseInt(drawn, 16) < share * 2 ** 56
 
 /** Undefined for what is no traceparent: then the trace begins here. */
 export function readTraceparent(

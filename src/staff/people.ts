@@ -10,6 +10,7 @@ import type { StaffParts } from './parts.ts'
 import type { Role } from './permissions.ts'
 import {
   changePerson,
+  countPeople,
   dropLinksBy,
   dropLinksOf,
   endSessionsOf,
@@ -29,6 +30,9 @@ const makerOf = ({ by }: PeopleParts): string | null => (by?.kind === 'user' ? b
 export type StaffRefusal = { readonly refused: string }
 export type StaffLink = { readonly id: string; readonly link: string }
 
+/** Who acts for one of some entities, or did: their pages list them. */
+const peopleMost = 1000
+
 /** A link that lets the new one set a password and a second factor. */
 export async function addPerson(
   parts: PeopleParts,
@@ -43,6 +47,8 @@ export async function addPerson(
   const now = clock.real()
   const id = timeOrderedId(now, random)
   return inTransaction(database.work, async db => {
+    if ((await countPeople(db, entities)) >= peopleMost)
+      return { refused: `${peopleMost} people are, or were, at work there: nobody can be added.` }
     const person = { id, name, role, entities, password: null, sealedTotp: null, factorsBy: null, madeAt: now }
     if (!(await insertPerson(db, person))) return { refused: `${name} works here already.` }
     const link = await makeStaffLink(db, parts, id, makerOf(parts))

@@ -42,6 +42,12 @@ export async function findFactorsBy(db: Connection, id: string): Promise<string 
   return rows[0]?.factorsBy ?? null
 }
 
+/** Who acts for one of some entities, or did. */
+export async function countPeople(db: Connection, entities: readonly string[]): Promise<number> {
+  const { rows } = await db.query<{ count: number }>('select count(*) from staff where entities && $1::uuid[]', [entities])
+  return rows[0]!.count
+}
+
 export async function listStaff(db: Connection): Promise<Person[]> {
   const { rows } = await db.query<Person>(`select ${columns} from staff where removed_at is null order by name`)
   return rows.map(personOf)

@@ -1,25 +1,14 @@
 // The file of a key: one key a line in hex, the one that is written with first. It is replaced whole and only when the new one is on disk, so that whoever is
 // killed in between leaves the old file or the new one.
 
-import {
-  chownSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs'
-import { type Keys, makeKeys, parseKeys } from './keys.ts'
+import { chownSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { type Keys, makeKeys, parseKeys, readKeyFile } from './keys.ts'
 
 export type KeyKind = 'seal' | 'lookup'
 export type KeyLine = { /** As the database knows it: `seal 0a1b2c3d`. */ readonly name: string; readonly hex: string }
 
 export const readKeyLines = (path: string, kind: KeyKind): KeyLine[] =>
-  parseKeys(existsSync(path) ? readFileSync(path, 'utf8') : '', path).map(key => ({
+  parseKeys(existsSync(path) ? readKeyFile(path, `${kind.toUpperCase()}_KEY_FILE`) : '', path).map(key => ({
     name: `${kind} ${makeKeys([key], key)[kind][0]!.id}`,
     hex: key.toString('hex'),
   }))

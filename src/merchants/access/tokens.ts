@@ -38,6 +38,10 @@ const chanceBytes = 32
 /** Letters, digits, hyphen and underscore. */
 export const tokenByChance = (random: Random): string => random.bytes(chanceBytes).toString('base64url')
 
+/** Of one entity: valid ones, and all that ever were. Every process reads them all. */
+export const validTokensMost = 100
+export const tokensMost = 2000
+
 /** What keeps a token from being made, a sentence each. */
 export async function tokenRefusals(db: Connection, keys: Keys, { sent, entities, follows }: NewToken): Promise<string[]> {
   const known = new Set((await readEntities(db)).map(({ id }) => id))
@@ -46,6 +50,14 @@ export async function tokenRefusals(db: Connection, keys: Keys, { sent, entities
   const precedent = tokens.find(({ id }) => id === follows?.id)
   return [
     ...entities.filter(id => !known.has(id)).map(id => `There is no entity ${id}.`),
+    ...entities.flatMap(id => {
+      const own = tokens.filter(token => token.entities.includes(id))
+      const valid = own.filter(token => token.revokedAt === null && token.id !== follows?.id).length
+      if (own.length >= tokensMost) return [`The entity ${id} has had ${tokensMost} tokens: more are not kept.`]
+      return valid >= validTokensMost
+        ? [`The entity ${id} has ${validTokensMost} valid tokens: revoke one that nobody uses.`]
+        : []
+    }),
     ...(legacyParts(sent)
       ? ['The token is a user id and a password in another spelling, and as weak as that password: let it be made by chance.']
       : []),

@@ -5,7 +5,7 @@ import { record } from '../../audit/chain.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { addDue, cancelDue } from '../../platform/due/store.ts'
-import { type CaseNote, closeRow, insertCase, insertNote, type OperatorCase, setOwner } from './store.ts'
+import { type CaseNote, closeRow, insertCase, insertNote, lockHistory, type OperatorCase, setOwner } from './store.ts'
 
 /** What a case can be about, and what somebody should know who decides it. */
 export const caseKinds = {
@@ -104,17 +104,23 @@ export async function closeCase(
   })
 }
 
-/** Writes something into the history of an open case; taking it over, or leaving it, changes whose it is. False when it is closed. */
+/** Its page shows all of a history. */
+export const notesMost = 200
+
+/** Writes something into the history of an open case; taking it over, or leaving it, changes whose it is. */
 export const noteCase = (
-  { clock, random, database }: { readonly clock: Clock; readonly random: Random; readonly database: Pick<Database, 'work'> },
+  parts: Recorder & { readonly random: Random; readonly database: Pick<Database, 'work'> },
   merchantId: string,
   caseId: string,
   { writtenBy, kind, text }: Pick<CaseNote, 'writtenBy' | 'kind' | 'text'>,
-): Promise<boolean> =>
-  inTransaction(database.work, async db => {
-    const owned = kind === 'note' || (await setOwner(db, merchantId, caseId, kind === 'taken' ? writtenBy : null))
-    if (!owned) return false
-    const now = clock.real()
-    await insertNote(db, { merchantId, caseId, id: timeOrderedId(now, random), writtenAt: now, writtenBy, kind, text })
-    return true
+): Promise<'written' | 'closed' | 'full'> =>
+  inTransaction(parts.database.work, async db => {
+    const written = await lockHistory(db, merchantId, caseId)
+    if (written === undefined) return 'closed'
+    if (written >= notesMost) return 'full'
+    if (kind !== 'note') await setOwner(db, merchantId, caseId, kind === 'taken' ? writtenBy : null)
+    const now = parts.clock.real()
+    await insertNote(db, { merchantId, caseId, id: timeOrderedId(now, parts.random), writtenAt: now, writtenBy, kind, text })
+    await record(db, parts, [{ action: 'caseNoted', entityId: merchantId, subject: caseId, details: { kind } }])
+    return 'written'
   })

@@ -83,6 +83,20 @@ export type CaseNote = {
   readonly text: string
 }
 
+/** Locks a case that is open, and says how much has been written about it. Undefined when it is closed. */
+export async function lockHistory(db: Connection, merchantId: string, caseId: string): Promise<number | undefined> {
+  const { rowCount } = await db.query(
+    'select 1 from operator_cases where merchant_id = $1 and id = $2 and closed_at is null for update',
+    [merchantId, caseId],
+  )
+  if (rowCount === 0) return undefined
+  const { rows } = await db.query<{ count: number }>('select count(*) from case_notes where merchant_id = $1 and case_id = $2', [
+    merchantId,
+    caseId,
+  ])
+  return rows[0]!.count
+}
+
 export async function insertNote(db: Connection, note: CaseNote): Promise<void> {
   const { merchantId, caseId, id, writtenAt, writtenBy, kind, text } = note
   await db.query(

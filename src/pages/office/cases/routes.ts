@@ -37,8 +37,11 @@ export function caseRoutes(parts: OfficeParts): OfficeRoute[] {
       if (!one) return nothingHere(request.language)
       const text = (request.values.get('text') ?? '').trim().slice(0, 2000)
       if (kind === 'note' && text === '') return goTo(addressOfCase(one))
-      const isOpen = await noteCase(parts, one.merchantId, one.id, { writtenBy: signedIn.name, kind, text })
-      return isOpen ? goTo(addressOfCase(one)) : show(request, signedIn, one, caseWords(request.language).isClosed)
+      const by = { ...parts, by: signedIn.by }
+      const noted = await noteCase(by, one.merchantId, one.id, { writtenBy: signedIn.name, kind, text })
+      const words = caseWords(request.language)
+      if (noted === 'written') return goTo(addressOfCase(one))
+      return show(request, signedIn, one, noted === 'closed' ? words.isClosed : words.isFull)
     }
   return [
     {

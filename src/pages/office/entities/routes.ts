@@ -199,7 +199,12 @@ ${
         const label = (request.values.get('label') ?? '').trim().slice(0, 100)
         if (!entity || !/^[^\p{Cc}\p{Cf}]+$/u.test(label)) return nothingHere(request.language)
         const sent = tokenByChance(random)
-        await makeToken(database.work, recorder(signedIn), { sent, label, entities: [id] })
+        try {
+          await makeToken(database.work, recorder(signedIn), { sent, label, entities: [id] })
+        } catch (error) {
+          if (!(error instanceof OperatorError)) throw error
+          return { ...(await show(request, signedIn, entity, { above: message(error.message, 'wrong') })), status: 409 }
+        }
         const { shownOnce } = entityWords(request.language)
         const above = html`<div class="message secret" role="status"><p>${shownOnce}</p><p><code id="token">${sent}</code></p></div>`
         return show(request, signedIn, entity, { above })
