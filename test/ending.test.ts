@@ -108,8 +108,9 @@ describe('a gateway', () => {
     const workers = () => childrenOf(gateway.child.pid!)
     const killed = new Set<number>()
     let over = false
-    void gateway.ended.then(() => {
+    const ended = gateway.ended.then(code => {
       over = true
+      return code
     })
     const killOne = async () => {
       const left = await eventually(async () => {
@@ -134,7 +135,7 @@ describe('a gateway', () => {
     )
     // Those of more than a minute ago count no more: on a slow machine six are not enough.
     while (!over) await killOne()
-    assert.equal(await gateway.ended, 1)
+    assert.equal(await ended, 1)
     assert.match(gateway.printed(), /6 workers died within a minute, the last one with SIGKILL/)
     nothingLeft(dataDir)
   })

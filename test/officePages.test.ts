@@ -107,7 +107,9 @@ test('an entity has so many valid tokens, and people so many colleagues, and no 
   )
   const refused = await admin.post('/office/staff', { name: 'last@shop.example', role: 'viewer', entity: sandbox.merchantId })
   assert.match(refused.text, /nobody can be added/)
-  await gateway.pool.query(`delete from staff where name like 'many%'; delete from access_tokens where label in ('many', 'one more')`)
+  await gateway.pool.query(
+    `delete from staff where name like 'many%'; delete from access_tokens where label in ('many', 'one more')`,
+  )
 })
 
 test('what settles a payment is closed with a decision alone', async () => {
