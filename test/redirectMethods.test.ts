@@ -433,12 +433,15 @@ describe('a redirect method that is only configured', () => {
     // Somebody else's API: other field names, other words, an API key.
     const asked: { url: string; key: string | undefined; body: string }[] = []
     let [said, sum, cur, why]: [string, unknown, string, string | undefined] = ['WAITING', '92.00', 'EUR', undefined]
+    const payments: { sum: unknown; cur: string; why: string | undefined }[] = []
     const bank = http.createServer((incoming, outgoing) => {
-      const begun = { ref: 'tx 1/2', go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper/中` }
+      if (incoming.method === 'POST') payments.push({ sum, cur, why })
+      const number = Number(/tx%20(\d+)/.exec(incoming.url!)?.[1] ?? payments.length)
+      const begun = { ref: `tx ${number}/2`, go: `http://127.0.0.1:${(bank.address() as AddressInfo).port}/shopper/中` }
       text(incoming)
         .then(body => {
           asked.push({ url: incoming.url!, key: incoming.headers['x-api-key'] as string | undefined, body })
-          outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, sum, cur, why }))
+          outgoing.end(JSON.stringify(incoming.method === 'POST' ? begun : { state: said, ...payments[number - 1] }))
         })
         .catch(() => outgoing.destroy())
     })
@@ -519,7 +522,8 @@ describe('a redirect method that is only configured', () => {
         const ended = (await gateway.get(`/v1/payments/${other.id}`, { entityId: sandbox.entityId })).body
         assert.equal(ended.result.code, '100.550.701')
       }
-      // Numbers as JSON writes them are amounts; what is none confirms none, and what is no currency neither.
+      // Numbers as JSON writes them are amounts; what is none confirms none, and what is no currency neither. A shopper waits for those together.
+      const begun: { id: string; url: string; code: string; told: [unknown, string, string | undefined] }[] = []
       for ([sum, cur, why] of [
         [92, 'EUR', undefined],
         [0.5, 'EUR', undefined],
@@ -531,15 +535,20 @@ describe('a redirect method that is only configured', () => {
         ['92.00', 'eur', undefined],
         ['91.99', 'EUR', `a\u0000b\u001b[2J${'x'.repeat(1000)}`],
       ] as const) {
-        const other = (await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane' })).body
-        await shopper.open(other.redirect.url)
-        await shopper.open(other.redirect.url.replace('/r/', '/r/return/'))
-        const { result, resultDetails } = (await gateway.get(`/v1/payments/${other.id}`, { entityId: sandbox.entityId })).body
+        const { id, redirect } = (await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane' })).body
         const read = typeof sum === 'number' || why !== undefined
         const code = sum === 92 ? '000.100.112' : read ? '100.550.701' : '000.200.000'
-        assert.equal(result.code, code, JSON.stringify([sum, cur]))
-        if (why !== undefined) assert.equal(resultDetails.ExtendedDescription, `ab[2J${'x'.repeat(250)}`)
+        begun.push({ id, url: redirect.url, code, told: [sum, cur, why] })
       }
+      await Promise.all(
+        begun.map(async ({ id, url, code, told }) => {
+          await shopper.open(url)
+          await shopper.open(url.replace('/r/', '/r/return/'))
+          const { result, resultDetails } = (await gateway.get(`/v1/payments/${id}`, { entityId: sandbox.entityId })).body
+          assert.equal(result.code, code, JSON.stringify(told))
+          if (told[2] !== undefined) assert.equal(resultDetails.ExtendedDescription, `ab[2J${'x'.repeat(250)}`)
+        }),
+      )
       // In the sandbox's own mode nobody answers for it.
       const internal = await gateway.post('/v1/payments', { ...fields, 'virtualAccount.accountId': 'jane', testMode: 'INTERNAL' })
       assert.deepEqual([internal.status, internal.body.result.code], [400, '600.200.201'])
