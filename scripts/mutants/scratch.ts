@@ -28,7 +28,8 @@ export async function makeScratch(project: string, folder: string): Promise<Scra
   })
   for (const path of listed.split('\0').filter(path => path !== '')) {
     mkdirSync(dirname(join(copy, path)), { recursive: true })
-    cpSync(join(project, path), join(copy, path), { force: true })
+    // A link leads on within the copy: processes that tests start begin with one.
+    cpSync(join(project, path), join(copy, path), { force: true, verbatimSymlinks: true })
   }
   const server = await startTestServer()
   // The same seed tells the same stories.
