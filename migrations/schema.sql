@@ -9,6 +9,19 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.refuse_elsewhere()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if current_setting('tollgate.forgets', true) is distinct from tg_argv[0] then
+    raise exception using errcode = 'TG503', message = 'the merchant ' || tg_argv[0] || ' is served elsewhere';
+  end if;
+  if tg_op = 'DELETE' then return old; end if;
+  return new;
+end
+$function$;
+
 create table access_tokens (
   token_hash bytea not null,
   id uuid not null,
@@ -19,9 +32,11 @@ create table access_tokens (
   created_at timestamp with time zone not null,
   revoked_at timestamp with time zone,
   lookup_key text,
+  route_hash bytea,
   constraint access_tokens_pkey PRIMARY KEY (token_hash),
   constraint access_tokens_id_key UNIQUE (id)
 );
+CREATE INDEX access_tokens_by_entity ON access_tokens USING gin (entities);
 
 create table answered_challenges (
   hash bytea not null,
@@ -42,6 +57,32 @@ create table answers (
 );
 CREATE INDEX answers_host_reference ON answers USING btree (merchant_id, "substring"(reply, '"hostReference":"([^"]+)"'::text)) WHERE (reply ~~ '%"hostReference"%'::text);
 CREATE INDEX answers_settled_on ON answers USING btree (merchant_id, "substring"(reply, '"settledOn":"([^"]+)"'::text)) WHERE (reply ~~ '%"settledOn"%'::text);
+
+create table archived_payments (
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  root_id uuid not null,
+  archive_id uuid not null,
+  constraint archived_payments_pkey PRIMARY KEY (merchant_id, payment_id)
+);
+CREATE INDEX archived_payments_by_archive ON archived_payments USING btree (archive_id, merchant_id, root_id);
+
+create table archives (
+  id uuid not null,
+  name text not null,
+  before timestamp with time zone not null,
+  began_at timestamp with time zone not null,
+  proof bytea,
+  in_file bigint not null default 0,
+  chains bigint not null default 0,
+  payments bigint not null default 0,
+  lines bigint not null default 0,
+  ended_at timestamp with time zone,
+  constraint archives_pkey PRIMARY KEY (id),
+  constraint archives_count CHECK (((in_file >= 0) AND (chains >= 0) AND (payments >= 0) AND (lines >= 0)))
+);
+CREATE UNIQUE INDEX archives_by_name ON archives USING btree (name);
+CREATE UNIQUE INDEX archives_open ON archives USING btree ((true)) WHERE (ended_at IS NULL);
 
 create table audit (
   sequence bigint not null,
@@ -69,6 +110,13 @@ create table audit_head (
   proof bytea,
   constraint audit_head_pkey PRIMARY KEY (single),
   constraint audit_head_single_check CHECK (single)
+);
+
+create table beats (
+  source text not null,
+  id uuid not null,
+  beat_at timestamp with time zone not null,
+  constraint beats_pkey PRIMARY KEY (source)
 );
 
 create table capture_files (
@@ -163,6 +211,23 @@ create table clearing_lines (
   constraint clearing_lines_pkey PRIMARY KEY (hash, line),
   constraint clearing_lines_line_check CHECK ((line > 0)),
   constraint clearing_lines_outcome_check CHECK ((outcome = ANY (ARRAY['recorded'::text, 'known'::text, 'noted'::text, 'refused'::text])))
+);
+
+create table closing_sums (
+  merchant_id uuid not null,
+  archive_id uuid not null,
+  channel_id uuid not null,
+  day date not null,
+  mode text not null,
+  currency text not null,
+  debit text not null,
+  credit text not null,
+  kind text not null,
+  count bigint not null,
+  matched bigint not null,
+  amount bigint not null,
+  constraint closing_sums_pkey PRIMARY KEY (merchant_id, day, archive_id, channel_id, mode, currency, debit, credit, kind),
+  constraint closing_sums_count CHECK (((count > 0) AND ((matched >= 0) AND (matched <= count)) AND (amount > 0)))
 );
 
 create table collected_captures (
@@ -313,6 +378,7 @@ create table entities (
   constraint entities_clock_offset_ms_check CHECK ((clock_offset_ms >= 0)),
   constraint entities_kind_check CHECK ((kind = ANY (ARRAY['psp'::text, 'division'::text, 'merchant'::text, 'channel'::text])))
 );
+CREATE INDEX entities_by_parent ON entities USING btree (parent_id);
 
 create table events (
   merchant_id uuid not null,
@@ -431,6 +497,20 @@ create table log_in_failures (
   proof bytea not null,
   constraint log_in_failures_pkey PRIMARY KEY (minute, kind, subject),
   constraint log_in_failures_kind_check CHECK ((kind = ANY (ARRAY['all'::text, 'address'::text, 'user'::text, 'credential'::text])))
+);
+
+create table merchant_moves (
+  merchant_id uuid not null,
+  direction text not null,
+  state text not null,
+  here boolean not null,
+  other text not null,
+  run integer not null,
+  counted jsonb,
+  changed_at timestamp with time zone not null,
+  move_id uuid,
+  constraint merchant_moves_pkey PRIMARY KEY (merchant_id),
+  constraint merchant_moves_direction CHECK ((direction = ANY (ARRAY['leaving'::text, 'arriving'::text])))
 );
 
 create table migrations (
@@ -614,6 +694,12 @@ create table report_schedules (
   constraint report_schedules_pkey PRIMARY KEY (owner_id, id)
 );
 
+create table reporting_sources (
+  source text not null,
+  subscribed_at timestamp with time zone not null,
+  constraint reporting_sources_pkey PRIMARY KEY (source)
+);
+
 create table request_records (
   merchant_id uuid not null,
   id uuid not null,
@@ -682,6 +768,7 @@ create table risk_entries (
   constraint risk_entries_network_check CHECK (((kind = 'ip'::text) = (network IS NOT NULL)))
 );
 CREATE UNIQUE INDEX risk_entries_by_id ON risk_entries USING btree (id);
+CREATE INDEX risk_entries_by_network ON risk_entries USING gist (network inet_ops) WHERE (network IS NOT NULL);
 
 create table saved_filters (
   staff_id text not null,
@@ -721,6 +808,7 @@ create table searched_payments (
   descriptor text,
   slip_number text,
   reference text,
+  written_at timestamp with time zone,
   constraint searched_payments_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 CREATE INDEX searched_by_amount ON searched_payments USING btree (merchant_id, amount, received_at, payment_id);
@@ -829,6 +917,7 @@ create table staff (
   constraint staff_entities_check CHECK ((cardinality(entities) > 0)),
   constraint staff_name_check CHECK ((name = lower(name)))
 );
+CREATE INDEX staff_by_entity ON staff USING gin (entities);
 CREATE UNIQUE INDEX staff_by_name ON staff USING btree (name) WHERE (removed_at IS NULL);
 
 create table staff_links (
@@ -929,9 +1018,13 @@ create table unanswered (
   constraint unanswered_pkey PRIMARY KEY (merchant_id, payment_id)
 );
 
+alter table archived_payments add constraint archived_payments_archive_id_fkey FOREIGN KEY (archive_id) REFERENCES archives(id);
+
 alter table case_notes add constraint case_notes_merchant_id_case_id_fkey FOREIGN KEY (merchant_id, case_id) REFERENCES operator_cases(merchant_id, id);
 
 alter table clearing_lines add constraint clearing_lines_hash_fkey FOREIGN KEY (hash) REFERENCES clearing_files(hash);
+
+alter table closing_sums add constraint closing_sums_archive_id_fkey FOREIGN KEY (archive_id) REFERENCES archives(id);
 
 alter table collected_captures add constraint collected_captures_acquirer_sequence_fkey FOREIGN KEY (acquirer, sequence) REFERENCES capture_files(acquirer, sequence);
 

@@ -22,12 +22,13 @@ const rooms: readonly Room[] = [
   ['notifications', 'what merchants are told: notification, cipher, signature; `endpoints/`, `deliveries/`', 'contract platform vault audit merchants payments'],
   ['alerts',        'what the operator is told by mail: one digest of what waits for somebody', 'platform payments notifications'],
   ['reporting',     'what people and programs read about many payments: `requests/`, records of what was asked and answered, masked; `search/`, payments by whatever is known of them; `settlement/` reports of what was cleared; the `overview/`; files for the staff (`exports/`) and for the servers of others: `receiptFiles/` and reports by `schedules/`, both `owedFiles/`', 'contract platform vault audit merchants connectors payments'],
+  ['archive',       'old chains of payments out of the database into files, each with the sums that stand for it, and back', 'platform audit payments reporting'],
   ['http',          'server, router, authenticate; `v1/`, the request functions of the interface', 'contract platform vault audit merchants connectors payments registrations checkouts reporting'],
-  ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts; `slip/`, a slip on a screen and on paper; `office/`, the back office of the staff; `developers/`, the reference', 'contract platform audit merchants staff connectors payments slips checkouts clearing notifications reporting http'],
+  ['pages',         'what people see: the frame, `languages/`; `shopper/`, the pages between shop and other side; `form/`, the payment form with its scripts; `slip/`, a slip on a screen and on paper; `office/`, the back office of the staff; `developers/`, the reference', 'contract platform audit merchants staff connectors payments slips checkouts clearing notifications reporting archive http'],
   ['sandbox',       'the other side: a pure acquirer, an acquirer host with books of its own, issuer, wallet and bank with their pages; the movable clock, the listener, the welcome, the demo shop, the `console/`', 'contract platform audit merchants connectors payments notifications reporting http pages'],
-  ['start',         'puts it together: `assemble` without sockets, `serve` with them, processes, the environment', 'contract platform vault audit merchants staff connectors payments slips registrations checkouts clearing notifications alerts reporting http pages sandbox'],
-  ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants staff connectors payments slips clearing notifications reporting sandbox start'],
-  ['main',          'begins a process; leads to `bin/main.ts`, which a Node too old for the rest can read too', ''],
+  ['start',         'puts it together: `assemble` without sockets, `serve` with them, processes, the environment', 'contract platform vault audit merchants staff connectors payments slips registrations checkouts clearing notifications alerts reporting archive http pages sandbox'],
+  ['cli',           '`bin/tollgate`: one file for each group of commands', 'contract platform vault audit merchants staff connectors payments slips clearing notifications reporting archive sandbox start'],
+  ['main',          'begins a process; leads to `bin/main.js`, which a Node too old for the rest can read too', ''],
 ]
 
 /** Room → the rooms that it may import. */

@@ -1,25 +1,31 @@
 // Runs all tests against one throw-away PostgreSQL server, or those that are named: `npm test -- settings "a heading of a scenario" refund:12`.
-// It works beside a gateway of the same clone, and beside other runs.
+// It works beside a gateway of the same clone, and beside other runs. Without names it runs all but the long ones, with `--long` those.
 
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startTestServer } from '../test/support/database.ts'
-import { type Choice, ChoiceError, choose, testFiles } from './test/choose.ts'
+import { type Choice, ChoiceError, choose, longFiles, testFiles } from './test/choose.ts'
 import { withoutSettings } from './test/environment.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 
 const asked = process.argv.slice(2)
-const options = asked.filter(word => word.startsWith('-'))
+const isLong = asked.includes('--long')
+const options = asked.filter(word => word.startsWith('-') && word !== '--long')
 const words = asked.filter(word => !word.startsWith('-'))
 try {
-  const choices = words.length > 0 ? words.map(word => choose(word, project)) : testFiles(project).map(({ choice }) => choice)
+  const choices = words.length > 0 ? words.map(word => choose(word, project)) : ofLength(isLong)
   process.exitCode = await run(choices)
 } catch (error) {
   if (!(error instanceof ChoiceError)) throw error
   process.stderr.write(`${error.message}\n`)
   process.exitCode = 2
+}
+
+function ofLength(wanted: boolean): Choice[] {
+  const files = testFiles(project).filter(({ name }) => longFiles.has(name) === wanted)
+  return files.map(({ choice }) => choice)
 }
 
 /** Whole files in one run, single tests in another: a pattern would hold for all files of its run. */
@@ -43,7 +49,7 @@ async function run(choices: readonly Choice[]): Promise<number> {
     const words = [
       '--test',
       '--min-semi-space-size=16',
-      '--test-concurrency=3',
+      '--test-concurrency=4',
       '--test-timeout=900000',
       ...patterns,
       ...options,

@@ -2,7 +2,7 @@
 // payments, whether each panel of the dashboard has an answer. Debian has both in the package prometheus.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,6 +52,8 @@ async function askPanels(): Promise<readonly string[]> {
   try {
     const base = `http://127.0.0.1:${port}`
     await until(async () => (await fetch(`${base}/health/ready`)).ok, 'the gateway is ready')
+    // A worker may be ready before the first process has written it.
+    await until(async () => existsSync(join(data, 'sandbox.json')), 'the credentials are written')
     const { entityId, accessToken } = JSON.parse(readFileSync(join(data, 'sandbox.json'), 'utf8'))
     const pay = (testMode: string) =>
       fetch(`${base}/v1/payments`, {

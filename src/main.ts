@@ -1,1 +1,1 @@
-../bin/main.ts
+../bin/main.js

@@ -60,6 +60,7 @@ describe('the address of a mail server', () => {
     'smtp://user@mail.example',
     'smtp://mail.example/x',
     'smtp://m.example?tls=0',
+    'smtp://user:pass%ZZ@m.example',
   ])
     it(`not ${url}`, () => assert.equal(readMailServer(url), undefined))
 })
@@ -128,6 +129,84 @@ describe('a mail', () => {
       for (const socket of sockets) socket.destroy()
       server.close()
     }
+  })
+})
+
+describe('a mail server that', () => {
+  /** A server of our own words. */
+  const serverThat = async (answer: (line: string, socket: net.Socket) => void) => {
+    const sockets = new Set<net.Socket>()
+    const server = net.createServer(socket => {
+      sockets.add(socket.on('error', () => {}))
+      socket.write('220 hi\r\n')
+      socket.on('data', chunk => answer(String(chunk), socket))
+    })
+    await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
+    const { port } = server.address() as AddressInfo
+    const close = () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    }
+    return { url: `smtp://ops:pass-word9@127.0.0.1:${port}`, close }
+  }
+
+  for (const [what, block] of [
+    ['empty lines', '\n'],
+    ['answers that nobody asked for', '250 x\r\n'],
+    ['a line without an end', '2'],
+  ] as const)
+    it(`says ${what}, on and on, is hung up on after 64 kB`, async () => {
+      let said = 0
+      const server = await serverThat((_, socket) => {
+        const blocks = Buffer.from(block.repeat(65_536 / block.length))
+        const more = () => {
+          for (let full = false; !full && !socket.destroyed; said += blocks.length) full = !socket.write(blocks)
+        }
+        socket.on('drain', more)
+        more()
+      })
+      const processor = process.cpuUsage()
+      await assert.rejects(
+        mailer(at(server.url))(mail, systemClock.deadline(20_000)),
+        /says more than a mail needs|Unexpected Response/,
+      )
+      const { user, system } = process.cpuUsage(processor)
+      assert.ok(user + system < 3_000_000, `${user + system} µs of the processor`)
+      assert.ok(said < 20_000_000, `${said} bytes were taken`)
+      server.close()
+    })
+
+  it('repeats what it was told has no password in the error', async () => {
+    const server = await serverThat((line, socket) =>
+      socket.write(line.startsWith('EHLO') ? '250-h\r\n250 AUTH PLAIN LOGIN\r\n' : `535 no: ${line.trim()}\r\n`),
+    )
+    const secret = Buffer.from('\0ops\0pass-word9').toString('base64')
+    await assert.rejects(
+      mailer(at(server.url))(mail, soon()),
+      (error: Error) => /refuses user and password \(535\)/.test(error.message) && !error.message.includes(secret),
+    )
+    server.close()
+  })
+
+  it('wants STARTTLS is spoken to in TLS, and only if it proves who it is', { skip: !hasOpenssl && 'no openssl' }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-mail-'))
+    const made = makeCertificate(folder, 'mail')
+    const [cert, key] = [readFileSync(made.cert), readFileSync(made.key)]
+    const secure: boolean[] = []
+    const box = await mailBox({
+      ...{ cert, key, authOptional: false },
+      onAuth: ({ username, password }, session, done) => {
+        secure.push(session.secure)
+        return username === 'ops' && password === 'pass word' ? done(null, { user: 'ops' }) : done(refusal('no such user', 535))
+      },
+    })
+    const url = `smtp://ops:pass%20word@localhost:${box.port}`
+    await assert.rejects(mailer(at(url))(mail, soon()), /self-signed/)
+    await mailer(at(url), cert)({ ...mail, text: 'long '.repeat(40_000) }, soon())
+    assert.deepEqual([secure, box.taken.length], [[true], 1])
+    assert.ok(box.taken[0]!.length > 200_000)
+    await box.close()
+    rmSync(folder, { recursive: true })
   })
 })
 
@@ -296,5 +375,34 @@ describe('the gateway', () => {
       '1  pieces of work failed',
     ])
       assert.ok(text.includes(told), `${told} in ${text}`)
+  })
+
+  it('stops while a mail is under way', async () => {
+    const heard: string[] = []
+    const server = net.createServer(socket => {
+      socket.on('error', () => {})
+      socket.write('220 hi\r\n')
+      // It says a letter from time to time, and never a whole line.
+      const timer = systemClock.every(200, () => socket.write('2'))
+      socket.on('close', () => timer.cancel())
+      socket.on('data', chunk => heard.push(String(chunk)))
+    })
+    await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
+    const { port } = server.address() as AddressInfo
+    const slow = await testGateway({
+      environment: {
+        ...{ SMTP_URL: `smtp://127.0.0.1:${port}`, ALERT_TO: 'ops@shop.example', ALERT_FROM: 'tollgate@shop.example' },
+      },
+    })
+    await slow.pool.query(
+      `insert into operator_cases (merchant_id, id, kind, subject, details, opened_at)
+       values ('5a11d0000000000000000000000000e1', gen_random_uuid(), 'lineMissing', 'one', '{}', now())`,
+    )
+    await slow.pool.query(`update due_work set due_at = now() where kind = 'alertMail'`)
+    await eventually(async () => heard.length > 0, 'a mail is under way', 30)
+    const stopped = slow.stop().then(() => 'stopped')
+    assert.equal(await Promise.race([stopped, systemClock.sleep(25_000)]), 'stopped')
+    await stopped
+    await new Promise(done => server.close(done))
   })
 })

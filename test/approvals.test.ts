@@ -82,6 +82,22 @@ test('who ordered it does not approve it', async () => {
   await assert.rejects(itself, /check/)
 })
 
+test('what may still be approved comes before what is over, and the rest is a page away', async () => {
+  const { paymentId } = await ordered()
+  await gateway.pool.query(
+    `insert into staff_orders (merchant_id, id, payment_id, root_id, channel_id, type, amount, currency, reason, once, asked_by, asked_at, waits, outcome)
+     select merchant_id, gen_random_uuid(), payment_id, root_id, channel_id, type, amount, currency, 'flood', n::text, asked_by, asked_at + interval '1 second', true, 'done'
+       from staff_orders, generate_series(1, 220) n where payment_id = $1`,
+    [paymentId],
+  )
+  const first = (await colleague.ask('/office/approvals')).text
+  assert.match(first, /\/approve"[\s\S]*flood/)
+  const next = /href="(\/office\/approvals\?page=2)"/.exec(first)![1]!
+  assert.match((await colleague.ask(next)).text, /flood/)
+  assert.doesNotMatch((await colleague.ask('/office/approvals?page=9e9')).text, /rel="next"/)
+  await gateway.pool.query(`delete from staff_orders where reason = 'flood'`)
+})
+
 test('what was refused, or waited for more than a day, is not carried out', async () => {
   const refused = await ordered()
   assert.equal((await colleague.post(`${refused.approval}/refuse`)).status, 303)
@@ -174,7 +190,7 @@ test('many decisions at a time keep nobody waiting, who decides or who does some
     await signedIn(gateway, 'finance', [sandbox.merchantId], clock),
     await signedIn(gateway, 'finance', [sandbox.merchantId], clock),
   ]
-  const orders = await Promise.all(Array.from({ length: 12 }, () => ordered(first)))
+  const orders = await Promise.all(Array.from({ length: 8 }, () => ordered(first)))
   await Promise.all(orders.map(() => second.ask('/office/account'))) // connections that are open already
   const [decided, others] = await Promise.all([
     Promise.all(orders.map(({ approval }) => second.post(`${approval}/refuse`))),

@@ -7,31 +7,24 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { sealsOf } from '../src/cli/backup.ts'
+import { type Manifest, readManifest, type Seals, writeManifest } from '../src/platform/database/backup/manifest.ts'
 import { removeOldBackups } from '../src/platform/database/backup/take.ts'
+import { systemIdentifier } from '../src/platform/database/embedded/place.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
+import { readConfig } from '../src/start/config.ts'
 import { withPool } from './support/database.ts'
-import { eventually, visa } from './support/gateway.ts'
-import { commandLine, manyCommands, project, runningOn, type Started, startProcess } from './support/process.ts'
+import { eventually } from './support/gateway.ts'
+import { payAt, readAt } from './support/payAt.ts'
+import { commandLine, manyCommands, project, runningOn, startProcess } from './support/process.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'tollgate-backup-'))
 const dataDir = join(root, 'data')
 const backupDir = join(root, 'backups')
 const environment = { DATA_DIR: dataDir, BACKUP_DIR: backupDir }
-
-/** → its id, once it is answered as approved. */
-async function pay({ sandbox: { baseUrl, entityId, accessToken } }: Started): Promise<string> {
-  const answer = await fetch(`${baseUrl}/v1/payments`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${accessToken}` },
-    body: new URLSearchParams({ entityId, amount: '1.00', currency: 'EUR', paymentType: 'DB', ...visa }),
-  })
-  const { id, result } = (await answer.json()) as { id: string; result: { code: string } }
-  assert.equal(result.code, '000.100.110')
-  return id
-}
-const read = async ({ sandbox: { baseUrl, entityId, accessToken } }: Started, id: string) =>
-  (await fetch(`${baseUrl}/v1/payments/${id}?entityId=${entityId}`, { headers: { Authorization: `Bearer ${accessToken}` } }))
-    .status
+/** The archive of the cluster that is in dataDir. */
+const archive = () => join(backupDir, 'wal', systemIdentifier(join(dataDir, 'postgres')))
 
 /** A folder for a restore, with the keys, which are no part of a backup. */
 function emptyFolder(name: string): string {
@@ -46,7 +39,7 @@ const restore = (folder: string, from: string, ...words: string[]) => commandLin
 async function killed(more: Record<string, string>, words: readonly string[], holds: () => boolean): Promise<void> {
   const child = spawn(join(project, 'bin/tollgate'), words, { env: { PATH: process.env.PATH, ...more }, stdio: 'ignore' })
   const ended = once(child, 'exit')
-  while (!holds() && child.exitCode === null) await new Promise(setImmediate)
+  while (!holds() && child.exitCode === null) await new Promise(resolve => setTimeout(resolve, 1))
   child.kill('SIGKILL')
   assert.deepEqual(await ended, [null, 'SIGKILL'], `${words[0]} was too fast`)
 }
@@ -61,7 +54,7 @@ before(async () => {
   const during: string[] = []
   let paying = true
   const payers = Array.from({ length: 4 }, async () => {
-    while (paying) during.push(await pay(gateway))
+    while (paying) during.push(await payAt(gateway))
   })
   await eventually(async () => during.length > 20, 'some payments are made')
   const made = await commandLine(environment, 'backup')
@@ -74,10 +67,10 @@ before(async () => {
   const connection = runningEmbedded(dataDir)!
   const clock = () =>
     withPool(connection, async pool => (await pool.query('select clock_timestamp() as at')).rows[0].at as number)
-  a = await pay(gateway)
+  a = await payAt(gateway)
   moment = new Date((await clock()) + 1).toISOString()
   await eventually(async () => (await clock()) > Date.parse(moment), 'the moment is over')
-  b = await pay(gateway)
+  b = await payAt(gateway)
   const running = await restore(dataDir, backupDir)
   assert.equal(running.code, 1)
   assert.match(running.out, new RegExp(`is in use by another gateway \\(pid ${gateway.child.pid}\\)`))
@@ -89,14 +82,19 @@ it('a moment between two payments has the one and not the other, and the books a
   const folder = emptyFolder('moment')
   const restored = await restore(folder, backupDir, '--to', moment)
   assert.equal(restored.code, 0, restored.out)
-  assert.match(restored.out, /The backup of \S+ is restored in \S+\. Start the gateway, look at it with `bin\/tollgate doctor`/)
+  assert.match(
+    restored.out,
+    new RegExp(
+      `The backup of \\S+ is restored in \\S+, as all stood at ${moment}\\. Start the gateway, look at it with \`bin/tollgate doctor\``,
+    ),
+  )
   const gateway = await startProcess({ DATA_DIR: folder })
-  assert.deepEqual(await Promise.all([a, b].map(id => read(gateway, id))), [200, 404])
-  for (const id of before_) assert.equal(await read(gateway, id), 200)
+  assert.deepEqual(await Promise.all([a, b].map(id => readAt(gateway, id))), [200, 404])
+  for (const id of before_) assert.equal(await readAt(gateway, id), 200)
   const doctor = await commandLine({ DATA_DIR: folder }, 'doctor')
   assert.match(doctor.out, /The books agree with the operations\./)
   assert.equal(doctor.code, 0)
-  assert.equal(await read(gateway, await pay(gateway)), 200)
+  assert.equal(await readAt(gateway, await payAt(gateway)), 200)
 
   // A backup that is killed is none, and the next one clears it away.
   const other = join(root, 'other')
@@ -117,7 +115,7 @@ it('without a moment all that was written is there', async () => {
   const restored = await restore(folder, base)
   assert.equal(restored.code, 0, restored.out)
   const gateway = await startProcess({ DATA_DIR: folder })
-  assert.deepEqual(await Promise.all([a, b].map(id => read(gateway, id))), [200, 200])
+  assert.deepEqual(await Promise.all([a, b].map(id => readAt(gateway, id))), [200, 200])
   await gateway.stop()
 })
 
@@ -142,7 +140,7 @@ describe('a restore is refused, and leaves the folder as it was,', () => {
   after(() => commands.stop())
   const left = () => readdirSync(folder).filter(name => !['postgres.log', 'socket'].includes(name))
   const file = () => join(base, 'data/global/pg_control')
-  const segments = () => readdirSync(join(backupDir, 'wal')).filter(name => /^[0-9A-F]{24}\.gz$/.test(name))
+  const segments = () => readdirSync(archive()).filter(name => /^[0-9A-F]{24}\.gz$/.test(name))
   const lastTaken = () =>
     readdirSync(join(base, 'data/pg_wal'))
       .filter(name => /^[0-9A-F]{24}$/.test(name))
@@ -157,7 +155,7 @@ describe('a restore is refused, and leaves the folder as it was,', () => {
     renameSync(path, join(root, 'aside'))
     return () => renameSync(join(root, 'aside'), path)
   }
-  const added = (path: string, text: string) => () => {
+  const added = (path: string, text: string | Buffer) => () => {
     writeFileSync(path, text)
     return () => rmSync(path)
   }
@@ -206,13 +204,31 @@ describe('a restore is refused, and leaves the folder as it was,', () => {
     ['a folder that is not empty', folder => added(join(folder, 'mine.txt'), 'ours'), [], /is not empty \(mine\.txt\)/],
     [
       'a gap in the archive',
-      () => added(join(backupDir, 'wal', `${lastTaken().slice(0, 16)}000000FF.gz`), ''),
+      () => added(join(archive(), `${lastTaken().slice(0, 16)}000000FF.gz`), ''),
       [],
       /has a gap before [0-9A-F]{16}000000FF: what came after it is lost/,
     ],
     [
+      'a gap in the archive after another restore',
+      () => {
+        const [high, low] = [lastTaken().slice(8, 16), lastTaken().slice(22)]
+        const undo = [
+          added(
+            join(archive(), '00000002.history.gz'),
+            gzipSync(`1\t${Number.parseInt(high, 16).toString(16)}/${low}000028\tmoved\n`),
+          ),
+          added(join(archive(), `00000002${high}000000FE.gz`), ''),
+        ].map(act => act())
+        return () => () => {
+          for (const one of undo) one()
+        }
+      },
+      [],
+      /has a gap before 00000002[0-9A-F]{8}000000FE: what came after it is lost/,
+    ],
+    [
       'a piece that cannot be read',
-      () => changed(join(backupDir, 'wal', segments().at(-1)!), bytes => bytes.subarray(0, bytes.length / 2)),
+      () => changed(join(archive(), segments().at(-1)!), bytes => bytes.subarray(0, bytes.length / 2)),
       [],
       /could not be recovered[\s\S]*unexpected end of file/,
     ],
@@ -261,25 +277,60 @@ it('a restore that is killed leaves nothing that starts, and is begun anew', asy
   assert.equal(restored.code, 0, restored.out)
   assert.deepEqual(runningOn(draft), [])
   const gateway = await startProcess({ DATA_DIR: folder })
-  assert.equal(await read(gateway, b), 200)
+  assert.equal(await readAt(gateway, b), 200)
   await gateway.stop()
 })
 
-it('--keep removes what is older, with the archive that only that needed', async () => {
-  const later = join(backupDir, 'base-20990101T000000Z')
-  cpSync(base, later, { recursive: true })
-  const wal = () =>
-    readdirSync(join(backupDir, 'wal'))
-      .filter(name => name.endsWith('.gz'))
-      .sort()
-  const {
-    wal: [from],
-  } = JSON.parse(readFileSync(join(later, 'manifest'), 'utf8').split('\n')[0]!) as { wal: string[] }
-  assert.ok(wal()[0]! < from!)
-  assert.deepEqual(removeOldBackups(backupDir, 2), [])
-  assert.deepEqual(removeOldBackups(backupDir, 1), [basename(base)])
-  assert.deepEqual(readdirSync(backupDir).sort(), [basename(later), 'wal'])
-  assert.ok(wal()[0]! >= from! && wal().length > 1)
-  const folder = emptyFolder('kept')
-  assert.equal((await restore(folder, backupDir)).code, 0)
+describe('--keep', () => {
+  let seals: Seals
+  before(() => {
+    seals = sealsOf(readConfig({ DATA_DIR: dataDir }, project).keys())
+  })
+  const copied = (name: string, change: (manifest: Manifest) => Partial<Manifest> = () => ({})) => {
+    const folder = join(backupDir, name)
+    cpSync(base, folder, { recursive: true })
+    const { manifest } = readManifest(base)
+    rmSync(join(folder, 'manifest'))
+    writeManifest(folder, { ...manifest, ...change(manifest) }, seals)
+    return folder
+  }
+  const left = () => readdirSync(backupDir).sort()
+  const later = ({ endedAt }: Manifest) => ({ endedAt: endedAt + 1 })
+
+  it('keeps what ended last, whatever its name is, and always the one just made', () => {
+    const named = copied('base-20310101T000000Z')
+    const newest = copied('base-20200101T000000Z', later)
+    assert.deepEqual(removeOldBackups(backupDir, 2, newest, seals), [basename(base)]) // of two that ended at once the first by name
+    renameSync(named, base)
+    assert.deepEqual(removeOldBackups(backupDir, 1, base, seals), [basename(newest)])
+    assert.deepEqual(left(), [basename(base), 'wal'])
+  })
+
+  it('neither counts nor removes what is no backup of ours', () => {
+    const altered = copied('base-20310101T000000Z', later)
+    writeFileSync(join(altered, 'manifest'), readFileSync(join(altered, 'manifest'), 'utf8').replace('"build":"', '"build":"a'))
+    const broken = join(backupDir, 'base-20310101T000001Z')
+    mkdirSync(broken)
+    assert.deepEqual(removeOldBackups(backupDir, 1, base, seals), [])
+    assert.deepEqual(
+      left(),
+      [base, altered, broken, 'wal'].map(path => basename(path)),
+    )
+    for (const folder of [altered, broken]) rmSync(folder, { recursive: true })
+  })
+
+  it('removes what is older, with the archive that only that needed', async () => {
+    const newest = copied('base-20990101T000000Z', later)
+    const wal = () =>
+      readdirSync(archive())
+        .filter(name => name.endsWith('.gz'))
+        .sort()
+    const [from] = readManifest(newest).manifest.wal
+    writeFileSync(join(archive(), `${from.slice(0, 8)}${'0'.repeat(16)}.gz`), '')
+    assert.deepEqual(removeOldBackups(backupDir, 1, newest, seals), [basename(base)])
+    assert.deepEqual(left(), [basename(newest), 'wal'])
+    assert.ok(wal()[0]! >= from && wal().length > 1)
+    const folder = emptyFolder('kept')
+    assert.equal((await restore(folder, backupDir)).code, 0)
+  })
 })

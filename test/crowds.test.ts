@@ -102,6 +102,30 @@ describe('connections', () => {
     assert.equal(small.closed, false)
     connections.stop()
   })
+
+  it('hold bodies that wait for their turn with those that have not come whole, and let go of them with the connection', () => {
+    const { connections, socketFrom, begin } = makeWatch()
+    const size = Math.floor(unfinishedBytesMost / 3)
+    const wait = (socket: Socket): IncomingMessage => {
+      const incoming = begin(socket)
+      connections.keeps(incoming, size)
+      connections.waits(incoming, 'x'.repeat(size))
+      return incoming
+    }
+    const [large, small] = [socketFrom('198.51.100.1'), socketFrom('192.0.2.7')]
+    const [first, second, other] = [wait(large), wait(large), wait(small)]
+    assert.equal(connections.begins(first)?.length, size)
+    const third = wait(large)
+    assert.equal(large.closed, false, 'what has begun is counted no more')
+    wait(large)
+    const last = wait(small)
+    assert.deepEqual([large.closed, small.closed], [true, false])
+    assert.deepEqual(
+      [second, third, other, last].map(one => connections.begins(one)?.length),
+      [undefined, undefined, size, size],
+    )
+    connections.stop()
+  })
 })
 
 it('requests of one network that wait for their answers are bounded, however many connections they share', () => {
@@ -168,8 +192,8 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   const turns: (() => void)[] = []
   const turn = fairTurns(go => turns.push(go))
   const begun: string[] = []
-  const begin = (network: string, bytes = 0) =>
-    void Promise.resolve(turn(network, bytes)).then(() => begun.push(network), assert.fail)
+  const begin = (network: string, bytes = 0, cost = 1) =>
+    void Promise.resolve(turn(network, bytes, cost)).then(() => begun.push(network), assert.fail)
   const settled = () => new Promise(resolve => setImmediate(resolve))
   const next = async () => {
     const before = begun.length
@@ -191,6 +215,9 @@ it('a crowd is begun a few in each turn, and who comes meanwhile waits for no mo
   await settled()
   assert.equal(begun.length, 204, 'one large one is as much as a crowd')
   assert.deepEqual([await next(), await next(), await next(), await next(), await next()], [1, 1, 1, 1, 0])
+  for (let at = 0; at < 40; at++) begin('costly', 0, 4)
+  await settled()
+  assert.deepEqual([begun.length, await next(), await next(), await next()], [224, 16, 8, 0])
   assert.equal(turns.length, 0, 'nothing is done while nobody asks')
 })
 
@@ -207,7 +234,7 @@ it('however many ask for the health of a process, its database is asked once', a
   )
   const checks = { pool: () => pool.query().then(() => true) }
   const parts = { database, clock: systemClock, build: '', log: {} } as unknown as HttpParts
-  const routes = healthRoutes(parts, { checks, mayKnow: () => true })
+  const routes = healthRoutes(parts, { checks, says: () => ({}), mayKnow: () => true })
   const request = { query: '', headers: {}, number: '0'.repeat(32) } as Request
   const answers = await Promise.all(Array.from({ length: 999 }, (_, at) => routes[at % 3]!.answer(request, {})))
   assert.equal(answers.filter(({ status }) => status === 200).length, 999)
@@ -293,6 +320,23 @@ describe('requests of a token', () => {
   after(() => {
     over.resolve() // those who still wait after a failure
     return gateway.stop()
+  })
+
+  it('whose bodies come faster than they are read are not gathered without end', async () => {
+    const size = 250 * 1024
+    const request = `POST /v1/payments HTTP/1.1\r\nHost: ${new URL(gateway.baseUrl).host}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${size}\r\n\r\n${'a'.repeat(size)}`
+    const sockets = Array.from({ length: 33 }, () => connect(Number(new URL(gateway.baseUrl).port), '127.0.0.1'))
+    const closed = sockets.map(socket =>
+      once(
+        socket.on('error', () => {}),
+        'close',
+      ),
+    )
+    for (const socket of sockets) for (let count = 0; count < unfinishedMost - 1; count++) socket.write(request)
+    await Promise.race(closed)
+    for (const socket of sockets) socket.destroy()
+    await Promise.all(closed)
+    assert.equal((await gateway.pay({})).status, 200)
   })
 
   it('hold nothing but what is known of them, however long their answers take; and no more than so many are under way', async () => {

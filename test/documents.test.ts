@@ -4,9 +4,11 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { capacityTables } from '../scripts/scale.ts'
 import { standardBrands } from '../src/contract/brands.ts'
 import { hasLuhnDigit } from '../src/contract/luhn.ts'
 import { groupSettings } from '../src/merchants/settings.ts'
+import { sizes } from '../src/platform/database/connect.ts'
 import { cardOutcomes } from '../src/sandbox/cards.ts'
 import { testCards } from '../src/sandbox/testCards.ts'
 import { curlLine } from '../src/sandbox/welcome.ts'
@@ -32,6 +34,15 @@ test('links lead to files and to headings', () => {
       assert.ok(headings.includes(heading), `${page} links to ${target}`)
     }
   }
+})
+
+test('the connections of a process are counted', () => {
+  const [pools, listening] = [Object.values(sizes).reduce((sum, { max }) => sum + max, 0), 1]
+  assert.match(read('docs/operating.md'), new RegExp(`Each process takes up to ${pools + listening} connections`))
+})
+
+test('the tables of capacity are made of the figures that stand in performance.md', () => {
+  assert.ok(read('docs/scale.md').includes(capacityTables(read('docs/performance.md'))), 'npm run scale')
 })
 
 test('the curl line of the README is the one that a start prints', () => {

@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
+import { once } from 'node:events'
 import http from 'node:http'
-import net, { type AddressInfo, BlockList } from 'node:net'
+import net, { type AddressInfo, BlockList, createServer } from 'node:net'
 import { after, test } from 'node:test'
+import { httpTransport, NotSent } from '../src/connectors/transport.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
 import { caller } from '../src/platform/egress/call.ts'
@@ -180,15 +182,14 @@ test('the connection goes to the address that was checked, not to what the name 
   assert.deepEqual([called.status, called.answer, asked], [200, 'here', 1])
 })
 
-const short = { seconds: 1, answerBytes: 16, bodySeconds: 0.3 }
-const call = (port: number) =>
-  caller(
-    systemClock,
-    sandboxed,
-    resolve,
-    undefined,
-    short,
-  )({ method: 'POST', url: `http://127.0.0.1:${port}/`, headers: {}, body: 'x' })
+const short = { answerBytes: 16, bodySeconds: 0.3 }
+const call = (port: number, seconds = 1) =>
+  caller(systemClock, sandboxed, resolve, undefined, { ...short, seconds })({
+    method: 'POST',
+    url: `http://127.0.0.1:${port}/`,
+    headers: {},
+    body: 'x',
+  })
 
 test('a redirect is an answer, and is not followed', async () => {
   let asked = 0
@@ -207,6 +208,37 @@ test('an endless answer is cut off', async () => {
   const called = await call(port)
   assert.deepEqual([called.status, called.answer], [200, 'x'.repeat(16)])
 })
+
+for (const [what, said, why] of [
+  ['that an answer will come', 'HTTP/1.1 103 Early Hints\r\n\r\n', /too often/],
+  ['to go on', 'HTTP/1.1 100 Continue\r\n\r\n', /too often/],
+  ['nothing, at length', '\r\n'.repeat(1000), /too long/],
+] as const)
+  test(`whoever goes on saying ${what} is left`, async () => {
+    let told = 0
+    const server = createServer(socket => {
+      const more = () =>
+        socket.write(said.repeat(100), error => {
+          told += 100
+          if (!error) setImmediate(more)
+        })
+      socket.on('error', () => {}).once('data', more)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const called = await call(port, 20)
+    assert.match(called.failure!, why)
+    const transported = httpTransport(
+      { method: 'POST', url: `http://127.0.0.1:${port}/`, body: 'x' },
+      AbortSignal.timeout(20_000),
+    )
+    await assert.rejects(
+      transported,
+      error => error instanceof Error && !(error instanceof NotSent) && /no answer/.test(error.message),
+    )
+    assert.ok(told > 0)
+    server.close()
+  })
 
 test('a body that stalls is not waited for, an answer that never comes is a failure in time', async () => {
   const stalled = await call(await serving((_, response) => void response.write('begun')))

@@ -476,7 +476,9 @@ function listeningPorts(pid: number): number[] {
   if (process.platform !== 'linux') return []
   const children = readdirSync('/proc').filter(name => /^\d+$/.test(name) && parentOf(name) === pid)
   const sockets = [String(pid), ...children].flatMap(one =>
-    readdirSync(`/proc/${one}/fd`).map(handle => /^socket:\[(\d+)\]$/.exec(linkOf(`/proc/${one}/fd/${handle}`))?.[1]),
+    unless(() => readdirSync(`/proc/${one}/fd`), []).map(
+      handle => /^socket:\[(\d+)\]$/.exec(linkOf(`/proc/${one}/fd/${handle}`))?.[1],
+    ),
   )
   return ['tcp', 'tcp6']
     .flatMap(name => readFileSync(`/proc/net/${name}`, 'utf8').trim().split('\n').slice(1))

@@ -34,7 +34,7 @@ const alive = async ({ sandbox }: Started) => {
 describe('a gateway', () => {
   it('told to stop at any moment of its start leaves nothing behind, and the next start finds its folder in order', async () => {
     const dataDir = join(folder, 'early')
-    for (let moment = 100; moment < 2000; moment += 150) {
+    for (let moment = 100; moment < 2000; moment += 250) {
       const child = spawn(process.execPath, ['src/main.ts'], {
         cwd: project,
         env: { PATH: process.env.PATH, PORT: '0', DATA_DIR: dataDir },
@@ -45,7 +45,7 @@ describe('a gateway', () => {
       child.kill('SIGTERM')
       await ended
       nothingLeft(dataDir)
-      if (moment % 400 === 0) rmSync(dataDir, { recursive: true, force: true }) // the start that makes the database, too
+      if (moment % 200 === 0) rmSync(dataDir, { recursive: true, force: true }) // the start that makes the database, too
     }
     const gateway = await start({ DATA_DIR: dataDir })
     await alive(gateway)

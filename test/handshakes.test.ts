@@ -104,6 +104,22 @@ describe('under TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () =>
   })
 })
 
+it('figures are asked for once on a connection', { timeout: 120_000 }, async () => {
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  let end = (_: string) => {}
+  const reading = new Promise<string>(resolve => {
+    end = resolve
+  })
+  const figures = await serveMetrics(() => reading, log, { port: 0, host: '127.0.0.1', token: undefined })
+  const socket = connect(figures.port, '127.0.0.1').on('error', () => {})
+  const closed = once(socket, 'close')
+  socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2))
+  await closed // while the first is not answered yet
+  end('')
+  assert.equal((await fetch(`http://127.0.0.1:${figures.port}/metrics`)).status, 200)
+  await figures.stop()
+})
+
 it('silent sockets keep nobody from the figures', { timeout: 120_000 }, async () => {
   const log = { debug() {}, info() {}, warn() {}, error() {} }
   const figures = await serveMetrics(async () => '', log, { port: 0, host: '127.0.0.1', token: undefined })

@@ -102,7 +102,7 @@ it('in live mode behind a proxy whoever looks after the process needs neither, a
     log,
   } as unknown as HttpParts
   const other = { method: 'GET', path: '/other', callers: 'anyone', answer: () => ({ status: 200, body: '{}' }) } as const
-  const [, live] = healthRoutes(parts, { checks: {}, mayKnow: () => true })
+  const [, live] = healthRoutes(parts, { checks: {}, says: () => ({}), mayKnow: () => true })
   const server = makeServer(parts, router(parts, [live!, other]), {
     trustedProxies: new BlockList(),
     requireForwardedTls: true,

@@ -10,7 +10,7 @@ import { sealedPlaces } from '../src/start/sealed.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { databaseUrl, makeDatabase, type TestDatabase } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
-import { commandLine, type Started, startProcess } from './support/process.ts'
+import { manyCommands, type Started, startProcess } from './support/process.ts'
 import { makeShopper } from './support/shopper.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-rotation-'))
@@ -24,6 +24,7 @@ const unused = 'never-used-after-the-change-of-the-key'
 
 let database: TestDatabase
 let pool: pg.Pool
+const commands = manyCommands()
 const running: Started[] = []
 
 const environment = (seal: string, lookup: string, more: Record<string, string> = {}) => ({
@@ -54,6 +55,7 @@ before(async () => {
   pool.on('error', () => {})
 })
 after(async () => {
+  commands.stop()
   await stopAll()
   await pool.end()
   await database.drop()
@@ -85,7 +87,7 @@ const keyOf = (column: string) => `encode(substring(${column} from 2 for 4), 'he
 
 // Columns of bytes that are hashes, proofs of keys or files. All others hold sealed records.
 const hashes = [
-  'access_tokens.token_hash', 'answered_challenges.hash', 'audit.hash', 'audit_head.proof', 'checkout_attempts.form', 'checkouts.fingerprint',
+  'access_tokens.route_hash', 'access_tokens.token_hash', 'answered_challenges.hash', 'archives.proof', 'audit.hash', 'audit_head.proof', 'checkout_attempts.form', 'checkouts.fingerprint',
   'clearing_files.hash', 'clearing_lines.hash', // of a file's bytes, and of its line's
   'file_pieces.content', // files themselves: nothing stands in them that other tables do not have in clear
   'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'log_in_failures.proof',
@@ -147,7 +149,7 @@ describe('a change of both keys', () => {
   })
 
   it('is refused by the command line until a gateway writes with the new key', async () => {
-    const { code, out } = await commandLine(environment(`${newSeal},${oldSeal}`, oldLookup), 'keys', 'rewrap')
+    const { code, out } = await commands.runIn(environment(`${newSeal},${oldSeal}`, oldLookup), 'keys', 'rewrap')
     assert.equal(code, 1)
     assert.match(out, /No gateway has written with the key seal [0-9a-f]{8} yet/)
     const many = environment(oldSeal, `${strange},${newLookup},${oldLookup}`)
@@ -187,13 +189,13 @@ describe('a change of both keys', () => {
   })
 
   it('lists what needs which key, and seals it anew while the gateway runs', async () => {
-    const listed = await commandLine(during(), 'keys', 'list')
+    const listed = await commands.runIn(during(), 'keys', 'list')
     assert.match(listed.out, new RegExp(`seal +${idOf('seal', oldSeal)} +older .*card numbers.*secrets of endpoints`))
     assert.match(listed.out, new RegExp(`lookup +${idOf('lookup', oldLookup)} +older .*1 access tokens, idempotency keys until`))
-    const refused = await commandLine(during(), 'keys', 'retire')
+    const refused = await commands.runIn(during(), 'keys', 'retire')
     assert.equal(refused.code, 1)
     assert.match(refused.out, new RegExp(`seal ${idOf('seal', oldSeal)} is needed by`))
-    const { code, out } = await commandLine(during(), 'keys', 'rewrap')
+    const { code, out } = await commands.runIn(during(), 'keys', 'rewrap')
     assert.equal(code, 0, out)
     assert.match(out, /card numbers: [1-9]\d* sealed anew/)
     assert.match(out, /secrets of endpoints: 1 sealed anew/)
@@ -206,7 +208,7 @@ describe('a change of both keys', () => {
       ['checkouts', 'sealed'],
     ] as const)
       assert.equal(await count(`select 1 from ${table} where ${keyOf(column)} <> $1`, [idOf('seal', newSeal)]), 0, table)
-    assert.match((await commandLine(during(), 'keys', 'rewrap')).out, /card numbers: 0 sealed anew/)
+    assert.match((await commands.runIn(during(), 'keys', 'rewrap')).out, /card numbers: 0 sealed anew/)
   })
 
   it('leaves a record that does not open, names it, and keeps its key', async () => {
@@ -216,15 +218,15 @@ describe('a change of both keys', () => {
       made.early,
     ])
     assert.equal(rows.length, 1)
-    const { code, out } = await commandLine(during(), 'keys', 'rewrap')
+    const { code, out } = await commands.runIn(during(), 'keys', 'rewrap')
     assert.equal(code, 1)
     assert.match(out, new RegExp(`record of ${sandbox.merchantId} ${made.early} does not open`))
-    assert.match((await commandLine(during(), 'keys', 'retire')).out, /is needed by 1 card numbers/)
+    assert.match((await commands.runIn(during(), 'keys', 'retire')).out, /is needed by 1 card numbers/)
     await pool.query('delete from sealed_cards where payment_id = $1', [made.early])
   })
 
   it('retires the old keys when nothing needs them', async () => {
-    const sealRetired = await commandLine(during(), 'keys', 'retire')
+    const sealRetired = await commands.runIn(during(), 'keys', 'retire')
     assert.match(sealRetired.out, new RegExp(`seal ${idOf('seal', oldSeal)} is retired`))
     assert.match(
       sealRetired.out,
@@ -232,7 +234,7 @@ describe('a change of both keys', () => {
     )
     await assert.rejects(startProcess(environment(newSeal, newLookup)), /The lookup key is not the one/)
     assert.match(
-      (await commandLine(during(), 'keys', 'retire', '--revoke-tokens')).out,
+      (await commands.runIn(during(), 'keys', 'retire', '--revoke-tokens')).out,
       /\(never-\) is revoked[\s\S]*idempotency keys until/,
     )
     const seeded = await start({ ...during(), SEED_FILE: join(folder, 'tokens.json') })
@@ -241,12 +243,12 @@ describe('a change of both keys', () => {
     // Three days later.
     await pool.query(`update key_checks set made_at = made_at - interval '73 hours'`)
     const needed = new RegExp(`lookup ${idOf('lookup', oldLookup)} is needed by 1 e-mail addresses of the search`)
-    assert.match((await commandLine(during(), 'keys', 'retire')).out, needed)
-    assert.equal((await commandLine(during(), 'search', 'rebuild')).code, 0)
-    const { code, out } = await commandLine(during(), 'keys', 'retire')
+    assert.match((await commands.runIn(during(), 'keys', 'retire')).out, needed)
+    assert.equal((await commands.runIn(during(), 'search', 'rebuild')).code, 0)
+    const { code, out } = await commands.runIn(during(), 'keys', 'retire')
     assert.equal(code, 0, out)
     assert.match(out, new RegExp(`lookup ${idOf('lookup', oldLookup)} is retired`))
-    assert.match((await commandLine(during(), 'keys', 'retire')).out, /No older key is left/)
+    assert.match((await commands.runIn(during(), 'keys', 'retire')).out, /No older key is left/)
   })
 
   it('ends without the old keys: what they sealed and hashed is served under the new ones', async () => {
@@ -267,10 +269,10 @@ describe('a change of both keys', () => {
     assert.equal(pressed.status, 200, 'a checkout of before is paid')
     assert.equal((await pay(gateway, {}, { token: used })).status, 200)
     assert.equal((await pay(gateway, {}, { token: unused })).status, 403)
-    const told = await commandLine(afterwards(), 'audit', '--json')
+    const told = await commands.runIn(afterwards(), 'audit', '--json')
     for (const action of ['sealedAnew', 'keyRetired', 'tokenRevoked']) assert.match(told.out, new RegExp(`"${action}"`))
     // The record of before is whole under the keys of before, which a command may still be given.
-    const verified = await commandLine(environment(newSeal, `${newLookup},${oldLookup}`), 'audit', 'verify')
+    const verified = await commands.runIn(environment(newSeal, `${newLookup},${oldLookup}`), 'audit', 'verify')
     assert.equal(verified.code, 0, verified.out)
     await stopAll()
     await assert.rejects(startProcess(before_()), /key/)

@@ -23,10 +23,14 @@ import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
 import { acquirersFile } from './support/host.ts'
-import { commandLine, project, type Started, startProcess } from './support/process.ts'
+import { manyCommands, project, type Started, startProcess } from './support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-live-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const commands = manyCommands()
+after(() => {
+  commands.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
 
 const put = (name: string, content: string | object, mode = 0o600): string => {
   const path = join(folder, name)
@@ -184,6 +188,16 @@ describe('live mode refuses by name', () => {
       /WALLET_FILE: live\.endpoint .*https/,
     ],
     [
+      'a wallet with a password in its address',
+      () => ({ WALLET_FILE: put('wallet', { live: { ...wallet, endpoint: 'https://u:p@w.example/nvp' } }) }),
+      /live\.endpoint must be an address with https, without a user name or password/,
+    ],
+    [
+      'a redirect method with a password in its address',
+      () => ({ REDIRECT_METHODS_FILE: put('methods', { MYBANK: method('https://u:p@b.example/') }) }),
+      /MYBANK\.live\.start must be an address with http or https and no user name or password/,
+    ],
+    [
       'a directory server without TLS',
       () => ({ THREE_D_SECURE_FILE: put('ds', { external: { url: http, requestor } }) }),
       /THREE_D_SECURE_FILE: external\.url .*https/,
@@ -211,6 +225,39 @@ describe('live mode refuses by name', () => {
           spoil(path)
           assert.match(refusal({ [name]: path }), new RegExp(`${name} names .*/file, which (others|another user) may`))
         })
+  it('a BACKUP_DIR that others may write to, which a sandbox of an ordinary user takes', () => {
+    const place = mkdtempSync(join(folder, 'backups-'))
+    assert.equal(refusal({ BACKUP_DIR: place }), '')
+    chmodSync(place, 0o777)
+    assert.match(refusal({ BACKUP_DIR: place }), /BACKUP_DIR names .*, which others may change: chmod go-w/)
+    readConfig({ BACKUP_DIR: place }, folder)
+  })
+  it('a folder of compiled code that others may write to, which Node would run in place of the program', () => {
+    const place = mkdtempSync(join(folder, 'compiled-'))
+    assert.equal(refusal({ NODE_COMPILE_CACHE: place }), '')
+    chmodSync(place, 0o777)
+    assert.match(refusal({ NODE_COMPILE_CACHE: place }), /NODE_COMPILE_CACHE names .*, which others may change/)
+    assert.equal(refusal({ NODE_COMPILE_CACHE: join(project, 'node_modules/.cache/node') }), '', 'beside the program')
+  })
+  for (const option of [
+    '--require ',
+    '"-r" ',
+    '--import=file://',
+    '--import "',
+    '--loader=',
+    '--experimental_loader ',
+    '--env-file=',
+    '--env-file-if-exists ',
+  ])
+    it(`a file that others may replace, which Node is to run first, by ${option}`, () => {
+      const place = mkdtempSync(join(folder, 'first-'))
+      const path = join(place, 'first.mjs')
+      writeFileSync(path, '')
+      const options = { NODE_OPTIONS: `--no-warnings ${option}${path}${option.endsWith('"') ? '"' : ''}` }
+      assert.equal(refusal(options), '')
+      chmodSync(place, 0o777)
+      assert.match(refusal(options), /MODE=live: -.* names \/.*\/first\.mjs, which others may replace/)
+    })
   if (process.getuid?.() === 0 && hasOpenssl) {
     const place = mkdtempSync(join(folder, 'open-'))
     const { cert, key } = makeCertificate(place, 'us')
@@ -247,6 +294,11 @@ describe('live mode refuses by name', () => {
         assert.throws(() => readAcquirers(given.path, 'live'), seen(file))
       assert.equal(readAcquirers(given.path).length, 1)
       given.remove()
+    })
+    it('a key of DATABASE_URL that others may read', () => {
+      const open = put('open-key', 'x', 0o644)
+      const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslkey=${open}`
+      assert.match(refusal({ DATABASE_URL: url }), /sslkey of DATABASE_URL names .*, which others may read: set its mode to 0600/)
     })
     it('files of DATABASE_URL that others may replace', () => {
       const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslrootcert=${cert}`
@@ -387,12 +439,12 @@ describe('a live gateway and its database', () => {
     const before = await contents()
     for (const MODE of ['', 'sandbox']) {
       assert.match(await refused({ ...live, MODE, SEED_FILE: '' }), /belongs to live mode: set MODE=live/)
-      const { code, out } = await commandLine({ ...live, MODE }, 'list')
+      const { code, out } = await commands.runIn({ ...live, MODE }, 'list')
       assert.equal(code, 1)
       assert.match(out, /belongs to live mode/)
     }
     assert.deepEqual(await contents(), before)
-    assert.equal((await commandLine(live, 'list')).code, 0)
+    assert.equal((await commands.runIn(live, 'list')).code, 0)
   })
 
   it('a process that Node opens to debuggers is refused', async () => {
@@ -420,7 +472,7 @@ describe('a live gateway and its database', () => {
     ] as const
     for (const [path, sentence] of cases) {
       assert.match(await refused({ ...live, SEED_FILE: path }), sentence)
-      const { code, out } = await commandLine(live, 'seed', path)
+      const { code, out } = await commands.runIn(live, 'seed', path)
       assert.equal(code, 1)
       assert.match(out, sentence)
     }
@@ -458,27 +510,37 @@ describe('a live gateway and its database', () => {
       pool.query(`select revoked_at is not null as revoked from access_tokens where id = $1`, [id]),
     )
     assert.deepEqual(rows, [{ revoked: true }])
-    const { out } = await commandLine(live, 'audit', '--action', 'tokenRevoked')
+    const { out } = await commands.runIn(live, 'audit', '--action', 'tokenRevoked')
     assert.match(out, new RegExp(`gateway .*tokenRevoked.*${id}`))
   })
 
   it('an audit that was emptied is not begun anew by the next start', async () => {
-    assert.equal((await commandLine(live, 'audit', 'verify')).code, 0)
+    assert.equal((await commands.runIn(live, 'audit', 'verify')).code, 0)
     await withPool(database.connection, pool =>
       pool.query(`alter table audit disable trigger audit_grows; grant delete on audit to current_user; delete from audit;
         update audit_head set sequence = 0, proof = null; alter table audit enable always trigger audit_grows`),
     )
     await (await startProcess(live)).stop()
-    const { code, out } = await commandLine(live, 'audit', 'verify')
+    const { code, out } = await commands.runIn(live, 'audit', 'verify')
     assert.equal(code, 1)
     assert.match(out, /head of the chain was not written by this installation/)
   })
 
   it('3-D Secure always, without anybody to ask, is refused by the name of the channel', async () => {
-    assert.match(
-      await refused({ ...live, SEED_FILE: seedFile({ mode: 'live', threeDSecure: 'always' }) }),
-      new RegExp(`MODE=live: Shop EUR \\(${channel}\\): threeDSecure is always, but`),
-    )
+    const before = await contents()
+    const path = seedFile({ mode: 'live', threeDSecure: 'always' })
+    const sentence = new RegExp(`channel ${channel} \\(Shop EUR\\): threeDSecure is always, but`)
+    assert.match(await refused({ ...live, SEED_FILE: path }), sentence)
+    const { code, out } = await commands.runIn(live, 'seed', path)
+    assert.equal(code, 1)
+    assert.match(out, sentence)
+    assert.deepEqual(await contents(), before)
+    // One that is there already, because a directory server was.
+    const set = (settings: object) =>
+      withPool(database.connection, pool => pool.query('update entities set settings = $2 where id = $1', [channel, settings]))
+    await set({ mode: 'live', threeDSecure: 'always' })
+    assert.match(await refused(live), new RegExp(`MODE=live: Shop EUR \\(${channel}\\): threeDSecure is always, but`))
+    await set({ mode: 'live' })
     await (await startProcess({ ...live, SEED_FILE: seedFile({ mode: 'live' }) })).stop()
   })
 })
@@ -626,7 +688,7 @@ test('metrics are told to who has the token', async () => {
 
 test('no command takes a secret as an argument', async () => {
   for (const command of [['clock', 'show'], ['listen'], ['trigger', 'capture']]) {
-    const { code, out } = await commandLine({ DATA_DIR: folder }, ...command, '--token', 'secret')
+    const { code, out } = await commands.runIn({ DATA_DIR: folder }, ...command, '--token', 'secret')
     assert.equal(code, 2)
     assert.match(out, /Unknown option '--token'/)
   }

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { systemClock } from '../src/platform/clock.ts'
+import { databaseLocks } from '../src/platform/database/locks.ts'
 import type { Log } from '../src/platform/log.ts'
 import { distribution, type Figure, gauge } from '../src/platform/metrics.ts'
 import { type FigureSource, reader, readFigure } from '../src/platform/scrape.ts'
@@ -65,7 +66,7 @@ test('metrics are served where METRICS_PORT says, and nowhere else', async () =>
     consumer.on('error', () => {})
     await consumer.connect()
     await consumer.query('begin')
-    await consumer.query('select pg_advisory_xact_lock(7065112)') // nobody takes events meanwhile
+    await consumer.query('select pg_advisory_xact_lock($1)', [databaseLocks.notifications]) // nobody takes events meanwhile
     await gateway.pool.query(
       `insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at)
        select merchant_id, id, 9, 'PAYMENT', channel_id, id, now(), now() - interval '30 seconds' from payments limit 1`,

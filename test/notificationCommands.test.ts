@@ -1,57 +1,38 @@
 // The command line for notifications, as a person uses it: against a gateway process with its own database.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { eventually, sandbox } from './support/gateway.ts'
+import { manyCommands, project, type Started, startProcess } from './support/process.ts'
 import { opened, type Receiver, startReceiver } from './support/receiver.ts'
 
-const project = fileURLToPath(new URL('..', import.meta.url))
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
-const env = { ...process.env, DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: '', SEED_FILE: '' }
-let gateway: ChildProcess
+const env = { DATA_DIR: dataDir, LOG_LEVEL: 'silent' }
+const processEnv = { PATH: process.env.PATH, HOME: process.env.HOME, ...env }
+const commands = manyCommands(env)
+let gateway: Started
 let receiver: Receiver
 
 before(async () => {
   receiver = await startReceiver()
-  gateway = spawn(process.execPath, ['--min-semi-space-size=16', 'src/main.ts'], {
-    cwd: project,
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let said = ''
-  gateway.stdout!.on('data', chunk => {
-    said += chunk
-  })
-  await eventually(async () => said.includes('Base address'), 'the gateway is ready')
+  gateway = await startProcess(env)
 })
 after(async () => {
-  gateway.kill('SIGTERM')
-  await once(gateway, 'exit')
+  commands.stop()
+  await gateway.stop('SIGTERM')
   await receiver.close()
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-async function tollgate(...args: string[]): Promise<{ code: number; out: string; complaint: string }> {
-  const command = spawn(join(project, 'bin/tollgate'), args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  let [out, complaint] = ['', '']
-  command.stdout.on('data', chunk => {
-    out += chunk
-  })
-  command.stderr.on('data', chunk => {
-    complaint += chunk
-  })
-  const [code] = await once(command, 'close')
-  return { code, out, complaint }
-}
-const good = async (...args: string[]) => {
-  const { code, out, complaint } = await tollgate(...args)
-  assert.equal(code, 0, `${args.join(' ')}: ${out}${complaint}`)
-  return out
+const tollgate = commands.run
+const good = async (...words: string[]) => {
+  const { code, stdout, out } = await tollgate(...words)
+  assert.equal(code, 0, `${words.join(' ')}: ${out}`)
+  return stdout
 }
 
 test('an endpoint is made, activated, told, checked, told again, rotated and deleted', async () => {
@@ -92,7 +73,7 @@ test('an endpoint is made, activated, told, checked, told again, rotated and del
   assert.equal((await good('endpoints', 'rotate', id, '--finish')).includes(secret), false)
   assert.equal((await good('endpoints', 'list')).includes(secret), false)
   assert.match(await good('endpoints', 'delete', id), /is deleted/)
-  assert.equal((await tollgate('endpoints', 'activate', id)).complaint, `There is no endpoint ${id}.\n`)
+  assert.equal((await tollgate('endpoints', 'activate', id)).stderr, `There is no endpoint ${id}.\n`)
 })
 
 test('listen prints what happened, hands it on, and goes on where it stopped', async () => {
@@ -125,7 +106,7 @@ test('listen passes over what the receiver goes on refusing only when it is aske
 
   // Not asked: nothing is passed over, whoever ends it, and the next one is told all of it again.
   const patient = spawn(join(project, 'bin/tollgate'), ['listen', '--forward-to', receiver.url], {
-    env,
+    env: processEnv,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let complaint = ''
@@ -138,10 +119,10 @@ test('listen passes over what the receiver goes on refusing only when it is aske
 
   receiver.received.length = 0
   asked = 0
-  const { code, out, complaint: told } = await tollgate('listen', '--once', '--forward-to', receiver.url, '--skip-after', '3')
+  const { code, stdout, stderr: told } = await tollgate('listen', '--once', '--forward-to', receiver.url, '--skip-after', '3')
   receiver.answer = () => 200
   assert.equal(code, 0)
-  assert.match(out, new RegExp(`${refusedId}\\n.*${takenId}\\n$`))
+  assert.match(stdout, new RegExp(`${refusedId}\\n.*${takenId}\\n$`))
   assert.match(
     told,
     /answered 500, 3 of 3 refusals\.\nSkipped #\d+ after 3 refusals; `tollgate notifications replay [0-9a-f]{32} --id [0-9a-f]{32}` tells it again\.\n/,
@@ -158,7 +139,7 @@ test('listen passes over what the receiver goes on refusing only when it is aske
   // A receiver that is not there refuses nothing.
   await good('trigger', 'payment.approved')
   const waiting = spawn(join(project, 'bin/tollgate'), ['listen', '--forward-to', 'http://127.0.0.1:9/', '--skip-after', '1'], {
-    env,
+    env: processEnv,
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   complaint = ''
@@ -175,16 +156,16 @@ test('listen passes over what the receiver goes on refusing only when it is aske
 test('listen shows the secret to verify with on a terminal, and in a log only when it is told to', async () => {
   const words = ['listen', '--once', '--forward-to', receiver.url, '--name', 'secretive']
   assert.doesNotMatch(JSON.stringify(await tollgate(...words)), /[0-9A-F]{64}|whsec_/)
-  const { complaint, out } = await tollgate(...words, '--show-secret')
-  const [, secret] = /secret +([0-9A-F]{64})\n +signing whsec_\S+\n/.exec(complaint)!
-  assert.ok(!out.includes(secret!))
+  const { stderr, stdout } = await tollgate(...words, '--show-secret')
+  const [, secret] = /secret +([0-9A-F]{64})\n +signing whsec_\S+\n/.exec(stderr)!
+  assert.ok(!stdout.includes(secret!))
   receiver.received.length = 0
   await good('trigger', 'payment.approved')
   await good(...words)
   assert.equal(opened(receiver.received[0]!, secret!).type, 'PAYMENT') // it is the one that receivers need
   if (process.platform !== 'linux') return // script(1) takes other words elsewhere
   const onTerminal = spawnSync('script', ['-qec', `${join(project, 'bin/tollgate')} ${words.join(' ')}`, '/dev/null'], {
-    env,
+    env: processEnv,
     encoding: 'utf8',
   })
   assert.ok(onTerminal.stdout.includes(secret!), onTerminal.stdout)
@@ -206,9 +187,9 @@ test('pending payments become final, and what people mistype is told in a senten
   assert.deepEqual(seen, ['000.200.000', '000.100.110'])
   const wrong = await tollgate('trigger', 'nonsense')
   assert.equal(wrong.code, 2)
-  assert.match(wrong.complaint, /^event must be one of payment\.approved, .*\.\n$/)
+  assert.match(wrong.stderr, /^event must be one of payment\.approved, .*\.\n$/)
   const nowhere = await tollgate('endpoints', 'create', '--entity', sandbox.entityId, '--url', 'http://169.254.169.254/')
-  assert.deepEqual([nowhere.code, nowhere.complaint], [1, 'The url must not name a private or special address.\n'])
+  assert.deepEqual([nowhere.code, nowhere.stderr], [1, 'The url must not name a private or special address.\n'])
 })
 
 test('a chargeback is triggered, and its reversal imported, once', async () => {

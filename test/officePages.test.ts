@@ -356,6 +356,39 @@ test('of two who save at once one is told', async () => {
   assert.deepEqual(replies.map(({ status }) => status).sort(), [303, 400, 400, 400])
 })
 
+test('of two who save at once in two processes one is told', async () => {
+  const id = sandbox.entityId
+  const { name, settings } = (await gateway.pool.query('select name, settings from entities where id = $1', [id])).rows[0]
+  const recorder = { keys: testKeys, clock: systemClock, by: { kind: 'user', id: admin.id!, address: '' } } as const
+  const rules = { brands: new Set<string>(), isOperator: true, refusal: () => undefined }
+  const save = (minutes: number) =>
+    changeEntity(
+      gateway.pool,
+      recorder,
+      rules,
+      id,
+      { name, settings: { ...settings, checkoutMinutesMost: minutes } },
+      settingsText({ settings }),
+    )
+  const holder = await gateway.pool.connect()
+  try {
+    // Both can read, and neither can write before both have read or wait for their turn.
+    await holder.query('begin; lock table entities in share mode')
+    const saves = Promise.all([35, 36].map(save))
+    await eventually(async () => {
+      const { rows } = await gateway.pool.query(
+        `select count(*) from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%entities%'`,
+      )
+      return rows[0].count === 2
+    }, 'both wait')
+    await holder.query('rollback')
+    assert.deepEqual((await saves).map(({ length }) => length).sort(), [0, 1])
+  } finally {
+    holder.release(true)
+  }
+})
+
 test('a division, its merchant and a channel are made, and take payments at once', async () => {
   const below = async (id: string, name: string) =>
     (await admin.post(`/office/entities/${id}/below`, { name })).location!.split('/').at(-1)!
@@ -473,6 +506,67 @@ test('the office speaks the language of the browser, or the one that was chosen'
   const clerk = await signedIn(gateway, 'admin', [psp.id])
   assert.equal((await clerk.post('/office/language', { language: 'pt', to: '/office/audit' })).location, '/office/audit')
   assert.match((await clerk.ask('/office/audit')).text, /Auditoria/)
+})
+
+test('of lists and texts that nobody writes by hand a page reads and draws the beginning, and says so', async () => {
+  const path = `/office/entities/${sandbox.entityId}`
+  const shown = decode(/name="shown" value="([^"]*)"/.exec((await admin.ask(path)).text)![1]!)
+  const words = Array.from({ length: 20_000 }, (_, at) => at.toString(36).padStart(4, 'x').toUpperCase())
+  const drawn = await admin.post(path, { name: '', shown, brands: 'own', 'brands.own': words.join(' ') })
+  assert.equal(drawn.status, 400)
+  assert.match(drawn.text, /must hold at most 500/)
+  const boxes = drawn.text.match(/name="brands\.own" value=/g)!.length
+  assert.ok(boxes > 500 && boxes < 600, String(boxes))
+  const one = await admin.post(
+    path,
+    new URLSearchParams([
+      ['name', ''],
+      ['shown', shown],
+      ['brands', 'own'],
+      ...words.slice(0, 700).map(word => ['brands.own', word]),
+    ] as [string, string][]),
+  )
+  assert.match(one.text, /must hold at most 500/)
+  for (const settings of [{ brands: words.slice(0, 6000) }, Object.fromEntries(words.slice(0, 6000).map(word => [word, 1]))]) {
+    const { text } = await admin.post(path, { name: 'Named', shown, settings: JSON.stringify(settings) })
+    assert.match(text, /What you wrote must be at most 32768 characters/)
+  }
+  const strange = Object.fromEntries(words.slice(0, 150).map(word => [word, 1]))
+  const named = decode((await admin.post(path, { name: 'Named', shown, settings: JSON.stringify(strange) })).text)
+  assert.equal(named.match(/ is not known/g)!.length, 100, 'no more than anybody reads')
+})
+
+test('cases and lists of others lead to their next page', async () => {
+  await gateway.pool.query(
+    `insert into operator_cases (merchant_id, id, kind, subject, details, opened_at)
+     select $1, gen_random_uuid(), 'clearingLine', 'flood ' || n, '{}', now() - interval '1 day' from generate_series(1, 230) n`,
+    [sandbox.merchantId],
+  )
+  const first = await finance.ask('/office/cases')
+  const next = /href="([^"]*page=2)"/.exec(first.text)![1]!
+  const [one, two] = [first.text, (await finance.ask(decode(next))).text].map(text => text.match(/flood \d+/g)!.length)
+  assert.equal(one! + two!, 230)
+  await gateway.pool.query(`delete from operator_cases where subject like 'flood %'`)
+
+  await gateway.pool.query(
+    `insert into risk_entries (owner_id, kind, value, id, list, shown, network, reason, added_by, added_at)
+     select $1, 'ip', n::text, gen_random_uuid(), 'block', n::text, '192.0.2.1'::inet, 'flood', 'somebody', now() from generate_series(1, 10000) n`,
+    [sandbox.merchantId],
+  )
+  const fields = { entity: sandbox.merchantId, list: 'block', kind: 'email', value: 'one@shop.example', reason: 'too many' }
+  assert.match((await admin.post('/office/risk', fields)).text, /10000 values are listed for this entity already/)
+  await gateway.pool.query(`delete from risk_entries where reason = 'flood'`)
+  assert.equal((await admin.post('/office/risk', fields)).status, 303)
+
+  // An administrator finds own files among many of others.
+  await gateway.pool.query(
+    `insert into exports (id, asked_by, asked_at, ends_at, merchants, name, source, state)
+     select gen_random_uuid(), 'other', now() + interval '1 hour', now() + interval '1 day', array[gen_random_uuid()], 'theirs.csv', '{}'::jsonb, 'made' from generate_series(1, 250) n
+     union all select gen_random_uuid(), $1, now(), now() + interval '1 day', array[$2::uuid], 'mine.csv', '{}'::jsonb, 'made'`,
+    [admin.id, sandbox.merchantId],
+  )
+  assert.match((await admin.ask('/office/exports')).text, /mine\.csv/)
+  await gateway.pool.query(`delete from exports where name in ('mine.csv', 'theirs.csv')`)
 })
 
 test('settings that no process would serve are refused for each channel that would have them', async () => {

@@ -6,6 +6,7 @@ import type { Browser, Page } from 'playwright-core'
 import { applySeed, readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { stepsOf } from '../src/pages/office/payments/sequence.ts'
 import { paymentWords } from '../src/pages/office/payments/words.ts'
+import { personRequestsMost } from '../src/pages/office/route.ts'
 import type { Readable } from '../src/payments/read/status.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
@@ -533,11 +534,13 @@ describe('money is given back', () => {
     await gateway.pool.query(`update staff_sessions set proven_at = proven_at - interval '1 hour' where staff_id = $1`, [
       clerk.id,
     ])
-    await Promise.all(Array.from({ length: 9 }, () => clerk.ask('/office/account'))) // connections that are open already
-    const replies = await Promise.all(Array.from({ length: 9 }, () => order('refund', { amount: '300.00' }, clerk, paid)))
+    await Promise.all(Array.from({ length: personRequestsMost }, () => clerk.ask('/office/account'))) // connections that are open already
+    const replies = await Promise.all(
+      Array.from({ length: personRequestsMost }, () => order('refund', { amount: '300.00' }, clerk, paid)),
+    )
     assert.deepEqual(replies.map(({ location }) => /done=refund|prove/.exec(location!)![0]).sort(), [
       ...Array(3).fill('done=refund'),
-      ...Array(6).fill('prove'),
+      ...Array(personRequestsMost - 3).fill('prove'),
     ])
     assert.equal((await followers(paid)).length, 3)
   })
@@ -566,6 +569,21 @@ describe('money is given back', () => {
       [3, 3, 3],
       'many small ones are a large one',
     )
+    // What could only be refused does not wait, and hides nothing of others.
+    const above = await order('refund', { amount: '92.01' }, finance, many)
+    assert.deepEqual([above.status, /does not allow this any more/.test(above.text)], [409, true])
+    const noCapture = await order('capture', { amount: '60.00' }, finance, many)
+    assert.deepEqual([noCapture.status, await waiting(many)], [409, 3])
+    const flooded = (await gateway.pay({ amount: '92.00' })).body.id
+    const flood: Awaited<ReturnType<typeof order>>[] = []
+    while (flood.length < 24)
+      flood.push(
+        ...(await Promise.all(
+          Array.from({ length: personRequestsMost }, () => order('refund', { amount: '50.00' }, finance, flooded)),
+        )),
+      )
+    assert.deepEqual([flood.filter(({ status }) => status === 409).length, await waiting(flooded)], [4, 20])
+    assert.match(flood.find(({ status }) => status === 409)!.text, /20 orders about this payment wait for a colleague already/)
     await applySeed(gateway.pool, testKeys, systemClock, systemRandom, readSeed(sandboxSeed))
     await gateway.restart()
   })

@@ -9,25 +9,13 @@ import { after, before, it } from 'node:test'
 import { startEmbedded } from '../src/platform/database/embedded.ts'
 import { claimFolder } from '../src/platform/database/folder.ts'
 import { withPool } from './support/database.ts'
-import { visa } from './support/gateway.ts'
-import { commandLine, project, type Started, startProcess } from './support/process.ts'
+import { payAt, readAt } from './support/payAt.ts'
+import { commandLine, project, startProcess } from './support/process.ts'
 
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-reset-'))
 const reset = (more: Record<string, string>, ...words: string[]) => commandLine({ DATA_DIR: dataDir, ...more }, 'reset', ...words)
 const cluster = join(dataDir, 'postgres')
 const sealKey = () => readFileSync(join(dataDir, 'keys/seal.key'), 'utf8')
-
-async function pay({ sandbox: { baseUrl, entityId, accessToken } }: Started): Promise<string> {
-  const answer = await fetch(`${baseUrl}/v1/payments`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${accessToken}` },
-    body: new URLSearchParams({ entityId, amount: '1.00', currency: 'EUR', paymentType: 'DB', ...visa }),
-  })
-  return ((await answer.json()) as { id: string }).id
-}
-const read = async ({ sandbox: { baseUrl, entityId, accessToken } }: Started, id: string) =>
-  (await fetch(`${baseUrl}/v1/payments/${id}?entityId=${entityId}`, { headers: { Authorization: `Bearer ${accessToken}` } }))
-    .status
 
 /** The mode is changed in a database that no gateway runs on, as if it had been made for live mode, or before modes were written. */
 async function withMode(statement: string): Promise<void> {
@@ -42,11 +30,11 @@ async function withMode(statement: string): Promise<void> {
 let first: string
 before(async () => {
   const gateway = await startProcess({ DATA_DIR: dataDir })
-  first = await pay(gateway)
+  first = await payAt(gateway)
   const running = await reset({}, '--yes')
   assert.equal(running.code, 1)
   assert.match(running.out, new RegExp(`is in use by another gateway \\(pid ${gateway.child.pid}\\)\\. Stop that one first`))
-  assert.equal(await read(gateway, first), 200)
+  assert.equal(await readAt(gateway, first), 200)
   await gateway.stop()
 })
 after(() => rmSync(dataDir, { recursive: true, force: true }))
@@ -80,7 +68,7 @@ it('a live database is refused whatever the environment says, and one that does 
   assert.equal(silent.code, 1)
   assert.match(silent.out, /does not say whether it is a sandbox's/)
   const gateway = await startProcess({ DATA_DIR: dataDir }) // which writes it
-  assert.equal(await read(gateway, first), 200)
+  assert.equal(await readAt(gateway, first), 200)
   await gateway.stop()
 })
 
@@ -107,8 +95,8 @@ it('the next start begins anew, with the keys of before', async () => {
   )
   const gateway = await startProcess({ DATA_DIR: dataDir })
   assert.match(gateway.printed(), /new database/)
-  assert.equal(await read(gateway, first), 404)
-  assert.equal(await read(gateway, await pay(gateway)), 200)
+  assert.equal(await readAt(gateway, first), 404)
+  assert.equal(await readAt(gateway, await payAt(gateway)), 200)
   await gateway.stop()
   assert.equal(sealKey(), key)
   assert.ok(!existsSync(join(dataDir, 'postgres.new-0')))

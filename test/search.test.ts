@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { dayBegin, momentOf } from '../src/contract/formats.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
 import type { FoundPayment } from '../src/reporting/search/found.ts'
@@ -23,7 +24,7 @@ after(async () => {
   await gateway.stop()
 })
 
-const parts = () => ({ database, keys: testKeys })
+const parts = () => ({ database, keys: testKeys, clock: systemClock })
 const find = (text: string, merchantId = sandbox.merchantId): Promise<FoundPayment[]> =>
   searchPayments(parts(), [merchantId], understand(text), 100)
 const idsOf = (found: readonly FoundPayment[]) => found.map(({ paymentId }) => paymentId)
@@ -61,6 +62,45 @@ describe('what somebody means', () => {
       assert.deepEqual(meant[0] ?? {}, first)
       assert.equal(meant.length, count)
     })
+
+  it('is a day only where there is such a day, and a moment in one spelling', () => {
+    assert.deepEqual(understand('2024-02-29'), [{ from: Date.UTC(2024, 1, 29), to: Date.UTC(2024, 2, 1) }])
+    for (const text of [
+      '2023-02-29',
+      '2026-02-30',
+      '2026-04-31..2026-05-02',
+      '2026-04-01..2026-04-31',
+      '0999-01-01',
+      '3000-01-01',
+    ])
+      assert.ok(
+        understand(text).every(meant => meant.from === undefined && meant.to === undefined),
+        text,
+      )
+    for (const text of [
+      '5',
+      '12.11.2026',
+      '2026-2-3',
+      '2026-02-30',
+      '2026-02-03Z',
+      ' 2026-02-03',
+      '2026-02-03T12:00',
+      '2026-02-30T12:00Z',
+    ])
+      assert.deepEqual([dayBegin(text), momentOf(text)], [Number.NaN, Number.NaN], text)
+    for (const text of [
+      '2026-02-03T24:00Z',
+      '2026-02-03T12:60Z',
+      '2026-02-03T12:00:00.1234Z',
+      '2026-02-03T12:00+24:00',
+      '2026-02-03T12Z',
+    ])
+      assert.equal(momentOf(text), Number.NaN, text)
+    const noon = Date.UTC(2026, 1, 3, 12)
+    for (const text of ['2026-02-03T12:00Z', '2026-02-03T12:00:00.000Z', '2026-02-03T09:00:00-03:00'])
+      assert.equal(momentOf(text), noon, text)
+    assert.deepEqual([dayBegin('2026-02-03'), momentOf('2026-02-03')], [noon - 43_200_000, noon - 43_200_000])
+  })
 
   it('of many words is bounded: a sentence is one name, or nothing', () => {
     assert.ok(understand('1 2 3 4 5 6 7 8').length < 40)
@@ -208,7 +248,11 @@ describe('pages', () => {
 
 describe('the projection', () => {
   const rowsOf = async () =>
-    (await gateway.pool.query('select * from searched_payments order by merchant_id, payment_id')).rows as object[]
+    (
+      await gateway.pool.query(
+        `select to_jsonb(p) - 'written_at' as row from searched_payments p order by merchant_id, payment_id`,
+      )
+    ).rows as object[]
 
   it('is written anew beside a gateway that runs, and what is there is found meanwhile', async () => {
     await allTaken()

@@ -5,11 +5,12 @@ import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { HttpParts } from '../src/http/parts.ts'
+import type { Router } from '../src/http/router.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import type { Gateway } from '../src/start/assemble.ts'
 import { routesOf } from '../src/start/routes.ts'
-import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
 before(async () => {
@@ -293,19 +294,48 @@ it('every route for tokens asks for one, and no other does', async () => {
   }
 })
 
-it('an answer that cannot be written is one 500, and the next request is answered', async () => {
+/** Without a gateway behind it. */
+function serverOf(find: Router) {
   const quiet = () => {}
   const parts = { random: systemRandom, clock: clockWith(() => 0), build: 'test', count: { request: quiet }, publicUrl: () => '' }
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
+  const options = { trustedProxies: new BlockList(), requireForwardedTls: false, hosts: {}, refusal: () => undefined }
+  return makeServer({ ...parts, log } as unknown as HttpParts, find, options)
+}
+
+it('an answer that is made while it is sent is under way until it is taken, or its connection is gone, whatever stands before it', async () => {
+  const [begun, done]: [string[], string[]] = [[], []]
+  const server = serverOf((_, path) => ({
+    name: path,
+    answer(request) {
+      begun.push(path)
+      request.whenAnswered.push(() => done.push(path))
+      async function* body() {
+        for (let count = 0; path !== '/short' && count < 1000; count++) yield 'x'.repeat(65_536)
+      }
+      return { status: 200, body: body() }
+    },
+  }))
+  const port = await server.listen(0, '127.0.0.1')
+  const [unread, read] = [open(port), open(port)]
+  unread.socket.pause()
+  for (const path of ['/first', '/second', '/third']) unread.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await eventually(async () => begun.length === 3, 'all are begun')
+  read.write('GET /short HTTP/1.1\r\nHost: x\r\n\r\n')
+  await eventually(async () => done.length > 0, 'what is taken is done')
+  assert.deepEqual(done, ['/short'])
+  unread.socket.destroy()
+  await eventually(async () => done.length === 4, 'nobody takes them any more')
+  read.socket.destroy()
+  await server.close()
+})
+
+it('an answer that cannot be written is one 500, and the next request is answered', async () => {
   const bad = { Location: 'https://shop.example/#\u4e2d' }
-  const server = makeServer(
-    { ...parts, log } as unknown as HttpParts,
-    (_, path) => ({
-      name: path,
-      answer: () => ({ status: 200, body: '{"result":{}}', ...(path === '/bad' && { headers: bad }) }),
-    }),
-    { trustedProxies: new BlockList(), requireForwardedTls: false, hosts: {}, refusal: () => undefined },
-  )
+  const server = serverOf((_, path) => ({
+    name: path,
+    answer: () => ({ status: 200, body: '{"result":{}}', ...(path === '/bad' && { headers: bad }) }),
+  }))
   const port = await server.listen(0, '127.0.0.1')
   const line = open(port)
   const get = (path: string) => line.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)

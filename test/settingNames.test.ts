@@ -53,6 +53,42 @@ SSL_KEY TLS_CA DB_URL REDIS_URL TEST_DATABASE_URL APP_PORT METRICS_HOST PROXY ht
   assert.notEqual(refusal({ mode: 'live', MODE: '' }), '')
 })
 
+describe('an address of another', () => {
+  const endpoint = 'OTEL_EXPORTER_OTLP_ENDPOINT'
+  for (const url of [
+    'https://user:sEcret99@collector.example',
+    'http://user@localhost:4318',
+    'http://localhost:4318/?key=sEcret99',
+  ])
+    it(`has no secrets in it: ${url}`, () => {
+      const told = refusal({ [endpoint]: url })
+      assert.match(
+        told,
+        /^OTEL_EXPORTER_OTLP_ENDPOINT must hold no user name, password or query: .* OTEL_EXPORTER_OTLP_HEADERS\.$/,
+      )
+      assert.doesNotMatch(told, /sEcret99/)
+    })
+  it('may have a path', () => assert.equal(refusal({ [endpoint]: 'https://collector.example:4318/traces/' }), ''))
+  for (const headers of ['x-key=%ZZ', 'x-key=a%0d%0ab'])
+    it(`names the setting that cannot be decoded: ${headers}`, () =>
+      assert.match(
+        refusal({ [endpoint]: 'http://localhost:4318', OTEL_EXPORTER_OTLP_HEADERS: headers }),
+        /^OTEL_EXPORTER_OTLP_HEADERS must be headers as name=value, percent-encoded/,
+      ))
+  it('names the setting of the database that cannot be decoded', () => {
+    assert.equal(
+      refusal({ DATABASE_URL: 'postgres://user:sEcret%C3%28@db/x' }),
+      'DATABASE_URL has percent-encoded bytes that are no UTF-8.',
+    )
+    assert.equal(refusal({ DATABASE_URL: 'postgres://user:100%@db/x' }), '')
+  })
+  it('names the setting of mail that cannot be decoded', () =>
+    assert.match(
+      refusal({ SMTP_URL: 'smtp://user:%ZZ@mail.example', ALERT_TO: 'a@b.example', ALERT_FROM: 'a@b.example' }),
+      /^SMTP_URL must be smtp:/,
+    ))
+})
+
 it('what configures a gateway does not reach the tests', () => {
   assert.deepEqual(withoutSettings(Object.fromEntries(documented.map(name => [name, '1']))), {})
 })

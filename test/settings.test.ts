@@ -177,6 +177,40 @@ describe('a second seed', () => {
     assert.deepEqual(await entities(), [[id(1)]])
   })
 
+  const dispatching = (of: 'merchant' | 'group', channel: string): Seed => {
+    const settings = { channelDispatching: [{ channel: id(3), brands: ['VISA'] }, { channel }] }
+    const { psp, divisions } = seed([id(1)])
+    const [{ merchants: [one, other] = [], ...division }] = divisions as [NonNullable<Seed['divisions']>[number]]
+    return {
+      psp,
+      divisions: [
+        {
+          ...division,
+          ...(of === 'group' && { settings }),
+          merchants: [{ ...one!, ...(of === 'merchant' && { settings }) }, other!],
+        },
+      ],
+    }
+  }
+  it('takes no rule that leads a merchant to the channel of another', async () => {
+    const apply = (seed: Seed) => applySeed(pool, testKeys, systemClock, systemRandom, seed)
+    const stranger = (which: number, name: string, at: number) =>
+      `merchant ${id(which)} (${name}): channelDispatching[${at}].channel must be a channel of this merchant.`
+    const message = (seed: Seed) =>
+      apply(seed).then(
+        () => assert.fail('it was taken'),
+        (error: Error) => error.message,
+      )
+    await apply(seed([id(1)]))
+    for (const channel of [id(5), id(4), id(2), id(99)])
+      assert.equal(await message(dispatching('merchant', channel)), stranger(2, 'One', 1))
+    assert.equal(await message(dispatching('group', id(3))), [stranger(4, 'Other', 0), stranger(4, 'Other', 1)].join('\n'))
+    const { rows } = await pool.query(`select count(*) from entities where settings ? 'channelDispatching'`)
+    assert.equal(rows[0].count, 0)
+    await apply(dispatching('merchant', id(3)))
+    await apply(seed([id(1)]))
+  })
+
   it('says of a revoked token that it stays revoked', async () => {
     await pool.query('update access_tokens set revoked_at = now()')
     const { tokens, revoked } = await apply([id(1)])

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { dayAfter } from '../src/clearing/reconciliation/day.ts'
 import { importSettlement } from '../src/clearing/reconciliation/settlement.ts'
 import { exampleDialect } from '../src/connectors/cards/iso8583/dialects.ts'
@@ -104,6 +104,15 @@ describe('a settlement file', () => {
     assert.match((await handIn(fileOf(day))).text, /day\.csv is read to its end: 2 recorded, 0 known already/)
     assert.deepEqual((await readFile(day, fileOf(day))).told, ['2 known', '3 known'])
   })
+})
+
+describe('a settlement file', () => {
+  // What is refused leaves nothing: all of them are of one day.
+  let day: Day
+  before(async () => {
+    day = await endedDay({ after: () => {} })
+  })
+  after(() => day.stop())
 
   for (const [what, change, why] of [
     ['that is cut off', (text: string) => text.slice(0, -15), /does not begin with TOTAL/],
@@ -123,8 +132,7 @@ describe('a settlement file', () => {
       /of a kind that its layout does not name/,
     ],
   ] as const)
-    it(`${what} is refused as a whole`, async t => {
-      const day = await endedDay(t)
+    it(`${what} is refused as a whole`, async () => {
       const report = await readFile(day, change(fileOf(day)))
       assert.ok('broken' in report)
       assert.match(report.broken, why)

@@ -1,10 +1,24 @@
 // Returns that are put into a folder.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import fs, {
+  chmodSync,
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
-import { after, before, it } from 'node:test'
+import { after, before, it, mock } from 'node:test'
+import { putFile } from '../src/clearing/putFile.ts'
 import { importFolder } from '../src/clearing/returns/folder.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { returnText } from '../src/sandbox/slipBank/returnText.ts'
 import { returnFaults } from '../src/sandbox/slipBank/slipBank.ts'
 import { dyingAfter } from './support/dying.ts'
@@ -65,6 +79,91 @@ it('a folder is read in the order of names, and what was read is moved aside', a
   folderOf('in', { '1.ret': text(6, await desk.issue('itau-1')) })
   assert.equal((await read(folder)).length, 1)
   assert.deepEqual(names(folder, 'done'), ['1.ret', '1.ret.2', '2.ret'])
+})
+
+it('a file is moved through no link of another user', {
+  skip: process.getuid?.() !== 0 && 'only root has links of others',
+}, async () => {
+  const folder = folderOf('linked', { 'a.ret': text(9, await desk.issue('itau-1')) })
+  const elsewhere = folderOf('elsewhere', {})
+  symlinkSync(elsewhere, join(folder, 'done'))
+  lchownSync(join(folder, 'done'), 5, 5)
+  await assert.rejects(read(folder), /linked\/done is a link of another user/)
+  assert.deepEqual([names(folder), names(elsewhere)], [['a.ret', 'done'], []])
+  lchownSync(join(folder, 'done'), 0, 0)
+  await read(folder)
+  assert.deepEqual(names(elsewhere), ['a.ret'])
+})
+
+/** Does something right after the file system was asked about a path, before whoever asked goes on. */
+function rightAfter(ask: 'lstatSync' | 'openSync', path: string, happens: () => void): Disposable {
+  const original = fs[ask] as (...given: unknown[]) => unknown
+  let isOver = false
+  const asked = mock.method(fs, ask, (...given: unknown[]) => {
+    const answer = original(...given)
+    if (given[0] === path && !isOver) {
+      isOver = true
+      happens()
+    }
+    return answer
+  })
+  syncBuiltinESMExports()
+  return {
+    [Symbol.dispose]() {
+      asked.mock.restore()
+      syncBuiltinESMExports()
+      assert.ok(isOver, 'nobody asked')
+    },
+  }
+}
+
+it('a link that takes the place of a file between the look and the reading is not followed', async () => {
+  const slip = await desk.issue('itau-1')
+  const secret = join(folderOf('secrets', { 'other.ret': text(11, slip) }), 'other.ret')
+  const folder = folderOf('swapped', { 'a.ret': 'anything' })
+  const path = join(folder, 'a.ret')
+  {
+    using _ = rightAfter('lstatSync', path, () => {
+      unlinkSync(path)
+      symlinkSync(secret, path)
+    })
+    await assert.rejects(read(folder), /ELOOP/)
+  }
+  assert.equal((await desk.receipts(slip)).length, 0)
+})
+
+for (const ask of ['lstatSync', 'openSync'] as const)
+  it(`a link that takes the place of the folder aside after ${ask} gets nothing`, async () => {
+    const folder = folderOf(`aside-${ask}`, { 'a.ret': 'anything' })
+    const elsewhere = folderOf(`elsewhere-${ask}`, {})
+    const aside = join(folder, 'refused')
+    mkdirSync(aside)
+    {
+      using _ = rightAfter(ask, aside, () => {
+        renameSync(aside, join(folder, 'away'))
+        symlinkSync(elsewhere, aside)
+      })
+      await read(folder).catch((error: Error) => assert.match(error.message, /ELOOP|ENOTDIR/))
+    }
+    assert.deepEqual(names(elsewhere), [])
+    assert.deepEqual([...names(folder), ...names(folder, 'away')].filter(name => name === 'a.ret').length, 1)
+  })
+
+it('of a folder that others may change no link is followed, whoever made it', async () => {
+  const folder = folderOf('open', { 'a.ret': 'anything' })
+  const elsewhere = folderOf('elsewhere-open', {})
+  symlinkSync(elsewhere, join(folder, 'refused'))
+  chmodSync(folder, 0o777)
+  await assert.rejects(read(folder), /open\/refused is a link that others may replace/)
+  assert.deepEqual([names(folder), names(elsewhere)], [['a.ret', 'refused'], []])
+})
+
+it('what is put for others is compared with no link', () => {
+  const folder = folderOf('out', { 'real.txt': 'ours' })
+  const put = (name: string) => putFile({ clock: systemClock, random: systemRandom }, folder, name, 'ours')
+  put('real.txt')
+  symlinkSync(join(folder, 'real.txt'), join(folder, 'link.txt'))
+  assert.throws(() => put('link.txt'), /ELOOP/)
 })
 
 it('a file that is written still is left until it is at rest', async () => {

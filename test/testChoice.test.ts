@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { choose } from '../scripts/test/choose.ts'
+import { choose, longFiles, testFiles } from '../scripts/test/choose.ts'
 import { withoutSettings } from '../scripts/test/environment.ts'
 import { project, type Started, startProcess } from './support/process.ts'
 import { readScenarios } from './support/scenario.ts'
@@ -17,6 +17,14 @@ const chosen = (word: string) => {
   return pattern === undefined ? file : { file, pattern: new RegExp(pattern) }
 }
 const [first, second] = readScenarios(join(project, 'test/scenarios/refund.http'))
+
+it('the long ones are there, or nobody would run them', () => {
+  const names = new Set(testFiles(project).map(({ name }) => name))
+  assert.deepEqual(
+    [...longFiles].filter(name => !names.has(name)),
+    [],
+  )
+})
 
 describe('a word', () => {
   for (const [word, file] of [

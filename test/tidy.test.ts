@@ -37,8 +37,10 @@ const sql = /(['"`])\s*(select|insert into|update|delete from|with|create|alter|
 const platformTables = [
   'access_tokens',
   'answered_challenges',
+  'archives',
   'audit',
   'audit_head',
+  'beats',
   'capture_files',
   'clearing_files',
   'clearing_lines',
@@ -68,7 +70,7 @@ const platformTables = [
 ]
 
 // Their owner is a merchant, or an entity above or below whose merchants share what it has (decisions, 51) or are reported together.
-const ownedTables = ['owed_files', 'registrations', 'report_schedules', 'risk_entries']
+const ownedTables = ['owed_files', 'registrations', 'report_schedules', 'reporting_sources', 'risk_entries']
 
 const place = (path: string) => path.replace(/^src\//, '').replace(/(\/|\.ts$).*/, '')
 

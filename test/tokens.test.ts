@@ -23,7 +23,7 @@ import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { sandboxSeed } from '../src/merchants/seed.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
-import { commandLine, project, type Started, startProcess } from './support/process.ts'
+import { commandLine, manyCommands, project, type Started, startProcess } from './support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-tokens-'))
 const file = (name: string) => join(folder, name)
@@ -36,12 +36,14 @@ before(async () => {
   gateway = await startProcess(environment)
 })
 after(async () => {
+  commands.stop()
   await gateway.stop()
   await database.drop()
   rmSync(folder, { recursive: true, force: true })
 })
 
-const tollgate = (...words: string[]) => commandLine(environment, ...words)
+const commands = manyCommands()
+const tollgate = (...words: string[]) => commands.runIn(environment, ...words)
 const status = async (token: string, entityId = sandbox.entityId): Promise<number> => {
   const answer = await fetch(`${gateway.sandbox.baseUrl}/v1/payments`, {
     method: 'POST',
@@ -177,7 +179,7 @@ describe('token rotate', () => {
 
   it('two at a time make one that follows', async () => {
     const old = await created()
-    const both = await Promise.all(['', ''].map(() => tollgate('token', 'rotate', old.id, '--grace', '1h')))
+    const both = await Promise.all(['', ''].map(() => commandLine(environment, 'token', 'rotate', old.id, '--grace', '1h')))
     assert.deepEqual(both.map(({ code }) => code).sort(), [0, 1])
     const loser = both.find(({ code }) => code === 1)!
     if (loser.stdout !== '') assert.match(loser.stderr, /Nothing was changed: the token above is not valid\.\n$/)

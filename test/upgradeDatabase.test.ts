@@ -11,26 +11,14 @@ import { startEmbedded } from '../src/platform/database/embedded.ts'
 import { claimFolder } from '../src/platform/database/folder.ts'
 import { upgradeCluster } from '../src/platform/database/upgrade/upgrade.ts'
 import { withPool } from './support/database.ts'
-import { visa } from './support/gateway.ts'
-import { commandLine, type Started, startProcess } from './support/process.ts'
+import { payAt, readAt } from './support/payAt.ts'
+import { commandLine, startProcess } from './support/process.ts'
 
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-upgrade-'))
 const cluster = join(dataDir, 'postgres')
 const from = findBinaries()
 const to = { ...from, major: String(Number(from.major) + 1) }
 const upgrade = () => upgradeCluster({ dataDir, from, to, user: undefined, strict: false, say() {} })
-
-async function pay({ sandbox: { baseUrl, entityId, accessToken } }: Started): Promise<string> {
-  const answer = await fetch(`${baseUrl}/v1/payments`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${accessToken}` },
-    body: new URLSearchParams({ entityId, amount: '1.00', currency: 'EUR', paymentType: 'DB', ...visa }),
-  })
-  return ((await answer.json()) as { id: string }).id
-}
-const read = async ({ sandbox: { baseUrl, entityId, accessToken } }: Started, id: string) =>
-  (await fetch(`${baseUrl}/v1/payments/${id}?entityId=${entityId}`, { headers: { Authorization: `Bearer ${accessToken}` } }))
-    .status
 
 /** Statements on the database while no gateway runs. */
 async function withServer(...statements: string[]): Promise<Record<string, unknown>[]> {
@@ -50,7 +38,7 @@ async function withServer(...statements: string[]): Promise<Record<string, unkno
 const ids: string[] = []
 before(async () => {
   const gateway = await startProcess({ DATA_DIR: dataDir })
-  for (let count = 0; count < 5; count++) ids.push(await pay(gateway))
+  for (let count = 0; count < 5; count++) ids.push(await payAt(gateway))
   await assert.rejects(upgrade(), /is in use by another gateway/)
   await gateway.stop()
   await withServer(
@@ -107,7 +95,7 @@ it('every row is moved and compared, from wherever an earlier run was broken off
   )
   assert.deepEqual(await withServer('select count(*) as rows from challenge_secrets'), [{ rows: 0 }])
   const gateway = await startProcess({ DATA_DIR: dataDir })
-  for (const id of [...ids, await pay(gateway)]) assert.equal(await read(gateway, id), 200)
+  for (const id of [...ids, await payAt(gateway)]) assert.equal(await readAt(gateway, id), 200)
   for (const words of [['doctor'], ['audit', 'verify']]) {
     const { code, out } = await commandLine({ DATA_DIR: dataDir }, ...words)
     assert.equal(code, 0, out)

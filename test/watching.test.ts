@@ -6,13 +6,15 @@ import net, { type AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { hasPromtool, wrongRules } from '../scripts/watching/check.ts'
 import { dashboardExpressions, namesIn, rules } from '../scripts/watching/expressions.ts'
+import { databaseUrl, makeDatabase } from './support/database.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
 import { startReceiver } from './support/receiver.ts'
 
-/** What is served only by a process that holds workers, and only when it happens. test/metrics.test.ts sees them. */
+/** What is served only by a process that holds workers, or an archive, and only when it happens. test/metrics.test.ts and test/walArchive.test.ts see them. */
 const elsewhere = new Map([
+  ['tollgate_wal_behind', []],
   ['tollgate_workers', ['instance']],
   ['tollgate_workers_ended_total', ['instance', 'with']],
   ['tollgate_metrics_left_out_total', ['instance', 'source']],
@@ -32,8 +34,11 @@ describe('the dashboard and the rules', () => {
     const host = await testHost()
     const receiver = await startReceiver()
     const file = acquirersFile({ north: [host.port] })
+    const database = await makeDatabase()
     gateway = await testGateway({
+      database,
       environment: {
+        REPORTING_DATABASE_URL: databaseUrl(database.connection), // a database is its own follower, the fastest there is
         ...{ METRICS_PORT: String(port), ACQUIRERS_FILE: file.path, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' },
         ...{ SMTP_URL: 'smtp://127.0.0.1:9', ALERT_TO: 'ops@shop.example', ALERT_FROM: 'tollgate@shop.example' },
       },

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { XMLParser } from 'fast-xml-parser'
-import { loadBytesMost, readXmlQuery, WrongXmlQuery } from '../src/http/xml/queryRequest.ts'
+import { XMLParser, XMLValidator } from 'fast-xml-parser'
+import { loadBytesMost, loadElementsMost, readXmlQuery, WrongXmlQuery } from '../src/http/xml/queryRequest.ts'
 import { leaf, xmlElement } from '../src/payments/read/xmlRecord.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { type Body, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -236,6 +236,36 @@ describe('what is asked', () => {
     for (const name of ['__proto__', 'constructor', 'prototype', 'toString'])
       await assert.rejects(readXmlQuery(`<Request><${name}><Query mode="LIVE"/></${name}></Request>`), WrongXmlQuery)
     assert.equal(({} as { Query?: unknown }).Query, undefined)
+  })
+
+  it('of a stranger is not parsed when it is larger than any query, or has more in it', async t => {
+    const validate = t.mock.method(XMLValidator, 'validate')
+    const elements = (count: number) => asked({ inner: user + today + '<b/>'.repeat(count) })
+    const within = loadElementsMost - (elements(0).split('<').length - 1)
+    for (const [load, status, times] of [
+      ['<a>'.repeat(5) + '<b/>'.repeat(4060) + '</a>'.repeat(5), 400, 0],
+      [elements(within + 1), 400, 0],
+      [elements(0).padEnd(loadBytesMost + 1), 400, 0],
+      [elements(within), 200, 1],
+      [elements(0).padEnd(loadBytesMost), 200, 2],
+    ] as const)
+      assert.deepEqual([(await ask(load)).status, validate.mock.callCount()], [status, times])
+    await wrong(elements(within + 1), `load must not have more than ${loadElementsMost} signs <`)
+    // The longest query that makes sense: all types, each with an end of its own.
+    const types = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'].map(letter => `  <Type code="R${letter}">\r\n  </Type>\r\n`).join('')
+    assert.equal((await readXmlQuery(asked({ inner: `${user}${today}<Types>\r\n${types}</Types>` }))).types?.length, 26)
+  })
+
+  it('counts wrong credentials among the failed attempts to log in', async () => {
+    const failures = async () =>
+      Number(
+        (await gateway.pool.query(`select coalesce(sum(failures), 0) as sum from log_in_failures where kind = 'user'`)).rows[0]
+          .sum,
+      )
+    const before = await failures()
+    for (let guess = 0; guess < 3; guess++)
+      await ask(asked({ inner: `<User login="${sandbox.userId}" pwd="guess ${guess}"/>${today}` }))
+    assert.equal(await failures(), before + 3)
   })
 
   it('is answered in XML whatever it was', async () => {

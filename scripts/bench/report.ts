@@ -64,13 +64,20 @@ export function columns([head, ...rows]: readonly string[][]): string {
   return [line(head!), rule, ...rows.map(line)].join('\n')
 }
 
-const performancePage = new URL('../../docs/performance.md', import.meta.url)
+export const pages = {
+  performance: new URL('../../docs/performance.md', import.meta.url),
+  scale: new URL('../../docs/scale.md', import.meta.url),
+}
 
-/** Puts tables between the two marks of their name in docs/performance.md. */
-export function writeTables(name: 'bench' | 'growth', text: string): void {
-  const page = readFileSync(performancePage, 'utf8')
+/** Puts tables between the two marks of their name in a page. */
+export function writeTables(
+  name: 'bench' | 'capacity' | 'cells' | 'disk' | 'growth',
+  text: string,
+  file = pages.performance,
+): void {
+  const page = readFileSync(file, 'utf8')
   const marks = [`<!-- ${name} -->`, `<!-- /${name} -->`] as const
   const [begin, end] = marks.map(mark => page.indexOf(mark)) as [number, number]
-  if (begin < 0 || end < begin) throw new Error(`${performancePage.pathname} has no ${marks.join(' … ')}`)
-  writeFileSync(performancePage, `${page.slice(0, begin + marks[0].length)}\n${text}${page.slice(end)}`)
+  if (begin < 0 || end < begin) throw new Error(`${file.pathname} has no ${marks.join(' … ')}`)
+  writeFileSync(file, `${page.slice(0, begin + marks[0].length)}\n${text}${page.slice(end)}`)
 }

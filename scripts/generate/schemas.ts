@@ -9,11 +9,13 @@ import { seedSchema } from '../../src/merchants/seed.ts'
 import { riskRulesSchema } from '../../src/payments/risk/rules.ts'
 import type { Schema } from '../../src/platform/schema.ts'
 import { acquirersSchema } from '../../src/start/acquirers.ts'
+import { cellsSchema } from '../../src/start/cells.ts'
 
 /** Every kind of file that operators write. */
 export const schemas: Readonly<Record<string, readonly [setting: string, schema: Schema]>> = {
   seed: ['SEED_FILE', seedSchema()],
   acquirers: ['ACQUIRERS_FILE', acquirersSchema],
+  cells: ['--cells', cellsSchema],
   'card-brands': ['CARD_BRANDS_FILE', cardBrandsSchema],
   'redirect-methods': ['REDIRECT_METHODS_FILE', redirectMethodsSchema],
   'risk-rules': ['RISK_RULES_FILE', riskRulesSchema()],

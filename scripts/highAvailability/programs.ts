@@ -33,7 +33,7 @@ export async function freePort(): Promise<number> {
 /** A place with programs of one user of the machine. PostgreSQL does not run as root. */
 export function makePlace() {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-ha-'))
-  const user = process.getuid?.() === 0 ? statSync('/var/lib/postgresql') : undefined
+  const user = process.getuid?.() === 0 ? statSync('/var/lib/postgresql', { throwIfNoEntry: false }) : undefined
   if (user) chownSync(folder, user.uid, user.gid)
   chmodSync(folder, 0o755)
   const programs: Program[] = []

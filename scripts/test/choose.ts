@@ -34,6 +34,14 @@ export function choose(word: string, project: string): Choice {
 export const testFiles = (project: string): NamedChoice[] =>
   filesIn(`${project}test`, '.test.ts').map(name => ({ name, choice: { file: `test/${name}` } }))
 
+/** A minute of a processor and more each: `npm test` leaves them out, `npm test -- --long` runs them and no others. */
+export const longFiles: ReadonlySet<string> = new Set([
+  'cellCommands.test.ts',
+  'moves.test.ts',
+  'reportingCells.test.ts',
+  'walArchive.test.ts',
+])
+
 const scenarioFiles = (project: string): NamedChoice[] =>
   filesIn(`${project}test/scenarios`, '.http').map(name => ({
     name,

@@ -29,6 +29,10 @@ export const actions = {
   secretShown: 'the secrets of an endpoint were shown',
   notificationsReplayed: 'notifications were sent again',
   backupMade: 'a backup of the embedded database was made',
+  archiveWritten: 'old payments were written into a file of the archive',
+  archiveErased: 'what such a file has was taken out of the database',
+  archiveCancelled: 'such a file was given up before anything was taken out',
+  archivedBroughtBack: 'a payment came back from such a file, with all that refers to it',
   clockMoved: "a sandbox's clock was moved",
   chargebackRecorded: 'a line of a report became a chargeback or the reversal of one',
   fileImported: 'a file of an acquirer or a bank was read to its end',
@@ -60,6 +64,10 @@ export const actions = {
   followUpOrdered: 'somebody of the staff ordered a capture, a refund or a reversal, and why',
   approvalAsked: 'somebody of the staff ordered what a colleague has to approve',
   approvalDecided: 'a colleague approved or refused an order',
+  merchantLeft: 'a merchant was handed over to another cell',
+  merchantArrived: 'a merchant was taken over from another cell',
+  merchantStayed: 'the move of a merchant to another cell failed or was given up, and it is served here as before',
+  merchantForgotten: 'what a merchant who is served by another cell had left here was taken away',
   tamperingFound: 'what the database had of the audit was not what this installation had left there',
 } as const satisfies Record<string, string>
 export type AuditAction = keyof typeof actions

@@ -25,6 +25,7 @@ export async function openCheckout(parts: CheckoutParts, wireId: string): Promis
   const [, hex, tail] = /^([0-9A-F]{32})\.([0-9a-z]{1,14})$/.exec(wireId) ?? []
   const merchantId = tail === undefined ? undefined : parts.directory.merchantOfTail(tail)
   if (merchantId === undefined) return undefined
+  parts.directory.mustServe(merchantId)
   const row = await findCheckout(parts.database.work, merchantId, hex!.toLowerCase())
   return row && { ...row, wireId, values: openValues(parts, row) }
 }

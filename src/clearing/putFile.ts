@@ -1,9 +1,9 @@
 // Files that the other side fetches from a folder.
 
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Clock, type Random, timeOrderedId } from '../platform/clock.ts'
-import { syncFolder } from '../platform/files.ts'
+import { readPlainFile, syncFolder } from '../platform/files.ts'
 
 /** Whole or not there: under its name only when all of it is on disk. What is there already with other bytes is another's, and stays. */
 export function putFile(
@@ -14,7 +14,7 @@ export function putFile(
 ): void {
   const path = join(folder, name)
   if (existsSync(path)) {
-    if (readFileSync(path, 'utf8') !== content) throw new Error(`${path} is there already, and is not ours`)
+    if (readPlainFile(path, 'noLink').toString() !== content) throw new Error(`${path} is there already, and is not ours`)
   } else {
     const part = join(folder, `.${name}.${timeOrderedId(clock.real(), random)}`)
     writeFileSync(part, content, { flag: 'wx', mode: 0o600, flush: true })

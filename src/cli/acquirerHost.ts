@@ -15,7 +15,7 @@ import { hostBookings, type SettlementFault, settlementFaults, settlementText } 
 import { readAcquirers, sandboxAcquirerId } from '../start/acquirers.ts'
 import { parseKey, readKeyFile } from '../vault/keys.ts'
 import { choice, wholeNumber } from './choices.ts'
-import { readText, refuseCommand, refuseWords, runCommand } from './open.ts'
+import { readDate, readText, refuseCommand, refuseWords, runCommand } from './open.ts'
 
 type HostCommandOptions = {
   readonly port: number
@@ -85,7 +85,8 @@ export default (program: Command): void => {
 }
 
 function writeSettlement({ profile, acquirers, acquirer, ledger, settlementFault }: HostCommandOptions, day: string): void {
-  if (ledger === undefined || !/^\d{4}-\d\d-\d\d$/.test(day)) refuseWords('--settlement needs a day, yyyy-MM-dd, and --ledger.')
+  readDate('--settlement', day)
+  if (ledger === undefined) refuseWords('--settlement needs --ledger.')
   const { dialect, account } =
     acquirers === undefined
       ? { dialect: exampleDialect(exampleNamed(profile)), account: undefined }

@@ -5,7 +5,7 @@ import { listAudit, verify } from '../audit/chain.ts'
 import { type AuditRow, actions } from '../audit/entry.ts'
 import { findOwners } from '../clearing/chargebacks/store.ts'
 import { amountText } from '../contract/amounts.ts'
-import { readEntities, readTokens } from '../merchants/store.ts'
+import { readBelow, readTokens } from '../merchants/store.ts'
 import { findChain, findPayment } from '../payments/store/read.ts'
 import { withRetired } from '../vault/keyFile.ts'
 import { choice } from './choices.ts'
@@ -55,7 +55,8 @@ export default (program: Command): void => {
         const found = place && (await findPayment(db, place.merchantId, place.id))
         if (!found) return refuseCommand(`There is no payment ${id}.`)
         const chain = await findChain(db, found.merchantId, found.rootId ?? found.id)
-        const labels = new Map((await readTokens(db)).map(token => [token.id, token.label]))
+        const ids = chain.flatMap(({ tokenId }) => tokenId ?? [])
+        const labels = new Map((await readTokens(db, { ids })).map(token => [token.id, token.label]))
         const payments = chain.map(({ id, type, amount, currency, recordedAt, answer, tokenId = null }) => ({
           id,
           type,
@@ -101,10 +102,7 @@ const auditKeys = ({ keys, config }: CommandParts) => withRetired(keys, config.k
 
 async function withAllBelow({ database }: CommandParts, id: string): Promise<string[]> {
   if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
-  const all = await readEntities(database.work)
-  const below = (parent: string): string[] =>
-    all.filter(({ parentId }) => parentId === parent).flatMap(entity => [entity.id, ...below(entity.id)])
-  return [id, ...below(id)]
+  return [...new Set([id, ...(await readBelow(database.work, [id])).map(one => one.id)])]
 }
 
 const documentOf = ({ hash, recordedAt, details, ...row }: AuditRow) => ({

@@ -41,11 +41,13 @@ export default (program: Command): void => {
         const told = { action: 'backupMade', subject: '', details: { folder: made.folder } } as const
         await inTransaction(database.work, db => record(db, opened, [told]))
         say(`${made.folder}: ${Math.ceil(made.bytes / 1_000_000)} MB.`)
-        if (keep !== undefined) for (const name of removeOldBackups(backupDir, Number(keep))) say(`${name} is removed.`)
         if (made.unarchived !== null)
           refuseCommand(
-            `What was written since is not kept: the server could not put ${made.unarchived} into ${backupDir}/wal. postgres.log in ${config.dataDir} says why.`,
+            `It leads to its own end and no further: what is written since is not kept, because the archive in BACKUP_DIR does not take ${made.unarchived}. postgres.log in ` +
+              `${config.dataDir} says why.${keep === undefined ? '' : ' No older backup was removed.'}`,
           )
+        if (keep !== undefined)
+          for (const name of removeOldBackups(backupDir, Number(keep), made.folder, sealsOf(keys))) say(`${name} is removed.`)
         say('The keys are not in it, and without them it cannot be restored: keep them elsewhere.')
       }),
     )

@@ -2,11 +2,13 @@
 
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { chargebackReports } from '../clearing/chargebacks/chargebacks.ts'
+import { chargebackReports, findNamed, mismatches } from '../clearing/chargebacks/chargebacks.ts'
 import { importFile } from '../clearing/import.ts'
 import { buildNumber } from '../platform/build.ts'
-import { collectLines, lineText } from './files.ts'
-import { readText, refuseCommand, withOpened } from './open.ts'
+import { readCells } from '../start/cells.ts'
+import { openCells, silentText } from './eachCell.ts'
+import { collectLines, type FileLineText, lineText } from './files.ts'
+import { type CommandParts, readText, refuseCommand, runCommand, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 export default (program: Command): void => {
@@ -15,16 +17,68 @@ export default (program: Command): void => {
     .description('chargebacks and their reversals, from the reports of acquirers')
     .command('import <file>')
     .description('record the lines of a report; ends with 1 when one is refused. A line that was imported before changes nothing')
-  reads(imports, { '': 'recorded known refused', 'lines[]': 'line outcome text' }).action((file: string, options: ReadOptions) =>
-    withOpened(async opened => {
-      const { lines, tell } = collectLines(line => options.json || process.stdout.write(lineText(line)))
-      const parts = { ...opened, build: buildNumber() }
-      const counts = await importFile(parts, chargebackReports, basename(file), readText(file), tell)
-      if (!counts) return refuseCommand(`${file} does not begin with the heading that docs/reference/chargeback-report.md shows.`)
-      const { recorded, known, refused } = counts
-      const sums = `${recorded} recorded, ${known} known already, ${refused} refused.\n`
-      show(options, { recorded, known, refused, lines }, () => sums)
-      if (counts.refused > 0) process.exitCode = 1
-    }),
+    .option('--cells <file>', 'into the cells of this file: each line into the one that has its payment')
+  reads(imports, { '': 'recorded known refused', 'lines[]': 'line outcome text' }).action(
+    (file: string, options: ImportWords) => {
+      if (options.cells !== undefined) return runCommand(() => importOverCells(file, options.cells!, options))
+      return withOpened(async opened => {
+        const { lines, tell } = collectLines(line => options.json || process.stdout.write(lineText(line)))
+        const parts = { ...opened, build: buildNumber() }
+        const counts = await importFile(parts, chargebackReports, basename(file), readText(file), tell)
+        if (!counts) return refuseHeading(file)
+        const { recorded, known, refused } = counts
+        const sums = `${recorded} recorded, ${known} known already, ${refused} refused.\n`
+        show(options, { recorded, known, refused, lines }, () => sums)
+        if (counts.refused > 0) process.exitCode = 1
+      })
+    },
   )
+}
+
+type ImportWords = ReadOptions & { readonly cells?: string }
+
+const refuseHeading = (file: string): never =>
+  refuseCommand(`${file} does not begin with the heading that docs/reference/chargeback-report.md shows.`)
+
+/** Every cell is asked which payments it has before any records a line: one that names payments in two cells is no cell's. */
+async function importOverCells(file: string, cellsFile: string, options: ReadOptions): Promise<void> {
+  const text = readText(file)
+  const read = [...(chargebackReports.read(text) ?? refuseHeading(file))]
+  const { opened, silent } = await openCells(readCells(cellsFile))
+  try {
+    const places = new Map<number, CommandParts[]>(read.map(({ at }) => [at, []]))
+    for (const { parts } of opened)
+      for (const one of read) if ('line' in one) for (const _ of await findNamed(parts, one.line)) places.get(one.at)!.push(parts)
+    const unsure = silent.length > 0 ? `, and ${silent.map(({ cell }) => cell).join(', ')} does not answer` : ''
+    const refused = (line: number, why: string): FileLineText => ({ line, outcome: 'refused', text: why })
+    const lines = read.flatMap((one): FileLineText[] => {
+      if ('malformed' in one) return [refused(one.at, one.malformed)]
+      const found = places.get(one.at)!
+      if (found.length === 0) return [refused(one.at, `${mismatches.noPayment}${unsure}`)]
+      if (found.length > 1) return [refused(one.at, mismatches.severalPayments)]
+      // A reference of an acquirer may be another payment's in a cell that cannot be asked.
+      return silent.length > 0 && one.line.acquirer !== undefined ? [refused(one.at, `it is not known whose it is${unsure}`)] : []
+    })
+    const settled = new Set(lines.map(({ line }) => line))
+    for (const { parts } of opened) {
+      const own = read.filter(({ at }) => !settled.has(at) && places.get(at)![0] === parts)
+      const told = collectLines()
+      const format = { ...chargebackReports, read: () => own }
+      if (own.length > 0) await importFile({ ...parts, build: buildNumber() }, format, basename(file), text, told.tell)
+      lines.push(...told.lines)
+    }
+    lines.sort((a, b) => a.line - b.line)
+    const count = (outcome: FileLineText['outcome']) => lines.filter(one => one.outcome === outcome).length
+    const counts = { recorded: count('recorded'), known: count('known'), refused: count('refused') }
+    show(options, { ...counts, lines, silent }, () =>
+      [
+        ...lines.map(lineText),
+        ...silent.map(silentText),
+        `${counts.recorded} recorded, ${counts.known} known already, ${counts.refused} refused.\n`,
+      ].join(''),
+    )
+    if (counts.refused + silent.length > 0) process.exitCode = 1
+  } finally {
+    for (const { parts } of opened) await parts.close()
+  }
 }

@@ -12,7 +12,7 @@ import {
   showSecrets,
   testEndpoint,
 } from '../notifications/endpoints/endpoint.ts'
-import { findEndpoint, listEndpoints } from '../notifications/endpoints/store.ts'
+import { findEndpointOfAny, listEndpoints } from '../notifications/endpoints/store.ts'
 import type { FieldChoice, Wrapper } from '../notifications/notification.ts'
 import { signingSecret } from '../notifications/signature.ts'
 import { type CallResult, isAcknowledged } from '../platform/egress/call.ts'
@@ -85,8 +85,8 @@ export default (program: Command): void => {
   }).action((options: ReadOptions & { entity?: string }) =>
     withOpened(async opened => {
       const { entity } = options
-      const merchantId = entity === undefined ? null : merchantAndChannel(opened.directory, entity).merchantId
-      const found = await listEndpoints(opened.database.work, merchantId)
+      const merchants = entity === undefined ? null : [merchantAndChannel(opened.directory, entity).merchantId]
+      const found = await listEndpoints(opened.database.work, merchants)
       const rows = found.map(one => [
         one.id,
         one.kind,
@@ -193,8 +193,7 @@ export function merchantAndChannel(directory: Directory, entityId: string): { me
 /** An endpoint by its id alone: operators see all merchants. */
 export async function find({ database }: CommandParts, id: string): Promise<Endpoint> {
   if (!looksLikeId(id)) return refuseWords(`${id} is not the id of an endpoint.`)
-  const found = (await listEndpoints(database.work, null)).find(endpoint => endpoint.id === id)
-  return (found && (await findEndpoint(database.work, found.merchantId, id))) ?? refuseCommand(`There is no endpoint ${id}.`)
+  return (await findEndpointOfAny(database.work, id)) ?? refuseCommand(`There is no endpoint ${id}.`)
 }
 
 /** Each as it decrypts, and as it signs. */

@@ -10,5 +10,5 @@ try {
   await makeProgram().parseAsync()
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error
-  process.exitCode = error.exitCode === 0 ? 0 : 2 // the sentence, or the help, is written already
+  if (error.exitCode !== 0) process.exitCode = 2 // the sentence, or the help, is written already
 }

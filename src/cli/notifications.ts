@@ -126,9 +126,9 @@ export default (program: Command): void => {
     .option('--all', 'everything, when no filter is given')
     .action((id: string, options: Record<string, string | undefined>) =>
       withOpened(async opened => {
-        const { merchantId } = await find(opened, id)
         const filter = filterOf(options)
         if (Object.keys(filter).length === 0 && !options.all) return refuseWords('Give a filter, or --all.')
+        const { merchantId } = await find(opened, id)
         const replayed = await replay(opened, merchantId, id, filter)
         if ('refused' in replayed) return refuseCommand(replayed.refused)
         process.stdout.write(`${replayed.replayed} notifications are sent again.\n`)

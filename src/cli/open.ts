@@ -4,17 +4,20 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Actor, thisProcess } from '../audit/entry.ts'
+import { dayBegin, momentOf } from '../contract/formats.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
 import { connect, type Database } from '../platform/database/connect.ts'
-import { runningEmbedded } from '../platform/database/find.ts'
+import { connectionOf } from '../platform/database/find.ts'
+import { lookAt, refuseReporting } from '../platform/database/following.ts'
 import { compareModes, readMode } from '../platform/database/installation.ts'
+import { lagSeconds, toldLagSeconds } from '../platform/database/reporting.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { errorText, OperatorError, visible } from '../platform/errors.ts'
 import { readPlainFile } from '../platform/files.ts'
-import { type Config, readConfig } from '../start/config.ts'
+import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 
@@ -33,19 +36,21 @@ export type CommandParts = {
   close(): Promise<void>
 }
 
-const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
+export const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
-export async function open(): Promise<CommandParts> {
-  const config = readConfig(process.env, projectFolder)
-  const connection = config.databaseUrl !== undefined ? { connectionString: config.databaseUrl } : runningEmbedded(config.dataDir)
+/** `environment`: the process's own, or that of a cell. */
+export async function open(environment: Environment = process.env): Promise<CommandParts> {
+  const config = readConfig(environment, projectFolder)
+  const connection = connectionOf(config)
   if (!connection)
     throw new OperatorError(`No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`)
-  const database = connect(connection, systemClock, () => {})
+  const database = connect(connection, systemClock, () => {}, followerOf(config))
   try {
     const proofs = await readProofs(database.work).catch((error: Error) =>
       refuseCommand(`The database cannot be reached: ${error.message}.`),
     )
     compareModes(await readMode(database.work), config.mode)
+    await refuseReporting(database.work)
     if (proofs.length === 0) refuseCommand('No gateway has used this database yet: start one on it first.')
     const keys = config.keys()
     compareKeys(proofs, keys)
@@ -69,6 +74,20 @@ export async function open(): Promise<CommandParts> {
     await database.close()
     throw error
   }
+}
+
+/** For commands that read there: how the reporting database stands, and a word to people where that matters. */
+export async function seeReporting({ database, clock }: CommandParts): Promise<void> {
+  const { follows } = database.reporting
+  if (!follows) return
+  const standing = await lookAt(database.work, follows, clock)
+  follows.set(standing)
+  if (standing.state === 'away' || standing.state === 'unfit')
+    refuseCommand(
+      `The reporting database is ${standing.state}: ${standing.why}. Without REPORTING_DATABASE_URL this is read in the database itself.`,
+    )
+  const seconds = lagSeconds(database.reporting, clock.real()) ?? 0
+  if (seconds > toldLagSeconds) process.stderr.write(`The reporting database is ${seconds} seconds behind.\n`)
 }
 
 /** Opens, works, closes. */
@@ -130,12 +149,18 @@ export function refuseWords(sentence: string): never {
 
 export const looksLikeId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text)
 
-/** A time of an option, in milliseconds: what the database can compare. */
+/** A moment of an option, in milliseconds: what the database can compare. */
 export function readTime(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
-  const milliseconds = Date.parse(text)
-  if (milliseconds >= Date.UTC(1970) && milliseconds < Date.UTC(10_000)) return milliseconds
-  return refuseWords(`${name} must be a time, for example 2026-01-31T12:00Z.`)
+  const milliseconds = momentOf(text)
+  if (milliseconds >= 0) return milliseconds
+  return refuseWords(`${name} must be a time, for example 2026-01-31T12:00Z, or a day, which begins in UTC.`)
+}
+
+/** A day of an option, yyyy-MM-dd, of the last century or this one. */
+export function readDate(name: string, text: string): string {
+  if (dayBegin(text) >= Date.UTC(1900) && text < '2100') return text
+  return refuseWords(`${name} must be a day, for example 2026-01-31.`)
 }
 
 /** Rows in columns, the first row being the heading. */

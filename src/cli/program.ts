@@ -4,9 +4,11 @@ import { Command } from 'commander'
 import { buildNumber } from '../platform/build.ts'
 import acquirerHost from './acquirerHost.ts'
 import acquirers from './acquirers.ts'
+import archive from './archive.ts'
 import audit from './audit.ts'
 import backup from './backup.ts'
 import cases from './cases.ts'
+import cells from './cells.ts'
 import chargebacks from './chargebacks.ts'
 import clock from './clock.ts'
 import completion from './completion.ts'
@@ -16,9 +18,12 @@ import keys from './keys.ts'
 import listen from './listen.ts'
 import logs from './logs.ts'
 import merchants from './merchants.ts'
+import moves from './moves.ts'
 import notifications from './notifications.ts'
+import { offerCells } from './overCells.ts'
 import receipts from './receipts.ts'
 import report from './report.ts'
+import reporting from './reporting.ts'
 import reset from './reset.ts'
 import restore from './restore.ts'
 import retention from './retention.ts'
@@ -34,6 +39,7 @@ import upgradeDatabase from './upgradeDatabase.ts'
 
 const groups = [
   merchants,
+  moves,
   token,
   clock,
   endpoints,
@@ -48,10 +54,13 @@ const groups = [
   returns,
   acquirers,
   cases,
+  cells,
   report,
+  reporting,
   acquirerHost,
   keys,
   retention,
+  archive,
   backup,
   restore,
   upgradeDatabase,
@@ -74,6 +83,7 @@ export function makeProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(`${sentence(text)}\n`) })
     .addHelpText('after', '\nIt ends with 0 when all is well, 1 when it failed or found something, 2 when it was used wrongly.')
   for (const add of groups) add(program)
+  offerCells(program)
   return program
 }
 

@@ -1,5 +1,6 @@
 // Commands that read: with --json they print one document, whose fields are named here once for the help, the reference page and the tests.
 
+import { writeFileSync } from 'node:fs'
 import type { Command } from 'commander'
 
 /** Fields by the place where they stand, in the order in which they come: '' is the document itself, `rows[]` each item of a list. */
@@ -19,7 +20,10 @@ export function reads(command: Command, shape: DocumentShape): Command {
     .addHelpText('after', `\nFields of the document that --json prints:\n${lines.join('\n')}\n`)
 }
 
+/** Whoever runs this command in each cell adds the documents up: it names a file that it has opened. */
 export function show({ json }: ReadOptions, document: object, text: () => string): void {
+  const file = process.env.TOLLGATE_DOCUMENT
+  if (file) writeFileSync(Number(file), JSON.stringify(document))
   process.stdout.write(json ? `${JSON.stringify(document, null, 2)}\n` : text())
 }
 

@@ -1,10 +1,9 @@
 // tollgate receipts: the files of receipts that merchants are owed on their servers.
 
 import type { Command } from 'commander'
-import { isBusinessDay } from '../clearing/reconciliation/settlementFile.ts'
 import { countOwed, insertWaiting, oweAgain } from '../reporting/owedFiles/store.ts'
 import { receiptSource } from '../reporting/receiptFiles/deliver.ts'
-import { refuseCommand, refuseWords, table, withOpened } from './open.ts'
+import { readDate, refuseCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 export default (program: Command): void => {
@@ -36,7 +35,7 @@ export default (program: Command): void => {
     .requiredOption('--from <day>', 'from this day on, yyyy-MM-dd')
     .action((merchantId: string, { from }: { from: string }) =>
       withOpened(async ({ database, clock, directory }) => {
-        if (!isBusinessDay(from)) refuseWords('--from must be yyyy-MM-dd, a day of this century.')
+        readDate('--from', from)
         if (!directory.merchant(merchantId)) return refuseCommand(`There is no merchant ${merchantId}.`)
         const now = clock.real()
         const count = await oweAgain(database.work, merchantId, receiptSource, from, now)

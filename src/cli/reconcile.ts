@@ -5,13 +5,12 @@ import type { Command } from 'commander'
 import { type ComparedDay, compareDay } from '../clearing/reconciliation/compare.ts'
 import { dayAfter, dayOf } from '../clearing/reconciliation/day.ts'
 import { importSettlement, missLines, type SettlingAcquirer } from '../clearing/reconciliation/settlement.ts'
-import { isBusinessDay } from '../clearing/reconciliation/settlementFile.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { netOf } from '../connectors/cards/iso8583/totals.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
 import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne } from './files.ts'
-import { type CommandParts, readText, refuseCommand, refuseWords, table, withOpened } from './open.ts'
+import { type CommandParts, readDate, readText, refuseCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 type ReconcileOptions = ReadOptions & { readonly acquirer?: string; readonly day?: string; readonly file?: string }
@@ -31,7 +30,7 @@ export function addReconcile(acquirers: Command): void {
   }).action((options: ReconcileOptions) =>
     withOpened(async opened => {
       const { day, file } = options
-      if (day !== undefined && !isBusinessDay(day)) refuseWords('--day must be yyyy-MM-dd, a day of this century.')
+      if (day !== undefined) readDate('--day', day)
       const chosen = chosenAcquirers(opened.config, options.acquirer)
       const read = file === undefined ? undefined : await readFile(opened, onlyOne(chosen, file), file)
       const days = (await Promise.all(chosen.map(one => shownDays(opened, one, day ?? read?.day)))).flat()

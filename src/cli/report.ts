@@ -4,13 +4,12 @@ import { once } from 'node:events'
 import { type Command, Option } from 'commander'
 import type { Mode } from '../connectors/connector.ts'
 import { signedAmountText } from '../contract/amounts.ts'
-import { isCalendarDay } from '../contract/formats.ts'
 import { type Aggregation, aggregationRecord } from '../reporting/settlement/aggregation.ts'
 import { aggregationsFile, movementsFile, type ReportFile } from '../reporting/settlement/files.ts'
 import { makeReports, type ReportRefusal, spanError, spanOf } from '../reporting/settlement/reports.ts'
 import type { ReportScope } from '../reporting/settlement/store.ts'
 import { choice } from './choices.ts'
-import { type CommandParts, refuseCommand, refuseWords, table, withOpened } from './open.ts'
+import { type CommandParts, readDate, refuseCommand, refuseWords, seeReporting, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 type ReportOptions = ReadOptions & {
@@ -47,13 +46,12 @@ export default (program: Command): void => {
 
 async function print(opened: CommandParts, options: ReportOptions): Promise<void> {
   const { from, to, currency, csv, movements } = options
-  for (const [name, day] of Object.entries({ from, to }))
-    if (!/^(19|20)\d\d-\d\d-\d\d$/.test(day) || !isCalendarDay(day))
-      refuseWords(`--${name} must be a day, for example 2026-01-31.`)
+  for (const [name, day] of Object.entries({ from, to })) readDate(`--${name}`, day)
   const wrong = spanError(from, to)
   if (wrong) refuseWords(`--${wrong.name.slice('date.'.length)} ${wrong.message.replaceAll('date.', '--')}.`)
   if (movements && !csv) refuseWords('--movements goes with --csv.')
   const scope = scopeOf(opened, options)
+  await seeReporting(opened)
   const reports = makeReports(opened)
   const found = allowed(await reports.aggregations('command line', scope, spanOf(from, to, currency)))
   if (!csv) {
@@ -61,6 +59,8 @@ async function print(opened: CommandParts, options: ReportOptions): Promise<void
     return show(options, { aggregations }, () => asTable(found))
   }
   if (!movements) return write(aggregationsFile(opened.keys, scope, from, to, found))
+  const gone = found.find(({ sums }) => sums.archived > 0)
+  if (gone) refuseCommand(`Records of ${gone.day} are archived, only its sums are here: see \`tollgate archive list\`.`)
   // The heading once, then every day of the report.
   let isFirst = true
   for (const one of found) {

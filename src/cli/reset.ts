@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import type { Command } from 'commander'
 import { systemClock } from '../platform/clock.ts'
 import { connect } from '../platform/database/connect.ts'
+import { removeFolder } from '../platform/database/embedded/ownFile.ts'
 import { startEmbedded } from '../platform/database/embedded.ts'
 import { claimFolder } from '../platform/database/folder.ts'
 import { type InstallationMode, readMode } from '../platform/database/installation.ts'
@@ -49,7 +50,7 @@ async function reset({ yes, keys }: ResetOptions): Promise<void> {
     const aside = `${cluster}.new-${randomUUID()}`
     renameSync(cluster, aside)
     for (const name of [...leftovers, ...(keys ? ['keys'] : [])]) rmSync(join(dataDir, name), { recursive: true, force: true })
-    rmSync(aside, { recursive: true, force: true })
+    removeFolder(aside)
     say(`The database in ${dataDir} is removed${keys ? ', and its keys' : ''}: the next start begins anew.`)
   } finally {
     claim.release()

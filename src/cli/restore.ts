@@ -52,7 +52,7 @@ async function restore(from: string, to: number | undefined): Promise<void> {
     },
   })
   say(
-    `The backup of ${new Date(manifest.beganAt).toISOString()} is restored in ${dataDir}. Start the gateway, look at it with \`bin/tollgate doctor\`, ` +
+    `The backup of ${new Date(manifest.beganAt).toISOString()} is restored in ${dataDir}${to === undefined ? '' : `, as all stood at ${new Date(to).toISOString()}`}. Start the gateway, look at it with \`bin/tollgate doctor\`, ` +
       'and make a new backup. What acquirers were told after that moment is known to them alone.',
   )
 }

@@ -13,7 +13,7 @@ import {
 } from '../reporting/schedules/schedule.ts'
 import { listSchedules } from '../reporting/schedules/store.ts'
 import { choice, wholeNumber } from './choices.ts'
-import { looksLikeId, refuseCommand, refuseWords, table, withOpened } from './open.ts'
+import { looksLikeId, readDate, refuseCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type ScheduleOptions = Readonly<Record<string, string | number>> & { readonly entity: string; readonly mode?: string }
@@ -107,7 +107,7 @@ export default (program: Command): void => {
     .requiredOption('--from <day>', 'from this day on, yyyy-MM-dd')
     .action((entity: string, id: string, { from }: { from: string }) =>
       withOpened(async opened => {
-        if (!/^\d{4}-\d\d-\d\d$/.test(from) || Number.isNaN(Date.parse(from))) refuseWords('--from must be yyyy-MM-dd, a day.')
+        readDate('--from', from)
         const count = looksLikeId(entity) && looksLikeId(id) ? await retrySchedule(opened, entity, id, from) : undefined
         if (count === undefined) return refuseCommand(`There is no schedule ${id} of ${entity}.`)
         process.stdout.write(`${count} files are tried again.\n`)

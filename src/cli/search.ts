@@ -1,11 +1,12 @@
 // tollgate search: payments by whatever is known of them, as in one box; and writing what is searched anew.
 
 import type { Command } from 'commander'
+import { findArchived } from '../archive/store.ts'
 import { amountText } from '../contract/amounts.ts'
 import { rebuildSearch, searchPayments } from '../reporting/search/search.ts'
 import { understand } from '../reporting/search/terms.ts'
 import { wholeNumber } from './choices.ts'
-import { table, timeText, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, seeReporting, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
@@ -23,9 +24,11 @@ export default (program: Command): void => {
   }).action((words: string[], options: ReadOptions & { limit: number }) =>
     withOpened(async opened => {
       const merchants = [...new Set(opened.directory.channels().map(({ merchantId }) => merchantId))]
+      await seeReporting(opened)
       const found = await searchPayments(opened, merchants, understand(words.join(' ')), options.limit)
       const amount = (one: { amount: number | null }) => (one.amount === null ? null : amountText(one.amount))
       const payments = found.map(one => ({ ...one, amount: amount(one), receivedAt: timeField(one.receivedAt) }))
+      for (const place of await archivedAmong(opened, merchants, words)) process.stderr.write(`${place}\n`)
       show(options, { payments }, () =>
         table([
           ['payment', 'time', 'type', 'brand', 'amount', '', 'result', 'transaction'],
@@ -54,4 +57,11 @@ export default (program: Command): void => {
         process.stdout.write(`${isSeen ? '\n' : ''}Payments are searchable as they are now.\n`)
       }),
     )
+}
+
+/** Whoever looks for a payment by its id hears where it went. */
+async function archivedAmong({ database }: CommandParts, merchants: readonly string[], words: readonly string[]) {
+  const ids = words.filter(looksLikeId)
+  const places = await Promise.all(ids.map(id => findArchived(database.reports, merchants, id)))
+  return places.flatMap((place, at) => (place ? [`The payment ${ids[at]} is archived, in ${place.name}.`] : []))
 }

@@ -5,10 +5,9 @@ import { findOwners } from '../clearing/chargebacks/store.ts'
 import { receiptMismatches } from '../clearing/receipts/receipts.ts'
 import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import { amountText, hundredths } from '../contract/amounts.ts'
-import { isCalendarDay } from '../contract/formats.ts'
 import { buildNumber } from '../platform/build.ts'
 import { findSlipOf, type Slip } from '../slips/store.ts'
-import { type CommandParts, looksLikeId, refuseCommand, refuseWords, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, readDate, refuseCommand, refuseWords, withOpened } from './open.ts'
 
 type PayOptions = { readonly amount?: string; readonly on?: string }
 
@@ -37,8 +36,10 @@ export default (program: Command): void => {
 function readOptions({ amount, on }: PayOptions): { amount?: number; paidOn?: string } {
   if (amount !== undefined && !/^(?=.*[1-9])\d{1,10}(\.\d{2})?$/.test(amount))
     refuseWords('--amount must be above zero, with no or two decimals.')
-  if (on !== undefined && !isCalendarDay(on)) refuseWords('--on must be a day, for example 2026-12-24.')
-  return { ...(amount !== undefined && { amount: hundredths(amount) }), ...(on !== undefined && { paidOn: on }) }
+  return {
+    ...(amount !== undefined && { amount: hundredths(amount) }),
+    ...(on !== undefined && { paidOn: readDate('--on', on) }),
+  }
 }
 
 async function find({ database }: CommandParts, id: string): Promise<Slip> {

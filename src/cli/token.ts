@@ -9,6 +9,7 @@ import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { keyedHashes } from '../vault/keys.ts'
 import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
+import { maySpanCells } from './spanning.ts'
 
 type Outlet = { readonly output?: string }
 type TokenOptions = Outlet & { readonly entity: string[]; readonly label: string; readonly tokenFile?: string }
@@ -32,6 +33,10 @@ export default (program: Command): void => {
         const entities = [...new Set(entity)]
         for (const id of entities) if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
         const wanted = { label, entities }
+        if (await maySpanCells(opened.database.work, entities))
+          refuseCommand(
+            `A token for ${entities.join(', ')} would be in this cell alone: seed it with \`tollgate seed FILE --cells FILE\`.`,
+          )
         if (tokenFile !== undefined) {
           if (output !== undefined) refuseWords('--output is for a token that is made here, --token-file for one that is there.')
           const { id } = await makeToken(opened.database.work, opened, { ...wanted, sent: readSecret(tokenFile, '--token-file') })
@@ -50,8 +55,12 @@ export default (program: Command): void => {
       withOpened(async opened => {
         if (!looksLikeId(id)) refuseWords('A token is named by the 32 hex characters that `tollgate list` shows.')
         const milliseconds = duration(grace) ?? refuseWords('--grace must be a number and ms, s, m, h or d, for example 24h.')
-        const old = (await readTokens(opened.database.work)).find(token => token.id === id)
+        const [old] = await readTokens(opened.database.work, { ids: [id] })
         if (!old) return refuseCommand(`There is no token ${id}.`)
+        if (await maySpanCells(opened.database.work, old.entities))
+          refuseCommand(
+            `Other cells may have the token ${id}, which acts for ${old.entities.join(', ')}: seed the new one with \`tollgate seed FILE --cells FILE\`, and then \`tollgate revoke ${id} --cells FILE\`.`,
+          )
         if (old.legacy) say('The old one was user id and password; the new one is an access token alone.')
         await handOver(opened, { label: old.label, entities: old.entities, follows: { id, grace: milliseconds } }, output)
       }),
@@ -94,7 +103,7 @@ async function finished(
   const pending = pendingOf(output)
   if (!existsSync(pending)) return false
   const hashes = keyedHashes(keys, 'token', readFileSync(pending, 'utf8').trim())
-  const tokens = await readTokens(database.work)
+  const tokens = await readTokens(database.work, { hashes, ids: wanted.follows ? [wanted.follows.id] : [] })
   const found = tokens.find(token => isValidAt(token, clock.real()) && hashes.some(hash => hash.equals(token.hash)))
   if (!found) return false
   const old = tokens.find(({ id }) => id === wanted.follows?.id)

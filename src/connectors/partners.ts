@@ -8,8 +8,8 @@ import { type ClientTls, readTlsFiles, tlsFiles } from '../platform/tls.ts'
 
 const address = where(
   text(/^https:\/\/|^http:\/\/(127\.0\.0\.1|localhost)[:/]/, 'must be an address with https'),
-  url => URL.canParse(url),
-  'must be an address with https',
+  url => URL.parse(url)?.username === '' && new URL(url).password === '',
+  'must be an address with https, without a user name or password',
 )
 
 const wallet = object({

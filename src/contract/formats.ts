@@ -257,6 +257,18 @@ export function isCalendarDay(value: string): boolean {
   return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day)
 }
 
+/** Milliseconds at which a day begins in UTC; NaN for what is no day, yyyy-MM-dd, that there is. `Date.parse` takes other spellings too, and days that there are not. */
+export const dayBegin = (text: string): number =>
+  /^[12]\d{3}-\d\d-\d\d$/.test(text) && isCalendarDay(text) ? Date.parse(text) : Number.NaN
+
+/** Milliseconds of a day's begin or of a moment: yyyy-MM-ddThh:mm, with seconds or without, and Z or how far its clock is from UTC. NaN for what is none. */
+export function momentOf(text: string): number {
+  const [, day, time] =
+    /^([^T]*)T(([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,3})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d))$/.exec(text) ?? []
+  if (day === undefined) return dayBegin(text)
+  return Number.isNaN(dayBegin(day)) ? Number.NaN : Date.parse(`${day}T${time}`)
+}
+
 function isWebAddress(value: string): boolean {
   const address = URL.parse(value)
   if (!address) return false

@@ -23,12 +23,16 @@ export function namesNear({ groups: taken }: Pick<RequestKind, 'groups'>): (unkn
 }
 
 /** The known name that was probably meant: at most `slips` away. */
-export const nearest = (name: string, known: Iterable<string>, slips = 2): string | undefined =>
-  nearestOf(
-    name,
-    [...known].map(row => ({ row, word: wordOf(row) })),
-    slips,
-  )
+export const nearest = (name: string, known: Iterable<string>, slips = 2): string | undefined => nearestAmong(known, slips)(name)
+
+/** The same for many names. */
+export function nearestAmong(known: Iterable<string>, slips = 2): (name: string) => string | undefined {
+  const words = [...known].map(row => ({ row, word: wordOf(row) }))
+  return name => (name.length > longest ? undefined : nearestOf(name, words, slips))
+}
+
+/** No name is as long, and letters are compared one by one. */
+const longest = 100
 
 /** As names are compared: what stands in brackets is free, and so is the case. */
 const wordOf = (name: string): string => name.replace(/\[[^[\]]*\]/g, '[]').toLowerCase()

@@ -393,7 +393,7 @@ export const operations: readonly ApiOperation[] = [
     more:
       'The field load is an XML document: <Request><Query mode level entity type="STANDARD"> with <User login pwd/> (or an access token in the header), ' +
       '<Period from to/>, <Types><Type code/></Types>, or <Identification> with a <UniqueID> or a <TransactionID>. docs/slips.md has examples.',
-    fields: { load: '^[\\s\\S]{1,16384}$' },
+    fields: { load: '^[\\s\\S]{1,4096}$' },
     answers: {
       200: ['The payments that were found, perhaps none.', 'Xml', 'text/xml'],
       400: ['The document cannot be read, or asks for too much: the element Error says what.', 'Xml', 'text/xml'],

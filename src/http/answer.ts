@@ -6,6 +6,7 @@ import type { Nested } from '../contract/nested.ts'
 import { isGood, type ResultName, results } from '../contract/results/results.ts'
 import type { PaymentResponse } from '../payments/execute.ts'
 import { plainRecord } from '../payments/read/record.ts'
+import { lagSeconds } from '../platform/database/reporting.ts'
 import type { RequestTrace } from '../reporting/requests/record.ts'
 import type { HttpParts } from './parts.ts'
 
@@ -77,6 +78,12 @@ export const fileAnswer = ({ name, lines }: { readonly name: string; readonly li
   body: lines,
   headers: { 'Content-Type': 'text/csv;charset=UTF-8;header=present', 'Content-Disposition': `attachment; filename="${name}"` },
 })
+
+/** What was read in a database that follows ours says how old it is (RFC 9111, 5.1). */
+export function aged({ database, clock }: HttpParts, made: HttpAnswer): HttpAnswer {
+  const age = made.status === 200 ? lagSeconds(database.reporting, clock.real()) : undefined
+  return age === undefined ? made : { ...made, headers: { ...made.headers, Age: String(age) } }
+}
 
 export type ResultDetails = {
   readonly entityId?: string | undefined

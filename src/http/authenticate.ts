@@ -59,8 +59,10 @@ export function authenticator(parts: HttpParts): Authenticate {
     if (token.legacy && failures.mustWait(token.id, request.address, guess, clock.real())) return refuse(429, 'tooManyFailures')
     if (named === undefined) {
       const channels = directory.channelsOf(token)
-      if (channels.length !== 1)
+      const actsElsewhere = token.entities.some(id => !directory.entity(id)) // in other cells
+      if (channels.length !== 1 || actsElsewhere)
         return refuse(400, 'entityMissing', { name: 'entityId', message: 'is required: the token acts for several channels' })
+      directory.mustServe(channels[0]!.merchantId)
       return callerFor(parts, token, channels[0]!.id, credentials.legacy) ?? failed('legacyCredentialsOff')
     }
     if (!matches(hex32, named)) return refuse(400, 'invalidParameter', { name: 'entityId', message: hex32.rule })
@@ -74,6 +76,7 @@ export function authenticator(parts: HttpParts): Authenticate {
       const { id, name, channelDefaults: settings } = entity
       return { token, entityId: id, entity: { kind: 'channel', id, merchantId: id, name, settings }, merchantId: id }
     }
+    if ('merchantId' in entity) directory.mustServe(entity.merchantId)
     if (
       entity.kind === 'psp' ||
       entity.kind === 'division' ||

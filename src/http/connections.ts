@@ -13,7 +13,7 @@ export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
 /** Requests of one such network that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
-/** Bytes of bodies that have not come whole. More closes the connection that sent most of them. */
+/** Bytes of bodies whose requests have not begun: they have not come whole, or wait for their turn. More closes the connection that sent most of them. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
 /** Where answers are owed to all; and requests of one connection one after the other. */
 export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
@@ -36,8 +36,12 @@ export type Connections = {
   secured(socket: Socket): void
   /** Counts a request until its answer is gone. False = one too many: the connection is closed. */
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
-  /** So many bytes of its body have come, and wait for the rest. */
+  /** So many bytes of its body have come, or will not be needed. */
   keeps(incoming: IncomingMessage, bytes: number): void
+  /** Its body has come whole, and is kept until it begins. */
+  waits(incoming: IncomingMessage, body: string): void
+  /** The body of a request whose turn has come; undefined when its connection was closed meanwhile, and the body let go. */
+  begins(incoming: IncomingMessage): string | undefined
   /** Are answers owed on this connection, to requests that have come whole? Then what is said about it has to wait. */
   isOwed(socket: Socket): boolean
   /** Takes nothing more, and closes the connection as soon as nothing is owed, or when that takes too long; one that cannot be spoken on, at once. */
@@ -49,9 +53,11 @@ export type Connections = {
 
 type OpenConnection = {
   readonly network: string
-  /** Bytes of bodies that have not come whole. */
+  /** Bytes of bodies whose requests have not begun. */
   bytes: number
   readonly unfinished: Set<IncomingMessage>
+  /** Of those that have come whole. */
+  readonly bodies: Map<IncomingMessage, string>
   idleSince: number
   stuckSince: number | undefined
   endsBefore: number | undefined
@@ -97,6 +103,7 @@ export function watchConnections(
       network,
       bytes: 0,
       unfinished: new Set(),
+      bodies: new Map(),
       idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
@@ -113,6 +120,7 @@ export function watchConnections(
     connections.delete(socket)
     bytesKept -= one.bytes
     one.bytes = 0
+    one.bodies.clear() // those who wait for their turn hold the connection
     const left = fromNetwork.get(one.network)! - 1
     if (left > 0) fromNetwork.set(one.network, left)
     else fromNetwork.delete(one.network)
@@ -142,6 +150,17 @@ export function watchConnections(
   function drop(socket: Socket): void {
     forget(socket)
     socket.destroy()
+  }
+
+  function keeps({ socket }: IncomingMessage, bytes: number): void {
+    const one = connections.get(socket)
+    if (!one) return
+    one.bytes += bytes
+    bytesKept += bytes
+    if (bytesKept <= unfinishedBytesMost) return
+    let most: [Socket, OpenConnection] = [socket, one]
+    for (const [other, candidate] of connections) if (candidate.bytes > most[1].bytes) most = [other, candidate]
+    drop(most[0])
   }
 
   return {
@@ -185,15 +204,16 @@ export function watchConnections(
       })
       return true
     },
-    keeps({ socket }, bytes) {
-      const one = connections.get(socket)
-      if (!one) return
-      one.bytes += bytes
-      bytesKept += bytes
-      if (bytesKept <= unfinishedBytesMost) return
-      let most: [Socket, OpenConnection] = [socket, one]
-      for (const [other, candidate] of connections) if (candidate.bytes > most[1].bytes) most = [other, candidate]
-      drop(most[0])
+    keeps,
+    waits(incoming, body) {
+      connections.get(incoming.socket)?.bodies.set(incoming, body)
+    },
+    begins(incoming) {
+      const bodies = connections.get(incoming.socket)?.bodies
+      const body = bodies?.get(incoming)
+      bodies?.delete(incoming)
+      keeps(incoming, -(body?.length ?? 0))
+      return body
     },
     isOwed(socket) {
       const one = connections.get(socket)

@@ -16,11 +16,13 @@ export type ReadyChecks = Readonly<Record<string, () => boolean | Promise<boolea
 
 export type Readiness = {
   readonly checks: ReadyChecks
+  /** What else is worth a word, and keeps nobody from being ready. */
+  says(): Readonly<Record<string, string>>
   /** Whether the names of what is not ready are for this address: they say what a gateway stands on. */
   mayKnow(address: string): boolean
 }
 
-export function healthRoutes(parts: HttpParts, { checks, mayKnow }: Readiness): Route[] {
+export function healthRoutes(parts: HttpParts, { checks, says, mayKnow }: Readiness): Route[] {
   const pools = seenFor(parts.clock, () => unreachable(parts.database, parts.clock, patienceMilliseconds))
   const others = seenFor(parts.clock, () => failing(parts.clock, checks))
   let told = ''
@@ -51,8 +53,10 @@ export function healthRoutes(parts: HttpParts, { checks, mayKnow }: Readiness): 
       const [silent, wrong] = await Promise.all([look(), others()])
       // Without a database the rest is not known to be wrong.
       const notReady = silent.length > 0 ? silent.map(name => `database ${name}`) : [...wrong]
-      if (notReady.length === 0) return resultAnswer(parts, request, 200, 'requestSucceeded')
-      return resultAnswer(parts, request, 503, 'notReady', mayKnow(request.address) ? { more: { notReady } } : {})
+      const more = { ...says(), ...(notReady.length > 0 && { notReady }) }
+      const details = mayKnow(request.address) ? { more } : {}
+      if (notReady.length === 0) return resultAnswer(parts, request, 200, 'requestSucceeded', details)
+      return resultAnswer(parts, request, 503, 'notReady', details)
     }),
   ]
 }

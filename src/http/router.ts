@@ -28,6 +28,8 @@ export type Route = {
   readonly always?: true
   /** Asking for it uses something up: whoever only looks whether it is there, by a HEAD, is refused. */
   readonly usesUp?: true
+  /** What it takes before its caller is known: as much as so many others, which share the turns of their network. */
+  readonly cost?: number
   readonly answer: RequestFunction
 }
 

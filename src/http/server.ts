@@ -6,7 +6,9 @@ import { pipeline } from 'node:stream/promises'
 import type { Charset } from '../contract/form.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { randomHex } from '../platform/clock.ts'
+import { isElsewhere } from '../platform/database/elsewhere.ts'
 import { isUnavailable } from '../platform/database/errors.ts'
+import { ReportingAway } from '../platform/database/reporting.ts'
 import { http, https } from '../platform/http.ts'
 import { networkOf } from '../platform/network.ts'
 import { spokenTls } from '../platform/tls.ts'
@@ -90,38 +92,58 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const number = randomHex(parts.random)
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
-    readBody(incoming, destination.route?.bodyMax ?? bodyMax, connections.keeps, body => {
-      const request = requestOf(incoming, target, body ?? '', number)
-      const isTooLarge = body === undefined
-      Promise.resolve(turn(networkOf(request.address), request.body.length))
-        .then(() => traced(destination, request, () => answer(destination, request, incoming, isTooLarge)))
-        .catch(error => failed(destination, request, error))
-        .then(made => send(outgoing, made, destination.route?.cors))
-        // What cannot be written, for a character that no header may have, is a failure like any other.
-        .catch(error => send(outgoing, failed(destination, request, error)))
-        .then(made => {
-          const took = parts.clock.elapsed() - started
-          const milliseconds = Math.round(took)
-          const { status, body } = made
-          parts.count.request(destination.name, status, took)
-          noteRefusal(parts, request, made)
-          parts.log.debug({ ndc: number, method: request.method, route: destination.name, status, milliseconds }, 'answered')
-          const { method, path } = request
-          if (!isRecorded(method, path, destination.route?.callers)) return
+    readBody(incoming, destination.route?.bodyMax ?? bodyMax, connections, bytes => {
+      const request = requestOf(incoming, target, number)
+      const isTooLarge = bytes === undefined
+      const begin = () => {
+        const body = isTooLarge ? '' : connections.begins(incoming)
+        if (body === undefined) return // nothing was begun, and nobody is there to whom it could be said
+        request.body = body
+        serve(destination, request, incoming, outgoing, isTooLarge, started)
+      }
+      Promise.resolve(turn(networkOf(request.address), bytes ?? 0, destination.route?.cost))
+        .then(begin)
+        .catch(error => void failed(destination, request, error))
+    })
+  }
+
+  function serve(
+    destination: Destination,
+    request: Request,
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    isTooLarge: boolean,
+    started: number,
+  ): void {
+    const { method, path, number } = request
+    Promise.resolve()
+      .then(() => traced(destination, request, () => answer(destination, request, incoming, isTooLarge)))
+      .catch(error => failed(destination, request, error))
+      .then(made => send(outgoing, made, destination.route?.cors))
+      // What cannot be written, for a character that no header may have, is a failure like any other.
+      .catch(error => send(outgoing, failed(destination, request, error)))
+      .then(({ made, sending }) => {
+        const took = parts.clock.elapsed() - started
+        const milliseconds = Math.round(took)
+        const { status, body } = made
+        parts.count.request(destination.name, status, took)
+        noteRefusal(parts, request, made)
+        parts.log.debug({ ndc: number, method, route: destination.name, status, milliseconds }, 'answered')
+        if (isRecorded(method, path, destination.route?.callers))
           options.record?.({
             ...{ method, path, status, milliseconds, number, at: parts.clock.real(), route: destination.name },
             ...request.seen,
             ...(typeof body === 'string' && { answer: body }),
           })
-        })
-        .catch(error => {
-          failed(destination, request, error)
-          outgoing.destroy()
-        })
-        .finally(() => {
-          for (const done of request.whenAnswered) done()
-        })
-    })
+        return sending
+      })
+      .catch(error => {
+        failed(destination, request, error)
+        outgoing.destroy()
+      })
+      .finally(() => {
+        for (const done of request.whenAnswered) done()
+      })
   }
 
   function answer(
@@ -153,6 +175,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   /** What must not happen becomes one 500 that carries its number; the log has the cause. */
   function failed({ name }: Destination, request: Request, error: unknown): HttpAnswer {
+    if (isElsewhere(error)) return { ...resultAnswer(parts, request, 503, 'merchantElsewhere'), headers: { 'Retry-After': '2' } }
     const { message, code } = error as Error & { code?: string }
     parts.log.error(
       {
@@ -163,14 +186,16 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       },
       'a request failed',
     )
-    return isUnavailable(error)
-      ? { ...resultAnswer(parts, request, 503, 'databaseUnavailable'), headers: { 'Retry-After': '5' } }
-      : resultAnswer(parts, request, 500, 'internalError')
+    const away = error instanceof ReportingAway ? 'reportingAway' : isUnavailable(error) ? 'databaseUnavailable' : undefined
+    return away === undefined
+      ? resultAnswer(parts, request, 500, 'internalError')
+      : { ...resultAnswer(parts, request, 503, away), headers: { 'Retry-After': '5' } }
   }
 
-  function send(outgoing: ServerResponse, made: HttpAnswer, cors?: true): HttpAnswer {
+  /** `sending`: until all that is made on the way was taken, or nobody takes it any more. */
+  function send(outgoing: ServerResponse, made: HttpAnswer, cors?: true): { made: HttpAnswer; sending?: Promise<void> } {
     const { status, before, body, headers: more } = made
-    if (outgoing.destroyed) return made
+    if (outgoing.destroyed) return { made }
     const extra = more ? Object.entries(more).flat() : []
     const whole = typeof body === 'string' || Buffer.isBuffer(body)
     outgoing.writeHead(status, [
@@ -186,7 +211,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     if (before) outgoing.write(before)
     if (whole) {
       outgoing.end(body)
-      return made
+      return { made }
     }
     // A stream has no end of its own that a stop could wait for, and its reader leaves when it likes.
     const isStream = more?.['Content-Type']?.startsWith('text/event-stream') === true
@@ -195,19 +220,19 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       outgoing.once('close', () => streams.delete(outgoing))
     }
     // What breaks on the way breaks the connection: half an answer must not look whole.
-    pipeline(body, outgoing).catch((error: Error) => {
+    const sending = pipeline(body, outgoing).catch((error: Error) => {
       if (!isStream) parts.log.warn({ why: error.message }, 'an answer was broken off on its way')
     })
-    return made
+    return isStream ? { made } : { made, sending }
   }
 
-  function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, body: string, number: string): Request {
+  function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, number: string): Request {
     return {
       method: incoming.method ?? 'GET',
       path,
       query,
       headers: incoming.headers as Request['headers'],
-      body,
+      body: '',
       charset: charsetOf(incoming.headers['content-type']) ?? 'utf-8',
       address: addressOf(
         incoming.socket.remoteAddress ?? '',
@@ -303,13 +328,13 @@ function targetOf({ url = '/' }: IncomingMessage): RequestTarget {
   }
 }
 
-/** Reads the body, one character a byte; undefined when it is too large. What comes in many small pieces is copied: each would keep the whole
- * buffer that it came in. */
+/** Reads the body, one character a byte, and has the connection keep it; says how many bytes it has, undefined when it is too large. What comes in many
+ * small pieces is copied: each would keep the whole buffer that it came in. */
 function readBody(
   incoming: IncomingMessage,
   bodyMax: number,
-  keeps: Connections['keeps'],
-  done: (body: string | undefined) => void,
+  { keeps, waits }: Connections,
+  done: (bytes: number | undefined) => void,
 ): void {
   let body: Buffer = Buffer.alloc(0)
   let length = 0
@@ -332,10 +357,9 @@ function readBody(
   })
   incoming.on('end', () => {
     if (over) return
-    const text = body.toString('latin1', 0, length)
+    waits(incoming, body.toString('latin1', 0, length))
     body = Buffer.alloc(0) // the request is kept until its answer is gone, its bytes need not be
-    keeps(incoming, -length)
-    done(text)
+    done(length)
   })
   incoming.on('error', () => {}) // a caller that went away
 }

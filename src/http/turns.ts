@@ -5,8 +5,8 @@
 const atOnce = 64
 const bytesForOne = 4096
 
-/** Undefined when the turn has come already. */
-export type FairTurn = (network: string, bytes: number) => Promise<void> | undefined
+/** Undefined when the turn has come already. `cost`: as much as so many, where there is more to do than to read a form. */
+export type FairTurn = (network: string, bytes: number, cost?: number) => Promise<void> | undefined
 
 export function fairTurns(nextTurn: (go: () => void) => void): FairTurn {
   type Waiting = { readonly weight: number; go(): void }
@@ -32,9 +32,9 @@ export function fairTurns(nextTurn: (go: () => void) => void): FairTurn {
     })
   }
 
-  return (network, bytes) => {
+  return (network, bytes, cost = 1) => {
     const before = begun.get(network) ?? 0
-    const weight = 1 + bytes / bytesForOne
+    const weight = cost + bytes / bytesForOne
     const line = waiting.get(network)
     schedule()
     if (before < atOnce && !line) {

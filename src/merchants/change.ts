@@ -5,11 +5,11 @@ import type pg from 'pg'
 import { type Recorder, record } from '../audit/chain.ts'
 import { type Random, timeOrderedId } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
-import { line, type Mistake, mistakesIn, object } from '../platform/schema.ts'
-import { readTree } from './directory.ts'
+import { line, type Mistake, mistakesIn, mistakeText, object } from '../platform/schema.ts'
+import { type ChannelRefusal, newlyRefused } from './refusals.ts'
 import { toldOfEntity } from './seed.ts'
-import { type ChannelSettings, ofOperator, settingsFor } from './settings.ts'
-import { announceChange, type EntityKind, type EntityRow, lockTree, readEntities, saveEntity } from './store.ts'
+import { ofOperator, settingsFor } from './settings.ts'
+import { announceChange, type EntityKind, type EntityRow, lockTree, readBelow, readLineage, saveEntity } from './store.ts'
 
 /** As somebody wrote it, not yet checked. */
 export type WrittenEntity = { readonly name: string; readonly settings: unknown }
@@ -27,10 +27,8 @@ export type ChangeRules = {
   readonly brands: ReadonlySet<string>
   /** Who does it is of the PSP. */
   readonly isOperator: boolean
-  /** Why this process, or another at its next start, would not serve a channel with such settings. */
   readonly refusal: ChannelRefusal
 }
-export type ChannelRefusal = (settings: ChannelSettings) => string | undefined
 
 /** `shown`: the settings as they were when somebody began to change them. What is wrong, by `name` or `settings`; nothing is changed then. */
 export function changeEntity(
@@ -43,8 +41,7 @@ export function changeEntity(
 ): Promise<readonly Mistake[]> {
   return inTransaction(pool, async db => {
     await lockTree(db)
-    const rows = await readEntities(db)
-    const entity = rows.find(one => one.id === id)
+    const [entity, ...above] = await readLineage(db, id)
     if (!entity) return [{ path: [], rule: `there is no entity ${id}` }]
     if (settingsText(entity) !== shown) return [{ path: [], rule: 'Somebody changed the settings meanwhile: look at them again' }]
     const mistakes = mistakesIn(object({ name: line, settings: settingsOf(entity.kind, brands) }), given)
@@ -55,25 +52,21 @@ export function changeEntity(
     if (beyond.length > 0)
       return beyond.map(name => ({ path: ['settings', name], rule: 'is changed by the staff of the PSP alone' }))
     const after = { ...entity, ...(given as Pick<EntityRow, 'name' | 'settings'>) }
-    const refused = refusedIn(rows, refusal)
-    const newly = refusedIn(
-      rows.map(row => (row === entity ? after : row)),
-      refusal,
-    ).filter(([of, why]) => !refused.some(([before, whyBefore]) => of === before && why === whyBefore))
-    if (newly.length > 0) return newly.map(([of, why]) => ({ path: ['settings'], rule: `${of}: ${why}` }))
+    // Nobody else inherits from it.
+    const below = (await readBelow(db, [id])).filter(row => row.id !== id)
+    const newly = newlyRefused([...above, entity, ...below], [...above, after, ...below], refusal)
+    if (newly.length > 0)
+      return newly.map(({ entity: of, mistake }) =>
+        of.id === id && mistake.path.length > 0
+          ? { ...mistake, path: ['settings', ...mistake.path] }
+          : { path: ['settings'], rule: `${of.name}: ${mistakeText(mistake).replace(/\.$/, '')}` },
+      )
     await saveEntity(db, after, recorder.clock.real())
     await announceChange(db)
     await record(db, recorder, toldOfEntity(entity, after))
     return []
   })
 }
-
-/** Channels that would not be served as things stand, by name. */
-const refusedIn = (rows: readonly EntityRow[], refusal: ChannelRefusal): [name: string, why: string][] =>
-  [...readTree(rows, () => {}).entities.values()].flatMap((entity): [string, string][] => {
-    const why = entity.kind === 'channel' ? refusal(entity.settings) : undefined
-    return why === undefined ? [] : [[entity.name, why]]
-  })
 
 type SettingsBefore = EntityRow['settings']
 
@@ -98,14 +91,13 @@ export function makeEntity(
 ): Promise<string | undefined> {
   return inTransaction(pool, async db => {
     await lockTree(db)
-    const rows = await readEntities(db)
-    const parent = rows.find(one => one.id === parentId)
+    const [parent, ...above] = await readLineage(db, parentId)
     const kind = parent && kindsBelow[parent.kind]
     if (!kind || mistakesIn(line, name).length > 0) return undefined
     const now = recorder.clock.real()
     const id = timeOrderedId(now, recorder.random)
     const made = { id, kind, parentId, merchantId: kind === 'merchant' ? id : parent.merchantId, name, settings: {} }
-    if (refusedIn([...rows, { ...made, clockOffset: 0 }], refusal).length > refusedIn(rows, refusal).length) return undefined
+    if (newlyRefused([...above, parent], [...above, parent, made], refusal).length > 0) return undefined
     await saveEntity(db, made, now)
     await announceChange(db)
     await record(db, recorder, toldOfEntity(undefined, made))

@@ -18,6 +18,7 @@ import {
   id,
   line,
   listOf,
+  mistakeText,
   object,
   optional,
   readJsonFile,
@@ -27,12 +28,15 @@ import {
 } from '../platform/schema.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { legacyParts, legacyToken } from './access/legacy.ts'
+import { routeHash } from './access/route.ts'
 import { bitsOfChance, tokenBits } from './access/secretStrength.ts'
+import { type ChannelRefusal, newlyRefused } from './refusals.ts'
 import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import {
   announceChange,
   type EntityRow,
   findValidTokens,
+  lockTree,
   readEntities,
   readTokens,
   rehashToken,
@@ -118,6 +122,13 @@ export const appliedText = ({ entities, tokens, revoked }: SeedResult): string =
     ...revoked.map(label => `The token ${label} is revoked and stays so.`),
   ].join('\n')
 
+export type SeedOptions = {
+  readonly by?: Actor
+  readonly refusal?: ChannelRefusal
+  /** Ids of entities of other cells, for which its tokens may act too. */
+  readonly elsewhere?: ReadonlySet<string>
+}
+
 /**
  * Applies a seed in one transaction. What cannot be is named, all of it, and nothing is changed then. What it made or changed is told of in the
  * audit; a seed that changes nothing leaves no trace.
@@ -128,16 +139,19 @@ export async function applySeed(
   clock: Clock,
   random: Random,
   seed: Seed,
-  by?: Actor,
+  { by, refusal = () => undefined, elsewhere = new Set() }: SeedOptions = {},
 ): Promise<SeedResult> {
   const entities = entitiesOf(seed)
   const lookupKey = keys.lookup[0]!.id
   const tokens = (seed.tokens ?? []).map((token, at) => {
-    const [hash, ...older] = keyedHashes(keys, 'token', sentFor(token))
+    const sent = sentFor(token)
+    const [hash, ...older] = keyedHashes(keys, 'token', sent)
     const label = token.label ?? `token ${at + 1}`
-    return { label, hash, older, lookupKey, legacy: legacyParts(sentFor(token)) !== undefined, entities: token.entities }
+    const legacy = legacyParts(sent) !== undefined
+    return { label, hash, older, lookupKey, routeHash: routeHash(sent), legacy, entities: token.entities }
   })
   return inTransaction(pool, async db => {
+    await lockTree(db)
     const there = new Map((await readEntities(db)).map(row => [row.id, row]))
     const known = new Map([...there, ...entities.map(entity => [entity.id, entity] as const)])
     const tokensThere = new Map((await readTokens(db)).map(token => [token.hash.toString('hex'), token]))
@@ -145,31 +159,34 @@ export async function applySeed(
     const standing = ({ hash, older }: (typeof tokens)[number]): TokenRow | undefined =>
       [hash, ...older].map(one => tokensThere.get(one.toString('hex'))).find(found => found !== undefined)
     const wrong = [
-      ...twice(entities.map(({ id }) => id)).map(id => `${known.get(id)!.kind} ${id}: the id stands twice in the file.`),
+      ...doubledIds(entities),
       ...twice(tokens.map(({ hash }) => hash.toString('hex'))).map(
         hash => `token ${tokens.find(one => one.hash.toString('hex') === hash)!.label}: it stands twice in the file.`,
       ),
-      ...entities.flatMap(({ id, kind, parentId }) => {
-        const before = there.get(id)
-        if (!before || (before.kind === kind && before.parentId === parentId)) return []
-        return [`${kind} ${id}: the id is taken by another ${before.kind}; an entity does not move.`]
-      }),
+      ...takenIds(entities, there),
       ...tokens.flatMap(token => {
         const { label, entities } = token
-        const strangers = entities.filter(id => !known.has(id)).map(id => `token ${label}: there is no entity ${id}.`)
+        const strangers = entities
+          .filter(id => !known.has(id) && !elsewhere.has(id))
+          .map(id => `token ${label}: there is no entity ${id}.`)
         const before = standing(token)?.entities ?? entities
         if (strangers.length > 0 || entities.some(id => before.some(other => isRelated(id, other, known)))) return strangers
         return [`token ${label}: it acts for ${before.join(', ')}; a token does not move to another merchant.`]
       }),
     ]
     if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
+    const refused = newlyRefused([...there.values()], [...known.values()], refusal)
+    if (refused.length > 0)
+      throw new OperatorError(
+        refused.map(({ entity: { kind, id, name }, mistake }) => `${kind} ${id} (${name}): ${mistakeText(mistake)}`).join('\n'),
+      )
     const told: AuditEntry[] = []
     for (const entity of entities) {
       await saveEntity(db, entity, clock.real())
       told.push(...toldOfEntity(there.get(entity.id), entity))
     }
     for (const token of tokens) {
-      const merchants = new Set(token.entities.map(id => known.get(id)!.merchantId))
+      const merchants = new Set(token.entities.map(id => known.get(id)?.merchantId ?? null))
       const merchantId = merchants.size === 1 ? [...merchants][0]! : null
       const before = standing(token)
       if (token.older.length > 0) await rehashToken(db, token.older, token.hash, lookupKey)
@@ -219,7 +236,7 @@ function toldOfToken(
 
 type SeedEntity = Omit<EntityRow, 'clockOffset'>
 
-function entitiesOf({ psp, divisions = [] }: Seed): SeedEntity[] {
+export function entitiesOf({ psp, divisions = [] }: Seed): SeedEntity[] {
   type Given = { readonly id: string; readonly name: string; readonly settings?: WrittenSettings }
   const entity = (kind: EntityRow['kind'], given: Given, parentId: string | null, merchantId: string | null): SeedEntity => {
     const { id, name, settings = {} } = given
@@ -238,6 +255,20 @@ function entitiesOf({ psp, divisions = [] }: Seed): SeedEntity[] {
 }
 
 const twice = (words: readonly string[]): string[] => [...new Set(words.filter((word, at) => words.indexOf(word) !== at))]
+
+/** Ids that stand more than once in a seed, a sentence each. */
+export const doubledIds = (entities: readonly SeedEntity[]): string[] =>
+  twice(entities.map(({ id }) => id)).map(
+    id => `${entities.find(one => one.id === id)!.kind} ${id}: the id stands twice in the file.`,
+  )
+
+/** Ids that are those of others, a sentence each. `there`: what an installation has, by its id. */
+export const takenIds = (entities: readonly SeedEntity[], there: ReadonlyMap<string, EntityRow>): string[] =>
+  entities.flatMap(({ id, kind, parentId }) => {
+    const before = there.get(id)
+    if (!before || (before.kind === kind && before.parentId === parentId)) return []
+    return [`${kind} ${id}: the id is taken by another ${before.kind}; an entity does not move.`]
+  })
 
 /** The same entity, or one above the other. */
 function isRelated(one: string, other: string, known: ReadonlyMap<string, SeedEntity>): boolean {

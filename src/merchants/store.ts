@@ -18,6 +18,8 @@ export type TokenRow = {
   readonly hash: Buffer
   /** The id of the lookup key that made the hash. */
   readonly lookupKey: string | null
+  /** See routeHash. */
+  readonly routeHash: string | null
   readonly id: string
   readonly merchantId: string | null
   readonly label: string
@@ -34,26 +36,74 @@ export const isValidAt = ({ revokedAt }: Pick<TokenRow, 'revokedAt'>, now: numbe
 /** Gateways listen here and read the directory again when something changed. */
 export const changesChannel = 'tollgate_directory'
 
-export async function readEntities(db: Connection): Promise<EntityRow[]> {
+const entityColumns = `id, kind, parent_id as "parentId", merchant_id as "merchantId", name, settings, clock_offset_ms as "clockOffset"`
+
+/** All, or those that are named. */
+export async function readEntities(db: Connection, ids?: readonly string[]): Promise<EntityRow[]> {
   const { rows } = await db.query<EntityRow>(
-    `select id, kind, parent_id as "parentId", merchant_id as "merchantId", name, settings, clock_offset_ms as "clockOffset" from entities`,
+    `select ${entityColumns} from entities ${ids ? 'where id = any ($1)' : ''}`,
+    ids && [ids],
   )
   return rows
 }
 
-/** Whoever changes it after us waits, and then reads what we wrote. */
+/** An entity and those above it, nearest first; none when there is no such entity. */
+export async function readLineage(db: Connection, id: string): Promise<EntityRow[]> {
+  const { rows } = await db.query<EntityRow>(
+    `with recursive lineage as (
+       select *, 0 as height from entities where id = $1
+       union all
+       select above.*, height + 1 from entities above join lineage on above.id = lineage.parent_id
+     )
+     select ${entityColumns} from lineage order by height`,
+    [id],
+  )
+  return rows
+}
+
+/** Entities and all that stand below them. */
+export async function readBelow(db: Connection, ids: readonly string[]): Promise<EntityRow[]> {
+  const { rows } = await db.query<EntityRow>(
+    `with recursive branch as (
+       select id from entities where id = any ($1)
+       union
+       select below.id from entities below join branch on below.parent_id = branch.id
+     )
+     select ${entityColumns} from entities where id in (select id from branch)`,
+    [ids],
+  )
+  return rows
+}
+
 /** Settings are inherited: of two changes at a time the second sees the first. Until the transaction ends. */
 export async function lockTree(db: Connection): Promise<void> {
   await db.query(`select pg_advisory_xact_lock(hashtextextended('entities', 0))`)
 }
 
-export async function readTokens(db: Connection): Promise<TokenRow[]> {
+/** Tokens that act for one of these entities by its own name, that have one of these hashes, or one of these ids. */
+export type SomeTokens = {
+  readonly entities?: readonly string[]
+  readonly hashes?: readonly Buffer[]
+  /** Read without an index. */
+  readonly routeHashes?: readonly Buffer[]
+  readonly ids?: readonly string[]
+}
+
+/** Oldest first: all, or some. */
+export async function readTokens(db: Connection, some?: SomeTokens): Promise<TokenRow[]> {
   const { rows } = await db.query<TokenRow & { entities: string[] }>(
-    `select token_hash as hash, lookup_key as "lookupKey", id, merchant_id as "merchantId", label, array_to_json(entities) as entities, legacy,
+    `select token_hash as hash, lookup_key as "lookupKey", encode(route_hash, 'hex') as "routeHash", id, merchant_id as "merchantId", label, array_to_json(entities) as entities, legacy,
             created_at as "createdAt", revoked_at as "revokedAt"
-       from access_tokens order by created_at, id`,
+       from access_tokens ${some ? 'where entities && $1::uuid[] or token_hash = any ($2) or id = any ($3)' : ''}${some?.routeHashes ? ' or route_hash = any ($4)' : ''} order by created_at, id`,
+    some && [some.entities ?? [], some.hashes ?? [], some.ids ?? [], ...(some.routeHashes ? [some.routeHashes] : [])],
   )
   return rows.map(row => ({ ...row, entities: row.entities.map(id => id.replaceAll('-', '')) }))
+}
+
+/** Merchants who are served by another cell, though their rows are here. */
+export async function readElsewhere(db: Connection): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>('select merchant_id as id from merchant_moves where not here')
+  return rows.map(({ id }) => id)
 }
 
 export async function saveEntity(db: Connection, entity: Omit<EntityRow, 'clockOffset'>, now: number): Promise<void> {
@@ -76,11 +126,22 @@ export async function saveEntity(db: Connection, entity: Omit<EntityRow, 'clockO
 /** A token that is there already keeps its id; a revoked one stays revoked. */
 export async function saveToken(db: Connection, token: Omit<TokenRow, 'createdAt' | 'revokedAt'>, now: number): Promise<void> {
   await db.query(
-    `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at, lookup_key) values ($1, $2, $3, $4, $5, $6, $7, $8)
+    `insert into access_tokens (token_hash, id, merchant_id, label, entities, legacy, created_at, lookup_key, route_hash)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, decode($9, 'hex'))
      on conflict (token_hash) do update set label = excluded.label, entities = excluded.entities, merchant_id = excluded.merchant_id,
-       legacy = excluded.legacy
+       legacy = excluded.legacy, route_hash = excluded.route_hash
       where access_tokens.revoked_at is null`,
-    [token.hash, token.id, token.merchantId, token.label, token.entities, token.legacy, timeParameter(now), token.lookupKey],
+    [
+      token.hash,
+      token.id,
+      token.merchantId,
+      token.label,
+      token.entities,
+      token.legacy,
+      timeParameter(now),
+      token.lookupKey,
+      token.routeHash,
+    ],
   )
 }
 
@@ -100,6 +161,11 @@ export async function rehashToken(db: Connection, older: readonly Buffer[], hash
       where token_hash = any ($1) and not exists (select from access_tokens where token_hash = $2)`,
     [older, hash, lookupKey],
   )
+}
+
+/** Of a token that was made before proxies asked for it, when it is sent. */
+export async function noteRoute(db: Connection, id: string, routeHash: string): Promise<void> {
+  await db.query(`update access_tokens set route_hash = decode($2, 'hex') where id = $1`, [id, routeHash])
 }
 
 /** True when a token that was valid is revoked now; also one whose time was to end later. */

@@ -3,6 +3,7 @@
 import type { Kept } from '../platform/retention/kept.ts'
 import { eraseSecrets } from './redirects/store.ts'
 import { attemptDays } from './risk/store.ts'
+import type { ChainTable } from './store/chainTable.ts'
 import { erasePendingAnswers } from './store/pendingAnswers.ts'
 import { eraseDetails } from './transfers/store.ts'
 
@@ -24,4 +25,26 @@ export const keptByPayments: readonly Kept[] = [
     days: attemptDays, why: 'The longest window of a risk rule is a week.' },
   { kind: 'challengeSecrets', what: 'sealed CVVs of challenges that go on', table: 'challenge_secrets', key: 'merchant_id, payment_id', since: 'erase_after', erase: eraseSecrets,
     days: 0, everyMinutes: 1, why: 'Card rules forbid to keep them: ten minutes at most, and a minute more in the file of the table.' },
+]
+
+// What is archived with a payment, and what keeps it from being archived.
+// biome-ignore format: a table in a line
+export const chainsOfPayments: readonly ChainTable[] = [
+  { table: 'payments', payment: 'id' },
+  { table: 'answers' },
+  { table: 'captures' },
+  { table: 'events', holds: 't.notified is null or t.searched is null' },
+  { table: 'journal' },
+  { table: 'late_approvals', holds: 't.acknowledged_at is null' },
+  { table: 'refund_transfers', holds: 't.sequence is null or t.sealed is not null' },
+  { table: 'due_work', payment: 'subject_id', holds: 'true', stays: true },
+  { table: 'unanswered', holds: 'true', stays: true },
+  { table: 'continuations', holds: 'true', stays: true },
+  { table: 'staff_orders', holds: 't.waits and t.decision is null', stays: true },
+  { table: 'operator_cases', payment: 'subject', isText: true, holds: 't.closed_at is null', stays: true },
+  { table: 'idempotency_keys', stays: true },
+  { table: 'redirects', stays: true },
+  { table: 'pending_answers', stays: true },
+  { table: 'risk_attempts', stays: true },
+  { table: 'challenge_secrets', stays: true },
 ]

@@ -10,10 +10,11 @@ import {
   openSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   type Stats,
   statSync,
 } from 'node:fs'
-import { dirname, isAbsolute, join } from 'node:path'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 
 /** Undefined for what is not there or cannot be come by: that has a message of its own. */
 function statOf(path: string): Stats | undefined {
@@ -67,7 +68,7 @@ export function whoMayReplace(path: string): string | undefined {
   }
   const stat = statSync(place)
   if (isOfOthers(stat)) return 'another user may change: it must belong to the user of the gateway, or to root'
-  if ((stat.mode & 0o022) !== 0) return 'others may change: set its mode to 0600'
+  if ((stat.mode & 0o022) !== 0) return `others may change: ${stat.isDirectory() ? 'chmod go-w' : 'set its mode to 0600'}`
 }
 
 /** Who else may put another thing under a name of a folder. */
@@ -87,9 +88,9 @@ export const isFile = (path: string): boolean => statOf(path)?.isFile() === true
 /** The end of a sentence about a path that could not be read. */
 export const whyUnread = (path: string): string => (existsSync(path) && !isFile(path) ? 'is no file' : 'cannot be read')
 
-/** Throws what cannot be read and, without waiting for it, what is a pipe or a device. */
-export function readPlainFile(path: string): Buffer {
-  const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+/** Throws what cannot be read and, without waiting for it, what is a pipe or a device. `noLink`: and, without following it, what is a link. */
+export function readPlainFile(path: string, noLink?: 'noLink'): Buffer {
+  const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (noLink ? constants.O_NOFOLLOW : 0))
   try {
     if (!fstatSync(handle).isFile()) throw new Error(`${path} is no file`)
     return readFileSync(handle)
@@ -103,4 +104,21 @@ export function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r')
   fsyncSync(handle)
   closeSync(handle)
+}
+
+/**
+ * Moves a file into a folder that others may put another, or a link, in the place of: it goes to the one that was opened, whatever its name says by then. A
+ * name that is there already gets a number.
+ */
+export function moveInto(path: string, folder: string, { followsLink }: { readonly followsLink: boolean }): void {
+  const handle = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | (followsLink ? 0 : constants.O_NOFOLLOW))
+  try {
+    const opened = existsSync('/proc/self/fd') ? `/proc/self/fd/${handle}` : folder // systems without it have no such name of a handle
+    const name = basename(path)
+    let free = name
+    for (let count = 2; existsSync(join(opened, free)); count++) free = `${name}.${count}`
+    renameSync(path, join(opened, free))
+  } finally {
+    closeSync(handle)
+  }
 }

@@ -1,4 +1,27 @@
 // HTTP of Node, without what an import of it brings along: an import reads every export once, and one of them loads a whole client of its own.
 
+import type { ClientRequest } from 'node:http'
+
 export const http = process.getBuiltinModule('node:http')
 export const https = process.getBuiltinModule('node:https')
+
+/** Answers of one call that only say that another will come. */
+const interimMost = 8
+
+/**
+ * Ends a call with an error when its answer does not come to its end: Node bounds its head and we its body, but nobody how often the other side may say
+ * that it goes on, which takes more of the event loop than of the other side.
+ */
+export function boundAnswer(request: ClientRequest, bytesMost: number): void {
+  let interim = 0
+  request.on('information', () => {
+    if (++interim > interimMost) request.destroy(new Error('it said too often that an answer will come'))
+  })
+  request.once('socket', socket => {
+    let bytes = 0
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > bytesMost) request.destroy(new Error('the answer is too long'))
+    })
+  })
+}

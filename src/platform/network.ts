@@ -32,3 +32,12 @@ export function callable(host: string): string {
   return everyAddress[hostname] ?? hostname
 }
 const everyAddress: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '[::ffff:0:0]': '127.0.0.1', '[::]': '[::1]' }
+
+/** Of a part of an address, percent-encoded; undefined when it is not. */
+export function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

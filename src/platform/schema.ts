@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import * as v from 'valibot'
-import { nearest } from '../contract/nearest.ts'
+import { nearestAmong } from '../contract/nearest.ts'
 import { OperatorError } from './errors.ts'
 
 export type Schema = v.GenericSchema
@@ -105,15 +105,17 @@ export const number = (from: number, to: number, rule = `must be a number from $
   v.pipe(v.number(rule), v.minValue(from, rule), v.maxValue(to, rule))
 export const whole = (from: number, to: number, rule = `must be a whole number from ${from} to ${to}`) =>
   v.pipe(v.number(rule), v.integer(rule), v.minValue(from, rule), v.maxValue(to, rule))
-export const oneOf = <const Words extends readonly (string | number)[]>(words: Words) =>
-  v.picklist(words, ({ input }) => {
-    const near = typeof input === 'string' ? nearest(input, words.map(String)) : undefined
-    const list =
-      words.length > 12
-        ? 'is not known'
-        : `must be ${words.slice(0, -1).join(', ')}${words.length > 1 ? ' or ' : ''}${words.at(-1)}`
+export const oneOf = <const Words extends readonly (string | number)[]>(words: Words) => {
+  const meant = nearestAmong(words.map(String))
+  const list =
+    words.length > 12
+      ? 'is not known'
+      : `must be ${words.slice(0, -1).join(', ')}${words.length > 1 ? ' or ' : ''}${words.at(-1)}`
+  return v.picklist(words, ({ input }) => {
+    const near = typeof input === 'string' ? meant(input) : undefined
     return near === undefined ? list : `${list}: did you mean ${near}?`
   })
+}
 export const listOf = <Item extends Schema>(item: Item) => v.array(item, 'must be a list')
 export const filledListOf = <Item extends Schema>(item: Item) => v.pipe(listOf(item), v.minLength(1, 'must hold at least one'))
 export const mapOf = <Key extends v.GenericSchema<string, string>, Value extends Schema>(key: Key, value: Value) =>
@@ -139,12 +141,13 @@ export const file = <const Entries extends v.ObjectEntries>(entries: Entries) =>
 const wrongObject = (entries: v.ObjectEntries) => (issue: v.StrictObjectIssue) => {
   if (issue.expected === 'Object') return 'must be a map'
   if (issue.expected !== 'never') return 'is missing'
-  const known = Object.keys(entries)
   const given = Object.keys(issue.path!.at(-1)!.input as object)
+  const meant = nearestAmong(Object.keys(entries))
   return given
-    .filter(name => !known.includes(name))
+    .filter(name => !Object.hasOwn(entries, name))
+    .slice(0, mistakesMost)
     .map(name => {
-      const near = nearest(name, known)
+      const near = meant(name)
       return `${name} is not known${near === undefined ? '' : `: did you mean ${near}?`}`
     })
     .join('\n')

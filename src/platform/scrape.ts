@@ -122,9 +122,13 @@ export async function serveMetrics(
     })
     return reading
   }
+  const asked = new WeakSet<Socket>()
   const server = http.createServer(
     { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000 },
     (request, response) => {
+      // What was sent behind the first one would be answered too.
+      if (asked.has(request.socket)) return void request.socket.destroy()
+      asked.add(request.socket)
       response.setHeader('Connection', 'close')
       if (request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end()
       if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`))

@@ -17,12 +17,7 @@ export const ownersFor = ({ directory }: Pick<PaymentParts, 'directory'>, entity
 
 /** Who is told of an owner's registrations: a merchant, or those of a division. */
 export const merchantsOf = (directory: PaymentParts['directory'], ownerId: string): readonly string[] => [
-  ...new Set(
-    directory
-      .channels()
-      .map(({ merchantId }) => merchantId)
-      .filter(id => directory.lineage(id).includes(ownerId)),
-  ),
+  ...new Set(directory.below([ownerId]).flatMap(one => (one.kind === 'channel' ? [one.merchantId] : []))),
 ]
 
 /** A registration that can be paid with, or what keeps it from that. */

@@ -9,5 +9,5 @@ export type ReportParts = {
   readonly clock: Clock
   readonly keys: Keys
   readonly directory: Directory
-  readonly database: Pick<Database, 'searches'>
+  readonly database: Pick<Database, 'reporting'>
 }

@@ -75,7 +75,7 @@ async function cursorCalled(
   const find = () => findEndpointByName(parts.database.work, merchantId, name)
   let found = await find()
   if (!found) {
-    const cursors = (await listEndpoints(parts.database.work, merchantId)).filter(one => one.kind === 'cursor')
+    const cursors = await listEndpoints(parts.database.work, [merchantId], 'cursor')
     if (cursors.length >= cursorsMost) return 'tooMany'
     await createEndpoint(parts, { merchantId, kind: 'cursor', channelId, name })
     found = await find() // ours, or that of a twin which was faster

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Connection } from '../platform/database/connect.ts'
+import { servedHere } from '../platform/database/elsewhere.ts'
 
 /** Whose a number of an account is. */
 export type SlipPlace = {
@@ -32,7 +33,7 @@ const slipColumns = `${placeColumns}, account, number, document, barcode, line, 
 export async function findSlip(db: Connection, account: string, number: string): Promise<SlipPlace | undefined> {
   const { rows } = await db.query<SlipPlace>({
     name: 'find slip',
-    text: `select ${placeColumns} from slips where account = $1 and number = $2`,
+    text: `select ${placeColumns} from slips where account = $1 and number = $2 and ${servedHere()}`,
     values: [account, number],
   })
   return rows[0]

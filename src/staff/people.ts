@@ -2,7 +2,8 @@
 
 import { type Recorder, record } from '../audit/chain.ts'
 import { timeOrderedId } from '../platform/clock.ts'
-import { inTransaction } from '../platform/database/connect.ts'
+import { type Connection, inTransaction } from '../platform/database/connect.ts'
+import { lockCounted } from '../platform/database/locks.ts'
 import { attemptsOf, nameOfStaff } from './factors.ts'
 import { dropFiltersOf } from './filters/store.ts'
 import { makeStaffLink } from './links.ts'
@@ -31,7 +32,7 @@ export type StaffRefusal = { readonly refused: string }
 export type StaffLink = { readonly id: string; readonly link: string }
 
 /** Who acts for one of some entities, or did: their pages list them. */
-const peopleMost = 1000
+export const peopleMost = 1000
 
 /** A link that lets the new one set a password and a second factor. */
 export async function addPerson(
@@ -47,8 +48,8 @@ export async function addPerson(
   const now = clock.real()
   const id = timeOrderedId(now, random)
   return inTransaction(database.work, async db => {
-    if ((await countPeople(db, entities)) >= peopleMost)
-      return { refused: `${peopleMost} people are, or were, at work there: nobody can be added.` }
+    const full = await fullRefusal(db, entities)
+    if (full) return full
     const person = { id, name, role, entities, password: null, sealedTotp: null, factorsBy: null, madeAt: now }
     if (!(await insertPerson(db, person))) return { refused: `${name} works here already.` }
     const link = await makeStaffLink(db, parts, id, makerOf(parts))
@@ -67,6 +68,11 @@ export async function changeRole(
   const refused = entitiesRefusal(parts, entities)
   if (refused) return { refused }
   return changed(parts, id, async (db, person) => {
+    const full = await fullRefusal(
+      db,
+      entities.filter(one => !person.entities.includes(one)),
+    )
+    if (full) return full
     await changePerson(db, id, role, entities)
     const details = { name: person.name, role: [person.role, role], entities: [person.entities, entities] }
     await record(db, parts, [{ action: 'staffChanged', entityId: entities[0], subject: id, details }])
@@ -109,6 +115,14 @@ function changed<Value>(
     const person = await findPerson(db, 'id', id)
     return person ? change(db, person) : { refused: 'There is nobody with this id.' }
   })
+}
+
+/** Until the transaction ends nobody else is added there. */
+async function fullRefusal(db: Connection, entities: readonly string[]): Promise<StaffRefusal | undefined> {
+  if (entities.length === 0) return undefined
+  await lockCounted(db, 'people', entities)
+  if ((await countPeople(db, entities)) < peopleMost) return undefined
+  return { refused: `${peopleMost} people are, or were, at work there: nobody can be added.` }
 }
 
 function entitiesRefusal({ directory }: PeopleParts, entities: readonly string[]): string | undefined {

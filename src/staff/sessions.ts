@@ -121,9 +121,9 @@ export async function findSignedIn(
 
 function signedInOf({ directory, clock }: StaffParts, found: SessionWithPerson, endsAt: number, address: string): SignedIn {
   const { id: sessionId, staffId, name = 'sandbox', role = 'admin' } = found
-  const all = directory.entities()
-  const entities = staffId === null ? all.filter(({ kind }) => kind === 'psp').map(({ id }) => id) : found.entities!
-  const isWhole = all.some(({ id, kind }) => kind === 'psp' && entities.includes(id))
+  const isPsp = (id: string) => directory.entity(id)?.kind === 'psp'
+  const entities = staffId === null ? directory.entities().flatMap(({ id }) => (isPsp(id) ? [id] : [])) : found.entities!
+  const isWhole = entities.some(isPsp)
   const reaches = (id: string) => (id === ofNoMerchant ? isWhole : directory.lineage(id).some(one => entities.includes(one)))
   return {
     sessionId,
@@ -136,7 +136,7 @@ function signedInOf({ directory, clock }: StaffParts, found: SessionWithPerson, 
     // Who came by the link of a sandbox has no factors.
     isProven: staffId === null || clock.real() - found.provenAt < provenMinutes * 60_000,
     isWhole,
-    merchants: all.filter(({ kind, id }) => kind === 'merchant' && reaches(id)).map(({ id }) => id),
+    merchants: directory.below(entities).flatMap(({ id, kind }) => (kind === 'merchant' ? [id] : [])),
     may: action => roleMay(staffId === null ? 'admin' : role, action),
     reaches,
   }

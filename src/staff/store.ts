@@ -48,8 +48,12 @@ export async function countPeople(db: Connection, entities: readonly string[]): 
   return rows[0]!.count
 }
 
-export async function listStaff(db: Connection): Promise<Person[]> {
-  const { rows } = await db.query<Person>(`select ${columns} from staff where removed_at is null order by name`)
+/** Who works here: those who act for some entities and for no others, or all. */
+export async function listStaff(db: Connection, within?: readonly string[]): Promise<Person[]> {
+  const { rows } = await db.query<Person>(
+    `select ${columns} from staff where removed_at is null ${within ? 'and entities <@ $1::uuid[]' : ''} order by name`,
+    within && [within],
+  )
   return rows.map(personOf)
 }
 
@@ -62,9 +66,10 @@ export async function findColleagues(db: Connection, id: string): Promise<string
   return rows.map(({ id }) => id)
 }
 
-/** Names of all that ever were, for whoever reads traces. */
-export async function namesOfStaff(db: Connection): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await db.query<{ id: string; name: string }>('select id, name from staff')
+/** Names by id, also of those who left, for whoever reads traces: of actors, who need not be people. */
+export async function namesOfStaff(db: Connection, actors: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const ids = [...new Set(actors)].filter(id => /^[0-9a-f]{32}$/.test(id))
+  const { rows } = await db.query<{ id: string; name: string }>('select id, name from staff where id = any ($1)', [ids])
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 

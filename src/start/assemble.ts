@@ -20,8 +20,9 @@ import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { timeCalls, traceCalls, watchAll, watched } from '../connectors/watch.ts'
 import { countRequests } from '../http/metrics.ts'
-import type { ChannelRefusal } from '../merchants/change.ts'
+import { countUnderWay, type UnderWay } from '../http/underWay.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
+import type { ChannelRefusal } from '../merchants/refusals.ts'
 import { type Deliver, deliverer } from '../notifications/deliveries/deliver.ts'
 import { dueDeliveries } from '../notifications/deliveries/due.ts'
 import { attemptLane } from '../notifications/deliveries/store.ts'
@@ -64,6 +65,7 @@ import { scheduleWork } from '../reporting/schedules/schedule.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import { leaseNumbers } from '../slips/numbers.ts'
 import type { Keys } from '../vault/keys.ts'
+import { channelRefusal } from './channelRefusal.ts'
 import type { Config } from './config.ts'
 import { makeConnectors } from './connectors.ts'
 
@@ -79,7 +81,11 @@ export type Gateway = PaymentParts &
   IntakeParts &
   AlertParts &
   ReconciliationParts &
-  RetentionParts & { readonly figures: readonly Figure[]; readonly channelRefusal: ChannelRefusal }
+  RetentionParts & {
+    readonly figures: readonly Figure[]
+    readonly channelRefusal: ChannelRefusal
+    readonly officeUnderWay: UnderWay
+  }
 
 /** Everything outside the process that a payment may reach. */
 export type Network = {
@@ -93,6 +99,8 @@ export type Network = {
   readonly acquirers: readonly Connector[]
   /** The acquirers behind those, which tell and are told what a day was. */
   readonly links?: readonly Acquirer[]
+  /** Ends mail that is under way when the gateway stops. */
+  readonly stopping?: AbortSignal
   /** The simulators' server: its address for us, and for browsers; absent outside a sandbox. */
   readonly simulators?: { readonly url: string; readonly publicUrl: () => string }
 }
@@ -180,6 +188,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     figures,
     pendingPayload: event =>
       event.type === 'REGISTRATION' ? announcedRegistration(gateway, event) : announcedPending(gateway, event),
+    officeUnderWay: countUnderWay(),
     count: { ...countPayments(figures), ...countRequests(figures), ...countAttempts(figures) },
     ...(surroundings.lanes ?? {
       insertPayment: tracedWrite(tracer, 'write payment', paymentLane(database.paymentLane, clock, batches('payments'))),
@@ -190,7 +199,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     formBuild: () => pinnedBuild(builtForm),
     publicUrl,
     sandbox: config.mode === 'sandbox',
-    ...(config.alertMail && { alerts: alertsOf(config.alertMail, figures) }),
+    ...(config.alertMail && { alerts: alertsOf(config.alertMail, figures, network.stopping) }),
     slipAccounts: config.slips,
     channelRefusal: channelRefusal(config),
     ...(config.mode === 'sandbox' && {
@@ -230,20 +239,14 @@ const tracedDatabase = (database: Database, tracer: Tracer): Database => ({
     ),
 })
 
-const alertsOf = ({ server, from, to }: NonNullable<Config['alertMail']>, figures: Figure[]): Alerts => ({
-  from,
-  to,
-  send: mailer(server),
-  count: countMails(figures),
-})
-
-/** A live channel that always authenticates cardholders needs somebody to ask, or its payments go through without, or not at all. */
-const channelRefusal =
-  ({ mode: processMode, directories }: Config): ChannelRefusal =>
-  ({ mode, threeDSecure }) =>
-    processMode === 'live' && mode === 'live' && threeDSecure === 'always' && !directories.live
-      ? 'threeDSecure is always, but THREE_D_SECURE_FILE names no directory server for live'
-      : undefined
+function alertsOf(
+  { server, from, to }: NonNullable<Config['alertMail']>,
+  figures: Figure[],
+  stopping: AbortSignal = new AbortController().signal,
+): Alerts {
+  const send = mailer(server)
+  return { from, to, send: (mail, signal) => send(mail, AbortSignal.any([signal, stopping])), count: countMails(figures) }
+}
 
 function refuseUnauthenticated(directory: Directory, config: Config): void {
   const refusal = channelRefusal(config)

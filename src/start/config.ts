@@ -12,13 +12,14 @@ import { type CardBrands, otherBrands, standardBrands } from '../contract/brands
 import { nearest } from '../contract/nearest.ts'
 import type { HostRules } from '../http/host.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
-import { sessionWish } from '../platform/database/servers.ts'
+import { followingDatabase, type ReportingDatabase } from '../platform/database/reporting.ts'
+import { serversOf, sessionWish } from '../platform/database/servers.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isFile, readPlainFile, whyUnread } from '../platform/files.ts'
 import { type LogLevel, logLevels } from '../platform/log.ts'
 import { type MailServer, readMailServer } from '../platform/mail.ts'
-import { callable, isThisMachine } from '../platform/network.ts'
+import { callable, decoded, isThisMachine } from '../platform/network.ts'
 import type { Collector } from '../platform/otlp.ts'
 import { type Kept, withDays } from '../platform/retention/kept.ts'
 import { looksLikeKey } from '../platform/sftp/server.ts'
@@ -39,6 +40,8 @@ export type Config = {
   readonly dataDir: string
   /** Absent = the embedded PostgreSQL in DATA_DIR. */
   readonly databaseUrl?: string
+  /** A database that follows that one, for readings of many payments; absent = there is none. */
+  readonly reportingUrl?: string
   /** Whom the embedded server runs as when root starts the gateway; absent = see chooseAccount. */
   readonly embeddedUser?: string
   /** Where backups of the embedded PostgreSQL stand, and what it writes ahead is kept; absent = it is not. */
@@ -140,9 +143,17 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const databaseUrl = setting('DATABASE_URL')
   if (databaseUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(databaseUrl))
     fail('DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
+  // A % that encodes nothing stands for itself there.
+  if (decoded((databaseUrl ?? '').replace(/%(?![0-9a-f]{2})/gi, '%25')) === undefined)
+    fail('DATABASE_URL', 'has percent-encoded bytes that are no UTF-8', undefined)
   const wish = sessionWish(databaseUrl ?? '')
   if (wish !== undefined && wish !== 'read-write' && wish !== 'primary')
     fail('DATABASE_URL', `asks for target_session_attrs=${wish}: the gateway writes, so it must be read-write`, undefined)
+  const reportingUrl = setting('REPORTING_DATABASE_URL')
+  if (reportingUrl !== undefined && !/^postgres(ql)?:\/\/\S+$/.test(reportingUrl))
+    fail('REPORTING_DATABASE_URL', 'must begin with postgres:// or postgresql://', undefined)
+  if (serversOf(reportingUrl ?? '').length > 1)
+    fail('REPORTING_DATABASE_URL', 'must name one server: put a proxy before several', undefined)
   const embeddedUser = setting('EMBEDDED_USER')
   const backupDir = setting('BACKUP_DIR')
   if (backupDir !== undefined && databaseUrl !== undefined)
@@ -209,9 +220,15 @@ export function readConfig(environment: Environment, projectFolder: string, opti
   const collectorUrl = collector === undefined ? undefined : URL.parse(`${collector.replace(/\/+$/, '')}/v1/traces`)
   if (collectorUrl === null || !/^(https?:)?$/.test(collectorUrl?.protocol ?? ''))
     fail('OTEL_EXPORTER_OTLP_ENDPOINT', 'must be the address of a collector, for example http://localhost:4318', undefined)
-  const collectorHeaders = listOf(setting('OTEL_EXPORTER_OTLP_HEADERS')).map(pair => /^([\w-]+)=([!-~]+)$/.exec(pair))
-  if (collectorHeaders.includes(null))
-    fail('OTEL_EXPORTER_OTLP_HEADERS', 'must be headers as name=value, separated by commas', undefined)
+  else if (collectorUrl && collectorUrl.origin + collectorUrl.pathname !== collectorUrl.href)
+    fail(
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'must hold no user name, password or query: what the collector asks for goes into OTEL_EXPORTER_OTLP_HEADERS',
+      undefined,
+    )
+  const collectorHeaders = listOf(setting('OTEL_EXPORTER_OTLP_HEADERS')).map(pair => headerOf(pair))
+  if (collectorHeaders.includes(undefined))
+    fail('OTEL_EXPORTER_OTLP_HEADERS', 'must be headers as name=value, percent-encoded, separated by commas', undefined)
   if (collectorHeaders.length > 0 && collectorUrl?.protocol === 'http:' && !isOwnName(collectorUrl.hostname))
     fail('OTEL_EXPORTER_OTLP_HEADERS', 'would be sent to another machine without TLS', undefined)
   const share = setting('OTEL_TRACES_SAMPLER_ARG') ?? '1'
@@ -302,6 +319,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
     directories,
     slips,
     ...(databaseUrl !== undefined && { databaseUrl }),
+    ...(reportingUrl !== undefined && { reportingUrl }),
     ...(embeddedUser !== undefined && { embeddedUser }),
     ...(backupDir !== undefined && { backupDir: resolve(backupDir) }),
     ...(tls && { tls }),
@@ -311,7 +329,7 @@ export function readConfig(environment: Environment, projectFolder: string, opti
       traces: {
         collector: {
           url: collectorUrl.href,
-          headers: Object.fromEntries(collectorHeaders.map(pair => [pair![1]!, decodeURIComponent(pair![2]!)])),
+          headers: Object.fromEntries(collectorHeaders as [string, string][]),
         },
         share: Number(share),
       },
@@ -331,6 +349,12 @@ const listOf = (text = ''): string[] =>
     .split(',')
     .map(one => one.trim())
     .filter(one => one !== '')
+
+function headerOf(pair: string): [name: string, value: string] | undefined {
+  const [, name, encoded = ''] = /^([\w-]+)=([!-~]+)$/.exec(pair) ?? []
+  const value = decoded(encoded)
+  return name !== undefined && value !== undefined && /^[ -~]+$/.test(value) ? [name, value] : undefined
+}
 
 const isOwnName = (host: string): boolean => host === 'localhost' || isThisMachine(host.replace(/^\[|\]$/g, ''))
 
@@ -415,6 +439,10 @@ function refuseGuessable(seal: Buffer, sealSource: string, lookup: Buffer, looku
 
 /** How long a stop is waited for: longer than the requests that run may take. */
 export const stopSeconds = 60
+
+/** The database that readings of many payments go to, where there is one of its own. */
+export const followerOf = ({ reportingUrl }: Config): ReportingDatabase | undefined =>
+  reportingUrl === undefined ? undefined : followingDatabase({ connectionString: reportingUrl })
 
 /** PUBLIC_URL; where the port was chosen by the system, with that port. */
 export const publicUrlOf = (config: Config, port: number): string =>

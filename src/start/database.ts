@@ -8,11 +8,13 @@ import type { Clock, Random } from '../platform/clock.ts'
 import { inTransaction, makePool } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
 import { claimFolder, makeFolder } from '../platform/database/folder.ts'
+import { refuseReporting } from '../platform/database/following.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
 import { migrate } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { compareKeys, type Keys, keepKeys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
+import { channelRefusal } from './channelRefusal.ts'
 import type { Config } from './config.ts'
 import { credentialsOf, noteCredentials } from './credentials.ts'
 
@@ -66,6 +68,7 @@ export async function prepareDatabase(
     await refuseUnfit(pool)
     // Before anything is changed: a process of another mode or with other keys leaves the database, and the folder of keys, as they are.
     compareModes(await readMode(pool), config.mode)
+    await refuseReporting(pool)
     const known = await readProofs(pool)
     const keys = config.keys(known.length === 0 ? () => random.bytes(32) : undefined)
     compareKeys(known, keys)
@@ -83,7 +86,7 @@ export async function prepareDatabase(
     else await revokePublicTokens(pool, { keys, clock }, say)
     if (config.seedFile !== undefined) {
       const seed = readSeed(config.seedFile, config.brandNames, config.mode)
-      const { revoked } = await applySeed(pool, keys, clock, random, seed)
+      const { revoked } = await applySeed(pool, keys, clock, random, seed, { refusal: channelRefusal(config) })
       for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
     }
     await noteCredentials(pool, { keys, clock }, await credentialsOf(config, keys))

@@ -1,10 +1,13 @@
 // What live mode refuses, each by name: a table, because each row was once somebody's accident.
 
 import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { isListed } from '../http/address.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import { serversOf } from '../platform/database/servers.ts'
 import { othersMayRead, whoMayReplace } from '../platform/files.ts'
+import { decoded } from '../platform/network.ts'
 import { isPublicAddress, networkList, networksOf } from './networks.ts'
 
 export type LiveSettings = {
@@ -55,20 +58,21 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
     ),
   ({ setting }) =>
     secretFiles
-      .flatMap(name => (setting(name) === undefined ? [] : [[name, setting(name)!] as const]))
+      .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
+      .concat(filesOfUrl(setting('DATABASE_URL')).filter(([name]) => name.startsWith('sslkey ')))
       .filter(([, path]) => othersMayRead(path))
       .map(([name, path]) => `MODE=live: ${name} names ${path}, which others may read: set its mode to 0600.`),
-  ({ setting }) =>
+  ({ setting, options }) =>
     [...secretFiles, ...keyNames.map(name => `${name}_FILE`), ...plainFiles]
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
-      .concat(filesOfUrl(setting('DATABASE_URL')))
+      .concat(filesOfUrl(setting('DATABASE_URL')), preloaded(options), compiled(setting('NODE_COMPILE_CACHE')))
       .flatMap(([name, path]) => {
         const who = whoMayReplace(path)
         return who === undefined ? [] : [`MODE=live: ${name} names ${path}, which ${who}.`]
       }),
   ({ options }) =>
     options
-      .map(option => option.replace(/["'\\]/g, '').replaceAll('_', '-')) // Node takes quotes away wherever they stand
+      .map(option => unquoted(option).replaceAll('_', '-'))
       .flatMap(option =>
         nodeOptions
           .filter(([pattern]) => pattern.test(option))
@@ -96,10 +100,10 @@ const secretFiles = [
   'METRICS_TOKEN_FILE',
 ]
 
-// What they say decides where money and data go, and whom Node and its OpenSSL believe.
+// What they say decides where money and data go, and whom Node and its OpenSSL believe; and the folder where all that is written is kept.
 const plainFiles = [
   ...['TLS_CERT', 'ACQUIRERS_FILE', 'SLIPS_FILE', 'RISK_RULES_FILE', 'CARD_BRANDS_FILE'],
-  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF', 'BACKUP_DIR'],
 ]
 
 /** The files that decide with whom the database connection speaks. */
@@ -107,6 +111,25 @@ const filesOfUrl = (url = ''): [string, string][] =>
   ['sslrootcert', 'sslcert', 'sslkey'].flatMap((name): [string, string][] => {
     const path = URL.parse(serversOf(url)[0]!)?.searchParams.get(name)
     return path ? [[`${name} of DATABASE_URL`, path]] : []
+  })
+
+/** Node takes quotes away wherever they stand. */
+const unquoted = (option: string): string => option.replace(/["'\\]/g, '')
+
+/** What Node runs in the place of the program. Beside the program, where `bin/tollgate` has it, it is as safe as the program. */
+const compiled = (folder: string | undefined): [string, string][] =>
+  folder === undefined || resolve(folder).startsWith(program) ? [] : [['NODE_COMPILE_CACHE', folder]]
+const program = fileURLToPath(new URL('../..', import.meta.url))
+
+/** The files that Node runs before the gateway, or takes settings from, by their option. Packages, which have no path there, are found beside the program. */
+const preloaded = (options: readonly string[]): [string, string][] =>
+  options.map(unquoted).flatMap((option, at, all): [string, string][] => {
+    const [, name, path = all[at + 1] ?? ''] =
+      /^(-r|--require|--import|--(?:experimental[-_])?loader|--env[-_]file(?:[-_]if[-_]exists)?|--snapshot[-_]blob)(?:=(.*))?$/.exec(
+        option,
+      ) ?? []
+    if (name === undefined || (!/^(file:|\.{0,2}\/)/.test(path) && !/^--(env|snapshot)/.test(name))) return []
+    return [[name, path.startsWith('file:') ? (decoded(URL.parse(path)?.pathname ?? '') ?? '') : path]]
   })
 
 const opensMemory = 'opens the memory of the process, or writes it to files'

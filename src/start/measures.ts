@@ -1,9 +1,12 @@
 // Figures that are the same for all processes of a database: it is asked once for all of them.
 
+import { measureArchive } from '../archive/metrics.ts'
 import { measureDeliveries } from '../notifications/metrics.ts'
 import { measureOutbox, measureReversals } from '../payments/metrics.ts'
 import type { Clock } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
+import { measureFollowing } from '../platform/database/following.ts'
+import { measureWal } from '../platform/database/metrics.ts'
 import { measureDue } from '../platform/due/metrics.ts'
 import type { Log } from '../platform/log.ts'
 import { measureRetention } from '../platform/retention/erase.ts'
@@ -11,11 +14,19 @@ import type { Kept } from '../platform/retention/kept.ts'
 import { type FigureSource, sourceOf } from '../platform/scrape.ts'
 import { dueHandlers } from './assemble.ts'
 
-export const measuresOf = (database: Database, clock: Clock, log: Log, retention: readonly Kept[]): FigureSource[] =>
+export const measuresOf = (
+  database: Database,
+  clock: Clock,
+  log: Log,
+  { retention, backupDir }: { readonly retention: readonly Kept[]; readonly backupDir?: string },
+): FigureSource[] =>
   [
     measureDue(database, clock, [...dueHandlers.keys()]),
     measureDeliveries(database, clock, log),
     measureReversals(database, clock),
     measureOutbox(database, clock),
+    measureFollowing(database, clock),
     measureRetention({ clock, database, retention }),
+    measureArchive(database, clock),
+    ...(backupDir === undefined ? [] : [measureWal(database)]),
   ].map(sourceOf)

@@ -9,14 +9,17 @@ import { formRoutes } from '../pages/form/routes.ts'
 import { officeRoutes } from '../pages/office/routes.ts'
 import { shopperRoutes } from '../pages/shopper/routes.ts'
 import { slipRoutes } from '../pages/slip/routes.ts'
+import { forOffice } from '../platform/database/connect.ts'
 import type { DueSource } from '../platform/due/source.ts'
 import { sandboxRoutes } from '../sandbox/routes.ts'
 import { triggers } from '../sandbox/triggers.ts'
 import { sandboxCredentials } from '../sandbox/welcome.ts'
 import type { Gateway } from './assemble.ts'
 
+const officeOf = (gateway: Gateway): Gateway => ({ ...gateway, database: forOffice(gateway.database) })
+
 /** Without sockets nobody looks after the process. */
-const alwaysReady: Readiness = { checks: {}, mayKnow: () => false }
+const alwaysReady: Readiness = { checks: {}, says: () => ({}), mayKnow: () => false }
 
 export const routesOf = (
   gateway: Gateway,
@@ -28,11 +31,11 @@ export const routesOf = (
   ...shopperRoutes(gateway),
   ...formRoutes(gateway),
   ...slipRoutes(gateway),
-  ...officeRoutes(gateway),
+  ...officeRoutes(officeOf(gateway)),
   ...healthRoutes(gateway, readiness),
   ...developerRoutes(
-    gateway,
+    officeOf(gateway),
     gateway.sandbox ? { playground: sandboxCredentials('', readSeed(sandboxSeed)), events: triggers } : undefined,
   ),
-  ...(gateway.sandbox ? sandboxRoutes(gateway, sources, simulatorsUrl) : []),
+  ...(gateway.sandbox ? sandboxRoutes(officeOf(gateway), sources, simulatorsUrl) : []),
 ]

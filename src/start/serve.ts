@@ -20,6 +20,7 @@ import { startDelivering } from '../notifications/deliveries/deliver.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { connect, type Database } from '../platform/database/connect.ts'
+import { watchFollowing } from '../platform/database/following.ts'
 import { isMigrated } from '../platform/database/migrate.ts'
 import { releaseAllDue } from '../platform/due/store.ts'
 import { startWorker } from '../platform/due/worker.ts'
@@ -41,7 +42,7 @@ import { readProofs } from '../vault/store.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
-import { type Config, hostRules, publicUrlOf } from './config.ts'
+import { type Config, followerOf, hostRules, publicUrlOf } from './config.ts'
 import { credentialsOf, figureOfCredentials } from './credentials.ts'
 import { measuresOf } from './measures.ts'
 import { isPublicAddress } from './networks.ts'
@@ -83,7 +84,7 @@ export async function startGateway(parts: Parts): Promise<RunningGateway> {
     error instanceof OperatorError
       ? parts.log.error({ why: error.message }, 'an entity is refused until its settings are mended')
       : parts.log.warn({ why: error.message }, 'a database connection failed')
-  const database = connect(parts.connection, parts.clock, onError)
+  const database = connect(parts.connection, parts.clock, onError, followerOf(parts.config))
   return startOn(database, parts, onError).catch(async (error: Error) => {
     await database.close()
     throw error
@@ -118,6 +119,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     ...(traces && { tracer: traces.tracer }),
     network: {
       call: caller(clock, config.egress, resolver(), stopping.signal),
+      stopping: stopping.signal,
       sftp: sftpOpener(clock, config.sftpKey, config.egress, resolver()),
       transport: httpTransport,
       acquirers: acquirers.connectors,
@@ -132,6 +134,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       keys: async () => compareKeys(await readProofs(database.work), keys) === undefined,
       clock: clockWatch.isTrusted,
     },
+    says: () => ({ ...(database.reporting.follows && { reporting: database.reporting.follows.standing().state }) }),
     mayKnow: address => !isPublicAddress(address),
   }
   const requests = keepRequests(gateway, config.requestRecords)
@@ -157,11 +160,11 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     ...gateway.figures,
     ...(traces?.figures ?? []),
     ...figuresOfAcquirers(acquirers.metrics),
-    figureOfCredentials(await credentialsOf(config, keys), clock),
+    ...(config.metricsPort === undefined ? [] : [figureOfCredentials(await credentialsOf(config, keys), clock)]),
     { ...gauge('tollgate_clock_trusted', clockHelp, () => (clockWatch.isTrusted() ? 1 : 0)), across: 'min' as const },
   ]
   const metrics = async (port: number) => {
-    const sources = [await processSource(figures), ...measuresOf(database, clock, log, config.retention)]
+    const sources = [await processSource(figures), ...measuresOf(database, clock, log, config)]
     return serveMetrics(
       reader(() => sources, clock, log),
       log,
@@ -189,6 +192,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),
       startProjecting(gateway),
+      await watchFollowing(database, clock, random, log),
       await startAlerting(gateway, clockWatch.isTrusted),
       ...(config.metricsPort === undefined || parts.isWorker ? [] : [await metrics(config.metricsPort)]),
     ]

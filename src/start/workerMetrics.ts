@@ -1,8 +1,9 @@
 // The metrics of several processes, served by the one that holds the others: it asks each worker for what it counts, and the database for the rest.
 
 import type { Worker } from 'node:cluster'
-import type { Clock } from '../platform/clock.ts'
+import { type Clock, systemRandom } from '../platform/clock.ts'
 import { connect } from '../platform/database/connect.ts'
+import { watchFollowing } from '../platform/database/following.ts'
 import type { Log } from '../platform/log.ts'
 import { countBy, type Figure, gauge } from '../platform/metrics.ts'
 import {
@@ -15,7 +16,7 @@ import {
   serveMetrics,
   together,
 } from '../platform/scrape.ts'
-import type { Config } from './config.ts'
+import { type Config, followerOf } from './config.ts'
 import type { OpenDatabase } from './database.ts'
 import { measuresOf } from './measures.ts'
 
@@ -30,16 +31,18 @@ type Scraped = Scrape & { readonly readings: readonly FigureReading[] }
 
 /** Does nothing without METRICS_PORT. */
 export async function serveWorkerMetrics(
-  { metricsPort, host, metricsToken: token, retention }: Config,
+  config: Config,
   { connection }: OpenDatabase,
   clock: Clock,
   log: Log,
 ): Promise<WorkerMetrics> {
+  const { metricsPort, host, metricsToken: token } = config
   if (metricsPort === undefined) return { watch() {}, async stop() {} }
   const workers = new Map<Worker, FigureSource>()
   const own: Figure[] = [gauge('tollgate_workers', 'Worker processes that run.', () => workers.size)]
   const ended = countBy(own, 'tollgate_workers_ended_total', 'Worker processes that ended, by signal or exit code.', 'with')
-  const database = connect(connection, clock, error => log.warn({ why: error.message }, 'a database connection failed'))
+  const onError = (error: Error) => log.warn({ why: error.message }, 'a database connection failed')
+  const database = connect(connection, clock, onError, followerOf(config))
   // What those that are gone had counted, added up at each reading: it does not grow with their number.
   const gone: FigureReading[] = []
   const first: FigureSource = {
@@ -50,7 +53,8 @@ export async function serveWorkerMetrics(
       return [...own.map(readFigure), ...(await sums)]
     },
   }
-  const measures = measuresOf(database, clock, log, retention)
+  const following = await watchFollowing(database, clock, systemRandom, log)
+  const measures = measuresOf(database, clock, log, config)
   const read = reader(() => [first, ...workers.values(), ...measures], clock, log)
   const server: MetricsServer = await serveMetrics(read, log, { port: metricsPort, host, token })
   return {
@@ -65,6 +69,7 @@ export async function serveWorkerMetrics(
     },
     async stop() {
       await server.stop()
+      await following.stop()
       await database.close()
     },
   }

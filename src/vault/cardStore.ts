@@ -1,6 +1,7 @@
 // Sealed cards in the database.
 
 import type { Connection } from '../platform/database/connect.ts'
+import { servedHere } from '../platform/database/elsewhere.ts'
 import type { Kept } from '../platform/retention/kept.ts'
 
 /** A part of the statement that stores payments: cards of `given` whose payments are `stored` now. */
@@ -44,10 +45,13 @@ export async function findSealedCard(db: Connection, merchantId: string, payment
 const eraseCards = `delete from sealed_cards where (merchant_id, payment_id) in (
   select c.merchant_id, c.payment_id from sealed_cards c join entities m on m.id = c.merchant_id
    where c.erase_after < (($1::timestamptz + (select max(clock_offset_ms) from entities) * interval '1 millisecond') at time zone 'UTC')::date
-     and c.erase_after < (($1::timestamptz + m.clock_offset_ms * interval '1 millisecond') at time zone 'UTC')::date limit $2)`
+     and ${servedHere('c.merchant_id')} and c.erase_after < (($1::timestamptz + m.clock_offset_ms * interval '1 millisecond') at time zone 'UTC')::date limit $2)`
 
 // biome-ignore format: a kind in few lines
 export const keptCards: readonly Kept[] = [
   { kind: 'cards', what: 'sealed card numbers', table: 'sealed_cards', key: 'merchant_id, payment_id', since: 'erase_after', statement: eraseCards,
     days: 0, why: 'Each says its last day, by the time of its merchant: 400 days after its payment, so that refunds find it; of a registration 14 months after it expires.' },
 ]
+
+/** As long as the card of a payment is kept, the payment is not archived: it may be paid back, or captured. */
+export const cardsOfChains = [{ table: 'sealed_cards', holds: 'true', stays: true }] as const

@@ -1,7 +1,7 @@
 // The file of a key: one key a line in hex, the one that is written with first. It is replaced whole and only when the new one is on disk, so that whoever is
 // killed in between leaves the old file or the new one.
 
-import { chownSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fchownSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { type Keys, makeKeys, parseKeys, readKeyFile } from './keys.ts'
 
 export type KeyKind = 'seal' | 'lookup'
@@ -19,10 +19,10 @@ export function writeKeyLines(path: string, lines: readonly KeyLine[], like = pa
   rmSync(made, { force: true }) // of one that was killed
   const file = openSync(made, 'wx', 0o600)
   writeSync(file, lines.map(({ hex }) => `${hex}\n`).join(''))
+  const { uid, gid } = statSync(like)
+  fchownSync(file, uid, gid) // the file that was made here, whatever stands under its name by now
   fsyncSync(file)
   closeSync(file)
-  const { uid, gid } = statSync(like)
-  chownSync(made, uid, gid)
   renameSync(made, path)
 }
 

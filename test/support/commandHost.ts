@@ -4,7 +4,12 @@
 import { CommanderError } from 'commander'
 import { makeProgram } from '../../src/cli/program.ts'
 
-export type CommandOrder = { readonly id: number; readonly words: readonly string[] }
+export type CommandOrder = {
+  readonly id: number
+  /** What it has besides the environment of this process. */
+  readonly environment: Readonly<Record<string, string>>
+  readonly words: readonly string[]
+}
 export type CommandReply = { readonly id: number; readonly code: number; readonly stdout: string; readonly stderr: string }
 
 let last = Promise.resolve()
@@ -12,7 +17,10 @@ process.on('message', (order: CommandOrder) => {
   last = last.then(() => run(order)).then(reply => void process.send!(reply))
 })
 
-async function run({ id, words }: CommandOrder): Promise<CommandReply> {
+const ours = { ...process.env }
+
+async function run({ id, environment, words }: CommandOrder): Promise<CommandReply> {
+  process.env = { ...ours, ...environment }
   const told = { stdout: '', stderr: '' }
   const streams = (['stdout', 'stderr'] as const).map(name => {
     const { write } = process[name]
@@ -30,7 +38,7 @@ async function run({ id, words }: CommandOrder): Promise<CommandReply> {
     await makeProgram().parseAsync(words, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    process.exitCode = error.exitCode === 0 ? 0 : 2
+    if (error.exitCode !== 0) process.exitCode = 2
   }
   for (const restore of streams) restore()
   return { id, code: process.exitCode, ...told }

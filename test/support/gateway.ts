@@ -9,7 +9,7 @@ import type { Log } from '../../src/platform/log.ts'
 import { readConfig } from '../../src/start/config.ts'
 import { startGateway } from '../../src/start/serve.ts'
 import { type Keys, makeKeys } from '../../src/vault/keys.ts'
-import { makeDatabase } from './database.ts'
+import { makeDatabase, type TestDatabase } from './database.ts'
 import { type Wire, wireTo } from './wire.ts'
 
 export const testKeys: Keys = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
@@ -72,12 +72,14 @@ export type TestOptions = {
   readonly alone?: boolean
   /** The gateway reaches its database through a wire that the test can cut; the test itself does not. */
   readonly wired?: true
+  /** A migrated database of the test's own. */
+  readonly database?: TestDatabase
 }
 
 export async function testGateway(options: TestOptions = {}): Promise<TestGateway> {
   const { clock = systemClock, random = systemRandom, alone = true } = options
   const ownTime = options.clock !== undefined && !options.watched
-  const database = await makeDatabase()
+  const database = options.database ?? (await makeDatabase())
   const pool = new pg.Pool({ ...database.connection, max: 4 })
   pool.on('error', () => {})
   await beginAudit(pool, testKeys)
@@ -169,16 +171,18 @@ async function exchange(url: string, init: RequestInit): Promise<Reply> {
   return { status: response.status, body: JSON.parse(text), text, headers: response.headers }
 }
 
-/** Tries until something holds, for what happens in the background. */
+/** Tries until something holds, for what happens in the background. Who looks long looks less often: a look may be a whole command. */
 export async function eventually<Value>(
   look: () => Promise<Value | undefined | false>,
   what: string,
   seconds = 90,
 ): Promise<Value> {
   for (const until = Date.now() + seconds * 1000; Date.now() < until; ) {
+    const began = Date.now()
     const found = await look()
     if (found) return found
-    await new Promise(resolve => setTimeout(resolve, 50))
+    const rest = Math.min(2 * (Date.now() - began), 500)
+    await new Promise(resolve => setTimeout(resolve, Math.max(50, rest)))
   }
   throw new Error(`never happened: ${what}`)
 }

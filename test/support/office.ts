@@ -75,7 +75,15 @@ export async function signedIn(
   entities: readonly string[],
   clock = systemClock,
 ): Promise<Clerk> {
-  const { id, name } = await addStaff(gateway.pool, role, entities, clock)
+  return signedInAgain(gateway, await addStaff(gateway.pool, role, entities, clock), clock)
+}
+
+/** One more session of somebody, in a browser of its own. */
+export async function signedInAgain(
+  gateway: TestGateway,
+  { id, name }: { readonly id: string; readonly name: string },
+  clock = systemClock,
+): Promise<Clerk> {
   const token = await inTransaction(gateway.pool, db =>
     beginSession(db, { ...chance, clock } as unknown as StaffParts, id, { address: '127.0.0.1', agent: 'test' }, 'staffSignedIn'),
   )

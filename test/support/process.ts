@@ -24,9 +24,10 @@ export function commandLine(
 
 export type CommandRun = { readonly code: number; readonly out: string; readonly stdout: string; readonly stderr: string }
 
-/** Commands in one process, one after the other, see commandHost.ts. */
-export function manyCommands(environment: Readonly<Record<string, string>>): {
+/** Commands in one process, one after the other, see commandHost.ts; `runIn`: with another environment besides. */
+export function manyCommands(environment: Readonly<Record<string, string>> = {}): {
   run(...words: string[]): Promise<CommandRun>
+  runIn(more: Readonly<Record<string, string>>, ...words: string[]): Promise<CommandRun>
   stop(): void
 } {
   const env = {
@@ -45,15 +46,13 @@ export function manyCommands(environment: Readonly<Record<string, string>>): {
     for (const done of waiting.values()) done({ code: code ?? 1, stdout: '', stderr: 'The host of commands is gone.', out: '' })
   })
   let count = 0
-  return {
-    run: (...words) =>
-      new Promise(done => {
-        const id = ++count
-        waiting.set(id, done)
-        host.send({ id, words } satisfies CommandOrder)
-      }),
-    stop: () => void host.kill(),
-  }
+  const runIn = (more: Readonly<Record<string, string>>, ...words: string[]) =>
+    new Promise<CommandRun>(done => {
+      const id = ++count
+      waiting.set(id, done)
+      host.send({ id, environment: more, words } satisfies CommandOrder)
+    })
+  return { run: (...words) => runIn({}, ...words), runIn, stop: () => void host.kill() }
 }
 
 export type Started = {

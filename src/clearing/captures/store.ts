@@ -2,6 +2,7 @@
 
 import type { CollectedLine } from '../../connectors/cards/iso8583/collected.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 
 export type WaitingCapture = { readonly merchantId: string; readonly paymentId: string; readonly said: CollectedLine }
 type WaitingRow = Omit<WaitingCapture, 'said'> & { readonly said: string }
@@ -11,7 +12,7 @@ const key = 'merchant_id as "merchantId", payment_id as "paymentId"'
 /** Those in no file yet, the oldest first. Who comes at the same time waits, and finds none of them. */
 export async function lockWaiting(db: Connection, acquirer: string, most: number): Promise<WaitingCapture[]> {
   const { rows } = await db.query<WaitingRow>(
-    `select ${key}, said from collected_captures where acquirer = $1 and sequence is null
+    `select ${key}, said from collected_captures where acquirer = $1 and sequence is null and ${servedHere()}
       order by collected_at, payment_id limit $2 for update`,
     [acquirer, most],
   )
@@ -135,7 +136,7 @@ export async function countUnfiled(
 ): Promise<{ acquirer: string; captures: number; oldestAt: number }[]> {
   const { rows } = await db.query<{ acquirer: string; captures: number; oldestAt: number }>(
     `select acquirer, count(*) as captures, min(collected_at) as "oldestAt" from collected_captures
-      where acquirer = any ($1) and sequence is null group by acquirer order by acquirer`,
+      where acquirer = any ($1) and sequence is null and ${servedHere()} group by acquirer order by acquirer`,
     [acquirers],
   )
   return rows

@@ -54,7 +54,8 @@ export async function recordChargeback(
   const places = await findNamed(parts, line)
   if (places.length !== 1) return without({ kind: 'refused', why: places.length === 0 ? 'noPayment' : 'severalPayments' })
   const { merchantId, id } = places[0]!
-  const rootId = (await findRoot(parts.database.work, merchantId, id))!
+  const rootId = await findRoot(parts.database.work, merchantId, id)
+  if (rootId === undefined) return without({ kind: 'refused', why: 'noPayment' })
   return parts.database.inChain(
     merchantId,
     rootId,
@@ -75,6 +76,7 @@ async function settleLine(
   rootId: string,
   payments: readonly PaymentState[],
 ): Promise<ImportResult> {
+  if (payments.length === 0) return { kind: 'refused', why: 'noPayment' } // archived meanwhile
   const before = await findChargebackLine(db, merchantId, line)
   if (before !== undefined) {
     const same = payments.find(one => one.id === before)
@@ -137,7 +139,11 @@ export function reversible(
 
 const hour = 3_600_000
 
-async function findNamed({ database }: Bookkeeping, { acquirer, reference, date }: ReportLine): Promise<PaymentPlace[]> {
+/** The payments that a line may mean. */
+export async function findNamed(
+  { database }: Pick<Bookkeeping, 'database'>,
+  { acquirer, reference, date }: ReportLine,
+): Promise<PaymentPlace[]> {
   if (acquirer === undefined) return findOwners(database.work, reference)
   const theirs = await findByHostReference(database.work, acquirer, reference)
   if (theirs.length > 0 || !/^\d{12}$/.test(reference)) return theirs

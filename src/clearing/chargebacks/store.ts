@@ -3,6 +3,7 @@
 import { slackMilliseconds } from '../../payments/store/sweep.ts'
 import { idAt } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 
 export type PaymentPlace = { readonly merchantId: string; readonly id: string }
 
@@ -10,7 +11,7 @@ export type PaymentPlace = { readonly merchantId: string; readonly id: string }
 export async function findOwners(db: Connection, id: string): Promise<PaymentPlace[]> {
   const { rows } = await db.query<PaymentPlace>(
     `select p.merchant_id as "merchantId", p.id from entities m join payments p on p.merchant_id = m.id and p.id = $1
-      where m.kind = 'merchant'`,
+      where m.kind = 'merchant' and ${servedHere('m.id')}`,
     [id],
   )
   return rows
@@ -29,7 +30,7 @@ export async function findByRetrievalReference(
        from entities m
        join payments p on p.merchant_id = m.id and p.id >= $3 and p.id < $4
        join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
-      where m.kind = 'merchant' and a.reply::json ->> 'rrn' = $2 and a.reply::json ->> 'acquirer' = $1`,
+      where m.kind = 'merchant' and ${servedHere('m.id')} and a.reply::json ->> 'rrn' = $2 and a.reply::json ->> 'acquirer' = $1`,
     [acquirer, reference, idAt(Math.max(0, from - slackMilliseconds)), idAt(to + slackMilliseconds)],
   )
   return rows
@@ -43,7 +44,7 @@ export async function findByHostReference(db: Connection, acquirer: string, refe
        join answers a on a.merchant_id = m.id and a.reply like '%"hostReference"%'
         and substring(a.reply from '"hostReference":"([^"]+)"') = $2
        join payments p on p.merchant_id = a.merchant_id and p.id = a.payment_id
-      where m.kind = 'merchant' and a.reply::json ->> 'acquirer' = $1
+      where m.kind = 'merchant' and ${servedHere('m.id')} and a.reply::json ->> 'acquirer' = $1
       order by p.merchant_id, coalesce(p.root_id, p.id), p.id`,
     [acquirer, reference],
   )

@@ -81,6 +81,7 @@ async function settleReceipt(
 ): Promise<ReceiptResult> {
   const { merchantId, paymentId: slipId } = slip
   const { account, key, amount, currency, paidOn, creditedOn } = receipt
+  if (payments.length === 0) return { kind: 'refused', why: 'noSlip' } // archived meanwhile
   const before = await findReceipt(db, merchantId, account, key)
   if (before !== undefined)
     return payments.some(one => one.id === before && one.amount === amount && one.currency === currency)

@@ -12,6 +12,7 @@ import { nobody } from '../../payments/cases/cases.ts'
 import { slackMilliseconds } from '../../payments/store/sweep.ts'
 import { idAt } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { Moved } from './bookings.ts'
 
 type MovedRow = Omit<Moved, 'kept'> & { readonly kept: string | null }
@@ -75,7 +76,7 @@ export async function countUnsettled(db: Connection, acquirer: string, from: num
   const { rows } = await db.query<{ count: number }>(
     `select count(*) from entities m
        join payments p on p.merchant_id = m.id and p.payment_type in ('DB', 'CD', 'CP', 'RF', 'RV') and p.id >= $2 and p.id < $3
-      where m.kind = 'merchant' and p.record::jsonb -> 'prepared' @> jsonb_build_array(jsonb_build_object('acquirer', $1::text))
+      where m.kind = 'merchant' and ${servedHere('m.id')} and p.record::jsonb -> 'prepared' @> jsonb_build_array(jsonb_build_object('acquirer', $1::text))
         and (not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
              or exists (select from due_work d where d.kind = 'reverse' and d.merchant_id = p.merchant_id and d.subject_id = p.id))`,
     [acquirer, idAt(Math.max(0, from)), idAt(to)],

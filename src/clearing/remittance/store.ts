@@ -3,6 +3,7 @@
 import { nobody } from '../../payments/cases/cases.ts'
 import type { PaymentRecord } from '../../payments/payment.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { SlipOrderLine } from './orderFile.ts'
 
 export type WaitingOrder = Omit<SlipOrderLine, 'payer'> & {
@@ -17,7 +18,7 @@ export async function lockOrders(db: Connection, account: string, most: number):
     `select o.merchant_id as "merchantId", o.payment_id as "paymentId", o.kind, s.number, s.document, s.due_on as "dueOn", s.amount, p.record
        from slip_orders o join slips s on s.merchant_id = o.merchant_id and s.payment_id = o.slip_id
             join payments p on p.merchant_id = o.merchant_id and p.id = o.slip_id
-      where o.account = $1 and o.sequence is null order by o.ordered_at, o.payment_id limit $2 for update of o`,
+      where o.account = $1 and o.sequence is null and ${servedHere('o.merchant_id')} order by o.ordered_at, o.payment_id limit $2 for update of o`,
     [account, most],
   )
   return rows.map(({ record, ...row }) => ({ ...row, fields: (JSON.parse(record) as PaymentRecord).fields }))
@@ -101,7 +102,8 @@ export async function countUnfiledOrders(
   accounts: readonly string[],
 ): Promise<{ account: string; orders: number }[]> {
   const { rows } = await db.query<{ account: string; orders: number }>(
-    'select account, count(*) as orders from slip_orders where account = any ($1) and sequence is null group by account order by account',
+    `select account, count(*) as orders from slip_orders where account = any ($1) and sequence is null and ${servedHere()}
+      group by account order by account`,
     [accounts],
   )
   return rows

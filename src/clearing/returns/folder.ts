@@ -1,7 +1,7 @@
 // Returns that something else puts into a folder: each is read to its end and then moved aside, so that whoever comes after a dead process finds what is left.
 // Due work that any process may take, one row for each account.
 
-import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SlipAccount, SlipAccounts } from '../../connectors/slips/accounts.ts'
 import { nobody } from '../../payments/cases/cases.ts'
@@ -9,7 +9,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/database/connect.ts'
 import { addDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
-import { readPlainFile } from '../../platform/files.ts'
+import { moveInto, readPlainFile, whoMayReplace } from '../../platform/files.ts'
 import type { Log } from '../../platform/log.ts'
 import { importBankFile } from '../intake/bankFile.ts'
 import { subjectOf } from '../reconciliation/store.ts'
@@ -54,7 +54,7 @@ export async function importFolder(parts: ReturnParts, account: SlipAccount, fol
   for (const name of readdirSync(folder).sort()) {
     const path = join(folder, name)
     if (/^\.|\.(tmp|part|filepart)$/i.test(name) || !isAtRest(path, parts.clock.real())) continue
-    const report = await importBankFile(parts, account, name, readPlainFile(path))
+    const report = await importBankFile(parts, account, name, readPlainFile(path, 'noLink'))
     moveAside(folder, name, 'broken' in report ? 'refused' : 'done')
     read.push({ name, report })
   }
@@ -66,10 +66,14 @@ function isAtRest(path: string, now: number): boolean {
   return stat?.isFile() === true && now - stat.mtimeMs >= restMilliseconds
 }
 
-/** Nothing is written over: a name that is there already gets a number. */
+/** Nothing is written over. */
 function moveAside(folder: string, name: string, to: 'done' | 'refused'): void {
-  mkdirSync(join(folder, to), { recursive: true, mode: 0o700 })
-  let free = name
-  for (let count = 2; existsSync(join(folder, to, free)); count++) free = `${name}.${count}`
-  renameSync(join(folder, name), join(folder, to, free))
+  const aside = join(folder, to)
+  mkdirSync(aside, { recursive: true, mode: 0o700 })
+  // Whoever puts files here is another user as a rule, and could have theirs moved to where only we may write.
+  const stat = lstatSync(aside)
+  const isLink = stat.isSymbolicLink()
+  if (isLink && ![0, process.getuid?.()].includes(stat.uid)) throw new Error(`${aside} is a link of another user`)
+  if (isLink && whoMayReplace(folder) !== undefined) throw new Error(`${aside} is a link that others may replace`)
+  moveInto(join(folder, name), aside, { followsLink: isLink })
 }

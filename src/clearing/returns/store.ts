@@ -22,8 +22,7 @@ export type CameFile = {
 export async function insertCame(db: Connection, file: CameFile): Promise<{ readonly numberOf?: string }> {
   const { rowCount } = await db.query(
     `insert into return_files (merchant_id, id, hash, account, name, number, made_on, refused, sealed, received_at)
-     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
-      where not exists (select from return_files where account = $4 and number = $6 and number > 0 and hash <> $3)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      on conflict do nothing`,
     [
       nobody,

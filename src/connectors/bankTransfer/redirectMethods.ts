@@ -61,7 +61,10 @@ function template(schema: TextSchema, isWord: (word: string) => boolean) {
 
 const address = (isWord: (word: string) => boolean) =>
   template(
-    text(/^(https?:\/\/|\{simulators\}\/)/, 'must be an address with http or https, or begin with {simulators}/'),
+    text(
+      /^(https?:\/\/(?![^/?#\\]*@)|\{simulators\}\/)/,
+      'must be an address with http or https and no user name or password, or begin with {simulators}/',
+    ),
     word => word === 'simulators' || isWord(word),
   )
 const addressOfOne = address(word => word === 'transactionId')

@@ -14,7 +14,7 @@ import {
 import { aggregationsFile, movementsFile } from '../../reporting/settlement/files.ts'
 import { makeReports, type ReportRefusal, type Reports, spanError, spanOf } from '../../reporting/settlement/reports.ts'
 import type { MovementRow, ReportScope } from '../../reporting/settlement/store.ts'
-import { fileAnswer, type HttpAnswer, type Request, resultAnswer } from '../answer.ts'
+import { aged, fileAnswer, type HttpAnswer, type Request, resultAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction, Route } from '../router.ts'
@@ -25,10 +25,16 @@ const aggregationsPath = 'reconciliations/aggregations'
 
 export function reportRoutes(admission: Admission): Route[] {
   const reports = makeReports(admission.parts)
+  const route = (path: string, answer: RequestFunction): Route => ({
+    method: 'GET',
+    path: `/reports/${path}`,
+    callers: 'token',
+    answer: async (request, named) => aged(admission.parts, await answer(request, named)),
+  })
   return [
-    { method: 'GET', path: `/reports/v1/${aggregationsPath}`, callers: 'token', answer: listAggregations(admission, reports) },
-    { method: 'GET', path: `/reports/v1/${aggregationsPath}/{id}`, callers: 'token', answer: allRecords(admission, reports) },
-    { method: 'GET', path: `/reports/v2/${aggregationsPath}/{id}`, callers: 'token', answer: recordPage(admission, reports) },
+    route(`v1/${aggregationsPath}`, listAggregations(admission, reports)),
+    route(`v1/${aggregationsPath}/{id}`, allRecords(admission, reports)),
+    route(`v2/${aggregationsPath}/{id}`, recordPage(admission, reports)),
   ]
 }
 
@@ -110,6 +116,7 @@ async function openAggregation(
   if (typeof found === 'string') return refused(parts, request, caller, found)
   const aggregation = found[0]
   if (!aggregation) return refused(parts, request, caller, 'transactionNotFound')
+  if (aggregation.sums.archived > 0) return refused(parts, request, caller, 'recordsArchived')
   const type = values.get('reconciliationType')
   return {
     caller,
@@ -143,7 +150,7 @@ const refused = (
   parts: HttpParts,
   request: Request,
   { entityId, token }: Caller,
-  name: ReportRefusal | 'invalidParameter' | 'transactionNotFound',
+  name: ReportRefusal | 'invalidParameter' | 'transactionNotFound' | 'recordsArchived',
   ...parameterErrors: ParameterError[]
 ): HttpAnswer =>
   name === 'tooManySearches'

@@ -33,7 +33,7 @@ export function v1Routes(parts: HttpParts): Route[] {
     { method: 'GET', path: '/v3/query', callers: 'token', answer: v3List(admission) },
     { method: 'GET', path: '/v3/query/{id}', callers: 'token', answer: v3One(admission) },
     ...reportRoutes(admission),
-    { method: 'POST', path: '/payment/query', callers: 'token', answer: xmlQuery(admission) },
+    { method: 'POST', path: '/payment/query', callers: 'token', cost: 4, answer: xmlQuery(admission) },
     { method: 'GET', path: '/v1/resultcodes', callers: 'anyone', cors: true, answer: resultCodes(admission) },
     { method: 'POST', path: '/v1/threeDSecure', callers: 'token', answer: postThreeDSecure(admission) },
     { method: 'GET', path: '/v1/threeDSecure/{id}', callers: 'token', answer: getThreeDSecure(admission) },

@@ -8,7 +8,7 @@ import type { Values } from '../../contract/parameters/table.ts'
 import type { SearchPage, SearchRefusal } from '../../payments/read/search.ts'
 import { givenText, readPayment } from '../../payments/read/status.ts'
 import type { Search } from '../../payments/store/search.ts'
-import { type HttpAnswer, isId, type Request, resultAnswer } from '../answer.ts'
+import { aged, type HttpAnswer, isId, type Request, resultAnswer } from '../answer.ts'
 import type { Caller } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
@@ -82,7 +82,8 @@ export const v3List =
       values.get('includeLinkedTransactions') === 'true',
     )
     const pages = typeof page === 'string' || page.count === 0 ? 1 : await admission.searches.pages(token.id, search, limit)
-    return pageAnswer(admission, request, caller, 'records', page, pages)
+    const answer = await pageAnswer(admission, request, caller, 'records', page, pages)
+    return search.merchantTransactionId === undefined ? aged(admission.parts, answer) : answer
   }
 
 const wrongQuery = (parts: HttpParts, request: Request, entityId: string, ...parameterErrors: ParameterError[]): HttpAnswer =>

@@ -2,7 +2,7 @@
 // what is asked is read; nothing in it makes more of itself: no document type, no entities of its own, no depth. Pure.
 
 import type { Mode } from '../../connectors/connector.ts'
-import { isCalendarDay } from '../../contract/formats.ts'
+import { dayBegin } from '../../contract/formats.ts'
 import { xmlModes } from '../../payments/read/xmlRecord.ts'
 
 export type XmlQuery = {
@@ -22,7 +22,9 @@ export type XmlQuery = {
 /** The sentence says what is wrong, and repeats no value. */
 export class WrongXmlQuery extends Error {}
 
-export const loadBytesMost = 16_384
+/** A query of every type, each with an end of its own, and comments: a parser is not asked for more before it is known who asks. */
+export const loadBytesMost = 4096
+export const loadElementsMost = 100
 const depthMost = 8
 const day = 86_400_000
 
@@ -81,9 +83,9 @@ type Period = { readonly from: number; readonly to: number }
 function periodOf(period: XmlNode, types: readonly string[] | undefined): Period {
   const [from, to] = (['from', 'to'] as const).map(name => {
     const value = attribute(period, 'Period', name)
-    if (!/^\d{4}-\d\d-\d\d$/.test(value) || !isCalendarDay(value))
-      throw new WrongXmlQuery(`Period ${name} must be a day, yyyy-MM-dd`)
-    return Date.parse(value)
+    const begin = dayBegin(value)
+    if (Number.isNaN(begin)) throw new WrongXmlQuery(`Period ${name} must be a day, yyyy-MM-dd`)
+    return begin
   }) as [number, number]
   if (from > to) throw new WrongXmlQuery('Period from must not be after to')
   if (!areClearing(types) && from !== to)
@@ -110,6 +112,8 @@ const isNode = (value: unknown): value is XmlNode => typeof value === 'object' &
 
 async function parsed(load: string): Promise<XmlNode> {
   if (Buffer.byteLength(load) > loadBytesMost) throw new WrongXmlQuery(`load must not be longer than ${loadBytesMost} bytes`)
+  if (load.split('<', loadElementsMost + 2).length > loadElementsMost + 1)
+    throw new WrongXmlQuery(`load must not have more than ${loadElementsMost} signs <`)
   if (/<!(?!--)/.test(load)) throw new WrongXmlQuery('load must have neither a document type nor other declarations')
   const { XMLParser, XMLValidator } = await import('fast-xml-parser') // few merchants ask in XML
   try {

@@ -5,10 +5,12 @@ import { type Recorder, record } from '../../audit/chain.ts'
 import type { AuditEntry } from '../../audit/entry.ts'
 import { type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { lockCounted } from '../../platform/database/locks.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import { type Keys, keyedHashes } from '../../vault/keys.ts'
 import { announceChange, endToken, readEntities, readTokens, revokeToken, saveToken } from '../store.ts'
 import { legacyParts } from './legacy.ts'
+import { routeHash } from './route.ts'
 import { bitsOfChance, tokenBits } from './secretStrength.ts'
 
 export type NewToken = {
@@ -44,9 +46,9 @@ export const tokensMost = 2000
 
 /** What keeps a token from being made, a sentence each. */
 export async function tokenRefusals(db: Connection, keys: Keys, { sent, entities, follows }: NewToken): Promise<string[]> {
-  const known = new Set((await readEntities(db)).map(({ id }) => id))
-  const tokens = await readTokens(db)
+  const known = new Set((await readEntities(db, entities)).map(({ id }) => id))
   const hashes = keyedHashes(keys, 'token', sent)
+  const tokens = await readTokens(db, { entities, hashes, ids: follows ? [follows.id] : [] })
   const precedent = tokens.find(({ id }) => id === follows?.id)
   return [
     ...entities.filter(id => !known.has(id)).map(id => `There is no entity ${id}.`),
@@ -77,15 +79,26 @@ export async function makeToken(pool: pg.Pool, by: Recorder & { readonly random:
   const { keys, clock, random } = by
   const { sent, label, entities, follows } = token
   return inTransaction(pool, async db => {
+    await lockCounted(db, 'tokens', entities)
     const refusals = await tokenRefusals(db, keys, token)
     if (refusals.length > 0) throw new OperatorError(refusals.join('\n'))
     const now = clock.real()
     const id = timeOrderedId(now, random)
-    const owners = new Map((await readEntities(db)).map(entity => [entity.id, entity.merchantId]))
+    const owners = new Map((await readEntities(db, entities)).map(entity => [entity.id, entity.merchantId]))
     const merchants = new Set(entities.map(entity => owners.get(entity)!))
     const merchantId = merchants.size === 1 ? [...merchants][0]! : null
     const [hash] = keyedHashes(keys, 'token', sent)
-    await saveToken(db, { id, hash, lookupKey: keys.lookup[0]!.id, merchantId, label, entities, legacy: false }, now)
+    const row = {
+      id,
+      hash,
+      lookupKey: keys.lookup[0]!.id,
+      routeHash: routeHash(sent),
+      merchantId,
+      label,
+      entities,
+      legacy: false,
+    }
+    await saveToken(db, row, now)
     const [entityId] = entities
     const details = { label, entities, legacy: false, ...(follows && { follows: follows.id }) }
     const told: AuditEntry[] = [{ action: 'tokenMade', entityId, subject: id, details }]

@@ -3,6 +3,7 @@
 import type pg from 'pg'
 import type { Clock } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import { type BatchCount, type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { attemptsAhead } from '../retrySchedule.ts'
@@ -75,6 +76,7 @@ export async function takeDeliveries(
       chosen as (
         select due.merchant_id, due.endpoint_id, due.position
           from owing join endpoints e on e.merchant_id = owing.merchant_id and e.id = owing.endpoint_id and e.state = 'active'
+           and ${servedHere('owing.merchant_id')}
          cross join lateral (
            select d.merchant_id, d.endpoint_id, d.position from deliveries d
             where d.merchant_id = owing.merchant_id and d.endpoint_id = owing.endpoint_id and d.state = 'scheduled' and d.due_at <= $1
@@ -187,7 +189,9 @@ export async function releaseDelivery(db: Connection, { merchantId, endpointId, 
 
 /** Ends the leases of processes that are gone: only for the one process that has the database to itself. */
 export async function releaseAll(db: Connection): Promise<void> {
-  await db.query(`update deliveries set leased_until = null where state = 'scheduled' and leased_until is not null`)
+  await db.query(
+    `update deliveries set leased_until = null where state = 'scheduled' and leased_until is not null and ${servedHere()}`,
+  )
 }
 
 /** Brings everything that a merchant's endpoints are owed nearer. */
@@ -267,7 +271,7 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
                   select 1 from delivery_attempts a where a.merchant_id = d.merchant_id and a.endpoint_id = d.endpoint_id and a.position = d.position
                      and a.acknowledged)) as without_proof
            from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id) counted
-      where $1::uuid is null or e.merchant_id = $1 order by e.merchant_id, e.created_at, e.id`,
+      where e.merchant_id = $1 or ($1::uuid is null and ${servedHere('e.merchant_id')}) order by e.merchant_id, e.created_at, e.id`,
     [merchantId],
   )
   return rows
@@ -284,7 +288,7 @@ export const eraseDeliveries = `with old as (
      cross join lateral (
        select merchant_id, endpoint_id, position, emitted_at from deliveries
         where oldest.emitted_at < $1 and merchant_id = e.merchant_id and endpoint_id = e.id and state <> 'scheduled' order by position limit $2) d
-     where d.emitted_at < $1 limit $2),
+     where d.emitted_at < $1 and ${servedHere('d.merchant_id')} limit $2),
   tried as (
     delete from delivery_attempts a using old
      where a.merchant_id = old.merchant_id and a.endpoint_id = old.endpoint_id and a.position = old.position),
@@ -314,7 +318,7 @@ export async function measureBacklog(db: Connection, now: number): Promise<{ sch
        from endpoints e cross join lateral (
          select d.due_at from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id and d.state = 'scheduled'
           order by d.due_at limit 10000) w
-      where e.kind <> 'cursor'`,
+      where e.kind <> 'cursor' and ${servedHere('e.merchant_id')}`,
     [timeParameter(now)],
   )
   return rows[0]!

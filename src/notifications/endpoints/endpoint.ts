@@ -4,6 +4,7 @@ import { type Recorder, record } from '../../audit/chain.ts'
 import type { AuditAction } from '../../audit/entry.ts'
 import { type Clock, type Random, randomHex, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { lockCounted } from '../../platform/database/locks.ts'
 import { urlRefusal } from '../../platform/egress/address.ts'
 import { type CallResult, isAcknowledged } from '../../platform/egress/call.ts'
 import type { Keys } from '../../vault/keys.ts'
@@ -63,7 +64,10 @@ export async function createEndpoint(
   if (secret !== undefined && !/^[0-9a-fA-F]{64}$/.test(secret)) return { refused: 'The secret must be 64 hex characters.' }
   const made = newEndpoint(parts, wanted)
   return inTransaction(parts.database.work, async db => {
-    if ((await listEndpoints(db, made.endpoint.merchantId)).length >= endpointsMost)
+    await lockCounted(db, 'endpoints', [made.endpoint.merchantId])
+    const all = await listEndpoints(db, [made.endpoint.merchantId])
+    // A channel whose payments name a URL of their own has one of the gateway's making.
+    if (all.filter(one => one.kind !== 'request').length >= endpointsMost)
       return { refused: `A merchant has at most ${endpointsMost} endpoints: delete some first.` }
     if (!(await insertEndpoint(db, made.endpoint))) return { refused: `There is an endpoint called ${wanted.name} already.` }
     await note(db, parts, 'endpointMade', made.endpoint, { kind })

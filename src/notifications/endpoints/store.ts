@@ -39,6 +39,12 @@ export async function findEndpoint(db: Connection, merchantId: string, id: strin
   return rows[0]
 }
 
+/** By its id alone, for the operator; none that was deleted. */
+export async function findEndpointOfAny(db: Connection, id: string): Promise<Endpoint | undefined> {
+  const { rows } = await db.query<Endpoint>(`select ${columns} from endpoints where id = $1 and state <> 'deleted'`, [id])
+  return rows[0]
+}
+
 export async function findEndpointByName(db: Connection, merchantId: string, name: string): Promise<Endpoint | undefined> {
   const { rows } = await db.query<Endpoint>(
     `select ${columns} from endpoints where merchant_id = $1 and name = $2 and state <> 'deleted'`,
@@ -47,11 +53,17 @@ export async function findEndpointByName(db: Connection, merchantId: string, nam
   return rows[0]
 }
 
-/** All endpoints that were not deleted; of one merchant, or of all for the operator. */
-export async function listEndpoints(db: Connection, merchantId: string | null): Promise<Endpoint[]> {
+/** All endpoints that were not deleted; of some merchants, or of all for the operator. */
+export async function listEndpoints(
+  db: Connection,
+  merchantIds: readonly string[] | null,
+  kind?: Endpoint['kind'],
+): Promise<Endpoint[]> {
   const { rows } = await db.query<Endpoint>(
-    `select ${columns} from endpoints where ($1::uuid is null or merchant_id = $1) and state <> 'deleted' order by merchant_id, created_at, id`,
-    [merchantId],
+    `select ${columns} from endpoints
+      where ($1::uuid[] is null or merchant_id = any ($1)) and ($2::text is null or kind = $2) and state <> 'deleted'
+      order by merchant_id, created_at, id`,
+    [merchantIds, kind],
   )
   return rows
 }

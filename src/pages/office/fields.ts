@@ -1,6 +1,7 @@
 // Pieces that many pages of the back office have: a field with its label, a message, a table, a button that sends something.
 
 import { type Html, html } from '../html.ts'
+import { frameWords, type OfficeLanguage } from './words.ts'
 
 export type OfficeField = {
   readonly name: string
@@ -53,10 +54,10 @@ export const choiceField = (
 export const message = (text: string, kind: 'wrong' | 'plain' = 'plain'): Html =>
   html`<p class="message${kind === 'wrong' && ' wrong'}" role="${kind === 'wrong' ? 'alert' : 'status'}">${text}</p>`
 
-export type Cell = string | number | Html
+export type TableCell = string | number | Html
 
 /** `name`: what the table is of, for who cannot see it. It scrolls by itself where it is wider than the page. */
-export const tableOf = (name: string, heads: readonly string[], rows: readonly (readonly Cell[])[]): Html =>
+export const tableOf = (name: string, heads: readonly string[], rows: readonly (readonly TableCell[])[]): Html =>
   html`<div class="scroll" role="region" aria-label="${name}" tabindex="0"><table>
 <thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${rows.map(row => html`<tr>${row.map(cell => html`<td>${cell}</td>`)}</tr>`)}</tbody>
@@ -72,3 +73,21 @@ export const button = (
   html`<form method="post" action="${action}">${Object.entries(hidden).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
   )}<button${kind !== '' && html` class="${kind}"`}>${text}</button></form>`
+
+const pagesMost = 50
+
+/** Which page of a list is asked for, from 1. */
+export const pageFrom = (values: URLSearchParams): number =>
+  Math.min(pagesMost, Math.max(1, Math.floor(Number(values.get('page'))) || 1))
+
+/** The way to the page behind one, where there is more. */
+export const nextPage = (
+  path: string,
+  page: number,
+  isMore: boolean,
+  query: Readonly<Record<string, string>>,
+  language: OfficeLanguage,
+): Html | false =>
+  isMore &&
+  page < pagesMost &&
+  html`<p><a class="button plain" href="${path}?${new URLSearchParams({ ...query, page: String(page + 1) }).toString()}" rel="next">${frameWords(language).nextPage}</a></p>`

@@ -1,7 +1,8 @@
 // What the back office needs of a process.
 
 import type { HandedInParts } from '../../clearing/handedIn.ts'
-import type { ChannelRefusal } from '../../merchants/change.ts'
+import type { UnderWay } from '../../http/underWay.ts'
+import type { ChannelRefusal } from '../../merchants/refusals.ts'
 import type { NotificationParts } from '../../notifications/parts.ts'
 import type { StaffParts } from '../../staff/parts.ts'
 import type { PageParts } from '../parts.ts'
@@ -12,4 +13,6 @@ export type OfficeParts = PageParts &
   HandedInParts & {
     /** Why no process would serve a channel with such settings. */
     readonly channelRefusal: ChannelRefusal
+    /** Requests of those who are signed in. */
+    readonly officeUnderWay: UnderWay
   }

@@ -8,10 +8,13 @@ import { sentForm } from '../../http/authenticate.ts'
 import { isForeign } from '../../http/host.ts'
 import { type MultipartForm, readMultipart, type UploadedFile } from '../../http/multipart.ts'
 import type { PathValues, Route } from '../../http/router.ts'
+import { turnsOfOwners } from '../../merchants/turns.ts'
+import { lagSeconds, ReportingAway, toldLagSeconds } from '../../platform/database/reporting.ts'
 import type { StaffAction } from '../../staff/permissions.ts'
 import { findSignedIn, type SignedIn } from '../../staff/sessions.ts'
 import { html } from '../html.ts'
 import { fill } from '../languages/texts.ts'
+import { message } from './fields.ts'
 import { type OfficePage, officeFrame, officeHeaders, privateHeaders } from './frame.ts'
 import type { OfficeParts } from './parts.ts'
 import { frameWords, type OfficeLanguage, officeLanguage } from './words.ts'
@@ -46,10 +49,14 @@ export type OfficeRoute = OfficePlace & {
   readonly action: StaffAction
   /** For those alone who act for a PSP: it shows what belongs to no merchant, or to all. */
   readonly whole?: true
+  /** It shows what is read in the reporting database: where that is behind, the page says so. */
+  readonly lags?: true
   /** Pages ask for it by themselves: it does not keep a session alive. */
   readonly live?: true
   /** Both factors must have been proven in the last minutes; else they are asked for first. */
   readonly proven?: true
+  /** It adds to what there may be so many of: those who act for the same take turns. */
+  readonly counted?: true
   answer(request: OfficeRequest, signedIn: SignedIn, named: PathValues): OfficeAnswer | Promise<OfficeAnswer>
 }
 
@@ -58,11 +65,17 @@ export type OpenRoute = OfficePlace & {
   answer(request: OfficeRequest, named: PathValues): OfficeAnswer | Promise<OfficeAnswer>
 }
 
-export const officeRoute = (parts: OfficeParts, route: OfficeRoute): Route =>
-  placed(parts, route, async (request, named, read) => {
+export function officeRoute(parts: OfficeParts, route: OfficeRoute): Route {
+  const inTurn = turnsOfOwners(parts.clock)
+  return placed(parts, route, async (request, named, read) => {
     const words = frameWords(request.language)
+    const session = sessionOf(parts, request)
+    // Counted before the database is asked whose it is; and then again, because nobody may do more for having several.
+    if (session !== '' && !mayBegin(parts, request, `session ${session}`)) return { answer: tooManyAtOnce(request.language) }
     const signedIn = await signedInOf(parts, request, route.live !== true)
     if (!signedIn) return signInFirst(request)
+    if (!mayBegin(parts, request, `person ${signedIn.staffId ?? signedIn.sessionId}`))
+      return { answer: tooManyAtOnce(request.language), signedIn }
     const page = (status: number, title: string, text: string): Framed => ({
       answer: { status, title, body: html`<p>${text}</p>` },
       signedIn,
@@ -72,8 +85,42 @@ export const officeRoute = (parts: OfficeParts, route: OfficeRoute): Route =>
       return page(403, words.forbidden, fill(words.forbiddenText, { role }))
     if (named.entity !== undefined && !signedIn.reaches(named.entity)) return { answer: nothingHere(request.language), signedIn }
     if (route.proven && !signedIn.isProven) return { answer: proveFirst(parts, request) }
-    return { answer: await route.answer(read(), signedIn, named), signedIn }
+    try {
+      const work = async () => route.answer(read(), signedIn, named)
+      const answer = await (route.counted ? inTurn([...signedIn.entities].sort().join(), work) : work())
+      return { answer: route.lags ? withAge(parts, request.language, answer) : answer, signedIn }
+    } catch (error) {
+      if (!(error instanceof ReportingAway)) throw error
+      return { answer: awayPage(request.language), signedIn }
+    }
   })
+}
+
+/** Requests of one person that are under way at a time. A browser asks for a page and, seldom, for something beside it. */
+export const personRequestsMost = 8
+
+const mayBegin = ({ officeUnderWay }: OfficeParts, request: Request, key: string): boolean =>
+  officeUnderWay(request, key, personRequestsMost)
+
+const tooManyAtOnce = (language: OfficeLanguage): OfficePage => ({
+  status: 429,
+  title: frameWords(language).tooMany,
+  body: html`<p>${frameWords(language).tooManyText}</p>`,
+  headers: { 'Retry-After': '1' },
+})
+
+const awayPage = (language: OfficeLanguage): OfficePage => ({
+  status: 503,
+  title: frameWords(language).away,
+  body: html`<p>${frameWords(language).awayText}</p>`,
+  headers: { 'Retry-After': '5' },
+})
+
+function withAge({ database, clock }: OfficeParts, language: OfficeLanguage, answer: OfficeAnswer): OfficeAnswer {
+  const seconds = lagSeconds(database.reporting, clock.real()) ?? 0
+  if (!('title' in answer) || seconds <= toldLagSeconds) return answer
+  return { ...answer, body: html`${message(fill(frameWords(language).old, { seconds: String(seconds) }))}${answer.body}` }
+}
 
 export const openRoute = (parts: OfficeParts, route: OpenRoute): Route =>
   // Nothing of it is kept.
@@ -145,7 +192,9 @@ function isOurPage({ publicUrl }: OfficeParts, { headers }: Request): boolean {
 }
 
 export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean): Promise<SignedIn | undefined> =>
-  findSignedIn(parts, cookieOf(request, sessionCookie(parts)) ?? '', request.address, isUse)
+  findSignedIn(parts, sessionOf(parts, request), request.address, isUse)
+
+const sessionOf = (parts: OfficeParts, request: Request): string => cookieOf(request, sessionCookie(parts)) ?? ''
 
 /** A page is led to the door; what a script or a form sent is told. */
 function signInFirst(request: UnreadRequest): Framed {

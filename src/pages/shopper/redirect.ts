@@ -14,6 +14,7 @@ import { type RedirectState, redirectState, resume, settledState } from '../../p
 import { bindSession, findRedirect, markContinuation, type RedirectRow } from '../../payments/redirects/store.ts'
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
 import { findPayment } from '../../payments/store/read.ts'
+import { isElsewhere } from '../../platform/database/elsewhere.ts'
 import type { LogFields } from '../../platform/log.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, type Language } from '../languages/languages.ts'
@@ -128,6 +129,7 @@ const guarded =
       audit(parts, 'unknownToken', request, {}, 'a redirect address that does not exist was asked for')
       return plain(parts, request, 404, 'unknown')
     } catch (error) {
+      if (isElsewhere(error)) return render(parts, 503, views.plainPage(languageOf(request), 'error'), { 'Retry-After': '2' })
       parts.log.error({ ndc: request.number, route: '/r', why: (error as Error).message }, 'a redirect page failed')
       return plain(parts, request, 500, 'error', found && (await knownShop(parts, found)))
     }

@@ -2,6 +2,7 @@
 
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
 import type { RequestFunction, Route } from '../../http/router.ts'
+import { isElsewhere } from '../../platform/database/elsewhere.ts'
 import { qrCode } from '../form/code.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, languageOf } from '../languages/languages.ts'
@@ -91,6 +92,7 @@ const found =
       parts.log.warn({ audit: 'unknownToken', ndc: request.number }, 'the address of a slip that does not exist was asked for')
       return render(parts, 404, plainPage(reader(request), 'unknown'))
     } catch (error) {
+      if (isElsewhere(error)) return render(parts, 503, plainPage(reader(request), 'error'), { 'Retry-After': '2' })
       parts.log.error({ ndc: request.number, route: '/slip', why: (error as Error).message }, 'the page of a slip failed')
       return render(parts, 500, plainPage(reader(request), 'error'))
     }
@@ -101,6 +103,7 @@ const reader = ({ headers }: Request) => chooseLanguage(headers['accept-language
 /** The first language of the browser, whether there are texts in it or not. */
 const wanted = ({ headers }: Request) => languageOf(headers['accept-language']?.split(/[,;]/)[0] ?? '')
 
-function render(parts: SlipPageParts, status: number, page: Page): HttpAnswer {
-  return { status, ...renderPage(page, parts.random.bytes(16).toString('base64')) }
+function render(parts: SlipPageParts, status: number, page: Page, more: Readonly<Record<string, string>> = {}): HttpAnswer {
+  const { body, headers } = renderPage(page, parts.random.bytes(16).toString('base64'))
+  return { status, body, headers: { ...headers, ...more } }
 }

@@ -44,6 +44,7 @@ export type SlipView = {
 export async function findView(parts: SlipPageParts, token: string): Promise<SlipView | undefined> {
   const tail = /^[A-Za-z0-9_-]{22}\.([0-9a-z]{1,25})$/.exec(token)?.[1]
   const merchantId = tail === undefined ? undefined : merchantOfTail(tail)
+  if (merchantId !== undefined) parts.directory.mustServe(merchantId)
   const slip = merchantId === undefined ? undefined : await findSlipByToken(parts.database.work, merchantId, token)
   const account = slip && parts.slipAccounts.get(slip.account)
   if (!slip || !account) return undefined

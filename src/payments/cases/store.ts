@@ -48,10 +48,11 @@ export async function findCasesOf(
   merchantIds: readonly string[],
   closedToo: boolean,
   limit: number,
+  skip: number,
 ): Promise<OperatorCase[]> {
   const { rows } = await db.query<OperatorCase>(
-    `select ${columns} from operator_cases where merchant_id = any ($1) and (closed_at is null or $2) order by opened_at, id limit $3`,
-    [merchantIds, closedToo, limit],
+    `select ${columns} from operator_cases where merchant_id = any ($1) and (closed_at is null or $2) order by opened_at, id limit $3 offset $4`,
+    [merchantIds, closedToo, limit, skip],
   )
   return rows
 }
@@ -64,13 +65,12 @@ export async function findCase(db: Connection, merchantId: string, id: string): 
   return rows[0]
 }
 
-/** False when it is closed. */
-export async function setOwner(db: Connection, merchantId: string, id: string, owner: string | null): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'update operator_cases set owner = $3 where merchant_id = $1 and id = $2 and closed_at is null',
-    [merchantId, id, owner],
-  )
-  return rowCount === 1
+export async function setOwner(db: Connection, merchantId: string, id: string, owner: string | null): Promise<void> {
+  await db.query('update operator_cases set owner = $3 where merchant_id = $1 and id = $2 and closed_at is null', [
+    merchantId,
+    id,
+    owner,
+  ])
 }
 
 export type CaseNote = {

@@ -62,6 +62,7 @@ async function write(
   // What is read together costs one way to the database.
   const lock = (db: Connection) => Promise.all([holdChain(db, merchantId, rootId), openCard(db, parts.keys, merchantId, rootId)])
   const written = await parts.database.inChain(merchantId, rootId, lock, async (db, [payments, card]) => {
+    if (payments.length === 0) return undefined // it was archived meanwhile
     const chain = chainOf(payments, request, rootId)
     const { payment, refused } = decide(parts, request, type, chain)
     const rootType = rootTypeOf(chain.root)
@@ -74,6 +75,7 @@ async function write(
     const ordered = stored && orders && (await orderTransfer(parts, db, payment, chain.root, request.values.get('merchantMemo')))
     return { payment, chain, card, refused, lost, stored, ordered }
   })
+  if (!written) return { ended: { unknown: unknownReference[type] } }
   const { payment, chain, card, refused, lost, stored, ordered } = written
   // What is sent again is answered as it was, however full the chain is by now.
   if (lost && !(request.key && (await ownerOf(parts, merchantId, request.key))))

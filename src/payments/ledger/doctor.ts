@@ -3,7 +3,7 @@
 
 import type pg from 'pg'
 import { signedAmountText } from '../../contract/amounts.ts'
-import { inTransaction } from '../../platform/database/connect.ts'
+import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { cleared } from '../followUps/rules.ts'
 import type { PaymentState } from '../payment.ts'
 import {
@@ -13,6 +13,7 @@ import {
   findGuards,
   findJournal,
   findOpenReversals,
+  findRoots,
   findRootsAfter,
   findTakenBack,
   type JournalLine,
@@ -30,44 +31,22 @@ export type DoctorReport = {
 const page = 500
 const nobody = '0'.repeat(32)
 
-/** `before`: payments recorded before this moment (milliseconds) must be answered, or in somebody's hands; 0 = that is not looked at. */
-export async function examine(pool: pg.Pool, before = 0): Promise<DoctorReport> {
+/**
+ * `before`: payments recorded before this moment (milliseconds) must be answered, or in somebody's hands; 0 = that is not looked at. `only`: one merchant,
+ * wherever it is served; otherwise all that are served here.
+ */
+export async function examine(pool: pg.Pool, before = 0, only: string | null = null): Promise<DoctorReport> {
   return inTransaction(pool, async db => {
     await db.query('set transaction isolation level repeatable read, read only')
     const findings: string[] = []
     let [payments, chains, lines] = [0, 0, 0]
     for (let [merchantId, id] = [nobody, nobody]; ; ) {
-      const roots = await findRootsAfter(db, merchantId, id, page)
+      const roots = await findRootsAfter(db, merchantId, id, page, only)
       for (const [owner, ofOwner] of Map.groupBy(roots, root => root.merchantId)) {
-        const followers = await findFollowersOf(
-          db,
-          owner,
-          ofOwner.map(({ id }) => id),
-        )
-        const all = [...ofOwner, ...followers]
-        const journal = await findJournal(
-          db,
-          owner,
-          all.map(({ id }) => id),
-        )
-        const guards = new Map(
-          (
-            await findGuards(
-              db,
-              owner,
-              ofOwner.map(({ id }) => id),
-            )
-          ).map(guard => [guard.paymentId, guard.captureId]),
-        )
-        const byRoot = Map.groupBy(followers, ({ rootId }) => rootId)
-        const byPayment = Map.groupBy(journal, ({ paymentId }) => paymentId)
-        for (const root of ofOwner) {
-          const chain = { root, followers: byRoot.get(root.id) ?? [] }
-          const booked = [root, ...chain.followers].flatMap(payment => byPayment.get(payment.id) ?? [])
-          findings.push(...examineChain(chain, booked, guards.get(root.id)))
-        }
-        payments += all.length
-        lines += journal.length
+        const examined = await examineFound(db, owner, ofOwner)
+        findings.push(...[...examined.findings.values()].flat())
+        payments += examined.payments
+        lines += examined.lines
       }
       chains += roots.length
       const last = roots.at(-1)
@@ -75,21 +54,50 @@ export async function examine(pool: pg.Pool, before = 0): Promise<DoctorReport> 
       merchantId = last.merchantId
       id = last.id
     }
-    const stray = await countStray(db)
+    const stray = await countStray(db, only)
     if (stray.answers > 0) findings.push(`${stray.answers} answers belong to no payment.`)
     if (stray.journal > 0) findings.push(`${stray.journal} journal lines belong to no payment.`)
     if (stray.events > 0) findings.push(`${stray.events} approved payments have no event.`)
     const named = (places: readonly PaymentId[], what: string) =>
       findings.push(...places.map(({ id, merchantId }) => `Payment ${id} of merchant ${merchantId}: ${what}.`))
-    named(await findForgotten(db, before, page), 'it has no answer, and nothing is under way that would give it one')
-    named(await findTakenBack(db, page), 'it was answered as approved and is being reversed')
-    for (const { id, merchantId, attempts } of await findOpenReversals(db, before, page))
+    named(await findForgotten(db, before, page, only), 'it has no answer, and nothing is under way that would give it one')
+    named(await findTakenBack(db, page, only), 'it was answered as approved and is being reversed')
+    for (const { id, merchantId, attempts } of await findOpenReversals(db, before, page, only))
       named(
         [{ id, merchantId }],
         `money of it may be held or moved, and its reversal is not acknowledged after ${attempts} attempts`,
       )
     return { payments, chains, lines, findings }
   })
+}
+
+/** Chains of one merchant by their first payments. */
+export const examineChains = async (db: Connection, merchantId: string, roots: readonly string[]): Promise<ExaminedChains> =>
+  examineFound(db, merchantId, await findRoots(db, merchantId, roots))
+
+type ExaminedChains = {
+  readonly payments: number
+  readonly lines: number
+  /** By the first payment; chains that are as they should be are not in it. */
+  readonly findings: ReadonlyMap<string, readonly string[]>
+}
+
+async function examineFound(db: Connection, merchantId: string, roots: readonly PaymentState[]): Promise<ExaminedChains> {
+  const ids = roots.map(({ id }) => id)
+  const followers = await findFollowersOf(db, merchantId, ids)
+  const payments = [...ids, ...followers.map(({ id }) => id)]
+  const journal = await findJournal(db, merchantId, payments)
+  const guards = new Map((await findGuards(db, merchantId, ids)).map(({ paymentId, captureId }) => [paymentId, captureId]))
+  const byRoot = Map.groupBy(followers, ({ rootId }) => rootId)
+  const byPayment = Map.groupBy(journal, ({ paymentId }) => paymentId)
+  const findings = new Map<string, string[]>()
+  for (const root of roots) {
+    const chain = { root, followers: byRoot.get(root.id) ?? [] }
+    const booked = [root, ...chain.followers].flatMap(payment => byPayment.get(payment.id) ?? [])
+    const ofChain = examineChain(chain, booked, guards.get(root.id))
+    if (ofChain.length > 0) findings.set(root.id, ofChain)
+  }
+  return { payments: payments.length, lines: journal.length, findings }
 }
 
 type ChainOf = { readonly root: PaymentState; readonly followers: readonly PaymentState[] }

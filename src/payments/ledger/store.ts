@@ -2,9 +2,14 @@
 
 import type { Mode } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { PaymentState } from '../payment.ts'
 import { answeredColumns, answeredOf, answeredTables, type PaymentRow } from '../store/read.ts'
 import type { Transfer } from './journal.ts'
+
+/** The rows of one merchant, or of all that are served here. */
+const looked = (table: string, only: string): string =>
+  `(${table}.merchant_id = ${only} or (${only}::uuid is null and ${servedHere(`${table}.merchant_id`)}))`
 
 /** A journal line as it is stored. */
 export type JournalLine = Transfer & {
@@ -15,11 +20,26 @@ export type JournalLine = Transfer & {
 }
 
 /** First payments after a place in their order, a page at a time. */
-export async function findRootsAfter(db: Connection, merchantId: string, id: string, limit: number): Promise<PaymentState[]> {
+export async function findRootsAfter(
+  db: Connection,
+  merchantId: string,
+  id: string,
+  limit: number,
+  only: string | null,
+): Promise<PaymentState[]> {
   const { rows } = await db.query<PaymentRow>(
-    `select ${answeredColumns} from ${answeredTables} where p.root_id is null and (p.merchant_id, p.id) > ($1, $2)
+    `select ${answeredColumns} from ${answeredTables} where p.root_id is null and (p.merchant_id, p.id) > ($1, $2) and ${looked('p', '$4')}
       order by p.merchant_id, p.id limit $3`,
-    [merchantId, id, limit],
+    [merchantId, id, limit, only],
+  )
+  return rows.map(answeredOf)
+}
+
+/** First payments of one merchant by their ids. */
+export async function findRoots(db: Connection, merchantId: string, ids: readonly string[]): Promise<PaymentState[]> {
+  const { rows } = await db.query<PaymentRow>(
+    `select ${answeredColumns} from ${answeredTables} where p.merchant_id = $1 and p.id = any ($2) and p.root_id is null order by p.id`,
+    [merchantId, ids],
   )
   return rows.map(answeredOf)
 }
@@ -57,13 +77,14 @@ export async function findGuards(
 }
 
 /** Rows that belong to no payment, and final answers that should have been announced and were not. */
-export async function countStray(db: Connection): Promise<Record<'answers' | 'journal' | 'events', number>> {
+export async function countStray(db: Connection, only: string | null): Promise<Record<'answers' | 'journal' | 'events', number>> {
   const { rows } = await db.query<Record<'answers' | 'journal' | 'events', number>>(
     `select
-       (select count(*) from answers a where not exists (select from payments p where p.merchant_id = a.merchant_id and p.id = a.payment_id)) as answers,
-       (select count(*) from journal j where not exists (select from payments p where p.merchant_id = j.merchant_id and p.id = j.payment_id)) as journal,
-       (select count(*) from answers a where a.approved and not exists (
+       (select count(*) from answers a where ${looked('a', '$1')} and not exists (select from payments p where p.merchant_id = a.merchant_id and p.id = a.payment_id)) as answers,
+       (select count(*) from journal j where ${looked('j', '$1')} and not exists (select from payments p where p.merchant_id = j.merchant_id and p.id = j.payment_id)) as journal,
+       (select count(*) from answers a where ${looked('a', '$1')} and a.approved and not exists (
           select from events e where e.merchant_id = a.merchant_id and e.payment_id = a.payment_id and e.sequence = 2)) as events`,
+    [only],
   )
   return rows[0]!
 }
@@ -72,28 +93,28 @@ export async function countStray(db: Connection): Promise<Record<'answers' | 'jo
 export type PaymentId = { readonly merchantId: string; readonly id: string }
 
 /** Payments recorded before a moment that have no answer and are in nobody's hands: neither recovery's, nor those of a shopper who is away. */
-export async function findForgotten(db: Connection, before: number, limit: number): Promise<PaymentId[]> {
+export async function findForgotten(db: Connection, before: number, limit: number, only: string | null): Promise<PaymentId[]> {
   const { rows } = await db.query<PaymentId>(
     `select p.merchant_id as "merchantId", p.id from payments p
-      where p.recorded_at < $1
+      where p.recorded_at < $1 and ${looked('p', '$3')}
         and not exists (select from answers a where a.merchant_id = p.merchant_id and a.payment_id = p.id)
         and not exists (select from due_work d where d.kind = 'recover' and d.merchant_id = p.merchant_id and d.subject_id = p.id)
         and not exists (select from continuations c where c.merchant_id = p.merchant_id and c.payment_id = p.id)
         and not exists (select from operator_cases o where o.merchant_id = p.merchant_id and o.kind = 'answerUnproven'
                            and o.subject = replace(p.id::text, '-', '') and o.closed_at is null)
       limit $2`,
-    [timeParameter(before), limit],
+    [timeParameter(before), limit, only],
   )
   return rows
 }
 
 /** Payments that the merchant was told to be approved and that are being taken back behind his back. */
-export async function findTakenBack(db: Connection, limit: number): Promise<PaymentId[]> {
+export async function findTakenBack(db: Connection, limit: number, only: string | null): Promise<PaymentId[]> {
   const { rows } = await db.query<PaymentId>(
     `select d.merchant_id as "merchantId", d.subject_id as id from due_work d
        join answers a on a.merchant_id = d.merchant_id and a.payment_id = d.subject_id and a.approved
-      where d.kind = 'reverse' limit $1`,
-    [limit],
+      where d.kind = 'reverse' and ${looked('d', '$2')} limit $1`,
+    [limit, only],
   )
   return rows
 }
@@ -101,12 +122,17 @@ export async function findTakenBack(db: Connection, limit: number): Promise<Paym
 export type OpenReversal = PaymentId & { readonly attempts: number; readonly recordedAt: number; readonly connector: string }
 
 /** Reversals, and releases of what a capture left, that nobody has acknowledged; of payments recorded before a moment, the oldest first. */
-export async function findOpenReversals(db: Connection, before: number, limit: number): Promise<OpenReversal[]> {
+export async function findOpenReversals(
+  db: Connection,
+  before: number,
+  limit: number,
+  only: string | null = null,
+): Promise<OpenReversal[]> {
   const { rows } = await db.query<OpenReversal>(
     `select d.merchant_id as "merchantId", p.id, d.attempts, p.recorded_at as "recordedAt", p.connector from due_work d
        join payments p on p.merchant_id = d.merchant_id and p.id = d.subject_id
-      where d.kind in ('reverse', 'release') and p.recorded_at < $1 order by p.recorded_at limit $2`,
-    [timeParameter(before), limit],
+      where d.kind in ('reverse', 'release') and p.recorded_at < $1 and ${looked('d', '$3')} order by p.recorded_at limit $2`,
+    [timeParameter(before), limit, only],
   )
   return rows
 }
@@ -115,7 +141,7 @@ export async function findOpenReversals(db: Connection, before: number, limit: n
 export async function countOpenReversals(db: Connection): Promise<{ count: number; since: number | null }> {
   const { rows } = await db.query<{ count: number; since: number | null }>(
     `select count(*), min(p.recorded_at) as since
-       from (select merchant_id, subject_id from due_work where kind in ('reverse', 'release') limit 10000) d
+       from (select merchant_id, subject_id from due_work where kind in ('reverse', 'release') and ${servedHere()} limit 10000) d
        join payments p on p.merchant_id = d.merchant_id and p.id = d.subject_id`,
   )
   return rows[0]!

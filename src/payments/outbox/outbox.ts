@@ -4,6 +4,7 @@
 
 import type pg from 'pg'
 import { inTransaction } from '../../platform/database/connect.ts'
+import { databaseLocks } from '../../platform/database/locks.ts'
 import { anyWaiting, markEvents, takeTurn, waitingEvents } from './store.ts'
 
 export type Consumer = {
@@ -16,8 +17,8 @@ export type Consumer = {
 }
 
 export const consumers = {
-  notifications: { mark: 'notified', lock: 7_065_112, readsRecords: true },
-  search: { mark: 'searched', lock: 7_065_113 },
+  notifications: { mark: 'notified', lock: databaseLocks.notifications, readsRecords: true },
+  search: { mark: 'searched', lock: databaseLocks.search },
 } as const satisfies Readonly<Record<string, Consumer>>
 
 /** Something that happened: the first state of a payment is told with sequence 1 where it is pending, the final one with 2. */

@@ -1,6 +1,7 @@
 // Events in the database, seen by one of their consumers.
 
 import type { Connection } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { Consumer, OutboxEvent } from './outbox.ts'
 
 /** Without `wait` false when another process is at it. */
@@ -17,7 +18,7 @@ export async function anyWaiting(db: Connection, { mark }: Consumer): Promise<bo
   const { rows } = await db.query<{ any: boolean }>({
     name: `any events not ${mark}`,
     // Ordered like the index of waiting events, so that no plan reads the others.
-    text: `select (select 1 from events where ${mark} is null order by recorded_at limit 1) is not null as any`,
+    text: `select (select 1 from events where ${mark} is null and ${servedHere()} order by recorded_at limit 1) is not null as any`,
   })
   return rows[0]!.any
 }
@@ -31,7 +32,7 @@ export async function waitingEvents(db: Connection, { mark, readsRecords }: Cons
                              and later.sequence > e.sequence and later.${mark} is not null) as superseded,
                   ${readsRecords ? 'p.record' : 'null as record'}
              from events e ${readsRecords ? 'left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id' : ''}
-            where e.${mark} is null order by e.recorded_at, e.payment_id, e.sequence limit $1`,
+            where e.${mark} is null and ${servedHere('e.merchant_id')} order by e.recorded_at, e.payment_id, e.sequence limit $1`,
     values: [limit],
   })
   return rows
@@ -67,7 +68,7 @@ export async function measureWaiting(
   { mark }: Consumer,
 ): Promise<{ readonly count: number; readonly since: number | null }> {
   const { rows } = await db.query<{ count: number; since: number | null }>(
-    `select count(*), min(recorded_at) as since from (select recorded_at from events where ${mark} is null order by recorded_at limit 10000) waiting`,
+    `select count(*), min(recorded_at) as since from (select recorded_at from events where ${mark} is null and ${servedHere()} order by recorded_at limit 10000) waiting`,
   )
   return rows[0]!
 }
@@ -84,7 +85,7 @@ export async function unmarkEvents(
 ): Promise<EventPlace | undefined> {
   const { rows } = await db.query<EventPlace>(
     `with next as (
-       select merchant_id, payment_id, sequence from events where (merchant_id, payment_id, sequence) > ($1, $2, $3)
+       select merchant_id, payment_id, sequence from events where (merchant_id, payment_id, sequence) > ($1, $2, $3) and ${servedHere()}
         order by merchant_id, payment_id, sequence limit $4),
      unmarked as (
        update events e set ${mark} = null from next

@@ -1,7 +1,6 @@
 // What a waiting payment was answered, as it was given: for its notification, for later readings and for twin requests (decisions, 39).
 
 import { results } from '../../contract/results/results.ts'
-import type { Connection } from '../../platform/database/connect.ts'
 import { seal, unseal } from '../../vault/seal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { Payment } from '../payment.ts'
@@ -22,12 +21,11 @@ export const sealPending = (
 export async function pendingAnswers(
   parts: PaymentParts,
   payments: readonly PaymentName[],
-  db: Connection = parts.database.work,
 ): Promise<ReadonlyMap<string, string>> {
   if (payments.length === 0) return new Map()
   const { merchantId } = payments[0]!
   const ids = payments.map(({ id }) => id)
-  const found = await findPendingAnswers(db, merchantId, ids)
+  const found = await findPendingAnswers(parts.database.work, merchantId, ids)
   return new Map([...found].map(([id, sealed]) => [id, unseal(parts.keys, pendingPlace(merchantId, id), sealed)]))
 }
 

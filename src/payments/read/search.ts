@@ -3,6 +3,7 @@
 
 import { limits } from '../../contract/limits.ts'
 import type { ResultName } from '../../contract/results/results.ts'
+import type { Connection } from '../../platform/database/connect.ts'
 import { WriteTimeout } from '../../platform/database/errors.ts'
 import { takeTurns } from '../../platform/database/turns.ts'
 import type { PaymentParts } from '../parts.ts'
@@ -44,14 +45,17 @@ export type Searches = {
 
 export function makeSearches(parts: PaymentParts): Searches {
   const turns = takeTurns(parts.clock, turnSeconds, waitingMost)
-  const db = () => parts.database.searches
+  const home = () => parts.database.searches
+  // Who names a payment asks whether it was made, and may send it again: only the gateway's own database knows that for sure.
+  const dbFor = ({ id, merchantTransactionId }: Search): Connection =>
+    id === undefined && merchantTransactionId === undefined ? parts.database.reporting : home()
   const inTurn = <Value>(tokenId: string, work: () => Promise<Value>): Promise<Value | 'tooManySearches'> =>
     turns(tokenId, work).catch(error => {
       if (error instanceof WriteTimeout) return 'tooManySearches'
       throw error
     })
 
-  function pageOf(tokenId: string, merchantId: string, found: readonly SearchHit[]): SearchPage | 'pageTooLarge' {
+  function pageOf(db: Connection, tokenId: string, merchantId: string, found: readonly SearchHit[]): SearchPage | 'pageTooLarge' {
     const bytes = found.reduce((sum, one) => sum + one.bytes, 0)
     if (found.length > linkedMost || (bytes > limits.pageMaxBytes && found.length > 1)) return 'pageTooLarge'
     return {
@@ -60,7 +64,7 @@ export function makeSearches(parts: PaymentParts): Searches {
       async *texts() {
         let comma = ''
         for (const ids of portions(found)) {
-          const payments = await inTurn(tokenId, async () => readable(parts, await findPayments(db(), merchantId, ids), db()))
+          const payments = await inTurn(tokenId, () => findPayments(db, merchantId, ids))
           if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
           const texts = new Map((await readable(parts, payments)).map(payment => [payment.id, givenText(parts, payment)]))
           yield comma + ids.map(id => texts.get(id)).join(',')
@@ -70,9 +74,14 @@ export function makeSearches(parts: PaymentParts): Searches {
     }
   }
 
-  async function* paymentsOf(tokenId: string, merchantId: string, found: readonly SearchHit[]): AsyncGenerator<PaymentState[]> {
+  async function* paymentsOf(
+    db: Connection,
+    tokenId: string,
+    merchantId: string,
+    found: readonly SearchHit[],
+  ): AsyncGenerator<PaymentState[]> {
     for (const ids of portions(found)) {
-      const payments = await inTurn(tokenId, () => findPayments(db(), merchantId, ids))
+      const payments = await inTurn(tokenId, () => findPayments(db, merchantId, ids))
       if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
       const byId = new Map(payments.map(payment => [payment.id, payment]))
       yield ids.map(id => byId.get(id)!)
@@ -81,36 +90,38 @@ export function makeSearches(parts: PaymentParts): Searches {
 
   return {
     async all(tokenId, search, most) {
-      const found = await inTurn(tokenId, () => findPage(db(), search, most + 1, 0))
+      const db = dbFor(search)
+      const found = await inTurn(tokenId, () => findPage(db, search, most + 1, 0))
       if (found === 'tooManySearches') return found
       if (found.length > most) return 'pageTooLarge'
       return {
         count: found.length,
         async *payments() {
-          for await (const some of paymentsOf(tokenId, search.merchantId, found)) yield* some
+          for await (const some of paymentsOf(db, tokenId, search.merchantId, found)) yield* some
         },
       }
     },
     async page(tokenId, search, limit, pageNo, linked) {
+      const db = dbFor(search)
       const found = await inTurn(tokenId, async () => {
-        const page = await findPage(db(), search, limit, (pageNo - 1) * limit)
+        const page = await findPage(db, search, limit, (pageNo - 1) * limit)
         if (!linked || page.length === 0) return page
         const roots = [...new Set(page.map(({ rootId }) => rootId))]
         const all = Map.groupBy(
-          await findChains(db(), { merchantId: search.merchantId }, roots, linkedMost + 1),
+          await findChains(db, { merchantId: search.merchantId }, roots, linkedMost + 1),
           ({ rootId }) => rootId,
         )
         return roots.flatMap(root => all.get(root) ?? [])
       })
-      return found === 'tooManySearches' ? found : pageOf(tokenId, search.merchantId, found)
+      return found === 'tooManySearches' ? found : pageOf(db, tokenId, search.merchantId, found)
     },
     async pages(tokenId, search, limit) {
-      const count = await inTurn(tokenId, () => countUpTo(db(), search, limits.searchReach + 1))
+      const count = await inTurn(tokenId, () => countUpTo(dbFor(search), search, limits.searchReach + 1))
       return count === 'tooManySearches' ? count : Math.max(1, Math.ceil(count / limit))
     },
     async chain(tokenId, search, rootId) {
-      const found = await inTurn(tokenId, () => findChains(db(), search, [rootId], linkedMost + 1))
-      return found === 'tooManySearches' ? found : pageOf(tokenId, search.merchantId, found)
+      const found = await inTurn(tokenId, () => findChains(home(), search, [rootId], linkedMost + 1))
+      return found === 'tooManySearches' ? found : pageOf(home(), tokenId, search.merchantId, found)
     },
   }
 }

@@ -2,7 +2,6 @@
 
 import type { Nested } from '../../contract/nested.ts'
 import { wireTime } from '../../platform/clock.ts'
-import type { Connection } from '../../platform/database/connect.ts'
 import { pendingRecord } from '../execute.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
@@ -29,15 +28,10 @@ export async function readPayment(parts: PaymentParts, merchantId: string, id: s
 }
 
 /** Payments of one merchant; those that wait bring what they were answered. */
-export async function readable(
-  parts: PaymentParts,
-  payments: readonly PaymentState[],
-  db: Connection = parts.database.work,
-): Promise<Readable[]> {
+export async function readable(parts: PaymentParts, payments: readonly PaymentState[]): Promise<Readable[]> {
   const given = await pendingAnswers(
     parts,
     payments.filter(({ answer }) => !answer),
-    db,
   )
   return payments.map(payment => ({ ...payment, pendingBody: given.get(payment.id) }))
 }

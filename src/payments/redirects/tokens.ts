@@ -36,7 +36,9 @@ export function readToken(
 ): { readonly merchantId: string; readonly hashes: readonly Buffer[] } | undefined {
   const tail = /^[A-Za-z0-9_-]{22}\.([0-9a-z]{1,25})$/.exec(token)?.[1]
   const merchantId = tail === undefined ? undefined : merchantOfTail(tail)
-  return merchantId === undefined ? undefined : { merchantId, hashes: hashesOf(parts, kind, token) }
+  if (merchantId === undefined) return undefined
+  parts.directory.mustServe(merchantId)
+  return { merchantId, hashes: hashesOf(parts, kind, token) }
 }
 
 export const hashOf = (parts: PaymentParts, kind: TokenKind | 'session', token: string): Buffer =>

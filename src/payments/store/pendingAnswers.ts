@@ -1,6 +1,7 @@
 // What waiting payments were answered.
 
 import type { Connection } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 
 /** Sealed, by payment id; of payments that were not answered as pending there is none. */
 export async function findPendingAnswers(
@@ -18,5 +19,5 @@ export async function findPendingAnswers(
 /** Of payments that were made before the id `$1` and are answered. Ids begin with the time: of each merchant the first are the oldest. */
 export const erasePendingAnswers = `delete from pending_answers where (merchant_id, payment_id) in (
   select p.merchant_id, p.payment_id from entities m
-   cross join lateral (select merchant_id, payment_id from pending_answers where merchant_id = m.id and payment_id < $1) p
+   cross join lateral (select merchant_id, payment_id from pending_answers where merchant_id = m.id and payment_id < $1 and ${servedHere()}) p
     join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.payment_id limit $2)`

@@ -1,6 +1,7 @@
 // What runs over many payments: the search for unanswered ones.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 
 /** Hands what is under way since before a moment to recovery; without a moment everything that is under way. Returns how many. */
 export async function sweepUnanswered(db: Connection, before: number | undefined, dueAt: number): Promise<number> {
@@ -8,7 +9,7 @@ export async function sweepUnanswered(db: Connection, before: number | undefined
     `with left_behind as (
        delete from unanswered
         where (merchant_id, payment_id) in (
-          select merchant_id, payment_id from unanswered where recorded_at < coalesce($1::timestamptz, 'infinity') limit 1000 for update skip locked)
+          select merchant_id, payment_id from unanswered where recorded_at < coalesce($1::timestamptz, 'infinity') and ${servedHere()} limit 1000 for update skip locked)
        returning merchant_id, payment_id)
      insert into due_work (kind, merchant_id, subject_id, due_at)
      select 'recover', merchant_id, payment_id, $2::timestamptz from left_behind

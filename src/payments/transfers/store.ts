@@ -2,6 +2,7 @@
 
 import type { Mode } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { Payment } from '../payment.ts'
 
 type TransferName = { readonly merchantId: string; readonly paymentId: string }
@@ -66,7 +67,7 @@ export async function findTransfers(db: Connection, endedToo: boolean, limit: nu
 /** By the id of the refund alone, as operators name it. */
 export async function findTransfer(db: Connection, paymentId: string): Promise<TransferRow | undefined> {
   const { rows } = await db.query<TransferRow>(
-    `select ${columns} from entities m join ${tables} on t.merchant_id = m.id where m.kind = 'merchant' and t.payment_id = $1`,
+    `select ${columns} from entities m join ${tables} on t.merchant_id = m.id where m.kind = 'merchant' and t.payment_id = $1 and ${servedHere('m.id')}`,
     [paymentId],
   )
   return rows[0]
@@ -96,7 +97,7 @@ export async function lockOrdered(db: Connection, account: string, mode: Mode, m
   const { rows } = await db.query<TransferName>(
     `select t.merchant_id as "merchantId", t.payment_id as "paymentId" from refund_transfers t
         join payments p on p.merchant_id = t.merchant_id and p.id = t.payment_id and p.mode = $3
-      where account = $1 and sequence is null and sealed is not null
+      where account = $1 and sequence is null and sealed is not null and ${servedHere('t.merchant_id')}
         and not exists (select from answers a where a.merchant_id = t.merchant_id and a.payment_id = t.payment_id)
       order by ordered_at, payment_id limit $2 for update of t`,
     [account, most, mode],
@@ -113,7 +114,7 @@ export async function lockTransfer(db: Connection, { merchantId, paymentId }: Tr
 export const eraseDetails = `update refund_transfers set sealed = null where (merchant_id, payment_id) in (
   select t.merchant_id, t.payment_id from refund_transfers t join answers a on a.merchant_id = t.merchant_id and a.payment_id = t.payment_id
     left join transfer_files f on f.account = t.account and f.sequence = t.sequence
-   where t.sealed is not null and t.ordered_at < $1 and (t.sequence is null or f.written_at is not null) limit $2)`
+   where t.sealed is not null and t.ordered_at < $1 and ${servedHere('t.merchant_id')} and (t.sequence is null or f.written_at is not null) limit $2)`
 
 /** The next number of the account with these orders; false when another process has taken it. */
 export async function insertTransferFile(

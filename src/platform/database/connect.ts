@@ -5,11 +5,12 @@
 import pg from 'pg'
 import type { Clock, Timer } from '../clock.ts'
 import { isLost } from './errors.ts'
+import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
 import { takeTurns } from './turns.ts'
 
 /** How many connections a pool has, and how long one of its statements may take. */
-const sizes = {
+export const sizes = {
   /** Reads and due work. */
   work: { max: 10, statementSeconds: 30 },
   /** Captures, refunds and reversals, with the lock on their chain. */
@@ -24,15 +25,23 @@ const sizes = {
   searches: { max: 3, statementSeconds: 5 },
   /** Attempts to sign in to the back office: strangers can send many, and keep only each other waiting. */
   signIns: { max: 2, statementSeconds: 5 },
+  /** Pages of the back office: those who look at many keep only each other waiting. */
+  office: { max: 3, statementSeconds: 30 },
+  /** Transactions of the back office: most end in the audit, for whose one end they stand in a row with these connections, and with no others. */
+  officeWrites: { max: 2, statementSeconds: 30 },
+  /** Who may act for whom: what was revoked or changed is known at once, however busy all others are. */
+  directory: { max: 1, statementSeconds: 30 },
 } as const
 
 /** What /health does not ask: pools that may be busy without harm. */
-const spare: ReadonlySet<PoolName> = new Set(['reports', 'searches', 'signIns'])
+const spare: ReadonlySet<PoolName> = new Set(['reports', 'searches', 'signIns', 'office', 'officeWrites', 'directory'])
 
 export type PoolName = keyof typeof sizes
 export const poolNames = Object.keys(sizes) as PoolName[]
 
 export type Database = Readonly<Record<PoolName, pg.Pool>> & {
+  /** Readings of many payments that may be some seconds old: another database, or as the pool of searches. */
+  readonly reporting: ReportingDatabase
   /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other. `lock` takes the
    * lock, and reads what the work is about: it writes nothing, and what it asks for at once travels together. */
   inChain<Locked, Value>(
@@ -69,7 +78,13 @@ const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
 const heartbeatMilliseconds = 15_000
 
-export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: Error) => void): Database {
+/** `follower`: the database that follows this one, for readings of many payments; it is closed with it. */
+export function connect(
+  options: pg.PoolConfig,
+  clock: Clock,
+  onError: (error: Error) => void,
+  follower?: ReportingDatabase,
+): Database {
   let closed = false
   // When the pools are closed the server may go before they have said goodbye.
   const failed = (error: Error) => closed || onError(error)
@@ -81,14 +96,16 @@ export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: E
         { ...limited(options, name, statementSeconds), pipeline: name === 'chains' },
         max,
         failed,
-        limits(statementSeconds),
+        timeLimits(statementSeconds),
       ),
     ]),
   ) as Record<PoolName, pg.Pool>
+  const reporting: ReportingDatabase = follower ?? pools.searches
   const listenings = new Set<Listener>()
   const inTurn = takeTurns(clock, turnSeconds, turnsWaiting)
   return {
     ...pools,
+    reporting,
     inChain: (merchantId, rootId, lock, work) => inTurn(merchantId + rootId, () => lockedTransaction(pools.chains, lock, work)),
     async listen(channel, heard) {
       const listening = await listen(clock, limited(options, 'notices', 5), channel, heard, failed)
@@ -100,6 +117,7 @@ export function connect(options: pg.PoolConfig, clock: Clock, onError: (error: E
       closed = true
       await Promise.all([...listenings].map(listening => listening.stop()))
       await Promise.all(Object.values(pools).map(pool => pool.end()))
+      await reporting.follows?.close()
     },
   }
 }
@@ -116,7 +134,7 @@ const session = `set session characteristics as transaction isolation level read
 export function makePool(options: pg.PoolConfig, max: number, onError: (error: Error) => void, more = ''): pg.Pool {
   const pool = new pg.Pool({
     ...options,
-    Client: clientFor(options),
+    Client: options.Client ?? clientFor(options),
     max,
     idleTimeoutMillis: 0,
     connectionTimeoutMillis: connectMilliseconds,
@@ -130,7 +148,7 @@ export function makePool(options: pg.PoolConfig, max: number, onError: (error: E
 }
 
 /** A server that is silent is given up, with its connection, a little later than it should have ended a statement. */
-const limited = (options: pg.PoolConfig, name: string, statementSeconds: number): pg.PoolConfig => ({
+export const limited = (options: pg.PoolConfig, name: string, statementSeconds: number): pg.PoolConfig => ({
   ...options,
   application_name: `tollgate ${name}`,
   keepAlive: true,
@@ -139,7 +157,7 @@ const limited = (options: pg.PoolConfig, name: string, statementSeconds: number)
 })
 
 /** The server ends what takes too long. Said in the session, and not as it begins: proxies know few of the words that may be said then. */
-const limits = (statementSeconds: number): string =>
+export const timeLimits = (statementSeconds: number): string =>
   [
     `; set lock_timeout = ${lockSeconds * 1000}`,
     `; set statement_timeout = ${statementSeconds * 1000}`,
@@ -201,6 +219,16 @@ async function listen(
     },
   }
 }
+
+/** The same database for the back office, whose work is done by connections of its own: statements by some, transactions by others. */
+export const forOffice = (database: Database): Database => ({
+  ...database,
+  work: {
+    // biome-ignore lint/suspicious/noExplicitAny: the many ways in which a pool is asked, passed on as they come
+    query: (...asked: any[]) => database.office.query(...(asked as [string])),
+    connect: () => database.officeWrites.connect(),
+  } as unknown as pg.Pool,
+})
 
 /** The names of the pools in which no statement is answered soon; none = the database can be used. */
 export async function unreachable(database: Database, clock: Clock, milliseconds: number): Promise<string[]> {

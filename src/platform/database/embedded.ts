@@ -81,7 +81,7 @@ export async function startEmbedded({
     refuseOtherMajor(cluster, binaries.major)
     if (!existsSync(join(cluster, 'recovery.signal'))) await makeRole(place, cluster, fast) // what is being recovered is left as it is
   }
-  const more = extras ?? (backupDir === undefined ? { settings: [], env: {} } : archiving(place, backupDir))
+  const more = extras ?? (backupDir === undefined ? { settings: [], env: {} } : archiving(place, backupDir, strict))
   const settings = [...serverSettings(place, fast), ...more.settings]
   // Sessions of a postmaster that died alone need a moment to notice; until then PostgreSQL refuses to start beside them.
   for (const until = systemClock.real() + patienceMs; ; await systemClock.sleep(250)) {

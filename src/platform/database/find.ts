@@ -1,9 +1,13 @@
-// The embedded database of a gateway that is running: the server writes its socket's folder and port beside its files.
+// Which database a configuration means. Of an embedded one the server writes its socket's folder and port beside its files while it runs.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { database, role } from './embedded/place.ts'
+
+/** Undefined when it is an embedded one that does not run. */
+export const connectionOf = ({ databaseUrl, dataDir }: { readonly databaseUrl?: string; readonly dataDir: string }) =>
+  databaseUrl === undefined ? runningEmbedded(dataDir) : { connectionString: databaseUrl }
 
 /** Undefined when no server runs on this data folder. */
 export function runningEmbedded(dataDir: string): pg.PoolConfig | undefined {

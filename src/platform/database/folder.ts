@@ -28,7 +28,7 @@ export type FolderClaim = { release(): void }
 export function claimFolder(dataDir: string): FolderClaim {
   const folder = makeFolder(dataDir)
   const lock = join(folder, 'gateway.lock')
-  const holder = orNotWritable(folder, () => take(lock))
+  const holder = orNotWritable(folder, () => takeLock(lock))
   if (holder !== undefined) {
     const who = holder.pid === process.pid ? `this process (pid ${holder.pid})` : `another gateway (pid ${holder.pid})`
     throw new FolderError(`The folder ${folder} is in use by ${who}. Stop that one first, or give this one its own DATA_DIR.`)
@@ -113,7 +113,7 @@ type Holder = { pid: number; identity: string; text: string }
  * hard link to a file already written), and the lock of a dead holder is replaced only by whoever holds `<lock>.next`,
  * itself such a lock: of many starters at the same instant exactly one replaces it, the others then see a living holder.
  */
-function take(lock: string): Holder | undefined {
+export function takeLock(lock: string): Holder | undefined {
   const mine = `${lock}.${process.pid}-${randomUUID()}`
   writeFileSync(mine, ownText(), { flag: 'wx', mode: 0o644 }) // readable: another user must be able to see who holds it
   try {
@@ -122,7 +122,7 @@ function take(lock: string): Holder | undefined {
       const found = readHolder(lock)
       if (found === undefined) continue // released in this moment
       if (isSameProcess(found.pid, found.identity)) return found
-      if (take(`${lock}.next`) !== undefined) {
+      if (takeLock(`${lock}.next`) !== undefined) {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
         continue
       }

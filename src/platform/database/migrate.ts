@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { OperatorError } from '../errors.ts'
 import { type Connection, inTransaction } from './connect.ts'
+import { databaseLocks } from './locks.ts'
 
 const folder = new URL('../../../migrations/', import.meta.url)
 
@@ -18,9 +19,14 @@ const migrationNames = (): string[] =>
 
 /** Whether the schema is the one that this program needs; a newer program may have made more of it. */
 export async function isMigrated(db: Connection): Promise<boolean> {
-  const { rows } = await db.query<{ name: string }>('select name from migrations')
-  const applied = new Set(rows.map(({ name }) => name))
+  const applied = await appliedMigrations(db)
   return migrationNames().every(name => applied.has(name))
+}
+
+/** In their order. */
+export async function appliedMigrations(db: Connection): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ name: string }>('select name from migrations order by name limit 10000')
+  return new Set(rows.map(({ name }) => name))
 }
 
 /**
@@ -30,7 +36,7 @@ export async function isMigrated(db: Connection): Promise<boolean> {
 export async function migrate(pool: pg.Pool, at: string, wanted?: ReadonlySet<string>): Promise<string[]> {
   const files = migrationNames().filter(name => wanted?.has(name) ?? true)
   return inTransaction(pool, async connection => {
-    await connection.query('select pg_advisory_xact_lock(7065111)') // one process at a time
+    await connection.query('select pg_advisory_xact_lock($1)', [databaseLocks.migrations])
     await connection.query(
       'create table if not exists migrations (name text primary key, checksum text not null, applied_at timestamptz not null)',
     )

@@ -12,7 +12,7 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
   const lines = new Map<string, Turn[]>()
   return async (key, work) => {
     const line = lines.get(key) ?? []
-    if (line.length > waitingMost) throw new WriteTimeout('too many requests wait for this payment')
+    if (line.length > waitingMost) throw new WriteTimeout('too many requests wait for the same thing')
     lines.set(key, line)
     let turn: Turn
     const ours = await new Promise<boolean>(resolve => {
@@ -27,7 +27,7 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
       if (line.length === 1) turn.comes(true)
     })
     try {
-      if (!ours) throw new WriteTimeout('an earlier request for this payment has not ended in time')
+      if (!ours) throw new WriteTimeout('an earlier request for the same thing has not ended in time')
       return await work()
     } finally {
       // Also a turn that gave up in the moment in which it came passes on.

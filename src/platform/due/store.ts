@@ -1,6 +1,7 @@
 // Due work in the database: rows with a time and a short lease, taken by any number of processes.
 
 import { type Connection, timeParameter } from '../database/connect.ts'
+import { servedHere } from '../database/elsewhere.ts'
 
 export type DueItem = {
   readonly kind: string
@@ -30,7 +31,7 @@ export async function takeDue(db: Connection, now: number, limit: number): Promi
     text: `update due_work d set leased_until = $2, attempts = attempts + 1, generation = generation + 1
             where (kind, merchant_id, subject_id) in (
               select kind, merchant_id, subject_id from due_work
-               where due_at <= $1 and (leased_until is null or leased_until < $1)
+               where due_at <= $1 and (leased_until is null or leased_until < $1) and ${servedHere()}
                order by due_at limit $3 for update skip locked)
            returning ${columns}`,
     values: [timeParameter(now), timeParameter(now + leaseSeconds * 1000), limit],
@@ -67,7 +68,7 @@ export async function leaseDue(db: Connection, item: DueItem, now: number): Prom
 
 /** For a process that is alone on its database: whoever held a lease is dead. */
 export async function releaseAllDue(db: Connection): Promise<void> {
-  await db.query('update due_work set leased_until = null where leased_until is not null')
+  await db.query(`update due_work set leased_until = null where leased_until is not null and ${servedHere()}`)
 }
 
 /** Keeps what was taken for the length of another lease; undefined when it is not ours any more. */
@@ -175,7 +176,7 @@ export async function measureWork(db: Connection, now: number): Promise<Measured
   const { rows } = await db.query<MeasuredWork>(
     `select kind, count(*) filter (where due_at <= $1) as due,
             greatest(0, coalesce(extract(epoch from $1 - min(due_at)) * 1000, 0))::bigint as oldest, count(*) filter (where attempts >= 5) as failing
-       from (select kind, due_at, attempts from due_work where due_at <= $2 order by due_at limit 10000) first group by kind`,
+       from (select kind, due_at, attempts from due_work where due_at <= $2 and ${servedHere()} order by due_at limit 10000) first group by kind`,
     [timeParameter(now), timeParameter(now + backOffMost)],
   )
   return rows

@@ -4,7 +4,7 @@
 import type { RequestOptions } from 'node:https'
 import { beginningOf } from '../../contract/cardNumbers.ts'
 import type { Clock, Timer } from '../clock.ts'
-import { http, https } from '../http.ts'
+import { boundAnswer, http, https } from '../http.ts'
 import { scrub } from '../log.ts'
 import { type Egress, findTarget, type Resolve, urlRefusal } from './address.ts'
 
@@ -36,6 +36,9 @@ export type CallLimits = { readonly seconds: number; readonly answerBytes: numbe
 
 /** The status decides; of the body only the beginning is waited for, and not for long. */
 export const callLimits: CallLimits = { seconds: 30, answerBytes: 512, bodySeconds: 2 }
+
+/** Of head and body; more is not read, whatever it is. */
+const readMost = 256 * 1024
 
 /** `ended` breaks off what is under way when the process stops. */
 export function caller(
@@ -108,6 +111,7 @@ export function caller(
         response.on('error', finish)
         response.on('close', finish)
       })
+      boundAnswer(request, readMost)
       const timer = clock.after(limits.seconds * 1000, () => end({ failure: `no answer within ${limits.seconds} s` }))
       const breakOff = () => end({ failure: 'the gateway stopped', brokenOff: true })
       ended?.addEventListener('abort', breakOff)

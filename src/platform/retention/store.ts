@@ -3,6 +3,7 @@
 import type pg from 'pg'
 import { idAt } from '../clock.ts'
 import { type Connection, inTransaction, timeParameter } from '../database/connect.ts'
+import { servedHere } from '../database/elsewhere.ts'
 import type { Kept } from './kept.ts'
 
 /** No statement holds more rows than this. */
@@ -11,7 +12,13 @@ export const rowsOfStep = 1000
 const statementOf = ({ statement, table, key, since, where = 'true', forgets }: Kept): string =>
   statement ??
   `${forgets === undefined ? `delete from ${table}` : `update ${table} set ${forgets}`} where (${key}) in (
-     select ${key} from ${table} where ${since} < $1 and ${where} limit $2 for update skip locked)`
+     select ${key} from ${table} where ${since} < $1 and ${where} and ${ownedHere(key)} limit $2 for update skip locked)`
+
+/** What has left, or has not arrived, is not erased: it is compared with what is in the other cell. */
+const ownedHere = (key: string): string => {
+  const owner = /^(merchant|owner)_id/.exec(key)?.[0]
+  return owner === undefined ? 'true' : servedHere(owner)
+}
 
 /** Erases what is older than a moment, at most a step. How many rows went is counted in the same transaction. */
 export async function eraseStep(pool: pg.Pool, one: Kept, before: number): Promise<number> {

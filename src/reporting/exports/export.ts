@@ -7,6 +7,7 @@ import { nobody } from '../../payments/cases/cases.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { isTooSlow } from '../../platform/database/errors.ts'
+import { lockCounted } from '../../platform/database/locks.ts'
 import { addDue, cancelDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { dropPieces, findPiece, insertPieces } from '../owedFiles/store.ts'
@@ -25,7 +26,7 @@ import {
 export type ExportParts = {
   readonly clock: Clock
   readonly random: Random
-  readonly database: Pick<Database, 'work' | 'searches'>
+  readonly database: Pick<Database, 'work' | 'reporting'>
 }
 
 /** A file with more records is made beside the page that asks for it. */
@@ -53,6 +54,8 @@ export const askExport = (
 ): Promise<{ readonly id: string } | 'tooMany'> =>
   inTransaction(parts.database.work, async db => {
     const { clock, random, by } = parts
+    // Colleagues have one line: that of whoever came first of them.
+    await lockCounted(db, 'exports', [[by.id, ...colleagues].sort()[0]!])
     const { own, together } = await countExports(db, by.id, colleagues)
     if (own >= exportsOfOneMost || together >= exportsTogetherMost) return 'tooMany'
     const now = clock.real()

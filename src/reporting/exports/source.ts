@@ -23,7 +23,7 @@ export type ExportSource =
     }
 
 type ExportRows = { readonly text: string; readonly records: number; readonly place: ExportPlace | undefined }
-type ExportDatabase = Pick<Database, 'searches'>
+type ExportDatabase = Pick<Database, 'reporting'>
 
 type SourceOf<Kind> = Extract<ExportSource, { readonly kind: Kind }>
 type ExportReading<Kind> = {
@@ -36,10 +36,10 @@ type ExportReading<Kind> = {
 const readings: { readonly [Kind in ExportSource['kind']]: ExportReading<Kind> } = {
   payments: {
     heading: csvRow(Object.keys(paymentColumns)),
-    count: ({ searches }, { merchants, any }, most) => countSearched(searches, merchants, any.map(withHashes), most),
-    async rows({ searches }, { merchants, any }, behind, limit) {
+    count: ({ reporting }, { merchants, any }, most) => countSearched(reporting, merchants, any.map(withHashes), most),
+    async rows({ reporting }, { merchants, any }, behind, limit) {
       const place = behind && { receivedAt: behind.at, paymentId: behind.id }
-      const found = await findSearched(searches, merchants, any.map(withHashes), limit, place)
+      const found = await findSearched(reporting, merchants, any.map(withHashes), limit, place)
       const last = found.at(-1)
       return {
         text: found.map(one => csvOf(paymentColumns, one)).join(''),
@@ -51,9 +51,9 @@ const readings: { readonly [Kind in ExportSource['kind']]: ExportReading<Kind> }
   movements: {
     heading: csvRow(Object.keys(movementColumns)),
     count: async (_, { count }, most) => Math.min(count, most),
-    async rows({ searches }, { scope, key, type }, behind, limit) {
+    async rows({ reporting }, { scope, key, type }, behind, limit) {
       const after = behind && { bookedAt: behind.at, id: behind.id }
-      const found = await findMovements(searches, scope, spanOf(key.day, key.day, key.currency), {
+      const found = await findMovements(reporting, scope, spanOf(key.day, key.day, key.currency), {
         type,
         newestFirst: false,
         limit,

@@ -41,13 +41,12 @@ export async function insertExport(
   )
 }
 
-/** How many there are of somebody, and of some people together. One after the other asks, so that two cannot both be the last. */
+/** How many there are of somebody, and of some people together. */
 export async function countExports(
   db: Connection,
   askedBy: string,
   colleagues: readonly string[],
 ): Promise<{ readonly own: number; readonly together: number }> {
-  await db.query('lock table exports in share row exclusive mode')
   const { rows } = await db.query<{ own: number; together: number }>(
     `select count(*) filter (where asked_by = $1) as own, count(*) filter (where asked_by = any ($2)) as together from exports`,
     [askedBy, colleagues],
@@ -55,11 +54,16 @@ export async function countExports(
   return rows[0]!
 }
 
-/** Those of somebody, or all: the newest first. */
-export async function listExports(db: Connection, askedBy: string | null, limit: number): Promise<ExportRow[]> {
+/** Of somebody, or of all, about some merchants and no others; the newest first. */
+export async function listExports(
+  db: Connection,
+  askedBy: string | null,
+  merchants: readonly string[],
+  limit: number,
+): Promise<ExportRow[]> {
   const { rows } = await db.query<ExportRow>(
-    `select ${columns} from exports where $1::text is null or asked_by = $1 order by asked_at desc, id limit $2`,
-    [askedBy, limit],
+    `select ${columns} from exports where ($1::text is null or asked_by = $1) and merchants <@ $2::uuid[] order by asked_at desc, id limit $3`,
+    [askedBy, merchants, limit],
   )
   return rows
 }

@@ -38,11 +38,14 @@ export function spanUntil(now: number, by: 'hour' | 'day'): Pick<OverviewSpan, '
   return { from: to - slotCount[by] * length, to, by }
 }
 
-export async function overviewOf({ searches }: Pick<Database, 'searches'>, span: OverviewSpan): Promise<Overview> {
-  const rows = await countOutcomes(searches, span)
+export async function overviewOf(
+  { reporting, searches }: Pick<Database, 'reporting' | 'searches'>,
+  span: OverviewSpan,
+): Promise<Overview> {
+  const rows = await countOutcomes(reporting, span)
   return {
     ...endingsOf(rows, span),
-    latency: await measureLatency(searches, span),
+    latency: await measureLatency(reporting, span),
     backlog: await countBacklog(searches, span.merchants),
   }
 }

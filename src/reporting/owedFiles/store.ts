@@ -1,6 +1,7 @@
 // Files that merchants and others are owed on their servers, and what became of each.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { OwedFile, OwedForm } from './deliver.ts'
 
 /** The work of a source waits once, and goes on from the period that it has come to. */
@@ -108,21 +109,22 @@ export type CountedFiles = {
   readonly failure: string | null
 }
 
-/** By owner and source: made = delivered + scheduled + given up. */
-export async function countOwed(db: Connection): Promise<CountedFiles[]> {
+/** By owner and source: made = delivered + scheduled + given up. Of some owners, or of all for the operator. */
+export async function countOwed(db: Connection, owners?: readonly string[]): Promise<CountedFiles[]> {
   const { rows } = await db.query<CountedFiles>(
     `select owner_id as "ownerId", source, count(*) as made, count(*) filter (where outcome = 'delivered') as delivered,
             count(*) filter (where outcome is null) as scheduled, count(*) filter (where outcome = 'givenUp') as "givenUp",
             min(day) filter (where outcome is null) as oldest,
             (array_agg(failure order by outcome is not null, day) filter (where failure is not null))[1] as failure
-       from owed_files group by owner_id, source order by owner_id, source`,
+       from owed_files ${owners ? 'where owner_id = any ($1)' : ''} group by owner_id, source order by owner_id, source`,
+    owners && [owners],
   )
   return rows
 }
 
 /** What ended before `$1`, with what was kept of it to be tried again. */
 export const eraseOwed = `with old as (
-    select owner_id, source, day, form, file_id from owed_files where ended_at < $1 limit $2 for update skip locked),
+    select owner_id, source, day, form, file_id from owed_files where ended_at < $1 and ${servedHere('owner_id')} limit $2 for update skip locked),
   dropped as (delete from file_pieces where file_id in (select file_id from old))
   delete from owed_files f using old where f.owner_id = old.owner_id and f.source = old.source and f.day = old.day and f.form = old.form`
 

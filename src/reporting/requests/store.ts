@@ -1,6 +1,7 @@
 // Records of requests in the database.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { MaskedRequest } from './record.ts'
 
 /** Of requests of which nobody knows whose they are. */
@@ -30,8 +31,9 @@ export async function insertRequests(db: Connection, rows: readonly (MaskedReque
   await db.query({
     name: 'insert requests',
     text: `insert into request_records (merchant_id, id, recorded_at, method, path, status, milliseconds, number, entity_id, token_id, payment_id, result, content)
-           select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::smallint[], $7::integer[], $8::text[],
-                                $9::uuid[], $10::uuid[], $11::uuid[], $12::text[], $13::text[])`,
+           select given.* from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::smallint[], $7::integer[], $8::text[],
+                                $9::uuid[], $10::uuid[], $11::uuid[], $12::text[], $13::text[]) as given (merchant_id)
+            where ${servedHere('given.merchant_id')}`,
     values: [
       rows.map(({ caller }) => caller?.merchantId ?? unknownMerchant),
       rows.map(({ id }) => id),
@@ -83,7 +85,7 @@ const placeOf = (id: string | undefined): [string | null, string | null] =>
 /** Leaves the newest of a merchant. */
 export async function eraseBeyond(db: Connection, merchantId: string, most: number): Promise<void> {
   await db.query(
-    `delete from request_records where merchant_id = $1
+    `delete from request_records where merchant_id = $1 and ${servedHere()}
         and id < (select id from request_records where merchant_id = $1 order by id desc offset $2 limit 1)`,
     [merchantId, most - 1],
   )

@@ -124,7 +124,7 @@ export async function reportContent(
 ): Promise<FileContent> {
   const { heading, rows } = reports[name]
   const { directory } = parts
-  const merchants = directory.entities().filter(({ id, kind }) => kind === 'merchant' && directory.lineage(id).includes(ownerId))
+  const merchants = directory.below([ownerId]).filter(({ kind }) => kind === 'merchant')
   const pieces: Buffer[] = []
   let [records, bytes] = [0, 0]
   const add = (text: string) => {

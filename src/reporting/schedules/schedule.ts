@@ -5,6 +5,7 @@ import type { Actor } from '../../audit/entry.ts'
 import type { Directory } from '../../merchants/directory.ts'
 import { type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Database, inTransaction } from '../../platform/database/connect.ts'
+import { lockCounted } from '../../platform/database/locks.ts'
 import { addDue, cancelDue } from '../../platform/due/store.ts'
 import { filled, line, type Output, object, oneOf, optional, read, where } from '../../platform/schema.ts'
 import { sftpServer } from '../../platform/sftp/server.ts'
@@ -69,6 +70,7 @@ export async function makeSchedule(
   const businessTime = directory.businessTime(ownerId)
   const day = periodOf(settings.every, businessTime)
   return inTransaction(database.work, async db => {
+    await lockCounted(db, 'schedules', [ownerId])
     if ((await countSchedules(db, ownerId)) >= schedulesMost)
       return { refused: `There are ${schedulesMost} schedules already: end one first.` }
     await insertSchedule(db, schedule)

@@ -23,17 +23,16 @@ export async function findSchedule(db: Connection, ownerId: string, id: string):
   return rows[0]
 }
 
-/** Those that run, the oldest first. */
-export async function listSchedules(db: Connection): Promise<ReportSchedule[]> {
+/** Those that run, the oldest first; of some owners, or of all for the operator. */
+export async function listSchedules(db: Connection, owners?: readonly string[]): Promise<ReportSchedule[]> {
   const { rows } = await db.query<ReportSchedule>(
-    `select ${columns} from report_schedules where ended_at is null order by owner_id, made_at, id`,
+    `select ${columns} from report_schedules where ended_at is null ${owners ? 'and owner_id = any ($1)' : ''} order by owner_id, made_at, id`,
+    owners && [owners],
   )
   return rows
 }
 
-/** Counts one after the other, so that two at a time cannot both be the last. */
 export async function countSchedules(db: Connection, ownerId: string): Promise<number> {
-  await db.query('lock table report_schedules in share row exclusive mode')
   const { rows } = await db.query<{ count: number }>(
     'select count(*) from report_schedules where owner_id = $1 and ended_at is null',
     [ownerId],

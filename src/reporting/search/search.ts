@@ -12,19 +12,23 @@ import { emailHashes, type FoundPayment, searchedPayment } from './found.ts'
 import { findSearched, putSearched, type SearchCondition, type SearchPlace } from './store.ts'
 import type { SearchTerms } from './terms.ts'
 
-type SearchParts = { readonly database: Pick<Database, 'work' | 'searches'>; readonly keys: Keys }
+type SearchParts = { readonly database: Pick<Database, 'work' | 'reporting'>; readonly keys: Keys }
 
 const projectedAtOnce = 500
 
 /** Takes the next events. Returns how many; 0 also when another process is at it and `wait` is not set. */
 export const project = (
-  parts: Pick<SearchParts, 'keys'> & { readonly database: Pick<Database, 'work'> },
+  parts: Pick<SearchParts, 'keys'> & { readonly database: Pick<Database, 'work'>; readonly clock: Clock },
   wait = false,
 ): Promise<number> =>
-  consume(parts.database.work, consumers.search, projectedAtOnce, (db, events) => write(parts.keys, db, events), wait)
+  consume(parts.database.work, consumers.search, projectedAtOnce, (db, events) => write(parts, db, events), wait)
 
 /** Each payment as it is now, however old the event is that leads to it. */
-async function write(keys: Keys, db: Connection, events: readonly OutboxEvent[]): Promise<void> {
+async function write(
+  { keys, clock }: { readonly keys: Keys; readonly clock: Clock },
+  db: Connection,
+  events: readonly OutboxEvent[],
+): Promise<void> {
   const ofMerchant = Map.groupBy(
     events.filter(({ type }) => type === 'PAYMENT'),
     ({ merchantId }) => merchantId,
@@ -35,6 +39,7 @@ async function write(keys: Keys, db: Connection, events: readonly OutboxEvent[])
     await putSearched(
       db,
       payments.map(payment => searchedPayment(keys, payment)),
+      clock.real(),
     )
   }
 }
@@ -56,7 +61,10 @@ const unmarkedAtOnce = 2000
  * Writes the projection anew beside whatever runs: the marks are taken away in small steps, and each payment is overwritten, so that what is there is found
  * all the while. `told` hears how many events are still to be taken.
  */
-export async function rebuildSearch(parts: SearchParts, told: (waiting: number) => void): Promise<void> {
+export async function rebuildSearch(
+  parts: SearchParts & { readonly clock: Clock },
+  told: (waiting: number) => void,
+): Promise<void> {
   const db = parts.database.work
   const first: EventPlace = { merchantId: '0'.repeat(32), paymentId: '0'.repeat(32), sequence: -1 }
   for (let place: EventPlace | undefined = first; place; ) place = await unmarkEvents(db, consumers.search, place, unmarkedAtOnce)
@@ -77,7 +85,7 @@ export const searchPayments = (
   any: readonly SearchTerms[],
   limit: number,
   behind?: SearchPlace,
-): Promise<FoundPayment[]> => findSearched(database.searches, merchantIds, conditionsOf(keys, any), limit, behind)
+): Promise<FoundPayment[]> => findSearched(database.reporting, merchantIds, conditionsOf(keys, any), limit, behind)
 
 /** As the projection is compared with them: an e-mail address by its hashes. */
 export const conditionsOf = (keys: Keys, any: readonly SearchTerms[]): SearchCondition[] =>

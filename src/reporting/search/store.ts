@@ -32,15 +32,16 @@ const columns: readonly Column[] = [
 ]
 const names = columns.map(([name]) => name)
 
-/** The state as it is now takes the place of an earlier one. */
-export async function putSearched(db: Connection, payments: readonly SearchedPayment[]): Promise<void> {
+/** The state as it is now takes the place of an earlier one. Of one payment the time only grows, whatever the clocks of processes say: copies go by it. */
+export async function putSearched(db: Connection, payments: readonly SearchedPayment[], now: number): Promise<void> {
   const changing = names.slice(2)
   await db.query({
     name: 'put searched payments',
-    text: `insert into searched_payments (${names.join(', ')})
-           select * from unnest(${columns.map(([, type], at) => `$${at + 1}::${type}[]`).join(', ')})
-           on conflict (merchant_id, payment_id) do update set ${changing.map(name => `${name} = excluded.${name}`).join(', ')}`,
-    values: columns.map(([, , of]) => payments.map(of)),
+    text: `insert into searched_payments (${names.join(', ')}, written_at)
+           select *, $${columns.length + 1}::timestamptz from unnest(${columns.map(([, type], at) => `$${at + 1}::${type}[]`).join(', ')})
+           on conflict (merchant_id, payment_id) do update set ${changing.map(name => `${name} = excluded.${name}`).join(', ')},
+             written_at = greatest(excluded.written_at, searched_payments.written_at + interval '1 microsecond')`,
+    values: [...columns.map(([, , of]) => payments.map(of)), timeParameter(now)],
   })
 }
 

@@ -4,6 +4,7 @@ import { hundredths } from '../../contract/amounts.ts'
 import { otherBrands, standardBrands } from '../../contract/brands.ts'
 import { shortenCards } from '../../contract/cardNumbers.ts'
 import { currencies } from '../../contract/currencies.ts'
+import { dayBegin } from '../../contract/formats.ts'
 
 /** One condition on payments; those of a filter hold together. */
 export type SearchTerms = {
@@ -103,13 +104,10 @@ function meaningsOf(word: string): SearchTerms[] {
   return meanings
 }
 
-/** What comes later is written with more digits than a database reads. */
-const lastDay = Date.UTC(9999, 0)
-
 /** Whole days of UTC, both ends inclusive. */
 function days(first: string, last: string): SearchTerms | undefined {
-  const [from, to] = [Date.parse(first), Date.parse(last) + dayMilliseconds]
-  return from < to && to < lastDay ? { from, to } : undefined
+  const [from, to] = [dayBegin(first), dayBegin(last) + dayMilliseconds]
+  return from < to ? { from, to } : undefined
 }
 
 const amountOf = (text: string): SearchTerms => ({ amount: hundredths(text) })

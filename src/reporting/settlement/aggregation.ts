@@ -41,16 +41,17 @@ export function readAggregationId(
 const proofs = (keys: Keys, { merchantId, channelId = '' }: ReportScope, head: Buffer): Buffer[] =>
   keyedHashes(keys, 'settlement report', `${merchantId} ${channelId} ${head.toString('hex')}`).map(hash => hash.subarray(0, 9))
 
-type MovementSums = Pick<SumRow, 'count' | 'matched' | 'credit' | 'debit'>
+type MovementSums = Pick<SumRow, 'count' | 'matched' | 'archived' | 'credit' | 'debit'>
 export type Aggregation = AggregationKey & {
   readonly sums: MovementSums
   readonly byType: ReadonlyMap<ReconciliationType, MovementSums>
 }
 
-const nothing: MovementSums = { count: 0, matched: 0, credit: 0, debit: 0 }
+const nothing: MovementSums = { count: 0, matched: 0, archived: 0, credit: 0, debit: 0 }
 const plus = (a: MovementSums, b: MovementSums): MovementSums => ({
   count: a.count + b.count,
   matched: a.matched + b.matched,
+  archived: a.archived + b.archived,
   credit: a.credit + b.credit,
   debit: a.debit + b.debit,
 })

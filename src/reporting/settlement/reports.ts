@@ -66,15 +66,15 @@ export function makeReports({ clock, database }: ReportParts): Reports {
   const ofDay = ({ day, currency }: AggregationKey) => spanOf(day, day, currency)
   return {
     aggregations: (caller, scope, span) =>
-      inTurn(caller, async () => aggregate(await sumMovements(database.searches, scope, span))),
+      inTurn(caller, async () => aggregate(await sumMovements(database.reporting, scope, span))),
     page: (caller, scope, key, order, pageNo) =>
       inTurn(caller, () =>
-        findMovements(database.searches, scope, ofDay(key), { ...order, limit: pageSize, skip: (pageNo - 1) * pageSize }),
+        findMovements(database.reporting, scope, ofDay(key), { ...order, limit: pageSize, skip: (pageNo - 1) * pageSize }),
       ),
     async *records(caller, scope, key, order) {
       for (let after: MovementRow | undefined; ; ) {
         const rows = await inTurn(caller, () =>
-          findMovements(database.searches, scope, ofDay(key), { ...order, limit: portion, after }),
+          findMovements(database.reporting, scope, ofDay(key), { ...order, limit: portion, after }),
         )
         if (typeof rows === 'string') throw new Error(`the report cannot go on: ${rows}`)
         if (rows.length > 0) yield rows

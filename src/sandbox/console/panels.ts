@@ -104,7 +104,7 @@ async function notifications(parts: ConsoleParts, { merchants, language }: Viewe
   const db = parts.database.work
   const told = []
   for (const merchantId of merchants)
-    for (const endpoint of (await listEndpoints(db, merchantId)).slice(0, endpointsMost))
+    for (const endpoint of (await listEndpoints(db, [merchantId])).slice(0, endpointsMost))
       for (const one of await listDeliveries(db, merchantId, endpoint.id, null, shownMost))
         told.push({ ...one, url: one.url ?? endpoint.url ?? endpoint.name ?? endpoint.kind })
   const newest = told.sort((a, b) => b.emittedAt - a.emittedAt).slice(0, shownMost)

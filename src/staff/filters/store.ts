@@ -1,6 +1,7 @@
 // Searches that somebody wants to find again: each by its name, of nobody else.
 
 import type { Connection } from '../../platform/database/connect.ts'
+import { lockCounted } from '../../platform/database/locks.ts'
 
 /** `query`: as the address of the page has it. */
 export type SavedFilter = { readonly name: string; readonly query: string }
@@ -17,8 +18,9 @@ export async function listFilters(db: Connection, staffId: string): Promise<Save
   return rows
 }
 
-/** One of the same name is replaced. False when there are too many. */
+/** One of the same name is replaced. False when there are too many. Inside a transaction. */
 export async function saveFilter(db: Connection, staffId: string, { name, query }: SavedFilter): Promise<boolean> {
+  await lockCounted(db, 'filters', [staffId])
   const { rowCount } = await db.query(
     `insert into saved_filters (staff_id, name, query)
      select $1, $2, $3 where (select count(*) from saved_filters where staff_id = $1 and name <> $2) < $4

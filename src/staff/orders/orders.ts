@@ -12,6 +12,7 @@ import type { StaffParts } from '../parts.ts'
 import type { SignedIn } from '../sessions.ts'
 import { findFactorsBy } from '../store.ts'
 import {
+  countOpen,
   decideRow,
   findOnce,
   insertOrder,
@@ -26,9 +27,14 @@ import {
 
 const dayMilliseconds = 24 * 3_600_000
 
+/** Of one chain: more of them would hide what others ordered. */
+export const waitingMost = 20
+
 export type GivenOrder = Omit<NewOrder, 'id' | 'askedBy' | 'askedAt' | 'waits' | 'sealed'> & {
   /** Of a transfer: where the money goes. Sealed while it waits. */
   readonly details?: object
+  /** The rules of the chain forbid it: it does not wait for somebody who could only refuse it. */
+  readonly isForbidden?: boolean
 }
 
 /** Money goes out by one of these, or is taken by the other. */
@@ -62,7 +68,8 @@ export const detailsOfOrder = <Details>(
 
 /**
  * Writes an order down before it is begun. `approvalFrom`: from this sum on it waits for a colleague; `proofFrom`: from this one on both factors must have
- * been proven just now, else nothing is written (`unproven`); hundredths. `used`: this form gave another order before, or long ago.
+ * been proven just now, else nothing is written (`unproven`); hundredths. `used`: this form gave another order before, or long ago;
+ * `forbidden`, `tooMany`: it would wait for a colleague and cannot be carried out, or so many of its chain wait already.
  */
 export async function placeOrder(
   parts: StaffParts,
@@ -70,9 +77,9 @@ export async function placeOrder(
   given: GivenOrder,
   approvalFrom: number | undefined,
   proofFrom = Number.POSITIVE_INFINITY,
-): Promise<Pick<StaffOrder, 'id' | 'waits'> | 'used' | 'unproven'> {
+): Promise<Pick<StaffOrder, 'id' | 'waits'> | 'used' | 'unproven' | 'forbidden' | 'tooMany'> {
   const { clock, random, database } = parts
-  const { details: hidden, ...order } = given
+  const { details: hidden, isForbidden, ...order } = given
   const { merchantId, rootId, channelId, paymentId, type, amount, currency, reason, once } = order
   return inTransaction(database.work, async db => {
     await lockChain(db, merchantId, rootId)
@@ -82,6 +89,8 @@ export async function placeOrder(
     const ordered = amount + (await orderedSince(db, merchantId, rootId, together[type], now - dayMilliseconds))
     if (ordered >= proofFrom && !isProven) return 'unproven'
     const waits = approvalFrom !== undefined && ordered >= approvalFrom
+    if (waits && isForbidden) return 'forbidden'
+    if (waits && (await countOpen(db, merchantId, rootId, now - approvalHours * 3_600_000)) >= waitingMost) return 'tooMany'
     const id = timeOrderedId(now, random)
     const sealed = waits && hidden ? seal(parts.keys, random, orderPlace(merchantId, id), JSON.stringify(hidden)) : null
     await insertOrder(db, { ...order, id, askedBy: by.id, askedAt: now, waits, sealed })

@@ -95,16 +95,25 @@ export async function orderedSince(
   return rows[0]!.sum
 }
 
-/** Those that wait or waited for a colleague, asked for since, of some merchants, the newest first. */
+/** How many orders about a chain wait for a colleague that were asked for since. */
+export async function countOpen(db: Connection, merchantId: string, rootId: string, since: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    'select count(*) as count from staff_orders where merchant_id = $1 and root_id = $2 and asked_at >= $3 and waits and decision is null',
+    [merchantId, rootId, timeParameter(since)],
+  )
+  return rows[0]!.count
+}
+
+/** Those that wait or waited for a colleague, asked for since, of some merchants: those that may still be approved first (asked for since `open`), of both the newest. */
 export async function listWaiting(
   db: Connection,
   merchantIds: readonly string[],
-  since: number,
-  limit: number,
+  { since, open, limit, skip }: { readonly since: number; readonly open: number; readonly limit: number; readonly skip: number },
 ): Promise<StaffOrder[]> {
   const { rows } = await db.query<StaffOrder>(
-    `select ${columns} from staff_orders where merchant_id = any ($1) and asked_at >= $2 and waits order by asked_at desc, id desc limit $3`,
-    [merchantIds, timeParameter(since), limit],
+    `select ${columns} from staff_orders where merchant_id = any ($1) and asked_at >= $2 and waits
+      order by (outcome is null and asked_at >= $3) desc, asked_at desc, id desc limit $4 offset $5`,
+    [merchantIds, timeParameter(since), timeParameter(open), limit, skip],
   )
   return rows
 }

@@ -1,6 +1,7 @@
 // Passkeys in the database.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { lockCounted } from '../../platform/database/locks.ts'
 import type { MadePasskey } from './webauthn.ts'
 
 export type Passkey = MadePasskey & {
@@ -12,9 +13,10 @@ export type Passkey = MadePasskey & {
 
 const columns = `id, staff_id as "staffId", name, algorithm, public_key as "publicKey", counter, made_at as "madeAt", used_at as "usedAt"`
 
-/** False when the key is known, whoever has it, or somebody has as many as one may. */
+/** False when the key is known, whoever has it, or somebody has as many as one may. Inside a transaction. */
 export async function insertPasskey(db: Connection, passkey: Omit<Passkey, 'usedAt'>, most: number): Promise<boolean> {
   const { id, staffId, name, algorithm, publicKey, counter, madeAt } = passkey
+  await lockCounted(db, 'passkeys', [staffId])
   const { rowCount } = await db.query(
     `insert into passkeys (id, staff_id, name, algorithm, public_key, counter, made_at) select $1, $2, $3, $4, $5, $6, $7
       where (select count(*) from passkeys where staff_id = $2) < $8 on conflict do nothing`,

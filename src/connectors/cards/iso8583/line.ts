@@ -114,7 +114,7 @@ export function makeLine(options: LineOptions): Line {
   let lastAnswer = 0
   let echoesMissed = 0
   let networkNumber = 0
-  let unasked = { second: 0, messages: 0 }
+  let unasked = { since: Number.NEGATIVE_INFINITY, messages: 0 }
   let reconnectTimer: Timer | undefined
   let wakeUps: (() => void)[] = []
 
@@ -245,8 +245,9 @@ export function makeLine(options: LineOptions): Line {
 
   /** Counts a message that was not asked for. */
   function isFlood(): boolean {
-    const second = Math.floor(options.clock.elapsed() / 1000)
-    if (unasked.second !== second) unasked = { second, messages: 0 }
+    const now = options.clock.elapsed()
+    // A second from the first of them: seconds of the clock would let twice as many through at their border.
+    if (now - unasked.since >= 1000) unasked = { since: now, messages: 0 }
     if (++unasked.messages > unaskedMost)
       rest(`the host sent more than ${unaskedMost} messages in a second that nobody asked for`)
     return unasked.messages > unaskedMost

@@ -25,6 +25,7 @@ export const passkeyRoutes = (parts: OfficeParts): OfficeRoute[] => [
     exact: true,
     action: 'own',
     proven: true,
+    counted: true,
     async answer({ values, language }, signedIn) {
       const name = (values.get('name') ?? '')
         .replace(/[\p{Cc}\p{Cf}]/gu, '')

@@ -4,13 +4,14 @@ import { results } from '../../../contract/results/results.ts'
 import type { BankDetails } from '../../../payments/transfers/bankDetails.ts'
 import { findTransfer } from '../../../payments/transfers/store.ts'
 import { enterDetails } from '../../../payments/transfers/transfer.ts'
+import { approvalHours } from '../../../staff/kept.ts'
 import { decideOrder, detailsOfOrder, isYoung } from '../../../staff/orders/orders.ts'
 import { listWaiting, type StaffOrder, setOutcome } from '../../../staff/orders/store.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { namesOfStaff } from '../../../staff/store.ts'
 import { type Html, html } from '../../html.ts'
 import { moneyText } from '../../languages/languages.ts'
-import { button, message, tableOf } from '../fields.ts'
+import { button, message, nextPage, pageFrom, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { carryOut } from '../payments/carryOut.ts'
 import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
@@ -35,24 +36,37 @@ export function approvalRoutes(parts: OfficeParts): OfficeRoute[] {
       method: 'GET',
       path: '/approvals',
       action: 'readPayments',
-      async answer({ language }, signedIn) {
+      async answer({ language, values }, signedIn) {
         const words = approvalWords(language)
+        const page = pageFrom(values)
         const since = clock.real() - 30 * 24 * 3_600_000
-        const names = await namesOfStaff(database.work)
         const isOpen = ({ outcome, askedAt }: StaffOrder) => outcome === null && isYoung({ askedAt }, clock.real())
-        const rows = (await listWaiting(database.work, signedIn.merchants, since, approvalsShown)).map(one => [
-          momentText(language, one.askedAt),
-          names.get(one.askedBy) ?? one.askedBy,
-          html`${one.type === 'transfer' ? words.transfer : one.type} ${moneyText(officeLocales[language], one.amount, one.currency)}${isOpen(one) && signedIn.may('approve') && destinationOf(parts, one)}`,
-          html`<code>${one.paymentId}</code>`,
-          one.reason,
-          isOpen(one) && signedIn.may('approve') && one.askedBy !== signedIn.by.id
-            ? html`${button(addressOfApproval(one, 'approve'), words.approve, '')}${one.decision === null && button(addressOfApproval(one, 'refuse'), words.refuse, 'danger')}`
-            : (one.outcome ?? (isOpen(one) ? words.waits : words.over)),
-        ])
+        const open = clock.real() - approvalHours * 3_600_000
+        const skip = (page - 1) * approvalsShown
+        const found = await listWaiting(database.work, signedIn.merchants, { since, open, limit: approvalsShown + 1, skip })
+        const names = await namesOfStaff(
+          database.work,
+          found.flatMap(({ askedBy, decidedBy }) => [askedBy, decidedBy ?? '']),
+        )
+        const rows = found
+          .slice(0, approvalsShown)
+          .map(one => [
+            momentText(language, one.askedAt),
+            names.get(one.askedBy) ?? one.askedBy,
+            html`${one.type === 'transfer' ? words.transfer : one.type} ${moneyText(officeLocales[language], one.amount, one.currency)}${isOpen(one) && signedIn.may('approve') && destinationOf(parts, one)}`,
+            html`<code>${one.paymentId}</code>`,
+            one.reason,
+            isOpen(one) && signedIn.may('approve') && one.askedBy !== signedIn.by.id
+              ? html`${button(addressOfApproval(one, 'approve'), words.approve, '')}${one.decision === null && button(addressOfApproval(one, 'refuse'), words.refuse, 'danger')}`
+              : (one.outcome ?? (isOpen(one) ? words.waits : words.over)),
+          ])
         const title = frameWords(language).approvals
         const heads = [words.asked, words.by, words.what, words.payment, words.reason, '']
-        return { title, body: rows.length === 0 ? message(words.none) : tableOf(title, heads, rows) }
+        return {
+          title,
+          body: html`${rows.length === 0 ? message(words.none) : tableOf(title, heads, rows)}
+${nextPage('/office/approvals', page, found.length > approvalsShown, {}, language)}`,
+        }
       },
     },
     {

@@ -2,11 +2,11 @@
 
 import { listAudit } from '../../../audit/chain.ts'
 import { type AuditRow, actions } from '../../../audit/entry.ts'
+import { dayBegin } from '../../../contract/formats.ts'
 import { namesOfStaff } from '../../../staff/store.ts'
 import { html } from '../../html.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
-import { calendarDayOf } from '../payments/filter.ts'
 import type { OfficeRoute } from '../route.ts'
 import { frameWords, momentText, wordsIn } from '../words.ts'
 
@@ -22,11 +22,8 @@ export const auditRoutes = ({ database, directory, keys }: OfficeParts): OfficeR
     async answer({ language, values }, signedIn) {
       const words = auditWords(language)
       const [action, day] = [values.get('action') ?? '', values.get('since') ?? '']
-      const since = calendarDayOf(day)
-      const within = directory
-        .entities()
-        .map(({ id }) => id)
-        .filter(signedIn.reaches)
+      const since = dayBegin(day)
+      const within = directory.below(signedIn.entities).map(({ id }) => id)
       const filter = {
         ...(action !== '' && { action }),
         ...(!Number.isNaN(since) && { since }),
@@ -37,7 +34,10 @@ export const auditRoutes = ({ database, directory, keys }: OfficeParts): OfficeR
       const window = { rows: rowsRead, before: Number.isNaN(place) ? undefined : place }
       const { rows, doubtful, findings, first } = await listAudit(database.searches, keys, filter, rowsShown, window)
       const older = rows.length === rowsShown ? rows[0]!.sequence : first
-      const names = await namesOfStaff(database.work)
+      const names = await namesOfStaff(
+        database.work,
+        rows.flatMap(({ actorKind, actor }) => (actorKind === 'user' ? [actor] : [])),
+      )
       const who = (row: AuditRow) =>
         row.actorKind === 'user' ? (names.get(row.actor) ?? row.actor) : `${row.actorKind} ${row.actor}`
       const title = frameWords(language).audit

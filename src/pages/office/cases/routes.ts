@@ -14,7 +14,7 @@ import { findCase, findCasesOf, listNotes, type OperatorCase } from '../../../pa
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
-import { button, choiceField, field, message, tableOf } from '../fields.ts'
+import { button, choiceField, field, message, nextPage, pageFrom, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, nothingHere, type OfficeAnswer, type OfficeRequest, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
@@ -51,15 +51,19 @@ export function caseRoutes(parts: OfficeParts): OfficeRoute[] {
       async answer({ language, values }, { merchants, isWhole }) {
         const words = caseWords(language)
         const closedToo = values.get('all') === '1'
-        const cases = await findCasesOf(database.work, [...merchants, ...(isWhole ? [nobody] : [])], closedToo, casesShown)
-        const rows = cases.map(one => [
-          html`<a href="${addressOfCase(one)}">${meaning(one.kind, language)}</a>`,
-          html`<code>${one.subject}</code>`,
-          merchantName(one.merchantId, language),
-          momentText(language, one.openedAt),
-          one.owner ?? '',
-          ...(closedToo ? [one.closedAt === null ? '' : momentText(language, one.closedAt)] : []),
-        ])
+        const page = pageFrom(values)
+        const some = [...merchants, ...(isWhole ? [nobody] : [])]
+        const cases = await findCasesOf(database.work, some, closedToo, casesShown + 1, (page - 1) * casesShown)
+        const rows = cases
+          .slice(0, casesShown)
+          .map(one => [
+            html`<a href="${addressOfCase(one)}">${meaning(one.kind, language)}</a>`,
+            html`<code>${one.subject}</code>`,
+            merchantName(one.merchantId, language),
+            momentText(language, one.openedAt),
+            one.owner ?? '',
+            ...(closedToo ? [one.closedAt === null ? '' : momentText(language, one.closedAt)] : []),
+          ])
         const heads = [words.kind, words.about, words.merchant, words.opened, words.owner, ...(closedToo ? [words.closed] : [])]
         return {
           title: frameWords(language).cases,
@@ -67,7 +71,7 @@ export function caseRoutes(parts: OfficeParts): OfficeRoute[] {
             closedToo && html` aria-current="page"`
           }>${words.all}</a></p>
 ${rows.length === 0 ? message(words.none) : tableOf(frameWords(language).cases, heads, rows)}
-${rows.length === casesShown && html`<p class="soft">${fill(words.more, { count: String(casesShown) })}</p>`}`,
+${nextPage('/office/cases', page, cases.length > casesShown, closedToo ? { all: '1' } : {}, language)}`,
         }
       },
     },

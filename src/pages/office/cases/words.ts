@@ -39,7 +39,6 @@ export const caseWords = wordsIn(
     isFull: 'So much has been written about the case that no more is kept: close it.',
     needsReason: 'Give a reason of 1 to 500 characters.',
     needsDecision: 'Say what became of the payment.',
-    more: 'These are the oldest {count}.',
   },
   {
     open: 'Abertos',
@@ -76,7 +75,6 @@ export const caseWords = wordsIn(
     isFull: 'Já se escreveu tanto sobre o caso que nada mais é guardado: encerre-o.',
     needsReason: 'Dê um motivo de 1 a 500 caracteres.',
     needsDecision: 'Diga o que aconteceu com o pagamento.',
-    more: 'Estes são os {count} mais antigos.',
   },
 )
 

@@ -4,7 +4,8 @@ import { otherBrands } from '../../../contract/brands.ts'
 import { makeToken, revokeByHand, tokenByChance } from '../../../merchants/access/tokens.ts'
 import { changeEntity, kindsBelow, makeEntity, settingsOf, settingsText } from '../../../merchants/change.ts'
 import { ofOperator } from '../../../merchants/settings.ts'
-import { type EntityRow, isValidAt, readEntities, readTokens, type TokenRow } from '../../../merchants/store.ts'
+import { type EntityRow, isValidAt, readBelow, readLineage, readTokens, type TokenRow } from '../../../merchants/store.ts'
+import { turnsOfMerchants } from '../../../merchants/turns.ts'
 import { OperatorError } from '../../../platform/errors.ts'
 import { type Mistake, mistakeText, parseJson } from '../../../platform/schema.ts'
 import { type FieldParts, fieldsOf } from '../../../platform/schemaFields.ts'
@@ -15,26 +16,29 @@ import type { OfficeParts } from '../parts.ts'
 import { goTo, nothingHere, type OfficeAnswer, type OfficeRequest, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
 import { entityWords } from './entityWords.ts'
-import { type Inherited, readSettings, type SettingsView, settingFields, settingStyle, writeSettings } from './settingForm.ts'
+import {
+  type Inherited,
+  readSettings,
+  type SettingsView,
+  settingFields,
+  settingStyle,
+  settingsTextMost,
+  writeSettings,
+} from './settingForm.ts'
 
 export function entityRoutes(parts: OfficeParts): OfficeRoute[] {
   const { database, keys, clock, random, directory } = parts
   const recorder = ({ by }: SignedIn) => ({ keys, clock, random, by })
-  const found = async (id: string): Promise<EntityRow | undefined> =>
-    (await readEntities(database.work)).find(entity => entity.id === id)
+  const turns = turnsOfMerchants(clock)
+  const inTurn = <Value>({ id, merchantId }: EntityRow, work: () => Promise<Value>) => turns(merchantId ?? id, work)
+  const found = async (id: string): Promise<EntityRow | undefined> => (await readLineage(database.work, id))[0]
   /** Those whose whole reach is within that of whoever looks. */
   const tokensOf = async (signedIn: SignedIn, id: string): Promise<TokenRow[]> =>
-    (await readTokens(database.work)).filter(
-      ({ entities }) => entities.includes(id) && entities.every(one => signedIn.reaches(one)),
-    )
+    (await readTokens(database.work, { entities: [id] })).filter(({ entities }) => entities.every(one => signedIn.reaches(one)))
   /** What counts where the entity sets nothing: of the nearest group above that sets it. */
   const inheritedBy = async (signedIn: SignedIn, entity: EntityRow, fields: FieldParts, someone: string) => {
-    const rows = new Map((await readEntities(database.work)).map(row => [row.id, row]))
-    const above = directory
-      .lineage(entity.id)
-      .slice(1)
-      .map(id => rows.get(id)!)
-      .filter(({ kind }) => kind === 'psp' || kind === 'division')
+    const [, ...rows] = await readLineage(database.work, entity.id)
+    const above = rows.filter(({ kind }) => kind === 'psp' || kind === 'division')
     return new Map(
       [...fields].map(([name, { inPlace }]): [string, Inherited] => {
         const from = above.find(({ settings }) => settings[name] !== undefined)
@@ -111,7 +115,7 @@ ${
       action: 'readSettings',
       async answer({ language }, signedIn) {
         const words = entityWords(language)
-        const rows = inTree((await readEntities(database.work)).filter(({ id }) => signedIn.reaches(id)))
+        const rows = inTree(await readBelow(database.work, signedIn.entities))
         const title = frameWords(language).entities
         return {
           title,
@@ -158,13 +162,15 @@ ${
         const wrong =
           mistakes.length > 0
             ? mistakes.map(one => ({ ...one, path: ['settings', ...one.path] }))
-            : await changeEntity(
-                database.work,
-                recorder(signedIn),
-                { brands: brandsKnown(parts), isOperator: signedIn.isWhole, refusal: parts.channelRefusal },
-                id,
-                { name, settings },
-                shown,
+            : await inTurn(entity, () =>
+                changeEntity(
+                  database.work,
+                  recorder(signedIn),
+                  { brands: brandsKnown(parts), isOperator: signedIn.isWhole, refusal: parts.channelRefusal },
+                  id,
+                  { name, settings },
+                  shown,
+                ),
               )
         if (wrong.length === 0) return goTo(`/office/entities/${id}`)
         const given: Sent = { name, ...(json === undefined ? { values } : { json }) }
@@ -181,7 +187,7 @@ ${
         const entity = await found(id)
         if (!entity) return nothingHere(request.language)
         const name = (request.values.get('name') ?? '').trim().slice(0, 200)
-        const made = await makeEntity(database.work, recorder(signedIn), id, name, parts.channelRefusal)
+        const made = await inTurn(entity, () => makeEntity(database.work, recorder(signedIn), id, name, parts.channelRefusal))
         if (made === undefined)
           return { status: 400, title: entity.name, body: message(entityWords(request.language).wrongName, 'wrong') }
         // The page of what was made is asked for before this process is told of it.
@@ -200,7 +206,7 @@ ${
         if (!entity || !/^[^\p{Cc}\p{Cf}]+$/u.test(label)) return nothingHere(request.language)
         const sent = tokenByChance(random)
         try {
-          await makeToken(database.work, recorder(signedIn), { sent, label, entities: [id] })
+          await inTurn(entity, () => makeToken(database.work, recorder(signedIn), { sent, label, entities: [id] }))
         } catch (error) {
           if (!(error instanceof OperatorError)) throw error
           return { ...(await show(request, signedIn, entity, { above: message(error.message, 'wrong') })), status: 409 }
@@ -234,6 +240,11 @@ const withFixed = (sent: object, { settings }: EntityRow): object =>
 type Sent = { readonly name: string; readonly values?: URLSearchParams; readonly json?: string }
 
 function readWhole(text: string): { settings: unknown; mistakes: readonly Mistake[] } {
+  if (text.length > settingsTextMost)
+    return {
+      settings: undefined,
+      mistakes: [{ path: [], rule: `What you wrote must be at most ${settingsTextMost} characters` }],
+    }
   try {
     return { settings: parseJson(text, 'What you wrote'), mistakes: [] }
   } catch (error) {

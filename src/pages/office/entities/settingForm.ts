@@ -68,9 +68,20 @@ export function readSettings(fields: FieldParts, values: URLSearchParams): { set
   return { settings, mistakes }
 }
 
-/** Of a text with one a line, or of boxes that were checked. */
+/** Of a text with one a line, or of boxes that were checked. One more than a list may have is enough to say that it is too long. */
 const wordsSent = (values: URLSearchParams, name: string): string[] =>
-  values.getAll(name).flatMap(text => text.split(/[\s,]+/).filter(word => word !== ''))
+  values
+    .getAll(name)
+    .slice(0, wordsMost + 1)
+    .flatMap(text => text.slice(0, wordsMost * 32).split(/[\s,]+/))
+    .filter(word => word !== '')
+    .slice(0, wordsMost + 1)
+
+/** Of one list of settings; beyond it a page is not drawn in reasonable time, and nobody reads it. */
+const wordsMost = 500
+
+/** Characters of settings as JSON: ten times what anybody has. */
+export const settingsTextMost = 32_768
 
 type ReadValue = { readonly read: unknown } | { readonly rule: string }
 
@@ -81,9 +92,9 @@ function readValue(values: URLSearchParams, name: string, shape: FieldShape, isA
     case 'flag':
       return { read: flags.get(text) ?? text }
     case 'choices':
-      return { read: values.getAll(name) }
+      return listRead(values.getAll(name))
     case 'texts':
-      return { read: wordsSent(values, name) }
+      return listRead(wordsSent(values, name))
     case 'number':
       if (isAmount)
         return /^\d{1,10}(\.\d\d)?$/.test(text) ? { read: hundredths(text) } : { rule: 'must be an amount such as 1000.00' }
@@ -104,7 +115,11 @@ function readValue(values: URLSearchParams, name: string, shape: FieldShape, isA
   }
 }
 
+const listRead = (words: readonly string[]): ReadValue =>
+  words.length > wordsMost ? { rule: `must hold at most ${wordsMost}` } : { read: words }
+
 function readJson(text: string): ReadValue {
+  if (text.length > settingsTextMost) return { rule: `must be at most ${settingsTextMost} characters` }
   try {
     return { read: parseJson(text, 'What stands here') }
   } catch (error) {
@@ -195,10 +210,10 @@ function ownField(view: SettingsView, name: string, setting: SettingName, shape:
     ?.some(({ path: [part] }) => part === undefined || name === `${setting}.own` || name.endsWith(`.${part}`))
   const described = html` aria-describedby="${setting}-hint${wrong && html` ${setting}-wrong`}"${wrong && html` aria-invalid="true"`}`
   const checks = (all: readonly string[]) => {
-    const sent = wordsSent(values, name)
+    const sent = new Set(wordsSent(values, name))
     return html`<div class="checks">${[...new Set([...all, ...sent])].map(
       word =>
-        html`<label><input type="checkbox" name="${name}" value="${word}"${sent.includes(word) && html` checked`}> ${word}</label>`,
+        html`<label><input type="checkbox" name="${name}" value="${word}"${sent.has(word) && html` checked`}> ${word}</label>`,
     )}</div>`
   }
   if (shape.kind === 'choices') return checks(shape.words)

@@ -34,11 +34,13 @@ export function exportRoutes(parts: OfficeParts): OfficeRoute[] {
     {
       method: 'GET',
       path: '/exports',
+      lags: true,
       action: 'export',
       async answer({ language }, signedIn) {
         const words = exportWords(language)
-        const found = (await listExports(database.work, signedIn.role === 'admin' ? null : signedIn.by.id, shownMost)).filter(
-          one => mayTake(signedIn, one),
+        const { role, by, merchants } = signedIn
+        const found = (await listExports(database.work, role === 'admin' ? null : by.id, merchants, shownMost)).filter(one =>
+          mayTake(signedIn, one),
         )
         const title = frameWords(language).exports
         const rows = found.map(one => [

@@ -25,6 +25,7 @@ export function overviewRoutes(parts: OfficeParts): OfficeRoute[] {
     {
       method: 'GET',
       path: '/overview',
+      lags: true,
       action: 'readOverview',
       async answer(request, signedIn) {
         const { language, values } = request

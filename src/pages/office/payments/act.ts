@@ -2,7 +2,9 @@
 
 import { amountText, hundredths } from '../../../contract/amounts.ts'
 import { type Chain, type FollowUpType, forbids, refundOpen, reversalOpen } from '../../../payments/followUps/rules.ts'
-import { placeOrder } from '../../../staff/orders/orders.ts'
+import type { PaymentState } from '../../../payments/payment.ts'
+import { findChain } from '../../../payments/store/read.ts'
+import { placeOrder, waitingMost } from '../../../staff/orders/orders.ts'
 import type { StaffAction } from '../../../staff/permissions.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
@@ -48,9 +50,12 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
       const { currency, merchantId } = payment
       const about = { merchantId, rootId, paymentId: id, channelId: channel.id }
       const order = { ...about, type, amount: hundredths(amount), currency, reason, once }
-      const placed = await placeOrder(parts, signedIn, order, approvalFrom, proofFrom)
+      const isForbidden = approvalFrom !== undefined && !(await isPossible(parts, payment, order))
+      const placed = await placeOrder(parts, signedIn, { ...order, isForbidden }, approvalFrom, proofFrom)
       if (placed === 'unproven') return proveFirst(parts, request)
       if (placed === 'used') return refuse(409, words.formUsed)
+      if (placed === 'forbidden') return refuse(409, words.forbidden)
+      if (placed === 'tooMany') return refuse(409, fill(words.tooManyWait, { count: String(waitingMost) }))
       if (placed.waits) return goTo('/office/approvals')
       // A second press of the button is the same order.
       const { status, code, description } = await carryOut(parts, channel, order, `office ${id}`, once, number)
@@ -59,10 +64,25 @@ export const actRoutes = (parts: OfficeParts): OfficeRoute[] =>
     },
   }))
 
+/** Whether the chain as it is now lets an order be carried out. */
+async function isPossible(
+  parts: OfficeParts,
+  payment: PaymentState,
+  { type, amount }: { readonly type: FollowUpType; readonly amount: number },
+): Promise<boolean> {
+  const { merchantId, id } = payment
+  const rootId = payment.rootId ?? id
+  const chain = await findChain(parts.database.work, merchantId, rootId)
+  const root = chain.find(one => one.id === rootId)
+  if (!root) return false
+  const followers = chain.filter(one => one.id !== rootId)
+  return possible(parts, { payment, root, followers }).some(one => one.type === type && amount <= one.most)
+}
+
 /** What may still be done about the payment of the page, and up to which amount; hundredths. */
 export function possible(
   parts: OfficeParts,
-  { payment, root, followers }: Story,
+  { payment, root, followers }: Pick<Story, 'payment' | 'root' | 'followers'>,
 ): readonly (OrderKind & { readonly most: number })[] {
   const connector = parts.connectors.get(root.connector)
   const abilities = { partialReversal: connector?.partialReversal(root.answer?.kept ?? {}) === true }

@@ -1,6 +1,7 @@
 // A filter over payments as an address says it: what somebody typed into the box and chose beside it, and what a figure narrows that leads here.
 
 import { currencies } from '../../../contract/currencies.ts'
+import { dayBegin, momentOf } from '../../../contract/formats.ts'
 import { resultOfCode } from '../../../contract/results/results.ts'
 import { type Endings, endingOutcomes } from '../../../reporting/overview/overview.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
@@ -8,17 +9,13 @@ import { outcomes, paymentTypes, type SearchTerms, textMost, understand } from '
 import { type Html, html } from '../../html.ts'
 
 const dayMilliseconds = 86_400_000
-/** Years that a database and a Date both know, with room for a day more. */
-export const calendarDayOf = (value: string): number => (/^[12]\d{3}-\d\d-\d\d$/.test(value) ? Date.parse(value) : Number.NaN)
-const momentOf = (value: string): number =>
-  /^[12]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) ? Date.parse(value) : Number.NaN
 const at = (name: 'from' | 'to', milliseconds: number): SearchTerms =>
   Number.isNaN(milliseconds) ? {} : { [name]: milliseconds }
 
 /** By the name in the address, what each narrows; a value that says nothing narrows nothing. `merchant` narrows whose payments are looked at. */
 const narrowing = {
-  from: value => at('from', calendarDayOf(value)),
-  to: value => at('to', calendarDayOf(value) + dayMilliseconds),
+  from: value => at('from', dayBegin(value)),
+  to: value => at('to', dayBegin(value) + dayMilliseconds),
   type: value => (paymentTypes.has(value) ? { type: value } : {}),
   outcome: value => (outcomes.has(value) ? { outcome: value } : {}),
   since: value => at('from', momentOf(value)),

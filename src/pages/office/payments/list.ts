@@ -1,5 +1,6 @@
 // The search over payments as a page: one box, some filters, pages by their last payment, and a file to take away.
 
+import { findArchived } from '../../../archive/store.ts'
 import { record } from '../../../audit/chain.ts'
 import { amountText } from '../../../contract/amounts.ts'
 import { shortenCards } from '../../../contract/cardNumbers.ts'
@@ -31,6 +32,7 @@ export function listRoutes(parts: OfficeParts): OfficeRoute[] {
     {
       method: 'GET',
       path: '/payments',
+      lags: true,
       action: 'readPayments',
       async answer({ values, language }, { merchants, may, by }) {
         const words = paymentWords(language)
@@ -64,6 +66,9 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
             : []
         const named = exactly.length === 0 ? [] : await searchPayments(parts, merchants, exactly, 2)
         if (named.length === 1) return goTo(paymentAddress(named[0]!))
+        const archived =
+          exactly[0]?.id === undefined ? undefined : await findArchived(parts.database.work, merchants, exactly[0].id)
+        if (archived) return goTo(paymentAddress({ ...archived, paymentId: exactly[0]!.id! }))
         values.set('q', shortened)
         return goTo(`/office/payments?${queryOf(values)}`)
       },
@@ -74,7 +79,7 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       action: 'export',
       async answer({ values, language }, { merchants, by }) {
         const any = conditionsOf(parts.keys, termsOf(values))
-        const count = await countSearched(parts.database.searches, merchantsNamed(values, merchants), any, directRecordsMost + 1)
+        const count = await countSearched(parts.database.reporting, merchantsNamed(values, merchants), any, directRecordsMost + 1)
         if (count > directRecordsMost) return exportFirst(language, '/office/payments.csv', filterFields(values))
         await inTransaction(parts.database.work, db =>
           record(db, { ...parts, by }, [{ action: 'paymentsExported', details: { filter: toldFilter(values) } }]),
@@ -89,6 +94,7 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       method: 'POST',
       path: '/payments.csv',
       action: 'export',
+      counted: true,
       async answer({ values, language }, signedIn) {
         const any = conditionsOf(parts.keys, termsOf(values))
         const merchants = merchantsNamed(values, signedIn.merchants)

@@ -1,13 +1,15 @@
 // The page of a payment: what it is and what became of it, in words, and what can be done about it.
 
+import { findArchived } from '../../../archive/store.ts'
 import { amountText } from '../../../contract/amounts.ts'
 import { results } from '../../../contract/results/results.ts'
+import { isId } from '../../../http/answer.ts'
 import { replay } from '../../../notifications/deliveries/replay.ts'
 import type { Readable } from '../../../payments/read/status.ts'
 import type { RequestContent } from '../../../reporting/requests/record.ts'
 import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
-import { button, type Cell, message, tableOf } from '../fields.ts'
+import { button, message, type TableCell, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { goTo, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
@@ -27,8 +29,11 @@ export const pageRoutes = (parts: OfficeParts): OfficeRoute[] => [
     async answer({ values, language }, signedIn, { entity = '', id = '' }) {
       const words = paymentWords(language)
       const story = await readStory(parts, entity, id)
-      if (!story)
-        return { status: 404, title: frameWords(language).notFound, body: html`<p>${frameWords(language).notFoundText}</p>` }
+      if (!story) {
+        const archived = isId(id) ? await findArchived(parts.database.work, [entity], id) : undefined
+        const said = archived ? fill(words.archived, { file: archived.name }) : frameWords(language).notFoundText
+        return { status: 404, title: frameWords(language).notFound, body: html`<p>${said}</p>` }
+      }
       return {
         title: `${story.payment.type} ${amountText(story.payment.amount)} ${story.payment.currency}`,
         style: listStyle + sequenceStyle + pageStyle,
@@ -149,7 +154,7 @@ const keptShown = [
 
 function processorOf({ chain, due, cases }: Story, language: OfficeLanguage): Html {
   const words = paymentWords(language)
-  const rows = chain.flatMap(({ type, answer }): Cell[][] => {
+  const rows = chain.flatMap(({ type, answer }): TableCell[][] => {
     const kept = Object.entries(answer?.kept ?? {}).filter(([name]) => keptShown.includes(name))
     const details = Object.entries((JSON.parse(answer?.body ?? '{}') as { resultDetails?: object }).resultDetails ?? {})
     const all = [...kept, ...details].map(([name, value]) => html`<dt>${name}</dt><dd>${String(value)}</dd>`)

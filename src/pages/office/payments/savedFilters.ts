@@ -1,5 +1,6 @@
 // Saved filters: beside the box, each opened by one click; for whoever saved them and nobody else.
 
+import { inTransaction } from '../../../platform/database/connect.ts'
 import {
   dropFilter,
   filterNameMost,
@@ -22,6 +23,7 @@ export const filterRoutes = ({ database }: OfficeParts): OfficeRoute[] => [
     method: 'POST',
     path: '/payments/filters',
     action: 'readPayments',
+    counted: true,
     async answer({ values, language }, { by }) {
       const words = paymentWords(language)
       const name = (values.get('name') ?? '').trim().normalize()
@@ -33,7 +35,7 @@ export const filterRoutes = ({ database }: OfficeParts): OfficeRoute[] => [
       })
       if (name === '' || [...name].length > filterNameMost || /[\p{Cc}\p{Cf}]/u.test(name) || query.length > filterQueryMost)
         return refuse(fill(words.wrongFilter, { count: String(filterNameMost) }))
-      if (!(await saveFilter(database.work, by.id, { name, query })))
+      if (!(await inTransaction(database.work, db => saveFilter(db, by.id, { name, query }))))
         return refuse(fill(words.tooManyFilters, { count: String(filtersMost) }))
       return goTo(`/office/payments?${query}`)
     },

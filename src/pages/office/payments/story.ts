@@ -52,7 +52,7 @@ export async function readStory(parts: OfficeParts, merchantId: string, id: stri
   const drawn = all.filter((one, at) => one.id === rootId || one.id === id || at >= all.length - drawnMost)
   const chain = await readable(parts, drawn)
   const ids = chain.map(one => one.id)
-  const endpoints = new Map((await listEndpoints(db, merchantId)).map(one => [one.id, one]))
+  const endpoints = new Map((await listEndpoints(db, [merchantId])).map(one => [one.id, one]))
   const told = (await deliveriesOf(db, merchantId, [...endpoints.keys()], ids, toldMost)).reverse()
   const tries = Map.groupBy((await triesOf(db, merchantId, told, triesMost)).reverse(), nameOf)
   return {

@@ -18,8 +18,8 @@ export function peopleRoutes(parts: OfficeParts): OfficeRoute[] {
   const entityNames = (ids: readonly string[]) => ids.map(id => directory.entity(id)?.name ?? id).join(', ')
   const options = (signedIn: SignedIn): [string, string][] =>
     directory
-      .entities()
-      .filter(({ id, kind }) => kind !== 'channel' && signedIn.reaches(id))
+      .below(signedIn.entities)
+      .filter(({ kind }) => kind !== 'channel')
       .map(({ id, name, kind }) => [id, `${name} (${kind})`])
 
   /** Somebody whom this one may change; oneself is for a colleague. */
@@ -57,7 +57,7 @@ export function peopleRoutes(parts: OfficeParts): OfficeRoute[] {
       action: 'readStaff',
       async answer({ language }, signedIn) {
         const words = peopleWords(language)
-        const people = (await listStaff(database.work)).filter(({ entities }) => isWithin(signedIn, entities))
+        const people = await listStaff(database.work, directory.ownersBelow(signedIn.entities))
         const rows = people.map(one => [
           one.id === signedIn.staffId ? one.name : html`<a href="/office/staff/${one.id}">${one.name}</a>`,
           roleName(one.role, language),
@@ -82,6 +82,7 @@ ${roleField(language)}${choiceField('entity', words.actsFor, options(signedIn))}
       method: 'POST',
       path: '/staff',
       action: 'changeStaff',
+      counted: true,
       proven: true,
       async answer(request, signedIn) {
         const { values, language } = request
@@ -115,6 +116,7 @@ ${roleField(language, role)}${choiceField('entity', words.actsFor, options(signe
       method: 'POST',
       path: '/staff/{person}/role',
       action: 'changeStaff',
+      counted: true,
       proven: true,
       answer: changing(async ({ values, language }, signedIn, { id }) => {
         const [entity, role] = [values.get('entity') ?? '', roleIn(values)]

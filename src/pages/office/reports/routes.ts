@@ -30,6 +30,7 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
     {
       method: 'GET',
       path: '/reports',
+      lags: true,
       action: 'readReports',
       answer: (request, signedIn) => daysPage(parts, reports, request, signedIn),
     },
@@ -42,6 +43,7 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
     {
       method: 'GET',
       path: '/reports/{entity}/{aggregation}',
+      lags: true,
       action: 'readReports',
       answer: (request, signedIn, { entity = '', aggregation = '' }) =>
         movementsPage(parts, reports, request, signedIn, entity, aggregation),
@@ -57,6 +59,7 @@ export function reportPages(parts: OfficeParts): OfficeRoute[] {
       method: 'POST',
       path: '/reports/{entity}/{aggregation}/file',
       action: 'export',
+      counted: true,
       answer: (request, signedIn, { entity = '', aggregation = '' }) =>
         exportMovements(parts, reports, request, signedIn, entity, aggregation),
     },
@@ -140,10 +143,9 @@ ${typeof found !== 'string' && found.length > 0 && may('export') && html`<p><a c
 }
 
 function entitiesOf({ directory }: OfficeParts, merchants: readonly string[]): [string, string][] {
-  const channels = directory.channels()
   return merchants.flatMap((id): [string, string][] => [
     [id, directory.entity(id)?.name ?? id],
-    ...channels.filter(one => one.merchantId === id).map((one): [string, string] => [one.id, `– ${one.name}`]),
+    ...directory.below([id]).flatMap((one): [string, string][] => (one.kind === 'channel' ? [[one.id, `– ${one.name}`]] : [])),
   ])
 }
 
@@ -196,7 +198,7 @@ async function openDay(
   { sessionId }: SignedIn,
   entityId: string,
   id: string,
-): Promise<OpenDay | 'tooMany' | undefined> {
+): Promise<OpenDay | 'tooMany' | 'archived' | undefined> {
   const entity = scopeOf(parts, entityId, 'live')
   const named = entity && readAggregationId(parts.keys, entity, id)
   if (!named) return undefined
@@ -204,6 +206,7 @@ async function openDay(
   const found = await reports.aggregations(sessionId, scope, spanOf(key.day, key.day, key.currency))
   if (typeof found === 'string') return 'tooMany'
   const aggregation = found[0]
+  if (aggregation && aggregation.sums.archived > 0) return 'archived'
   const type = reconciliationTypes.find(one => one === values.get('type'))
   const count = type === undefined ? aggregation?.sums.count : aggregation?.byType.get(type)?.count
   return aggregation && { scope, aggregation, type, count: count ?? 0 }
@@ -223,6 +226,7 @@ async function movementsPage(
   if (open === undefined) return nothingHere(request)
   const busy = { title: frameWords(language).reports, status: 429, body: message(words.tooMany, 'wrong') }
   if (open === 'tooMany') return busy
+  if (open === 'archived') return { title: frameWords(language).reports, body: message(words.archived) }
   const { scope, aggregation, type, count } = open
   const pages = Math.max(1, Math.ceil(count / pageSize))
   const page = Math.min(pages, Math.max(1, Number(values.get('page')) || 1))
@@ -291,7 +295,7 @@ async function movementsAsFile(
   id: string,
 ): Promise<OfficeAnswer> {
   const open = await openDay(parts, reports, request, signedIn, entityId, id)
-  if (open === undefined || open === 'tooMany') return nothingHere(request)
+  if (open === undefined || typeof open === 'string') return nothingHere(request)
   const { scope, aggregation, type, count } = open
   if (count > directRecordsMost) return exportFirst(request.language, request.path, type === undefined ? {} : { type })
   const { day } = aggregation
@@ -309,7 +313,7 @@ async function exportMovements(
   id: string,
 ): Promise<OfficeAnswer> {
   const open = await openDay(parts, reports, request, signedIn, entityId, id)
-  if (open === undefined || open === 'tooMany') return nothingHere(request)
+  if (open === undefined || typeof open === 'string') return nothingHere(request)
   const { scope, aggregation, type, count } = open
   const { day, currency } = aggregation
   const source: ExportSource = { kind: 'movements', scope, key: { day, currency }, type, count }

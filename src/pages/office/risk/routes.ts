@@ -4,9 +4,17 @@
 import { record } from '../../../audit/chain.ts'
 import { shortenCards } from '../../../contract/cardNumbers.ts'
 import { listedKinds, listedValue, riskLists } from '../../../payments/risk/lists/lists.ts'
-import { deleteEntry, findEntries, insertEntry, type RiskEntry } from '../../../payments/risk/lists/store.ts'
+import {
+  countEntries,
+  deleteEntry,
+  entriesMost,
+  findEntries,
+  insertEntry,
+  type RiskEntry,
+} from '../../../payments/risk/lists/store.ts'
 import { timeOrderedId } from '../../../platform/clock.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
+import { lockCounted } from '../../../platform/database/locks.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
@@ -23,7 +31,7 @@ const dayMilliseconds = 86_400_000
 export function riskRoutes(parts: OfficeParts): OfficeRoute[] {
   const { database, directory, clock, random, keys } = parts
   const shortened = (text: string) => shortenCards(text, parts.cardBrands)
-  const entitiesOf = (signedIn: SignedIn) => directory.entities().filter(({ id }) => signedIn.reaches(id))
+  const entitiesOf = (signedIn: SignedIn) => directory.below(signedIn.entities)
   const show = async (
     { language, values }: OfficeRequest,
     signedIn: SignedIn,
@@ -114,6 +122,7 @@ ${field({ name: 'days', label: words.days, hint: words.daysHint, value: sent('da
       path: '/risk',
       exact: true,
       action: 'changeRiskLists',
+      counted: true,
       async answer(request, signedIn) {
         const { values, language } = request
         const words = riskWords(language)
@@ -140,12 +149,16 @@ ${field({ name: 'days', label: words.days, hint: words.daysHint, value: sent('da
         const endsAt = days === '' ? null : now + Number(days) * dayMilliseconds
         const entry = { ...value, ownerId, id, kind, list, reason, addedBy: signedIn.name, addedAt: now, endsAt }
         const isNew = await inTransaction(database.work, async db => {
+          await lockCounted(db, 'risk entries', [ownerId])
+          if ((await countEntries(db, ownerId)) >= entriesMost) return undefined
           if (!(await insertEntry(db, entry, now))) return false
           const details = { list, kind, value: masked(entry), reason, ...(days !== '' && { days: Number(days) }) }
           await record(db, { keys, clock, by: signedIn.by }, [{ action: 'riskListed', entityId: ownerId, subject: id, details }])
           return true
         })
-        return isNew ? goTo('/office/risk') : show(request, signedIn, { wrong: new Map([['value', words.listedAlready]]) })
+        if (isNew) return goTo('/office/risk')
+        const why = isNew === undefined ? fill(words.listFull, { count: String(entriesMost) }) : words.listedAlready
+        return show(request, signedIn, { wrong: new Map([['value', why]]) })
       },
     },
     {

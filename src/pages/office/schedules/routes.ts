@@ -15,7 +15,7 @@ import {
 import { listSchedules } from '../../../reporting/schedules/store.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
-import { button, type Cell, choiceField, field, message, tableOf } from '../fields.ts'
+import { button, choiceField, field, message, type TableCell, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
 import { modesOf } from '../reports/routes.ts'
 import { goTo, nothingHere, type OfficeAnswer, type OfficeRequest, type OfficeRoute } from '../route.ts'
@@ -42,6 +42,7 @@ ${signedIn.may('changeSettings') && newForm(parts, signedIn, language, values)}`
       method: 'POST',
       path: '/schedules',
       action: 'changeSettings',
+      counted: true,
       proven: true,
       exact: true,
       async answer(request, signedIn) {
@@ -90,11 +91,12 @@ function writtenIn(values: URLSearchParams): Readonly<Record<string, unknown>> {
 async function filesTable(parts: OfficeParts, language: OfficeLanguage, signedIn: SignedIn): Promise<Html> {
   const { database, directory } = parts
   const words = scheduleWords(language)
-  const counted = (await countOwed(database.work)).filter(({ ownerId }) => signedIn.reaches(ownerId))
-  const schedules = (await listSchedules(database.work)).filter(({ ownerId }) => signedIn.reaches(ownerId))
+  const owners = directory.ownersBelow(signedIn.entities)
+  const counted = await countOwed(database.work, owners)
+  const schedules = await listSchedules(database.work, owners)
   const owed = new Map(counted.map(one => [one.ownerId + one.source, one]))
   const nameOf = (id: string) => directory.entity(id)?.name ?? id
-  const countsOf = (one: CountedFiles | undefined): Cell[] => [
+  const countsOf = (one: CountedFiles | undefined): TableCell[] => [
     one?.delivered ?? 0,
     one?.scheduled ?? 0,
     one?.givenUp ?? 0,
@@ -105,7 +107,7 @@ async function filesTable(parts: OfficeParts, language: OfficeLanguage, signedIn
       ? html`${one !== undefined && one.givenUp > 0 && button(`/office/schedules/${ownerId}/${id}/again`, words.again)}
 ${button(`/office/schedules/${ownerId}/${id}/end`, words.end, 'danger')}`
       : ''
-  const rows: Cell[][] = schedules.map(one => {
+  const rows: TableCell[][] = schedules.map(one => {
     const { report, every, form, host, user, folder } = one.settings
     const files = owed.get(one.ownerId + one.id)
     return [
@@ -148,8 +150,8 @@ function newForm(parts: OfficeParts, signedIn: SignedIn, language: OfficeLanguag
   const words = scheduleWords(language)
   const value = (name: string) => values.get(name) ?? ''
   const options = parts.directory
-    .entities()
-    .filter(({ id, kind }) => kind !== 'channel' && signedIn.reaches(id))
+    .below(signedIn.entities)
+    .filter(({ kind }) => kind !== 'channel')
     .map(({ id, name, kind }): [string, string] => [id, `${name} (${kind})`])
   const choices = (names: readonly (keyof ReturnType<typeof scheduleWords>)[]) => names.map(name => [name, words[name]] as const)
   return html`<h2>${words.make}</h2><div class="card"><form method="post" action="/office/schedules">

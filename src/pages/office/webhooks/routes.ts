@@ -52,10 +52,8 @@ export function webhookRoutes(parts: OfficeParts): OfficeRoute[] {
       action: 'readNotifications',
       async answer({ language }, signedIn) {
         const words = webhookWords(language)
-        const all = (await listEndpoints(database.work, null)).filter(
-          one => one.kind === 'webhook' && signedIn.merchants.includes(one.merchantId),
-        )
-        const rows = all.map(one => [
+        const found = await listEndpoints(database.work, signedIn.merchants, 'webhook')
+        const rows = found.map(one => [
           html`<a href="${addressOfWebhook(one)}">${one.name ?? one.url ?? one.id}</a>`,
           nameOf(one.channelId ?? one.merchantId),
           words[`state_${one.state as 'active' | 'inactive' | 'disabled'}`],
@@ -74,6 +72,7 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
       method: 'POST',
       path: '/webhooks',
       action: 'changeWebhooks',
+      counted: true,
       async answer({ values, language }, signedIn) {
         const entity = directory.entity(values.get('entity') ?? '')
         if (!entity || !('merchantId' in entity) || !signedIn.reaches(entity.id)) return nothingHere(language)
@@ -150,8 +149,8 @@ const addressOfWebhook = ({ merchantId, id }: Endpoint): string => `/office/webh
 function newForm({ directory }: OfficeParts, signedIn: SignedIn, language: OfficeLanguage, url = ''): Html {
   const words = webhookWords(language)
   const options = directory
-    .entities()
-    .filter(({ id, kind }) => (kind === 'merchant' || kind === 'channel') && signedIn.reaches(id))
+    .below(signedIn.entities)
+    .filter(({ kind }) => kind === 'merchant' || kind === 'channel')
     .map(({ id, name, kind }): [string, string] => [id, `${name} (${kind})`])
   return html`<h2>${words.make}</h2><div class="card"><form method="post" action="/office/webhooks">
 ${field({ name: 'url', label: words.url, type: 'url', value: url })}

@@ -18,6 +18,14 @@ export type RiskEntry = Omit<NewRiskEntry, 'value' | 'network' | 'lookupKey'>
 
 const columns = `owner_id as "ownerId", id, kind, list, shown, reason, added_by as "addedBy", added_at as "addedAt", ends_at as "endsAt"`
 
+/** Of one entity. */
+export const entriesMost = 10_000
+
+export async function countEntries(db: Connection, ownerId: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>('select count(*) as count from risk_entries where owner_id = $1', [ownerId])
+  return rows[0]!.count
+}
+
 /** False when it stands there already; what has ended makes room. */
 export async function insertEntry(db: Connection, entry: NewRiskEntry, now: number): Promise<boolean> {
   const { ownerId, kind, value, id, list, shown, network, lookupKey, reason, addedBy, addedAt, endsAt } = entry

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import {
   closeSync,
   existsSync,
+  fstatSync,
   fsyncSync,
   openSync,
   readdirSync,
@@ -70,12 +71,12 @@ export function writeHashed(path: string, text: string): FileProof {
   return { bytes: Buffer.byteLength(text), sha256: createHash('sha256').update(text).digest('hex') }
 }
 
-/** A piece of a file at a time: files have up to a gigabyte. */
+/** A piece of a file at a time: files have up to a gigabyte, and most of them a page. */
 export function copyHashed(source: number, to: string, { flush }: { flush: boolean }): FileProof {
   const target = openSync(to, 'wx', 0o600)
   try {
     const hash = createHash('sha256')
-    const piece = Buffer.alloc(1 << 20)
+    const piece = Buffer.allocUnsafe(Math.min(1 << 20, fstatSync(source).size + 1))
     let bytes = 0
     for (let count = readSync(source, piece); count > 0; count = readSync(source, piece)) {
       hash.update(piece.subarray(0, count))

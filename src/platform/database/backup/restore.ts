@@ -1,15 +1,27 @@
 // A backup becomes the database of an empty DATA_DIR, as it was at its end or at any moment since, where the archive reaches. All of it is done in
 // a draft beside the place; only what is whole, and was let pass, is moved there, in one step.
 
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, realpathSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import type pg from 'pg'
 import { systemClock } from '../../clock.ts'
 import { syncFolder } from '../../files.ts'
 import { makePool } from '../connect.ts'
 import { findBinaries } from '../embedded/binaries.ts'
 import { clearDraft } from '../embedded/orphan.ts'
-import { recovering, walFolder } from '../embedded/walArchive.ts'
+import { systemIdentifier } from '../embedded/place.ts'
+import { archivedWal, pieceNumber, recovering } from '../embedded/walArchive.ts'
 import { startEmbedded } from '../embedded.ts'
 import { claimFolder } from '../folder.ts'
 import { BackupError, copyHashed, type Manifest, readManifest, type Seals, treeOf, whoReads } from './manifest.ts'
@@ -43,10 +55,10 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
   refuseOther(manifest, folder)
   order.compare(manifest)
   if (!hasSealOf(order.seals)) throw new BackupError(`The manifest of ${folder} was altered.`)
-  const backupDir = dirname(folder)
-  if (existsSync(walFolder(backupDir))) refuseGap(walFolder(backupDir), manifest)
-  else if (to !== undefined)
+  const archive = archiveBeside(folder)
+  if (archive.size === 0 && to !== undefined)
     throw new BackupError(`There is no archive beside ${folder}: it can only be restored as it was at its end, without --to.`)
+  refuseGap(dirname(folder), archive, manifest)
   const claim = claimFolder(dataDir)
   try {
     const standing = readdirSync(dataDir).filter(name => !mayStand.test(name))
@@ -59,7 +71,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
       mkdirSync(draft, { mode: 0o700 })
       copyBack(folder, join(draft, 'postgres'), manifest)
       say(`Reading what was written ${to === undefined ? 'since' : `until ${new Date(to).toISOString()}`} ...`)
-      await recover(order, draft, backupDir)
+      await recover(order, draft, archive)
     } catch (error) {
       await clearDraft(draft, say)
       throw error
@@ -76,9 +88,12 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
 /** A backup, or of several the newest that had ended by then. */
 function backupFor(from: string, to: number | undefined): string {
   const all = backupsIn(from)
-  const fitting = (all.length === 0 ? [from] : all).filter(one => to === undefined || readManifest(one).manifest.endedAt <= to)
-  const newest = fitting.at(-1)
-  if (newest !== undefined) return newest
+  const ended = (all.length === 0 ? [from] : all).map(folder => ({ folder, at: readManifest(folder).manifest.endedAt }))
+  const newest = ended
+    .filter(({ at }) => to === undefined || at <= to)
+    .sort((one, other) => one.at - other.at)
+    .at(-1)
+  if (newest !== undefined) return newest.folder
   throw new BackupError(`No backup in ${from} is from before ${new Date(to!).toISOString()}.`)
 }
 
@@ -87,17 +102,44 @@ function refuseOther({ server }: Manifest, folder: string): void {
   if (server !== ours) throw new BackupError(`${folder} is of ${server}; this program brings ${ours}, which cannot read it.`)
 }
 
-/** Recovery would take a piece that is missing for the end of the archive. */
-function refuseGap(wal: string, { wal: [from, to] }: Manifest): void {
-  const line = from.slice(0, 8)
-  const names = readdirSync(wal)
-    .filter(name => /^[0-9A-F]{24}\.gz$/.test(name) && name.startsWith(line) && name.slice(0, 24) > to)
-    .map(name => name.slice(0, 24))
-    .sort()
-  const numberOf = (name: string) => Number.parseInt(name.slice(8, 16), 16) * 256 + Number.parseInt(name.slice(16), 16)
-  const gap = [to, ...names].find((name, at, all) => at > 0 && numberOf(name) !== numberOf(all[at - 1]!) + 1)
-  if (gap !== undefined) throw new BackupError(`The archive ${wal} has a gap before ${gap}: what came after it is lost.`)
+/** Of the cluster that the backup is of, and of no other that was archived beside it. */
+function archiveBeside(folder: string): ReadonlyMap<string, string> {
+  const data = join(folder, 'data')
+  if (existsSync(join(data, 'global/pg_control'))) return archivedWal(dirname(folder), systemIdentifier(data))
+  throw new BackupError(`${folder} is incomplete: global/pg_control is missing.`)
 }
+
+/** Recovery would take a piece that is missing for the end of the archive. It goes along the newest time line that follows the backup's, from where it begins. */
+function refuseGap(backupDir: string, archive: ReadonlyMap<string, string>, { wal: [, to] }: Manifest): void {
+  let newest = lineOf(to)
+  while (archive.has(historyOf(newest + 1))) newest++
+  const ends = new Map([
+    [newest, Number.POSITIVE_INFINITY],
+    ...(newest === lineOf(to) ? [] : endsOf(archive.get(historyOf(newest))!)),
+  ])
+  const names = [...archive.keys()]
+    .filter(
+      name => /^\w{24}$/.test(name) && pieceNumber(name) > pieceNumber(to) && pieceNumber(name) <= (ends.get(lineOf(name)) ?? 0),
+    )
+    .sort((one, other) => pieceNumber(one) - pieceNumber(other))
+  const gap = [to, ...names].find((name, at, all) => at > 0 && pieceNumber(name) > pieceNumber(all[at - 1]!) + 1)
+  if (gap !== undefined)
+    throw new BackupError(`The archive ${join(backupDir, 'wal')} has a gap before ${gap}: what came after it is lost.`)
+}
+
+const lineOf = (name: string): number => Number.parseInt(name.slice(0, 8), 16)
+const historyOf = (line: number): string => `${line.toString(16).toUpperCase().padStart(8, '0')}.history`
+
+/** The time lines that one follows, each with the number of the piece in which it was left; a row of a history is `line, position, reason`. */
+const endsOf = (history: string): [line: number, piece: number][] =>
+  [
+    ...gunzipSync(readFileSync(history))
+      .toString('utf8')
+      .matchAll(/^(\d+)\s+([0-9A-F]+)\/([0-9A-F]+)/gm),
+  ].map(([, line, high, low]) => [
+    Number(line),
+    256 * Number.parseInt(high!, 16) + Math.floor(Number.parseInt(low!, 16) / 2 ** 24),
+  ])
 
 function copyBack(folder: string, cluster: string, { folders, files }: Manifest): void {
   const data = join(folder, 'data')
@@ -119,13 +161,17 @@ function copyBack(folder: string, cluster: string, { folders, files }: Manifest)
 }
 
 /** Lets a server of its own read the WAL, and take the database over when it is done. */
-async function recover({ to, user, strict, examine, say }: RestoreOrder, dataDir: string, backupDir: string): Promise<void> {
+async function recover(
+  { to, user, strict, examine, say }: RestoreOrder,
+  dataDir: string,
+  archive: ReadonlyMap<string, string>,
+): Promise<void> {
   const claim = claimFolder(dataDir)
   const server = await startEmbedded({
     dataDir,
     say,
     strict,
-    extras: recovering(backupDir, to),
+    extras: recovering(archive, join(dataDir, 'wal'), to),
     ...(user !== undefined && { user }),
   }).catch((error: Error) => {
     claim.release()

@@ -6,9 +6,10 @@ import { basename, join } from 'node:path'
 import pg from 'pg'
 import type { Clock } from '../../clock.ts'
 import { syncFolder } from '../../files.ts'
-import { openOwn } from '../embedded/ownFile.ts'
-import { clusterMajor } from '../embedded/place.ts'
-import { walFolder } from '../embedded/walArchive.ts'
+import { openOwn, refuseOpenFolder } from '../embedded/ownFile.ts'
+import { clusterMajor, systemIdentifier } from '../embedded/place.ts'
+import { archivedWal } from '../embedded/walArchive.ts'
+import { databaseLocks } from '../locks.ts'
 import {
   BackupError,
   copyHashed,
@@ -36,18 +37,24 @@ export type BackupOrder = {
 // What belongs to the server that runs, and not to its data; WAL is taken at the end.
 const ofTheProcess =
   /^(postmaster\.(pid|opts)|[^/]*\.signal|backup_label.*|tablespace_map.*|(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)\/.*)$|(^|\/)(pgsql_tmp|pg_internal\.init)[^/]*(\/|$)/
-const ending = '.unfinished'
+/** Of the same cluster no other backup is being made, of another there may be. */
+const endingOf = (identifier: string): string => `_${identifier}.unfinished`
+const archivePatienceMs = 30_000
 
 /** → the folder of the backup, how many bytes it has, and the piece of WAL that the archive did not take, if it takes none. Broken off, it leaves a folder that no restore takes and the next backup clears away. */
 export async function takeBackup(order: BackupOrder): Promise<{ folder: string; bytes: number; unarchived: string | null }> {
   const { cluster, backupDir, clock, seals, about } = order
   mkdirSync(backupDir, { recursive: true, mode: 0o700 })
+  refuseOpenFolder('The place of backups', backupDir, about.mode === 'live')
+  const ending = endingOf(systemIdentifier(cluster))
   // All in one session: it is a backup as long as this lives.
   const session = new pg.Client({ ...order.connection, application_name: 'tollgate backup' })
   session.on('error', () => {}) // the next statement fails
   await session.connect()
   try {
-    const { rows: locked } = await session.query<{ ours: boolean }>('select pg_try_advisory_lock(7065114) as ours')
+    const { rows: locked } = await session.query<{ ours: boolean }>('select pg_try_advisory_lock($1) as ours', [
+      databaseLocks.backup,
+    ])
     if (!locked[0]!.ours) throw new BackupError('Another backup of this database is being made.')
     for (const name of readdirSync(backupDir).filter(name => name.endsWith(ending)))
       rmSync(join(backupDir, name), { recursive: true })
@@ -71,13 +78,24 @@ export async function takeBackup(order: BackupOrder): Promise<{ folder: string; 
     syncFolder(draft)
     renameSync(draft, folder)
     syncFolder(backupDir)
-    const { rows: failed } = await session.query<{ piece: string | null }>(
-      `select last_failed_wal as piece from pg_stat_archiver where last_failed_time > coalesce(last_archived_time, '-infinity')`,
-    )
-    const unarchived = failed[0]?.piece ?? null
+    const unarchived = await untilArchived(session, clock, to)
     return { folder, unarchived, bytes: Object.values(files).reduce((sum, { bytes }) => sum + bytes, 0) }
   } finally {
     await session.end()
+  }
+}
+
+/** The end of a backup ends its last piece too, so that a working archive takes it at once. → the piece that it does not take; null where there is no archive. */
+async function untilArchived(session: pg.Client, clock: Clock, last: string): Promise<string | null> {
+  for (const until = clock.real() + archivePatienceMs; ; await clock.sleep(100)) {
+    const { rows } = await session.query<{ isOn: boolean; taken: string; failed: string | null }>(
+      `select current_setting('archive_mode') <> 'off' as "isOn", coalesce(last_archived_wal, '') as taken,
+              case when last_failed_time > coalesce(last_archived_time, '-infinity') then last_failed_wal end as failed
+         from pg_stat_archiver`,
+    )
+    const { isOn, taken, failed } = rows[0]!
+    if (!isOn || taken.slice(0, last.length) >= last) return null
+    if (failed !== null || clock.real() > until) return failed ?? last
   }
 }
 
@@ -137,21 +155,46 @@ export const backupsIn = (backupDir: string): string[] =>
     .sort()
     .map(name => join(backupDir, name))
 
-/** Removes all but the newest backups, and the WAL from before the oldest that stays. → names of what was removed */
-export function removeOldBackups(backupDir: string, keep: number): string[] {
-  const all = backupsIn(backupDir)
-  const old = all.slice(0, Math.max(0, all.length - keep))
-  for (const folder of old) {
+/**
+ * Removes all but the newest backups, of which the one just made is always one, and the WAL that none of those that stay needs. What has no seal of ours,
+ * a backup that was altered or of another installation, is neither counted nor removed. → names of what was removed
+ */
+export function removeOldBackups(backupDir: string, keep: number, made: string, seals: Seals): string[] {
+  const ours = backupsIn(backupDir)
+    .flatMap(folder => sealedBackup(folder, seals) ?? [])
+    .sort(
+      (one, other) =>
+        Number(one.folder === made) - Number(other.folder === made) || one.manifest.endedAt - other.manifest.endedAt,
+    )
+  const old = ours.slice(0, Math.max(0, ours.length - keep))
+  for (const { folder, identifier } of old) {
     // In one step it is no backup any more.
-    renameSync(folder, folder + ending)
-    rmSync(folder + ending, { recursive: true })
+    const draft = folder + endingOf(identifier)
+    renameSync(folder, draft)
+    rmSync(draft, { recursive: true })
   }
-  const [oldest] = all.slice(old.length)
-  const wal = walFolder(backupDir)
-  if (oldest === undefined || !existsSync(wal)) return old.map(path => basename(path))
-  const [from] = readManifest(oldest).manifest.wal
-  // Histories of time lines are small, and a way through all of them may be needed.
-  for (const name of readdirSync(wal))
-    if (/^[0-9A-F]{24}/.test(name) && name.slice(8, 24) < from.slice(8)) rmSync(join(wal, name))
-  return old.map(path => basename(path))
+  for (const identifier of new Set(ours.map(one => one.identifier))) {
+    const needed = ours
+      .filter(one => !old.includes(one) && one.identifier === identifier)
+      .map(({ manifest }) => manifest.wal[0].slice(8))
+    removeWal(backupDir, identifier, needed.sort()[0])
+  }
+  return old.map(({ folder }) => basename(folder))
+}
+
+type SealedBackup = { readonly folder: string; readonly identifier: string; readonly manifest: Manifest }
+
+function sealedBackup(folder: string, seals: Seals): SealedBackup | undefined {
+  try {
+    const { manifest, hasSealOf } = readManifest(folder)
+    return hasSealOf(seals) ? { folder, identifier: systemIdentifier(join(folder, 'data')), manifest } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** What the archive has from before a piece; absent = all. Histories of time lines are small, and a way through all of them may be needed. */
+function removeWal(backupDir: string, identifier: string, from: string | undefined): void {
+  for (const [name, path] of archivedWal(backupDir, identifier))
+    if (/^\w{24}/.test(name) && (from === undefined || name.slice(8, 24) < from)) rmSync(path)
 }

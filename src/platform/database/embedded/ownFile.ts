@@ -2,7 +2,21 @@
 // which may be root, works on nothing but the file that is meant.
 
 import { spawnSync } from 'node:child_process'
-import { closeSync, constants, fstatSync, ftruncateSync, lstatSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { whoMayReplace } from '../../files.ts'
 import { FolderError } from '../folder.ts'
 
 /** Opens a file only if it is there as itself, and belongs to one of these users. */
@@ -42,7 +56,21 @@ function closed<Value>(handle: number, work: (handle: number) => Value): Value {
 /** Removes a folder with all that is in it. What is in another user's folder that user removes: it may turn into a link in the meantime. */
 export function removeFolder(path: string): void {
   const stat = lstatSync(path, { throwIfNoEntry: false })
-  if (process.getuid?.() === 0 && stat?.isDirectory() && stat.uid !== 0)
-    spawnSync('/bin/sh', ['-c', 'rm -rf -- * .[!.]*'], { cwd: path, uid: stat.uid, gid: stat.gid, env: {}, stdio: 'ignore' })
-  rmSync(path, { recursive: true, force: true })
+  if (process.getuid?.() !== 0 || !stat?.isDirectory()) {
+    rmSync(path, { recursive: true, force: true })
+    return
+  }
+  if (stat.uid === 0) for (const name of readdirSync(path)) removeFolder(join(path, name))
+  else
+    spawnSync('/bin/sh', ['-c', 'rm -rf -- * .[!.]* ..?*'], {
+      ...{ cwd: path, uid: stat.uid, gid: stat.gid, env: {} },
+      stdio: 'ignore',
+    })
+  rmdirSync(path)
+}
+
+/** Whoever may put names into a folder could have root write, or give away, what a link leads to; in live mode nobody else has a say in it at all. */
+export function refuseOpenFolder(name: string, folder: string, strict: boolean): void {
+  const who = strict || process.getuid?.() === 0 ? whoMayReplace(folder) : undefined
+  if (who !== undefined) throw new FolderError(`${name} names ${folder}, which ${who}.`)
 }

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readPlainFile } from '../../files.ts'
 import type { SystemAccount } from './account.ts'
 import type { Binaries } from './binaries.ts'
 
@@ -24,3 +25,7 @@ export const unfinished = { 'postgres.restoring': 'restore', 'postgres.upgrading
 
 /** The major version of the server that made the files of a cluster; no other reads them. */
 export const clusterMajor = (cluster: string): string => readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()
+
+/** PostgreSQL's name of a database's files, made by chance with them, and carried by all that it writes: a copy has it too, what takes their place has not. */
+export const systemIdentifier = (cluster: string): string =>
+  String(readPlainFile(join(cluster, 'global/pg_control')).readBigUInt64LE())

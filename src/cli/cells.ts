@@ -1,0 +1,144 @@
+// tollgate cells: the map and the configuration of the proxy before several cells, and whether the cells agree with each other.
+
+import type { Command } from 'commander'
+import { isValidAt } from '../merchants/store.ts'
+import { systemClock } from '../platform/clock.ts'
+import { cellMapOf, readMap, renewMap, type Surveyed, survey } from '../start/cellMap.ts'
+import { type Cells, readCells } from '../start/cells.ts'
+import { type ProxyOptions, proxyConfiguration, standardLimits } from '../start/proxy.ts'
+import { wholeNumber } from './choices.ts'
+import { silentText } from './eachCell.ts'
+import { runCommand, timeText } from './open.ts'
+import { type ReadOptions, reads, show } from './reads.ts'
+
+type CellsOption = { readonly cells: string }
+
+export default (program: Command): void => {
+  const cells = program.command('cells').description('several installations beside each other, each with merchants of its own')
+
+  reads(
+    cells
+      .command('map')
+      .description(
+        'write the map that the proxy routes by, and have it read; ends with 1 when a cell did not answer, or one id is in several',
+      )
+      .requiredOption('--cells <file>', 'the cells file'),
+    { '': 'lines changed wrong', 'silent[]': 'cell why' },
+  ).action((options: ReadOptions & CellsOption) =>
+    runCommand(async () => {
+      const given = readCells(options.cells)
+      const renewed = await renewMap(given)
+      show(options, renewed, () =>
+        [
+          ...renewed.silent.map(silentText),
+          ...renewed.wrong.map(sentence => `${sentence}\n`),
+          `${given.map} ${renewed.changed ? 'is written' : 'stands as it should'}: ${renewed.lines} lines.\n`,
+        ].join(''),
+      )
+      if (renewed.silent.length + renewed.wrong.length > 0) process.exitCode = 1
+    }),
+  )
+
+  reads(
+    cells
+      .command('check')
+      .description(
+        'whether the cells have the same mode, keys, schema and tokens, and the map says where everybody is; ends with 1 when not',
+      )
+      .requiredOption('--cells <file>', 'the cells file'),
+    { '': 'findings', 'cells[]': 'cell merchants' },
+  ).action((options: ReadOptions & CellsOption) =>
+    runCommand(async () => {
+      const document = await check(readCells(options.cells))
+      const { findings } = document
+      const end =
+        findings.length === 0 ? 'The cells agree with each other, and the map with them.' : `${findings.length} findings.`
+      show(options, document, () => [...findings, end].map(line => `${line}\n`).join(''))
+      if (findings.length > 0) process.exitCode = 1
+    }),
+  )
+
+  cells
+    .command('proxy')
+    .description('print the configuration of an HAProxy before the cells')
+    .requiredOption('--cells <file>', 'the cells file')
+    .option('--bind <address>', 'where it listens', ':443')
+    .option('--certificate <file>', 'the certificate with its key, as HAProxy reads them; without it the proxy speaks plain HTTP')
+    .option('--connections <count>', 'at a time, of all together', wholeNumber(100, 1_000_000), standardLimits.connections)
+    .option(
+      '--per-network <count>',
+      'of these from one address of IPv4 or one /64 of IPv6; 0 = no limits by network, for a proxy that stands behind a balancer',
+      wholeNumber(0, 1_000_000),
+      standardLimits.perNetwork,
+    )
+    .action(({ cells: file, ...options }: CellsOption & ProxyOptions) =>
+      runCommand(async () => void process.stdout.write(proxyConfiguration(readCells(file), options))),
+    )
+}
+
+async function check(given: Cells) {
+  const surveyed = await survey(given)
+  const written = readMap(given.map)
+  const { lines, wrong } = cellMapOf(surveyed, written)
+  const silent = [...surveyed].flatMap(([cell, why]) =>
+    typeof why === 'string' ? [`The cell ${cell} does not answer: ${why}.`] : [],
+  )
+  const astray = [...new Set([...lines.keys(), ...written.keys()])].filter(key => lines.get(key) !== written.get(key)).length
+  const toWrite = astray === 0 ? [] : [`${astray} lines of ${given.map} are not what the cells say: run \`tollgate cells map\`.`]
+  const cells = [...surveyed].map(([cell, one]) => ({
+    cell,
+    merchants: typeof one === 'string' ? null : one.entities.filter(({ kind }) => kind === 'merchant').length,
+  }))
+  return {
+    cells,
+    findings: [...silent, ...wrong, ...differencesOf(surveyed), ...tokenDifferencesOf(surveyed, systemClock.real()), ...toWrite],
+  }
+}
+
+/** Tokens that several cells have, known by their hash, and not with the same end or not for the same. */
+export function tokenDifferencesOf(surveyed: Surveyed, now: number): string[] {
+  const rows = [...surveyed].flatMap(([cell, one]) =>
+    typeof one === 'string' ? [] : (one.known ?? []).map(token => ({ cell, token, hash: token.hash.toString('hex') })),
+  )
+  return [...Map.groupBy(rows, ({ hash }) => hash).values()].flatMap(same => {
+    const [{ token: first }] = same as [(typeof same)[number]]
+    const isDifferent = (of: (token: typeof first) => string) => new Set(same.map(({ token }) => of(token))).size > 1
+    const endOf = (token: typeof first) => {
+      if (token.revokedAt === null) return 'valid'
+      return isValidAt(token, now) ? `valid until ${timeText(token.revokedAt)} UTC` : 'ended'
+    }
+    const ends = same.map(({ cell, token }) => `${endOf(token)} in ${cell}`).join(', ')
+    return [
+      ...(isDifferent(endOf)
+        ? [`The token ${first.id} (${first.label}) is ${ends}: \`tollgate revoke ${first.id} --cells FILE\` ends it in all.`]
+        : []),
+      ...(isDifferent(token => [...token.entities].sort().join()) && same.some(({ token }) => isValidAt(token, now))
+        ? [
+            `The token ${first.id} (${first.label}) does not act for the same in ${same.map(({ cell }) => cell).join(', ')}: seed it over all.`,
+          ]
+        : []),
+    ]
+  })
+}
+
+/** Where a cell is not as the first that answered. Groups need not be in every cell. */
+function differencesOf(surveyed: Surveyed): string[] {
+  const [first, ...others] = [...surveyed].flatMap(([cell, one]) => (typeof one === 'string' ? [] : [{ cell, ...one }]))
+  if (!first) return []
+  const groups = new Map<string, string>()
+  const differs = [first, ...others].flatMap(({ entities }) =>
+    entities.flatMap(({ id, kind, merchantId, parentId, name, settings }) => {
+      if (merchantId !== null) return []
+      const as = JSON.stringify([kind, parentId, name, Object.entries(settings).sort()])
+      const before = groups.get(id)
+      groups.set(id, before ?? as)
+      return before === undefined || before === as ? [] : [`The ${kind} ${id} is not the same in all cells: seed it over all.`]
+    }),
+  )
+  const alike = others.flatMap(other =>
+    (Object.keys(first.alike) as (keyof typeof first.alike)[])
+      .filter(what => other.alike[what] !== first.alike[what])
+      .map(what => `The cell ${other.cell} has not the ${what} of ${first.cell}.`),
+  )
+  return [...alike, ...new Set(differs)]
+}

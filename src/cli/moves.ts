@@ -1,0 +1,184 @@
+// tollgate merchants: a merchant goes from one cell to another while it is in use, and is forgotten later where it was.
+
+import type { Command } from 'commander'
+import { readEntities } from '../merchants/store.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { readMap, renewMap } from '../start/cellMap.ts'
+import { type Cell, type Cells, cellOfName, environmentOf, readCells } from '../start/cells.ts'
+import { forgetMerchant } from '../start/moves/forget.ts'
+import { giveUpMove, type MoveSide, moveMerchant } from '../start/moves/move.ts'
+import { listMoves, readMove } from '../start/moves/store.ts'
+import { wholeNumber } from './choices.ts'
+import { type CommandParts, looksLikeId, open, refuseCommand, refuseWords, runCommand, table, withOpened } from './open.ts'
+import { type ReadOptions, reads, show, timeField } from './reads.ts'
+
+type MoveOptions = {
+  readonly cells?: string
+  readonly to?: string
+  readonly back?: true
+  readonly patience: number
+  readonly refusal: number
+}
+
+/** What of others is in several cells keeps no merchant from moving. */
+async function flipTo(cells: Cells, merchantId: string, to: string): Promise<void> {
+  const { wrong } = await renewMap(cells)
+  if (wrong.length > 0 && readMap(cells.map).get(merchantId) !== to) throw new OperatorError(wrong.join('\n'))
+  for (const sentence of wrong) process.stderr.write(`${sentence}\n`)
+}
+
+export default (program: Command): void => {
+  const merchants = program.command('merchants').description('merchants and the cells that serve them')
+  merchants
+    .command('move <merchantId>')
+    .description('move a merchant to another cell while it is in use; given again, it goes on where it stopped')
+    .option('--cells <file>', 'the file that names the cells; without it the merchant is in the database of this process')
+    .option('--to <cell>', 'the cell that it goes to: a name of the file, or without one the address of its database')
+    .option('--back', 'give the move up, as long as the merchant was not handed over')
+    .option(
+      '--patience <seconds>',
+      'wait so long for requests that are under way, once new ones are refused',
+      wholeNumber(0, 300),
+      10,
+    )
+    .option('--refusal <seconds>', 'refuse requests for no longer: then it is served where it was', wholeNumber(1, 3600), 120)
+    .action((merchantId: string, options: MoveOptions) =>
+      runCommand(async () => {
+        checkId(merchantId)
+        const tell = (_: string, what: string) => void process.stdout.write(`${what}\n`)
+        if (options.back)
+          return withEnds(merchantId, options, 'leaving', ({ source, target }) =>
+            giveUpMove({ source, target, merchantId, tell }),
+          )
+        if (options.to === undefined) refuseWords('--to must name the cell that the merchant goes to.')
+        await withEnds(merchantId, options, 'leaving', async ({ source, target }) => {
+          const { patience: patienceSeconds, refusal: refusalSeconds } = options
+          const parts = { source, target: target!, merchantId, patienceSeconds, refusalSeconds, tell }
+          const flip =
+            options.cells === undefined ? undefined : async () => flipTo(readCells(options.cells!), merchantId, options.to!)
+          const { rows, refusedSeconds } = await moveMerchant({ ...parts, ...(flip && { flip }) })
+          const refused = refusedSeconds === undefined ? '' : `, requests were refused for ${refusedSeconds.toFixed(1)} s`
+          process.stdout.write(`The merchant has moved: ${rows} rows${refused}.\n`)
+        })
+      }),
+    )
+
+  reads(
+    merchants
+      .command('moves')
+      .description('the moves that this cell has seen: merchants on their way in or out, and those who went'),
+    { 'moves[]': 'merchantId direction state here other changedAt' },
+  ).action((options: ReadOptions) =>
+    withOpened(async ({ database }) => {
+      const moves = (await listMoves(database.work)).map(({ merchantId, direction, state, here, other, changedAt }) => ({
+        ...{ merchantId, direction, state, here, other },
+        changedAt: timeField(changedAt),
+      }))
+      show(options, { moves }, () =>
+        table([
+          ['merchant', 'direction', 'state', 'served here', 'other cell', 'since'],
+          ...moves.map(one => [one.merchantId, one.direction, one.state, one.here ? 'yes' : 'no', one.other, one.changedAt]),
+        ]),
+      )
+    }),
+  )
+
+  merchants
+    .command('forget <merchantId>')
+    .description('take away what a merchant who moved has left in its old cell, in small steps beside everything else')
+    .option('--cells <file>', 'the file that names the cells; without it the database of this process is the old cell')
+    .option('--to <cell>', 'the cell that it went to, where no file names it: the address of its database')
+    .action((merchantId: string, options: MoveOptions) =>
+      runCommand(async () => {
+        checkId(merchantId)
+        await withEnds(merchantId, options, 'left', async ({ source, target }) => {
+          const rows = await forgetMerchant(source, target!, merchantId)
+          process.stdout.write(`${source.name} has forgotten the merchant: ${rows} rows.\n`)
+        })
+      }),
+    )
+}
+
+function checkId(merchantId: string): void {
+  if (!looksLikeId(merchantId)) refuseWords('A merchant is named by the 32 hex characters that `tollgate list` shows.')
+}
+
+type OpenCell = CommandParts & { readonly name: string }
+type OpenEnds = { readonly source: MoveSide; readonly target: MoveSide | undefined }
+
+/** Opens the cell where the merchant is, or has been, and the other one; `target` is undefined where a move is given up and it cannot be opened. */
+async function withEnds(
+  merchantId: string,
+  options: Pick<MoveOptions, 'cells' | 'to' | 'back'>,
+  which: 'leaving' | 'left',
+  work: (ends: OpenEnds) => Promise<void>,
+): Promise<void> {
+  const cells = options.cells === undefined ? withoutFile(options.to) : readCells(options.cells)
+  const wanted = options.to === undefined || options.cells !== undefined ? options.to : nameOf(options.to)
+  if (wanted !== undefined) cellOfName(cells, wanted)
+  const opened: OpenCell[] = []
+  const failed = new Map<string, Error>()
+  await Promise.all(
+    cells.cells.map(cell =>
+      openCell(cell, options.cells !== undefined).then(
+        one => void opened.push(one),
+        (error: Error) => void failed.set(cell.name, error),
+      ),
+    ),
+  )
+  try {
+    const source = await sourceOf(opened, merchantId, which, wanted)
+    const unreachable = [...failed].map(([name, { message }]) => `${name} cannot be asked: ${message}`)
+    if (!source)
+      throw new OperatorError([`No cell that could be asked ${absence[which]} ${merchantId}.`, ...unreachable].join('\n'))
+    const to = (await readMove(source.database.work, merchantId))?.other
+    const name = which === 'left' || options.back ? to : wanted
+    const target = opened.find(one => one.name === name)
+    if (!target && !options.back) refuseCommand(`${name}: ${failed.get(name!)?.message ?? 'the cells file does not name it'}`)
+    await work({ source, target })
+  } finally {
+    await Promise.all(opened.map(one => one.close()))
+  }
+}
+
+const absence = { leaving: 'has the merchant', left: 'holds something that was left behind by the merchant' } as const
+
+async function sourceOf(
+  opened: readonly OpenCell[],
+  merchantId: string,
+  which: keyof typeof absence,
+  to: string | undefined,
+): Promise<OpenCell | undefined> {
+  const found = await Promise.all(
+    opened.map(async one => {
+      const move = await readMove(one.database.work, merchantId)
+      const isKnown = (await readEntities(one.database.work, [merchantId])).length > 0
+      return { one, move, isKnown }
+    }),
+  )
+  const left = found.filter(({ move }) => move?.direction === 'leaving' && ['moved', 'forgetting'].includes(move.state))
+  if (which === 'left') return left[0]?.one
+  // The one whose move was not told to its end goes on with it; otherwise the one that serves the merchant.
+  const onItsWay = found.find(
+    ({ move }) => move?.direction === 'leaving' && !['forgotten', 'stayed', 'moved', 'forgetting'].includes(move.state),
+  )
+  const serving = found.find(({ one, move, isKnown }) => one.name !== to && isKnown && (move?.here ?? true))
+  return (onItsWay ?? serving ?? left.find(({ move }) => move?.other === to))?.one
+}
+
+async function openCell(cell: Cell, isOfFile: boolean): Promise<OpenCell> {
+  const isHere = !isOfFile && cell.name === here
+  return { ...(await open(isHere ? process.env : environmentOf(cell))), name: cell.name }
+}
+
+const here = 'this cell'
+
+/** The database of this process, and the one of an address, which is named without its password. */
+function withoutFile(to: string | undefined): Cells {
+  if (to === undefined || !URL.canParse(to))
+    return refuseWords('--cells must name the file of the cells, or --to the address of the other database.')
+  const cell = (name: string, url: string): Cell => ({ name, environment: { DATABASE_URL: url }, gateways: [] })
+  return { map: '', cells: [cell(here, ''), cell(nameOf(to), to)] }
+}
+
+const nameOf = (to: string): string => `${new URL(to).host}${new URL(to).pathname}`

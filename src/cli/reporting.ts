@@ -1,0 +1,173 @@
+// tollgate cells reporting: one database for the searches and reports of all cells. It is given again after an upgrade, when a cell is added, and after whatever
+// went wrong: it puts right what is there.
+
+import type { Command } from 'commander'
+import type pg from 'pg'
+import { systemClock, systemRandom } from '../platform/clock.ts'
+import { makePool, timeParameter } from '../platform/database/connect.ts'
+import { readSources } from '../platform/database/following.ts'
+import { compareModes, keepMode, readMode } from '../platform/database/installation.ts'
+import { isMigrated, migrate } from '../platform/database/migrate.ts'
+import { lagOf } from '../platform/database/reporting.ts'
+import { errorText } from '../platform/errors.ts'
+import { type Cell, environmentOf, readCells } from '../start/cells.ts'
+import { type Config, readConfig } from '../start/config.ts'
+import { findRole, grantReading, rightsBeyond } from '../start/reporting/roles.ts'
+import {
+  type CellSums,
+  dropSlots,
+  dropSums,
+  type FollowedCell,
+  follow,
+  forgetSource,
+  prepareTables,
+  publisherRefusals,
+  readSubscriptions,
+  readSums,
+  subscriberRefusals,
+  unsubscribe,
+} from '../start/reporting/subscribe.ts'
+import { keepProof, readProofs } from '../vault/store.ts'
+import { projectFolder, refuseCommand, runCommand, table } from './open.ts'
+
+/** A server that says nothing for so long is given up. */
+const silentMilliseconds = 60_000
+
+type Options = { readonly cells: string; readonly end?: string; readonly reader: string }
+
+export default (program: Command): void => {
+  const cells =
+    program.commands.find(one => one.name() === 'cells') ??
+    program.command('cells').description('installations beside each other')
+  cells
+    .command('reporting')
+    .description(
+      'makes REPORTING_DATABASE_URL follow all cells for searches and reports, puts right what is there, and says how it stands',
+    )
+    .requiredOption('--cells <file>', 'the file of the cells')
+    .option('--end <name>', 'follows this cell no longer; what was copied of it stays')
+    .option('--reader <role>', 'as whom gateways read there: it is given what they read, and no more', 'tollgate_reader')
+    .action((options: Options) => runCommand(() => reporting(options)))
+}
+
+async function reporting({ cells: file, end, reader }: Options): Promise<void> {
+  const cells = readCells(file)
+  const url = process.env.REPORTING_DATABASE_URL || refuseCommand('REPORTING_DATABASE_URL must name the reporting database.')
+  const pool = poolOf(url)
+  try {
+    const refused = await subscriberRefusals(pool, cells.cells.length).catch((error: Error) => [
+      `It cannot be used: ${error.message}.`,
+    ])
+    if (refused.length > 0) refuseCommand(`REPORTING_DATABASE_URL:\n${refused.join('\n')}`)
+    if (end !== undefined)
+      return await endCell(
+        pool,
+        end,
+        cells.cells.find(({ name }) => name === end),
+      )
+    await migrate(pool, timeParameter(systemClock.real()))
+    await prepareTables(pool)
+    await letRead(pool, reader)
+    const known = await readSums(pool)
+    const sums: CellSums[] = []
+    for (const cell of cells.cells) await followCell(pool, cell, sums)
+    if (sums.length === cells.cells.length) await dropSums(pool, known, sums)
+    process.stdout.write(await standing(pool))
+  } finally {
+    await pool.end()
+  }
+}
+
+/** Gives a role what gateways read. What it may do beyond that is told, and nothing is kept back for it. */
+async function letRead(pool: pg.Pool, reader: string): Promise<void> {
+  const role = await findRole(pool, reader)
+  const told = role
+    ? await rightsBeyond(pool, 'reader', role)
+    : [`There is no role ${reader} for gateways to read as: make it, or name another with --reader.`]
+  if (role) await grantReading(pool, role, 'reader')
+  for (const one of told) process.stderr.write(`REPORTING_DATABASE_URL: ${one}\n`)
+  if (told.length > 0) process.exitCode = 1
+}
+
+/** What is wrong with one cell keeps no other from being followed. */
+async function followCell(pool: pg.Pool, cell: Cell, sums: CellSums[]): Promise<void> {
+  try {
+    await withCell(cell, async (one, config) => {
+      await refuseCell(pool, one, config)
+      const done = await follow(pool, one, systemClock.real(), systemRandom)
+      sums.push(await readSums(one.owner))
+      process.stdout.write(`${cell.name} ${done}.\n`)
+    })
+  } catch (error) {
+    process.stderr.write(`${cell.name}: ${errorText(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
+async function refuseCell(pool: pg.Pool, cell: FollowedCell, config: Config): Promise<void> {
+  const proofs = await readProofs(cell.owner).catch((error: Error) =>
+    refuseCommand(`Its database cannot be reached: ${error.message}.`),
+  )
+  if (proofs.length === 0) refuseCommand('No gateway has used its database yet: start one on it first.')
+  if (!(await isMigrated(cell.owner)))
+    refuseCommand('Its database lacks migrations of this program: start a gateway of this version on it first.')
+  const mode = (await readMode(cell.owner)) ?? config.mode
+  compareModes(mode, config.mode)
+  const ours = await readMode(pool)
+  if (ours !== undefined && ours !== mode)
+    refuseCommand(`It is of the mode ${mode}, and the reporting database of the mode ${ours}.`)
+  const known = await readProofs(pool)
+  const isLookup = ({ name }: { readonly name: string }) => name.startsWith('lookup')
+  const isShared = known.filter(isLookup).some(({ proof }) => proofs.some(one => isLookup(one) && one.proof.equals(proof)))
+  if (known.length > 0 && !isShared) refuseCommand('Its lookup key is another than that of the cells which are followed already.')
+  const refused = await publisherRefusals(cell)
+  if (refused.length > 0) refuseCommand(refused.join('\n'))
+  await keepMode(pool, mode, systemClock.real())
+  for (const { name, proof } of proofs.filter(isLookup)) await keepProof(pool, name, proof, systemClock.real())
+}
+
+/** Also of a cell that is no more, and that the file does not name. */
+async function endCell(pool: pg.Pool, name: string, cell: Cell | undefined): Promise<void> {
+  const slots = await unsubscribe(pool, name)
+  if (!(await forgetSource(pool, name))) refuseCommand(`The reporting database does not follow ${name}.`)
+  process.stdout.write(`${name} is followed no longer; what was copied of it stays.\n`)
+  const failed = cell
+    ? await withCell(cell, ({ replicator }) => dropSlots(replicator, slots)).catch(errorText)
+    : 'The file of the cells does not name it.'
+  if (failed !== undefined)
+    refuseCommand(
+      `${failed}\nIf its database still runs, drop there what it keeps: select pg_drop_replication_slot('${slots[0]}').`,
+    )
+}
+
+async function withCell(cell: Cell, work: (cell: FollowedCell, config: Config) => Promise<void>): Promise<void> {
+  const environment = environmentOf(cell)
+  const config = readConfig(environment, projectFolder)
+  if (config.databaseUrl === undefined)
+    refuseCommand('It has an embedded database, which nobody else reaches: a cell that is followed names DATABASE_URL.')
+  const url =
+    environment.REPLICATION_URL ||
+    refuseCommand(
+      'Its environment must hold REPLICATION_URL: the reporting server keeps the password of the role that it names, which must not be that of the owner (docs/operating-reporting.md).',
+    )
+  const [owner, replicator] = [poolOf(config.databaseUrl), poolOf(url)]
+  try {
+    await work({ name: cell.name, owner, replicator, url }, config)
+  } finally {
+    await Promise.all([owner.end(), replicator.end()])
+  }
+}
+
+const poolOf = (connectionString: string): pg.Pool =>
+  makePool({ connectionString, application_name: 'tollgate cells', query_timeout: silentMilliseconds }, 2, () => {})
+
+async function standing(pool: pg.Pool): Promise<string> {
+  const sources = new Map((await readSources(pool)).map(one => [one.source, one]))
+  return table([
+    ['cell', 'tables being copied', 'runs', 'stopped', 'seconds behind'],
+    ...(await readSubscriptions(pool)).map(({ source, copying, runs, errors }) => {
+      const found = sources.get(source)
+      return [source, copying, runs ? 'yes' : 'no', errors, found ? lagOf(found, systemClock.real()) : null]
+    }),
+  ])
+}

@@ -1,0 +1,53 @@
+// A token revoked in all cells. It may have another id in each, where each was given it by a seed: what it is known by is its hash.
+
+import { revokeByHand } from '../merchants/access/tokens.ts'
+import { readTokens, type TokenRow } from '../merchants/store.ts'
+import { isElsewhere } from '../platform/database/elsewhere.ts'
+import { readCells } from '../start/cells.ts'
+import { readMove } from '../start/moves/store.ts'
+import { openCells, silentText } from './eachCell.ts'
+import { type CommandParts, refuseCommand } from './open.ts'
+
+/** What became of it in a cell: a sentence, and whether that is its end there. */
+type TokenEnd = { readonly text: string; readonly isOver: boolean }
+
+export async function revokeOverCells(id: string, file: string): Promise<void> {
+  const { opened, silent } = await openCells(readCells(file))
+  try {
+    const named: TokenRow[] = []
+    for (const { parts } of opened) named.push(...(await readTokens(parts.database.work, { ids: [id] })))
+    const ended = new Map<string, TokenEnd>()
+    // Twice: a move that was copying it has copied it by then.
+    for (const _ of ['once', 'again'])
+      for (const { cell, parts } of opened)
+        for (const token of await sameTokens(parts, named)) {
+          const known = ended.get(token.id + cell.name)
+          if (!known || token.revokedAt === null) ended.set(token.id + cell.name, await revokeIn(parts, cell.name, token))
+        }
+    for (const { text } of ended.values()) process.stdout.write(`${text}\n`)
+    for (const one of silent) process.stderr.write(silentText(one))
+    if (named.length === 0) refuseCommand(`No cell that answers has a token ${id}.`)
+    if (silent.length > 0 || [...ended.values()].some(({ isOver }) => !isOver)) process.exitCode = 1
+  } finally {
+    for (const { parts } of opened) await parts.close()
+  }
+}
+
+const sameTokens = ({ database }: CommandParts, named: readonly TokenRow[]): Promise<TokenRow[]> =>
+  readTokens(database.work, {
+    hashes: named.map(({ hash }) => hash),
+    routeHashes: named.flatMap(({ routeHash }) => (routeHash === null ? [] : [Buffer.from(routeHash, 'hex')])),
+  })
+
+async function revokeIn(parts: CommandParts, cell: string, { id, merchantId }: TokenRow): Promise<TokenEnd> {
+  try {
+    const isNew = await revokeByHand(parts.database.work, parts, id)
+    return { text: `${cell}: Token ${id} ${isNew ? 'is revoked' : 'was revoked before'}.`, isOver: true }
+  } catch (error) {
+    if (!isElsewhere(error)) throw error
+    const move = merchantId === null ? undefined : await readMove(parts.database.work, merchantId)
+    return move && ['moved', 'forgetting'].includes(move.state)
+      ? { text: `${cell}: Token ${id} is of a merchant who has moved to ${move.other}.`, isOver: true }
+      : { text: `${cell}: Token ${id} is of a merchant who is on its way: give the command again.`, isOver: false }
+  }
+}

@@ -1,0 +1,87 @@
+// A seed over all cells: each merchant into the cell that has it, PSP, divisions and what acts for them into every one.
+
+import { appliedText, applySeed, doubledIds, entitiesOf, readSeed, type Seed, takenIds } from '../merchants/seed.ts'
+import { readEntities } from '../merchants/store.ts'
+import { readMap, renewMap } from '../start/cellMap.ts'
+import { cellOfName, readCells } from '../start/cells.ts'
+import { channelRefusal } from '../start/channelRefusal.ts'
+import { openCells, silentText } from './eachCell.ts'
+import { refuseCommand } from './open.ts'
+
+/** `newIn`: the cell of merchants that are in none. */
+export async function seedOverCells(file: string, cellsFile: string, newIn: string | undefined): Promise<void> {
+  const cells = readCells(cellsFile)
+  if (newIn !== undefined) cellOfName(cells, newIn)
+  const { opened, silent } = await openCells(cells)
+  try {
+    const first = opened[0]?.parts.config
+    if (!first) return refuseCommand(silent.map(silentText).join('').trim())
+    const seed = readSeed(file, first.brandNames, first.mode)
+    const entities = opened.flatMap(({ cell, parts }) => parts.directory.entities().map(one => [one, cell.name] as const))
+    const homes = new Map([
+      ...entities.flatMap(([one, name]) => ('merchantId' in one ? [[one.id, name] as const] : [])),
+      ...readMap(cells.map), // of one that has moved, what it left behind is in the other cell still
+    ])
+    for (const [one] of entities) if (!('merchantId' in one)) homes.delete(one.id) // groups go into every cell
+    const given = entitiesOf(seed)
+    const wrong = doubledIds(given)
+    for (const { cell, parts } of opened) {
+      const there = new Map((await readEntities(parts.database.work)).map(row => [row.id, row]))
+      wrong.push(...takenIds(given, there).map(sentence => `${cell.name}: ${sentence}`))
+    }
+    for (const merchant of (seed.divisions ?? []).flatMap(({ merchants }) => merchants ?? [])) {
+      const home = homes.get(merchant.id) ?? newIn
+      if (home === undefined) wrong.push(`The merchant ${merchant.id} is in no cell: name one with --cell.`)
+      else if (!homes.has(merchant.id) && silent.length > 0)
+        wrong.push(`The merchant ${merchant.id} may be in a cell that does not answer.`)
+      else {
+        homes.set(merchant.id, home)
+        for (const { id } of merchant.channels ?? []) {
+          const taken = homes.get(id)
+          if (taken === undefined && silent.length > 0) wrong.push(`The channel ${id} may be in a cell that does not answer.`)
+          else if (taken !== undefined && taken !== home && silent.some(({ cell }) => cell === taken))
+            wrong.push(`${taken}: channel ${id}: the id is taken there; an entity does not move.`)
+          else homes.set(id, home)
+        }
+      }
+    }
+    if (wrong.length > 0) return refuseCommand([...silent.map(one => silentText(one).trim()), ...wrong].join('\n'))
+    for (const { cell, parts } of opened) {
+      const { config, database, keys, clock, random, by } = parts
+      const refusal = channelRefusal(config)
+      const elsewhere = new Set([...homes].flatMap(([id, home]) => (home === cell.name ? [] : [id])))
+      const own = seedFor(seed, cell.name, homes)
+      const applied = await applySeed(database.work, keys, clock, random, own, { by, refusal, elsewhere })
+      process.stdout.write(`${cell.name}: ${appliedText(applied)}\n`)
+    }
+    for (const one of silent) process.stderr.write(silentText(one))
+    const { lines, wrong: conflicts } = await renewMap(cells)
+    process.stdout.write(`${cells.map} has ${lines} lines.\n`)
+    for (const conflict of conflicts) process.stderr.write(`${conflict}\n`)
+    if (silent.length + conflicts.length > 0) process.exitCode = 1
+  } finally {
+    for (const { parts } of opened) await parts.close()
+  }
+}
+
+/**
+ * What of a seed goes into a cell. `homes`: merchants and channels → cell. A token stands there with all that it acts for, its own first: a gateway must know
+ * that one channel of its cell is not the only one that can be meant.
+ */
+export function seedFor(seed: Seed, cell: string, homes: ReadonlyMap<string, string>): Seed {
+  const isHere = (id: string) => (homes.get(id) ?? cell) === cell
+  return {
+    ...seed,
+    ...(seed.divisions && {
+      divisions: seed.divisions.map(({ merchants, ...division }) => ({
+        ...division,
+        ...(merchants && { merchants: merchants.filter(({ id }) => isHere(id)) }),
+      })),
+    }),
+    ...(seed.tokens && {
+      tokens: seed.tokens
+        .filter(({ entities }) => entities.some(isHere))
+        .map(token => ({ ...token, entities: [...token.entities].sort((a, b) => Number(isHere(b)) - Number(isHere(a))) })),
+    }),
+  }
+}

@@ -1,0 +1,15 @@
+// Merchants whose rows are in this database, and who are served by another cell: they are on their way in or out, or have left. What one of them asks for is
+// refused until it comes to the right cell, and whoever works through the rows of many merchants leaves theirs alone.
+
+import pg from 'pg'
+
+/** A condition on the column of merchants, for every statement that writes rows of merchants that it was not given, or counts them. */
+export const servedHere = (column = 'merchant_id'): string =>
+  `${column} <> all (array(select elsewhere.merchant_id from merchant_moves elsewhere where not elsewhere.here))`
+
+/** The merchant is served by another cell, or by none for some seconds: the same request is to be sent again. */
+export class ServedElsewhere extends Error {}
+
+/** Also what the fence of the database said, see migration 0038. */
+export const isElsewhere = (error: unknown): boolean =>
+  error instanceof ServedElsewhere || (error instanceof pg.DatabaseError && error.code === 'TG503')

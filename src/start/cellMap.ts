@@ -1,0 +1,242 @@
+// The map that a proxy before several cells routes by: a line for each thing that a request may be known by, with the cell that has its merchant. It is
+// made of the cells' own directories, which alone say where a merchant is.
+
+import { execFileSync } from 'node:child_process'
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { merchantTail, shortTail } from '../merchants/merchantTail.ts'
+import { readSeed, sandboxSeed } from '../merchants/seed.ts'
+import { type EntityRow, isValidAt, readEntities, readTokens, type TokenRow } from '../merchants/store.ts'
+import { systemClock } from '../platform/clock.ts'
+import { type Connection, makePool } from '../platform/database/connect.ts'
+import { connectionOf } from '../platform/database/find.ts'
+import { takeLock } from '../platform/database/folder.ts'
+import { readMode } from '../platform/database/installation.ts'
+import { appliedMigrations } from '../platform/database/migrate.ts'
+import { OperatorError } from '../platform/errors.ts'
+import { syncFolder } from '../platform/files.ts'
+import { type Proof, readProofs } from '../vault/store.ts'
+import { type Cell, type Cells, environmentOf } from './cells.ts'
+import { readConfig } from './config.ts'
+import { listMoves } from './moves/store.ts'
+
+/** Who is in a cell. */
+export type CellContents = {
+  readonly entities: readonly Omit<EntityRow, 'clockOffset'>[]
+  /** Merchants among them that are on their way out: requests are led here until another cell has them. */
+  readonly leaving?: ReadonlySet<string>
+  /** What has rows here and is served by another cell. */
+  readonly passing?: readonly Omit<EntityRow, 'clockOffset'>[]
+  /** Those that are valid. */
+  readonly tokens: readonly Pick<TokenRow, 'routeHash' | 'entities'>[]
+  /** All that ever were, of those who are served here. */
+  readonly known?: readonly Pick<TokenRow, 'id' | 'hash' | 'label' | 'entities' | 'revokedAt'>[]
+  /** What has to be the same in all cells, by its name. */
+  readonly alike: Readonly<Record<'mode' | 'keys' | 'schema', string>>
+}
+
+/** Cells by their names. One that does not answer has the sentence that says why. */
+export type Surveyed = ReadonlyMap<string, CellContents | string>
+
+export type CellMap = {
+  /** Key → cell. */
+  readonly lines: ReadonlyMap<string, string>
+  /** What is in several cells, a sentence each. It keeps the line that it has, or has none. */
+  readonly wrong: readonly string[]
+}
+
+/**
+ * `before`: the map as it stands. Cells that do not answer keep what they have in it, unless another one has taken it over. What is at home in several cells
+ * gets no line: groups, and tokens that act for them. While a cell is silent nobody knows whether it is one of several.
+ */
+export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string> = new Map()): CellMap {
+  const silent = new Set([...surveyed].flatMap(([name, one]) => (typeof one === 'string' ? [name] : [])))
+  const answered = [...surveyed].flatMap(([name, one]) => (typeof one === 'string' ? [] : [[name, one] as const]))
+  const homes = new Map<string, Set<string>>()
+  const add = (id: string, cell: string) => homes.set(id, (homes.get(id) ?? new Set()).add(cell))
+  /** Merchants and their channels, with all that they are known by. */
+  const owned = new Map<string, readonly string[]>()
+  const own = answered.flatMap(([name, { entities, leaving }]) =>
+    entities.flatMap(({ id, kind, merchantId }) =>
+      merchantId === null ? [] : [{ name, id, kind, isLeaving: leaving?.has(merchantId) === true }],
+    ),
+  )
+  for (const { name, id, kind, isLeaving } of own.sort((one, other) => Number(one.isLeaving) - Number(other.isLeaving)))
+    if (!(isLeaving && homes.has(id))) {
+      add(id, name)
+      owned.set(id, keysOf(id, kind))
+    }
+  // Its old cell was asked after a hand-over, and its new one before: whoever moves it writes the map next.
+  for (const { id, kind } of answered.flatMap(([, { passing = [] }]) => passing))
+    if (!homes.has(id) && before.has(id)) {
+      add(id, before.get(id)!)
+      owned.set(id, keysOf(id, kind))
+    }
+  for (const [key, cell] of before) if (silent.has(cell) && isEntity(key) && !homes.has(key)) add(key, cell)
+  const wrong: string[] = []
+  for (const id of owned.keys()) {
+    const [cells, cell] = [homes.get(id)!, before.get(id)]
+    if (cells.size > 1) wrong.push(`${id} is in several cells: ${[...cells].join(', ')}.`)
+    if (cells.size > 1 && cell !== undefined && cells.has(cell)) homes.set(id, new Set([cell]))
+  }
+  for (const [name, { entities }] of answered) {
+    const parents = new Map(entities.map(({ id, parentId }) => [id, parentId]))
+    for (const { parentId, kind } of entities)
+      if (kind === 'merchant') for (let above = parentId; above; above = parents.get(above) ?? null) add(above, name)
+  }
+
+  const lines = new Map([...before].filter(([, cell]) => silent.has(cell)))
+  const only = (key: string, cells: ReadonlySet<string>) => {
+    const [cell] = cells
+    if (cells.size === 1 && (silent.size === 0 || before.get(key) === cell)) lines.set(key, cell!)
+    else lines.delete(key)
+  }
+  for (const [id, cells] of homes)
+    if (!owned.has(id)) only(id, cells)
+    else if (cells.size === 1) for (const key of owned.get(id)!) lines.set(key, [...cells][0]!)
+  // A token stands in every cell that it acts in, and each row of it may know a part of its merchants.
+  const reached = new Map<string, Set<string>>()
+  for (const { routeHash, entities } of answered.flatMap(([, { tokens }]) => tokens))
+    if (routeHash !== null) {
+      const cells = entities.flatMap(id => [...(homes.get(id) ?? [])])
+      reached.set(routeHash, new Set([...(reached.get(routeHash) ?? []), ...cells]))
+    }
+  for (const [routeHash, cells] of reached) only(routeHash, cells)
+  return { lines, wrong }
+}
+
+const keysOf = (id: string, kind: EntityRow['kind']): string[] =>
+  kind === 'merchant' ? [id, merchantTail(id), shortTail(id)] : [id]
+
+const isEntity = (key: string): boolean => /^[0-9a-f]{32}$/.test(key)
+
+/** Asks each cell, all at once, for a few seconds. */
+export async function survey({ cells }: Cells): Promise<Surveyed> {
+  return new Map(await Promise.all(cells.map(async cell => [cell.name, await surveyCell(cell)] as const)))
+}
+
+const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What a cell says, or why it says nothing. */
+export async function surveyCell(cell: Cell): Promise<CellContents | string> {
+  try {
+    const connection = connectionOf(readConfig(environmentOf(cell), projectFolder))
+    if (!connection) return 'its embedded database does not run'
+    const pool = makePool({ ...connection, query_timeout: 10_000 }, 1, () => {})
+    return await readContents(pool).finally(() => pool.end())
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+async function readContents(pool: Connection): Promise<CellContents> {
+  // Every sandbox has the same merchant of its own, which no proxy can tell apart.
+  const everywhere = JSON.stringify(readSeed(sandboxSeed))
+  const now = systemClock.real()
+  const [entities, tokens] = [await readEntities(pool), await readTokens(pool)]
+  const moves = new Map((await listMoves(pool)).map(({ merchantId, here, state }) => [merchantId, here ? 'here' : state]))
+  const isGone = (merchantId: string | null) =>
+    ['arriving', 'moved', 'forgetting', 'forgotten'].includes(moves.get(merchantId!) ?? '')
+  const [mode, proofs, schema] = [await readMode(pool), await readProofs(pool), await appliedMigrations(pool)]
+  const newest = (kind: string) =>
+    proofs
+      .filter(({ name }) => name.startsWith(kind))
+      .sort(byAge)
+      .at(-1)
+      ?.proof.toString('hex')
+  return {
+    entities: entities.filter(({ id, merchantId }) => !isGone(merchantId) && (mode === 'live' || !everywhere.includes(id))),
+    passing: entities.filter(({ merchantId }) => merchantId !== null && isGone(merchantId)),
+    leaving: new Set(
+      [...moves].flatMap(([id, state]) => (['frozen', 'fenced', 'handing', 'returning'].includes(state) ? [id] : [])),
+    ),
+    tokens: tokens.filter(token => isValidAt(token, now)),
+    known: tokens.filter(
+      token => !isGone(token.merchantId) && (mode === 'live' || !token.entities.every(id => everywhere.includes(id))),
+    ),
+    alike: { mode: String(mode), keys: `${newest('seal')} ${newest('lookup')}`, schema: [...schema].join(' ') },
+  }
+}
+
+const byAge = (one: Proof, other: Proof): number => (one.made_at ?? 0) - (other.made_at ?? 0)
+
+/** Empty when there is no map yet. */
+export const readMap = (path: string): Map<string, string> =>
+  new Map(
+    (existsSync(path) ? readFileSync(path, 'utf8') : '')
+      .split('\n')
+      .filter(line => line !== '' && !line.startsWith('#'))
+      .map(line => line.split(' ', 2) as [string, string]),
+  )
+
+export type RenewedMap = {
+  readonly lines: number
+  readonly changed: boolean
+  /** What is in several cells, a sentence each. */
+  readonly wrong: readonly string[]
+  /** Cells that did not answer, with why; their lines stay as they were. */
+  readonly silent: readonly { readonly cell: string; readonly why: string }[]
+}
+
+/**
+ * Writes the map anew where it is not what the cells say, and has the proxy read it. Several may call it at once: they take turns. What is in
+ * several cells keeps its line, and nobody else's. Throws an OperatorError when the proxy could not be made to read it, which the next call tries again.
+ */
+export async function renewMap(cells: Cells): Promise<RenewedMap> {
+  const { map, reload } = cells
+  const unlock = await lockMap(map)
+  try {
+    const surveyed = await survey(cells)
+    const before = readMap(map)
+    const { lines, wrong } = cellMapOf(surveyed, before)
+    const changed = !existsSync(map) || lines.size !== before.size || [...lines].some(([key, cell]) => before.get(key) !== cell)
+    const unread = `${map}.unread`
+    if (changed) {
+      if (reload) closeSync(openSync(unread, 'w', 0o644))
+      writeMap(map, lines)
+    }
+    if (reload && existsSync(unread)) {
+      tellProxy(map, reload)
+      rmSync(unread)
+    }
+    const silent = [...surveyed].flatMap(([cell, why]) => (typeof why === 'string' ? [{ cell, why }] : []))
+    return { lines: lines.size, changed, wrong, silent }
+  } finally {
+    unlock()
+  }
+}
+
+/** A turn is a survey and a reload; who holds the lock and was killed is replaced at once. */
+async function lockMap(map: string): Promise<() => void> {
+  const lock = `${map}.lock`
+  for (let waits = 0; ; waits++) {
+    const holder = takeLock(lock)
+    if (!holder) return () => rmSync(lock)
+    if (waits === 1200) throw new OperatorError(`Another process (pid ${holder.pid}) has been writing ${map} for a minute.`)
+    await systemClock.sleep(50)
+  }
+}
+
+/** A proxy that reads it in this moment finds the old one or the new one, whole. */
+function writeMap(map: string, lines: ReadonlyMap<string, string>): void {
+  const part = `${map}.part`
+  rmSync(part, { force: true })
+  const file = openSync(part, 'wx', 0o644)
+  const heading = '# Written by `tollgate cells map`: what a request is known by, and the cell that has it.'
+  writeFileSync(file, [heading, ...[...lines].sort().map(line => line.join(' ')), ''].join('\n'))
+  fsyncSync(file)
+  closeSync(file)
+  renameSync(part, map)
+  syncFolder(dirname(map))
+}
+
+function tellProxy(map: string, [program, ...words]: readonly [string, ...string[]]): void {
+  try {
+    execFileSync(program, words, { stdio: ['ignore', 'ignore', 'pipe'], timeout: 60_000 })
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: Buffer }
+    const why = stderr?.toString().trim() || message
+    throw new OperatorError(`${map} is written, and the proxy has not read it: ${[program, ...words].join(' ')} failed: ${why}`)
+  }
+}

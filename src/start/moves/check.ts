@@ -1,0 +1,88 @@
+// Whether a merchant can go from one cell to another at all: both must be able to read what the other one has sealed, to store what it has, and nothing that
+// the merchant shares with others may stay behind unnoticed.
+
+import { type EntityRow, readEntities, readLineage } from '../../merchants/store.ts'
+import { readMode } from '../../platform/database/installation.ts'
+import { OperatorError } from '../../platform/errors.ts'
+import { compareKeys } from '../../vault/keys.ts'
+import { readProofs } from '../../vault/store.ts'
+import type { MoveSide } from './move.ts'
+import { accountsOf, accountsOfOthers, countSharedRegistrations, readMigrations, reasonsToStay, takenAccounts } from './store.ts'
+
+/** Throws an OperatorError with all that is wrong, a line each. `begun`: rows of the merchant are in the target already. */
+export async function compareCells(source: MoveSide, target: MoveSide, merchantId: string, begun: boolean): Promise<void> {
+  const [from, to] = [source.database.work, target.database.work]
+  const [merchant, ...groups] = await readLineage(from, merchantId)
+  if (merchant?.kind !== 'merchant') throw new OperatorError(`${source.name} has no merchant ${merchantId}.`)
+  const shared = await countSharedRegistrations(
+    from,
+    groups.map(({ id }) => id),
+  )
+  const wrong = [
+    ...(await keysThatDiffer(source, target)),
+    ...(await keysThatDiffer(target, source)),
+    ...(await modesThatDiffer(source, target)),
+    ...(await migrationsThatDiffer(source, target)),
+    ...(await settingsThatDiffer(groups, target)),
+    ...(shared > 0
+      ? [`${shared} registrations belong to the division or psp of the merchant: others share them, they do not go with one.`]
+      : []),
+    ...(await reasonsToStay(from, merchantId)),
+    ...(begun ? [] : (await takenAccounts(to, await accountsOf(from, merchantId))).map(account => isTaken(target, account))),
+  ]
+  if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
+}
+
+const isTaken = ({ name }: MoveSide, account: string): string =>
+  `${name} has given out numbers of the account ${account}: name it in the SLIPS_FILE of one cell only.`
+
+/** What other merchants of the other cell have come to use since: a line each. */
+export async function accountsTaken(source: MoveSide, target: MoveSide, merchantId: string): Promise<string[]> {
+  const accounts = await accountsOf(source.database.work, merchantId)
+  return (await accountsOfOthers(target.database.work, accounts, merchantId)).map(account => isTaken(target, account))
+}
+
+async function keysThatDiffer(one: MoveSide, other: MoveSide): Promise<string[]> {
+  try {
+    compareKeys(await readProofs(one.database.work), other.keys)
+    return []
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    return [`${other.name} does not have the keys of ${one.name}. ${error.message}`]
+  }
+}
+
+async function modesThatDiffer(source: MoveSide, target: MoveSide): Promise<string[]> {
+  const [ours, theirs] = [await readMode(source.database.work), await readMode(target.database.work)]
+  return ours === theirs ? [] : [`${source.name} belongs to mode ${ours}, ${target.name} to ${theirs}.`]
+}
+
+async function migrationsThatDiffer(source: MoveSide, target: MoveSide): Promise<string[]> {
+  const [ours, theirs] = [await readMigrations(source.database.work), await readMigrations(target.database.work)]
+  const differing = [...ours.filter(one => !theirs.includes(one)), ...theirs.filter(one => !ours.includes(one))]
+  return differing.length === 0
+    ? []
+    : [
+        `The schemas differ by ${[...new Set(differing.map(one => one.split(' ')[0]))].join(', ')}: run one release in both cells.`,
+      ]
+}
+
+async function settingsThatDiffer(groups: readonly EntityRow[], { name, database }: MoveSide): Promise<string[]> {
+  const there = await readEntities(
+    database.work,
+    groups.map(({ id }) => id),
+  )
+  return groups
+    .filter(group => there.some(({ id, settings }) => id === group.id && textOf(settings) !== textOf(group.settings)))
+    .map(
+      ({ kind, id }) =>
+        `The ${kind} ${id} has other settings in ${name}: seed both alike, or its merchants change with the move.`,
+    )
+}
+
+/** The same of a merchant's groups as they are now. */
+export const groupsThatDiffer = async (source: MoveSide, target: MoveSide, merchantId: string): Promise<string[]> =>
+  settingsThatDiffer((await readLineage(source.database.work, merchantId)).slice(1), target)
+
+const textOf = (settings: EntityRow['settings']): string =>
+  JSON.stringify(Object.entries(settings).sort(([one], [other]) => (one < other ? -1 : 1)))

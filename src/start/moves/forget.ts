@@ -1,0 +1,81 @@
+// Takes away what a merchant who moved left behind: only while the other cell serves it, or has passed it on, and only what is as it was handed over.
+
+import { record } from '../../audit/chain.ts'
+import { announceChange } from '../../merchants/store.ts'
+import { inTransaction } from '../../platform/database/connect.ts'
+import { OperatorError } from '../../platform/errors.ts'
+import { differingTables } from './copy.ts'
+import { unfence } from './fence.ts'
+import type { MoveSide } from './move.ts'
+import {
+  countAll,
+  filesMissing,
+  forgetRows,
+  holdsMerchant,
+  isOtherEnd,
+  type Move,
+  type MoveState,
+  readMove,
+  stepMove,
+} from './store.ts'
+import { movedTables, ofAccounts } from './tables.ts'
+
+/** Between two steps, so that payments of others have room. */
+const breathMilliseconds = 20
+
+/** What a cell has sent to another one is there, and need not be here. */
+const passedOn: ReadonlySet<MoveState> = new Set(['moved', 'forgetting', 'forgotten'])
+
+/** Throws an OperatorError when something is not as it must be. Returns how many rows went. */
+export async function forgetMerchant(source: MoveSide, target: MoveSide, merchantId: string): Promise<number> {
+  const move = await readMove(source.database.work, merchantId)
+  if (move?.direction !== 'leaving' || (move.state !== 'moved' && move.state !== 'forgetting'))
+    throw new OperatorError(`The merchant ${merchantId} has not moved away from ${source.name}: there is nothing to forget.`)
+  const there = await readMove(target.database.work, merchantId)
+  if (!isOtherEnd(move, there))
+    throw new OperatorError(`${target.name} does not say that the merchant ${merchantId} has arrived: nothing is taken away.`)
+  if (
+    !passedOn.has(there.state) &&
+    !(await holdsMerchant(target.database.reports, merchantId, move.counted?.payments?.rows ?? 0))
+  )
+    throw new OperatorError(
+      `${target.name} does not have what was handed over of the merchant ${merchantId}, and has not passed it on: nothing is taken away.`,
+    )
+  if (move.state === 'moved') {
+    const left = await countAll(source.database.reports, await movedTables(source.database.work), merchantId)
+    const handed = Object.fromEntries(Object.entries(move.counted!).filter(([name]) => !ofAccounts.has(name)))
+    const changed = differingTables(handed, left)
+    if (changed !== '')
+      throw new OperatorError(
+        `What the merchant ${merchantId} left in ${source.name} is not what was handed over: ${changed}. Nothing is taken away.`,
+      )
+    const [came] = await filesMissing(source.database.reports, target.database.reports, merchantId)
+    if (came !== undefined && !passedOn.has(there.state))
+      throw new OperatorError(
+        `The file ${came} of a bank came to ${source.name} and not to ${target.name}, where the account is: hand it in there. Nothing is taken away.`,
+      )
+    await stepMove(source.database.work, move, ['moved'], { state: 'forgetting', here: false }, source.clock.real())
+  }
+  return forgetAll(source, move)
+}
+
+/** All rows of a move that is being forgotten, in small steps; those that others refer to last. */
+export async function forgetAll(side: MoveSide, move: Move): Promise<number> {
+  const { database, clock } = side
+  const tables = await movedTables(database.work)
+  let gone = 0
+  for (const table of tables.toReversed())
+    for (let step = 1; step > 0; ) {
+      step = await forgetRows(database.work, table, move)
+      gone += step
+      if (step > 0) await clock.sleep(breathMilliseconds)
+    }
+  await unfence(side, move, 'forgetting')
+  await inTransaction(database.work, async db => {
+    await stepMove(db, move, ['forgetting'], { state: 'forgotten', here: false }, clock.real())
+    await announceChange(db)
+    const { merchantId, other } = move
+    await record(db, side, [{ action: 'merchantForgotten', subject: merchantId, details: { other, rows: gone } }])
+  })
+  return gone
+}

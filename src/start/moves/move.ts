@@ -1,0 +1,339 @@
+// Moves a merchant from one cell to another while it is in use. What is done is written down before the next step begins, in both databases: a command that
+// died is given again and goes on. At every moment at most one cell serves the merchant: the old one until its row says `here` no more and the fence stands,
+// the new one from the transaction on that hands it over.
+
+import { record } from '../../audit/chain.ts'
+import type { Actor } from '../../audit/entry.ts'
+import { announceChange, readBelow, readEntities, readLineage } from '../../merchants/store.ts'
+import { examine } from '../../payments/ledger/doctor.ts'
+import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
+import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
+import { OperatorError } from '../../platform/errors.ts'
+import type { Keys } from '../../vault/keys.ts'
+import { accountsTaken, compareCells, groupsThatDiffer } from './check.ts'
+import { copyAll } from './copy.ts'
+import { fence, unfence } from './fence.ts'
+import { forgetAll } from './forget.ts'
+import {
+  type Counted,
+  countTaken,
+  isOtherEnd,
+  type Move,
+  type MoveState,
+  putMove,
+  readAround,
+  readMove,
+  reasonsToStay,
+  shareTokens,
+  stepMove,
+  takePlace,
+  writeAround,
+} from './store.ts'
+import { movedTables } from './tables.ts'
+
+/** A cell as whoever moves sees it. */
+export type MoveSide = {
+  readonly name: string
+  readonly database: Database
+  readonly keys: Keys
+  readonly clock: Clock
+  readonly random: Random
+  readonly by: Actor
+}
+
+export type MoveEnds = { readonly source: MoveSide; readonly target: MoveSide; readonly merchantId: string }
+
+export type MoveParts = MoveEnds & {
+  /** Requests that are under way are waited for, once new ones are refused: so many seconds. */
+  readonly patienceSeconds: number
+  /** The merchant is refused for no longer before it is served where it was, unless it may have been handed over. */
+  readonly refusalSeconds: number
+  /** Hears of each step when it is done, with a sentence for whoever reads along. */
+  tell(step: MoveStep, what: string): void
+  /** Leads requests to where merchants are: writes the proxy's map and has it read; absent = somebody else does. */
+  flip?(): Promise<void>
+}
+
+export const moveSteps = [
+  'begun',
+  'copied',
+  'frozen',
+  'fenced',
+  'compared',
+  'handing',
+  'arrived',
+  'moved',
+  'flipped',
+  'examined',
+] as const
+export type MoveStep = (typeof moveSteps)[number]
+
+/** `refusedSeconds`: undefined where an earlier command had handed it over. */
+export type FinishedMove = { readonly rows: number; readonly refusedSeconds?: number }
+
+/** So long gateways have to hear that the merchant is refused; who has not meets the fence. */
+const hearMilliseconds = 500
+const pauseMilliseconds = 50
+/** Copying is repeated as long as a round writes half as much as the one before, and more than so many rows of so many bytes. */
+const leftMost = { rows: 1000, bytesOfRow: 32 * 1024 }
+
+const onTheWay: readonly MoveState[] = ['copying', 'frozen', 'fenced', 'handing', 'returning']
+
+/** Throws an OperatorError when it cannot be done: the sentence says who serves the merchant, and what to do. */
+export const moveMerchant = (parts: MoveParts): Promise<FinishedMove> =>
+  inPlace(parts, async () => {
+    const { source, target, merchantId, tell, flip } = parts
+    const move = await begin(parts)
+    if (move.here) await copyAround(parts, move)
+    tell('begun', `The merchant ${merchantId} goes from ${source.name} to ${target.name}.`)
+    let frozenAt: number | undefined
+    if (move.state !== 'moved' && !(await isThere(parts))) {
+      if (move.here) await copyInUse(parts, move)
+      frozenAt = source.clock.elapsed()
+      await takeOver(parts, move)
+    }
+    if (move.state !== 'moved') await leave(parts, move)
+    tell(
+      'moved',
+      `${target.name} serves the merchant. ${source.name} refuses what still comes there, until it is told to forget.`,
+    )
+    await flip?.()
+    const refusedSeconds = frozenAt === undefined ? undefined : (source.clock.elapsed() - frozenAt) / 1000
+    if (flip) tell('flipped', 'Requests are led there.')
+    return { rows: await examineBoth(parts), ...(refusedSeconds !== undefined && { refusedSeconds }) }
+  })
+
+/** Gives up a move before the merchant was handed over. Without `target`, which cannot be reached, what was copied stays there, hidden. */
+export const giveUpMove = (
+  parts: Omit<MoveEnds, 'target'> & { readonly target: MoveSide | undefined; readonly tell: MoveParts['tell'] },
+): Promise<void> =>
+  inPlace(parts, async () => {
+    const { source, target, merchantId, tell } = parts
+    const move = await readMove(source.database.work, merchantId)
+    if (move?.direction !== 'leaving' || !(onTheWay.includes(move.state) || move.state === 'stayed'))
+      throw new OperatorError(`The merchant ${merchantId} is not on its way out of ${source.name}.`)
+    if (!target && move.state === 'handing')
+      throw new OperatorError(`${move.other} may have taken over, and cannot be asked: when it can, give the command again.`)
+    const there = target && (await readMove(target.database.work, merchantId))
+    if (target && (there ? !isOtherEnd(move, there) : move.state === 'handing')) throw anotherDatabase(target, move)
+    if (there?.state === 'arrived')
+      throw new OperatorError(`${target!.name} serves the merchant already: give the move again, it goes on to its end.`)
+    // Whoever was at it hands nothing over from here on: first there, then here.
+    const now = source.clock.real()
+    const run = Math.max(move.run, there?.run ?? 0) + 1
+    const left = there?.direction === 'arriving' ? { ...there, state: 'forgetting' as const, run } : undefined
+    if (left) await putMove(target!.database.work, there, left, now)
+    const back = { ...move, run }
+    await putMove(source.database.work, move, back, now)
+    if (move.state !== 'stayed') await serveAgain(source, back, 'stayed')
+    tell('begun', `${source.name} serves the merchant as before.`)
+    if (left) await forgetAll(target!, left)
+  })
+
+const anotherDatabase = ({ name }: MoveSide, { merchantId }: Move) =>
+  new OperatorError(
+    `The database that ${name} names is not the one with which the move of the merchant ${merchantId} began, which may serve it, or was put back to before its end: name that one as it was.`,
+  )
+
+async function inPlace<Value>(
+  { source, merchantId }: Pick<MoveEnds, 'source' | 'merchantId'>,
+  work: () => Promise<Value>,
+): Promise<Value> {
+  const place = await takePlace(source.database.work, merchantId)
+  if (!place) throw new OperatorError(`Another command is at work on the merchant ${merchantId}.`)
+  try {
+    return await work()
+  } finally {
+    await place.giveBack()
+  }
+}
+
+/** Writes down that it is under way, in both cells, as a run of its own: whoever was at it before writes nothing any more. */
+async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
+  const [from, to] = [await readMove(source.database.work, merchantId), await readMove(target.database.work, merchantId)]
+  const goesOn = from?.direction === 'leaving' && (onTheWay.includes(from.state) || from.state === 'moved')
+  if (goesOn && from.other !== target.name)
+    throw new OperatorError(
+      `The merchant ${merchantId} is on its way from ${source.name} to ${from.other}: go on with that, or give it up with --back.`,
+    )
+  if (goesOn && !isOtherEnd(from, to)) throw anotherDatabase(target, from)
+  if (goesOn && (from.state === 'moved' || to?.state === 'arrived')) return from
+  if (from && !from.here && !goesOn)
+    throw new OperatorError(`${source.name} does not serve the merchant ${merchantId}: its move there is ${from.state}.`)
+  const isOurs = to?.state === 'arriving' && to.other === source.name
+  if (!goesOn) await compareCells(source, target, merchantId, isOurs)
+  const there = await readEntities(target.database.work, [merchantId])
+  if (to ? !isOurs && to.state !== 'forgotten' : there.length > 0)
+    throw new OperatorError(
+      `${target.name} has something of the merchant ${merchantId} already${to ? `, which is ${to.state}: let it forget that first` : ''}.`,
+    )
+  const now = source.clock.real()
+  const run = Math.max(from?.run ?? 0, to?.run ?? 0) + 1
+  const moveId = goesOn ? from.moveId : timeOrderedId(now, source.random)
+  const put = (db: Connection, before: Move | undefined, move: Pick<Move, 'direction' | 'state' | 'here' | 'other'>) =>
+    putMove(db, before, { merchantId, run, moveId, ...move }, now)
+  await inTransaction(target.database.work, async db => {
+    await put(db, to, { direction: 'arriving', state: 'arriving', here: false, other: source.name })
+    await announceChange(db)
+  })
+  const [state, here] = goesOn ? [from.state, from.here] : (['copying', true] as const)
+  await put(source.database.work, from, { direction: 'leaving', state, here, other: target.name })
+  return (await readMove(source.database.work, merchantId))!
+}
+
+/**
+ * Copies what the merchant has together with others. A token that is revoked meanwhile is revoked after this in both cells, or is found revoked: whoever
+ * revokes it waits until it is there. Returns how many entries of lists for the risk check differ.
+ */
+async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<number> {
+  const names = await namesAround(source, merchantId)
+  return inTransaction(source.database.work, async from => {
+    const around = await readAround(from, ...names)
+    return inTransaction(target.database.work, async to => {
+      const differing = await writeAround(to, move, around)
+      await announceChange(to)
+      return differing
+    })
+  })
+}
+
+/** The entities above the merchant, and its own. */
+async function namesAround({ database }: MoveSide, merchantId: string): Promise<[above: string[], own: string[]]> {
+  const [, ...above] = await readLineage(database.work, merchantId)
+  const own = await readBelow(database.work, [merchantId])
+  return [above.map(({ id }) => id), own.map(({ id }) => id)]
+}
+
+/** It was handed over, and whoever did it died before the old cell was told. */
+const isThere = async ({ target, merchantId }: MoveEnds): Promise<boolean> =>
+  (await readMove(target.database.work, merchantId))?.state === 'arrived'
+
+async function copyInUse(parts: MoveParts, move: Move): Promise<void> {
+  const { source, target, tell } = parts
+  const tables = await movedTables(source.database.work)
+  for (let before = Infinity; ; ) {
+    const began = source.clock.elapsed()
+    await shareTokens(source.database.work, target.database.work, move)
+    const { rows, written, bytes } = await copyAll(parts, tables, move, false)
+    const seconds = (source.clock.elapsed() - began) / 1000
+    tell('copied', `${written} of ${rows} rows copied in ${seconds.toFixed(1)} s, while it is in use.`)
+    const left = Math.max(written, bytes / leftMost.bytesOfRow)
+    if (left <= leftMost.rows || left > before / 2) return
+    before = left
+  }
+}
+
+/** From the freeze to the hand-over, in bounded time; what fails before the hand-over is undone. */
+async function takeOver(parts: MoveParts, move: Move): Promise<void> {
+  const { source, refusalSeconds } = parts
+  const done = takeOut(parts, move).then(counted => handOver(parts, move, counted))
+  done.catch(() => {}) // one that comes after its time finds that its step is not the next one
+  let timer: { cancel(): void } | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = source.clock.after(refusalSeconds * 1000, () =>
+      reject(new OperatorError(`It took longer than ${refusalSeconds} seconds, for which the merchant may be refused.`)),
+    )
+  })
+  try {
+    await Promise.race([done, late])
+  } catch (error) {
+    throw await undo(parts, move, error as Error)
+  } finally {
+    timer?.cancel()
+  }
+}
+
+/** Refuses what comes, waits for what is under way, puts up the fence, copies the rest. Returns what both cells hold. */
+async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
+  const { source, merchantId, patienceSeconds, tell } = parts
+  const { clock, database } = source
+  const tables = await movedTables(database.work)
+  await inTransaction(database.work, async db => {
+    await stepMove(db, move, onTheWay, { state: 'frozen', here: false }, clock.real())
+    await announceChange(db)
+  })
+  tell('frozen', 'New requests are refused.')
+  const until = clock.elapsed() + patienceSeconds * 1000
+  await clock.sleep(hearMilliseconds)
+  while (clock.elapsed() < until && (await countTaken(database.work, merchantId, clock.real())) > 0)
+    await clock.sleep(pauseMilliseconds)
+  await fence(source, tables, move)
+  await stepMove(database.work, move, ['frozen'], { state: 'fenced', here: false }, clock.real())
+  tell('fenced', 'Nothing is written for it any more.')
+  const taken = await accountsTaken(source, parts.target, merchantId)
+  if (taken.length > 0) throw new OperatorError(taken.join('\n'))
+  const { written, counted } = await copyAll(parts, tables, move, true)
+  const differing = await copyAround(parts, move)
+  const reasons = [
+    ...(await reasonsToStay(database.work, merchantId)),
+    ...(await groupsThatDiffer(source, parts.target, merchantId)),
+  ]
+  if (reasons.length > 0) throw new OperatorError(reasons.join('\n'))
+  tell('compared', `${written} rows in pages that had changed are copied; both cells hold the same.`)
+  if (differing > 0)
+    tell(
+      'compared',
+      `${differing} entries for the risk check of its division or psp differ, and other merchants of ${parts.target.name} use them: they stay.`,
+    )
+  return counted
+}
+
+/** From the second transaction on the other cell serves it. */
+async function handOver({ source, target, merchantId, tell }: MoveParts, move: Move, counted: Counted): Promise<void> {
+  await stepMove(source.database.work, move, ['fenced'], { state: 'handing', here: false, counted }, source.clock.real())
+  tell('handing', 'It is handed over.')
+  await inTransaction(target.database.work, async db => {
+    await stepMove(db, move, ['arriving'], { state: 'arrived', here: true, counted }, target.clock.real())
+    await announceChange(db)
+    await record(db, target, [
+      { action: 'merchantArrived', entityId: merchantId, subject: merchantId, details: { from: source.name } },
+    ])
+  })
+  tell('arrived', `${target.name} has taken over.`)
+}
+
+const leave = ({ source, target, merchantId }: MoveEnds, move: Move): Promise<void> =>
+  inTransaction(source.database.work, async db => {
+    await stepMove(db, move, ['handing'], { state: 'moved', here: false }, source.clock.real())
+    await announceChange(db)
+    await record(db, source, [
+      { action: 'merchantLeft', entityId: merchantId, subject: merchantId, details: { to: target.name } },
+    ])
+  })
+
+/** The error that is to be told, after the merchant is served where it was, if it can be. */
+async function undo({ source, target }: MoveEnds, move: Move, error: Error): Promise<Error> {
+  const told = (what: string) => new OperatorError(`${error.message}\n${what}`)
+  const now = await readMove(source.database.work, move.merchantId).catch(() => undefined)
+  if (now?.run !== move.run) return told('Give the command again: it finds out how far the move is.')
+  if (now.state === 'handing' || now.state === 'moved')
+    return told(`${target.name} may have taken over: the merchant is refused until the same command is given again and goes on.`)
+  return serveAgain(source, move, 'copying').then(
+    () => told(`${source.name} serves the merchant as before. The same command goes on with what is copied.`),
+    () => told('The merchant is refused until the same command is given again, or the move is given up with --back.'),
+  )
+}
+
+/** The fence goes first: until then nobody serves it. */
+async function serveAgain(source: MoveSide, move: Move, state: 'copying' | 'stayed'): Promise<void> {
+  const { clock, database } = source
+  const { merchantId, other: to } = move
+  const from: readonly MoveState[] = state === 'stayed' ? onTheWay : ['frozen', 'fenced', 'returning']
+  await stepMove(database.work, move, from, { state: 'returning', here: false }, clock.real())
+  await unfence(source, move, 'returning')
+  await inTransaction(database.work, async db => {
+    await stepMove(db, move, ['returning'], { state, here: true }, clock.real())
+    await announceChange(db)
+    await record(db, source, [{ action: 'merchantStayed', entityId: merchantId, subject: merchantId, details: { to } }])
+  })
+}
+
+/** The merchant's chains in both cells: what was left behind stands still, what was moved is in use again. Returns how many rows were moved. */
+async function examineBoth({ source, target, merchantId, tell }: MoveParts): Promise<number> {
+  const reports = await Promise.all([source, target].map(({ database }) => examine(database.reports, 0, merchantId)))
+  const findings = [source, target].flatMap(({ name }, at) => reports[at]!.findings.map(finding => `${name}: ${finding}`))
+  if (findings.length > 0) throw new OperatorError(`The merchant has moved, and its books say:\n${findings.join('\n')}`)
+  tell('examined', `${reports[0]!.payments} payments were moved. In both cells the books agree with the operations.`)
+  const { counted } = (await readMove(source.database.work, merchantId))!
+  return Object.values(counted ?? {}).reduce((all, one) => all + one.rows, 0)
+}

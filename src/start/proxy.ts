@@ -1,0 +1,187 @@
+// The configuration of an HAProxy (2.6 or newer) before several cells. A request goes to the cell that the map names for what it is known by, tried in an order;
+// one that is known by nothing, or by something that no cell has, is answered here and reaches no cell.
+
+import { limits } from '../contract/limits.ts'
+import { type ResultName, results } from '../contract/results/results.ts'
+import { connectionsMost, networkConnectionsMost, networkUnfinishedMost } from '../http/connections.ts'
+import { loadBytesMost } from '../http/xml/queryRequest.ts'
+import { buildNumber } from '../platform/build.ts'
+import { OperatorError } from '../platform/errors.ts'
+import type { Cells } from './cells.ts'
+
+export type ProxyOptions = {
+  /** Where it listens, as HAProxy writes it: `:443`. */
+  readonly bind: string
+  /** A file with the certificate and its key; absent = plain HTTP. */
+  readonly certificate?: string
+  /** At a time: of all together, and of one network (an address of IPv4, a /64 of IPv6). 0 of one network = a balancer stands before it, and counts. */
+  readonly connections?: number
+  readonly perNetwork?: number
+}
+
+export const standardLimits = { connections: connectionsMost, perNetwork: networkConnectionsMost }
+
+/** A whole body with its headers: what a request is known by may stand at its end. */
+const bufferBytes = limits.bodyMaxBytes + 64 * 1024
+/** Of HTTP/2, of one connection: what waits to be sent has buffers for each. */
+const streamsMost = 8
+/** Measured with so many streams, where the client takes no answer. The windows of HTTP/2 change nothing of it. */
+const connectionMegabytes = 3.3
+/** As a gateway takes them. What is looked for in a longer one would cost time. */
+const headerBytesMost = 16 * 1024
+/** Bodies of one network that are large or do not say how large they are, from their first byte to their answer: each may fill a buffer. */
+const networkBodiesMost = 128
+
+const merchantPaths =
+  '/v1/payments /v1/checkouts /v1/registrations /v1/threeDSecure /v1/query /v3/query /payment/query /reports/ /sandbox/'
+/** What shoppers and the senders of their notices open; the address names the merchant. */
+const shopperPaths = '/r/ /slip/ /pay/ /v1/form/ /simulators/'
+
+const noEntity = '!{ var(txn.entity) -m found }'
+const noCell = '!{ var(txn.cell) -m found }'
+/** The old interface names its entity in XML, of which a percent sign may stand for each byte. What is quoted once more is read as it stands. No part of the
+ * pattern gives back what it took, and what follows the entity is taken as it is: a body can make it read each sign once, and no more. */
+const ofXml = `bytes(0,${3 * loadBytesMost}),url_dec(1),regsub('^(?s)(?>.*?<Query)(?>[^>]*?[[:space:]]entity[[:space:]]*+=[[:space:]]*+[^0-9a-f>]([0-9a-f]{32})).*+','\\1')`
+
+/** Where gateways read it: the body of a POST, the query of all else, both of a DELETE. */
+const entityIn: readonly (readonly [sample: string, condition: string])[] = [
+  ['urlp(entityId),url_dec(1)', 'if of_merchants !METH_POST'],
+  ['urlp(authentication.entityId),url_dec(1)', `if of_merchants !METH_POST ${noEntity}`],
+  ['req.body_param(entityId),url_dec(1)', `if of_merchants sends_form ${noEntity}`],
+  ['req.body_param(authentication.entityId),url_dec(1)', `if of_merchants sends_form ${noEntity}`],
+  [`req.body_param(load),${ofXml}`, `if METH_POST { path /payment/query } ${noEntity}`],
+]
+
+/** Each is looked for in the map until one is there. */
+const keys: readonly (readonly [sample: string, condition: string])[] = [
+  ['var(txn.entity)', 'if { var(txn.entity) -m found }'],
+  ['path,field(2,.),word(1,/)', `if { path_beg /v1/checkouts/ ${shopperPaths} } ${noCell}`],
+  ['urlp(checkoutId),field(2,.)', `if ${noCell}`],
+  ['http_auth_bearer,sha2(256),hex,lower', `if of_merchants ${noCell}`],
+]
+
+/** Sections of its own begin with a capital, as no cell does. Throws an OperatorError where the map's path is none that HAProxy can be told. */
+export function proxyConfiguration({ map, cells }: Cells, options: ProxyOptions): string {
+  if (!/^[\w./-]+$/.test(map)) throw new OperatorError(`The path of the map must be letters, digits and ._/-: it is ${map}.`)
+  const { bind, certificate, connections, perNetwork } = { ...standardLimits, ...options }
+  const names = cells.map(({ name }) => name)
+  return `# Written by \`tollgate cells proxy\`, for HAProxy 2.6 or newer; docs/scale.md says what stands around it.
+global
+  maxconn ${connections} # each takes up to ${connectionMegabytes} MB when it is hostile, ${Math.ceil(connections * connectionMegabytes)} MB in all: MemoryMax of the unit is the bound
+  tune.bufsize ${bufferBytes} # a body of the interface is ${limits.bodyMaxBytes} bytes at most, and may name its entity at the end
+  tune.h2.max-concurrent-streams ${streamsMost}
+  hard-stop-after 5m
+
+defaults
+  mode http
+  timeout connect 2s
+  timeout client 75s
+  timeout server 75s
+  timeout http-request 10s # for headers
+  timeout http-keep-alive 30s
+  timeout queue 10s
+  timeout check 5s
+  option forwardfor # gateways believe it where TRUSTED_PROXY names this machine
+  option redispatch
+  option http-server-close # a payment never leaves on a connection that its gateway may be closing
+  option idle-close-on-response # a reload answers what comes on connections that are open, and loses nothing
+  retries 3 # of connections that did not come about: nothing was sent then
+
+frontend Tollgate
+  bind ${bind}${certificate === undefined ? '' : ` ssl crt ${certificate} alpn h2,http/1.1`}
+  acl of_merchants path_beg ${merchantPaths}
+  acl of_shoppers path_beg ${shopperPaths}
+  acl of_office path /office
+  acl of_office path_beg /office/
+  acl sends_form method POST DELETE
+${perNetwork === 0 ? '' : networkLimits(perNetwork)}
+  ${refusal(431, 'headersTooLarge')} if { url_len gt ${headerBytesMost} } or { req.hdrs,length gt ${headerBytesMost} }
+  http-request set-path %[path,regsub(//+,/,g)] if { path_sub // }
+${perNetwork === 0 ? '' : largeBodies()}
+  http-request set-header X-Forwarded-Proto https if { ssl_fc }
+${office(names, certificate !== undefined)}
+  http-request wait-for-body time 20s if sends_form of_merchants
+  ${refusal(413, 'bodyTooLarge')} if of_merchants { req.body_size gt ${limits.bodyMaxBytes} }
+${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}
+${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},map_str(${map}) ${condition}`).join('\n')}
+  ${refusal(400, 'entityMissing')} if of_merchants !{ var(txn.cell) -m found } !{ var(txn.entity) -m found }
+  use_backend %[var(txn.desk)] if of_office
+  use_backend %[var(txn.cell)] if { var(txn.cell) -m found }
+  use_backend Every if !of_merchants !of_shoppers
+  default_backend Nowhere # also where the map names a cell that this file does not have
+
+backend Nowhere
+  ${page(404, '<title>404</title><p>This address is not known.')} if { path_beg ${shopperPaths} }
+  ${refusal(403, 'entityNotTheTokens')}
+
+# What is the same in every cell: scripts of the form, the reference, health.
+backend Every
+${serversOf(cells)}
+
+${cells
+  .map(
+    cell => `backend ${cell.name}
+${silence()}
+${serversOf([cell])}`,
+  )
+  .join('\n\n')}
+${perNetwork === 0 ? '' : networkTables(connections)}`
+}
+
+/** Whom a client is counted with, before TLS and before anything is read of it; and, where one connection carries many requests, by these. */
+const counted = (of: string): string => `src,ipmask(32,64) table ${of}`
+const networkLimits = (perNetwork: number): string => `
+  tcp-request connection track-sc0 ${counted('Connections')}
+  tcp-request connection reject if { sc0_conn_cur(Connections) gt ${perNetwork} }
+  http-request track-sc1 ${counted('Requests')}
+  ${refusal(429, 'tooManyAtOnce', 1)} if { sc1_conn_cur(Requests) gt ${networkUnfinishedMost} }`
+
+/** Judged by the path that gateways get. */
+const largeBodies = (): string => `
+  acl is_small req.hdr_val(content-length) lt ${headerBytesMost}
+  http-request track-sc2 ${counted('Bodies')} if sends_form of_merchants !is_small
+  ${refusal(429, 'tooManyAtOnce', 1)} if { sc2_conn_cur(Bodies) gt ${networkBodiesMost} }`
+
+const networkTables = (connections: number): string =>
+  ['Connections', 'Requests', 'Bodies']
+    .map(name => `\nbackend ${name}\n  stick-table type ipv6 size ${2 * connections} expire 10s store conn_cur\n`)
+    .join('')
+
+/** As a gateway answers it: a merchant's program reads no other. */
+function answer(status: number, name: ResultName): string {
+  const { code, description } = results[name]
+  const result = { code, description: description.replaceAll("'", '') }
+  const time = '%[date,utime(%Y-%m-%d %H:%M:%S+0000)]'
+  const record = { result, buildNumber: buildNumber(), timestamp: time, ndc: '%[uuid,regsub(-,,g)]' }
+  return `status ${status} content-type "application/json;charset=UTF-8" lf-string '${JSON.stringify(record)}'`
+}
+
+const refusal = (status: number, name: ResultName, retryAfter?: number): string =>
+  `http-request return ${answer(status, name)}${retryAfter === undefined ? '' : ` hdr Retry-After ${retryAfter}`}`
+
+/** The proxy has no answer of a gateway, or lost it. In a section of defaults HAProxy 2.6.12 dies of these lines. */
+const silence = (): string =>
+  [502, 503, 504].map(status => `  http-error ${answer(status, 'databaseUnavailable')} hdr Retry-After 5`).join('\n')
+
+const page = (status: number, html: string): string =>
+  `http-request return status ${status} content-type "text/html;charset=utf-8" string '<!doctype html>${html}'`
+
+const officePage = (names: readonly string[]): string =>
+  `<title>Tollgate</title><p>Back office of ${names.map(name => `<a href="?cell=${name}">${name}</a>`).join(', ')}`
+
+/** Who works in the back office of a cell says so once, by ?cell=NAME. Address and cookies are read once, however many cells there are. */
+const office = (names: readonly string[], secure: boolean): string => `  http-request set-var(txn.door) urlp(cell) if of_office
+  http-request set-var(txn.desk) req.cook(tollgate-cell) if of_office
+${['door', 'desk'].flatMap(at => names.map(name => `  acl has_${at} var(txn.${at}) -m str ${name}`)).join('\n')}
+  http-request return status 303 hdr Location %[path] hdr Set-Cookie "tollgate-cell=%[var(txn.door)]; Path=/office; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}" if of_office has_door
+  ${page(200, officePage(names))} if of_office !has_desk`
+
+/** A gateway that stops, or whose database is gone, says so itself. A sandbox answers to localhost. */
+const serversOf = (cells: Cells['cells']): string =>
+  [
+    '  option httpchk',
+    '  http-check send meth GET uri /health/ready hdr Host localhost',
+    '  http-check expect status 200',
+    '  default-server check inter 2s fastinter 500ms fall 3 rise 1 on-error fastinter observe layer4',
+    ...cells.flatMap(({ name, gateways }) => gateways.map((gateway, at) => `  server ${name}-${at + 1} ${gateway}`)),
+  ].join('\n')

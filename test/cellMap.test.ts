@@ -1,0 +1,175 @@
+// The map that the proxy routes by, made of what the cells say: who is where, what spans cells, and what holds while a cell is silent.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { merchantTail, shortTail } from '../src/merchants/merchantTail.ts'
+import { type CellContents, cellMapOf } from '../src/start/cellMap.ts'
+
+const id = (text: string) => text.padEnd(32, '0')
+const [psp, north, south] = [id('a1'), id('d1'), id('d2')]
+const hash = (sign: string) => sign.repeat(64)
+const row = (
+  kind: 'psp' | 'division' | 'merchant' | 'channel',
+  own: string,
+  parentId: string | null,
+  merchantId: string | null,
+) => ({
+  ...{ id: own, kind, parentId, merchantId, name: own, settings: {} },
+})
+const merchantOf = (own: string, division: string) => [
+  row('merchant', id(`e${own}`), division, id(`e${own}`)),
+  row('channel', id(`c${own}`), id(`e${own}`), id(`e${own}`)),
+]
+const groups = [row('psp', psp, null, null), row('division', north, psp, null), row('division', south, psp, null)]
+const cell = (entities: CellContents['entities'], ...tokens: CellContents['tokens']): CellContents => ({
+  entities: [...groups, ...entities],
+  tokens,
+  alike: { mode: 'live', keys: '', schema: '' },
+})
+const token = (sign: string, ...entities: string[]) => ({ routeHash: hash(sign), entities })
+const keysOf = (own: string) => [id(`e${own}`), id(`c${own}`), merchantTail(id(`e${own}`)), shortTail(id(`e${own}`))]
+const cells = (given: readonly (readonly [name: string, one: CellContents | string])[]) => new Map(given)
+const everyKey = (cells: Record<string, readonly string[]>) =>
+  new Map(Object.entries(cells).flatMap(([name, own]) => own.flatMap(one => keysOf(one).map(key => [key, name] as const))))
+
+const one = cell(
+  [...merchantOf('1', north), ...merchantOf('2', south)],
+  token('a', id('e1')),
+  token('b', psp),
+  token('c', id('c2'), id('e3')),
+)
+const two = cell(merchantOf('3', south), token('b', psp), token('c', id('c2'), id('e3')), token('d', south), {
+  routeHash: null,
+  entities: [id('e3')],
+})
+const whole = cellMapOf(
+  cells([
+    ['one', one],
+    ['two', two],
+  ]),
+)
+
+describe('the map', () => {
+  it('has each merchant by its ids and tails, groups that are in one cell, and tokens that act in one', () => {
+    const expected = everyKey({ one: ['1', '2'], two: ['3'] })
+      .set(north, 'one')
+      .set(hash('a'), 'one')
+    assert.deepEqual(whole, { lines: expected, wrong: [] })
+  })
+
+  it('has no token of which each cell knows another part', () => {
+    const [first, second] = [
+      cell(merchantOf('1', north), token('a', id('e1'))),
+      cell(merchantOf('3', south), token('a', id('e3'))),
+    ]
+    for (const given of [
+      { first, second },
+      { second, first },
+    ])
+      assert.equal(cellMapOf(cells(Object.entries(given))).lines.get(hash('a')), undefined)
+  })
+
+  it('names who is in two cells, whose lines stay as they were, and has the lines of all others', () => {
+    const surveyed = cells([
+      ['one', one],
+      ['two', cell([...merchantOf('3', south), ...merchantOf('1', north), ...merchantOf('4', south)])],
+    ])
+    const wrong = [id('e1'), id('c1')].map(own => `${own} is in several cells: one, two.`)
+    const first = cellMapOf(surveyed)
+    assert.deepEqual(first.wrong, wrong)
+    for (const key of keysOf('1')) assert.equal(first.lines.get(key), undefined)
+    const after = cellMapOf(surveyed, whole.lines)
+    assert.deepEqual(after.wrong, wrong)
+    for (const [own, home] of [
+      ['1', 'one'],
+      ['2', 'one'],
+      ['3', 'two'],
+      ['4', 'two'],
+    ] as const)
+      for (const key of keysOf(own)) assert.equal(after.lines.get(key), home)
+    assert.equal(after.lines.get(hash('a')), 'one')
+  })
+
+  it('keeps the lines of a cell that is silent', () => {
+    assert.deepEqual(
+      cellMapOf(
+        cells([
+          ['one', 'gone'],
+          ['two', two],
+        ]),
+        whole.lines,
+      ),
+      whole,
+    )
+    assert.deepEqual(
+      cellMapOf(
+        cells([
+          ['one', 'gone'],
+          ['two', 'gone'],
+        ]),
+        whole.lines,
+      ),
+      whole,
+    )
+  })
+
+  it('and gives them to the cell that took its merchant over', () => {
+    const { lines, wrong } = cellMapOf(
+      cells([
+        ['one', 'gone'],
+        ['two', cell([...merchantOf('3', south), ...merchantOf('2', south)])],
+      ]),
+      whole.lines,
+    )
+    assert.deepEqual(wrong, [])
+    for (const key of keysOf('2')) assert.equal(lines.get(key), 'two')
+    for (const key of keysOf('1')) assert.equal(lines.get(key), 'one')
+  })
+
+  it('knows new merchants while a cell is silent, but not whether groups and tokens are in one cell', () => {
+    const more = cell([...merchantOf('3', south), ...merchantOf('4', south)], token('e', south), token('f', id('e4')))
+    const { lines } = cellMapOf(
+      cells([
+        ['one', 'gone'],
+        ['two', more],
+      ]),
+      whole.lines,
+    )
+    for (const key of keysOf('4')) assert.equal(lines.get(key), 'two')
+    assert.deepEqual([lines.get(south), lines.get(hash('e')), lines.get(hash('f'))], [undefined, undefined, undefined])
+  })
+
+  it('keeps the line of a merchant whose old cell was asked after its move, and whose new one before', () => {
+    const left = { ...cell(merchantOf('1', north)), passing: merchantOf('2', south) }
+    const { lines } = cellMapOf(
+      cells([
+        ['one', left],
+        ['two', { ...two, passing: merchantOf('2', south) }],
+      ]),
+      whole.lines,
+    )
+    for (const key of keysOf('2')) assert.equal(lines.get(key), 'one')
+    const arrived = cell([...merchantOf('3', south), ...merchantOf('2', south)])
+    const after = cellMapOf(
+      cells([
+        ['one', left],
+        ['two', arrived],
+      ]),
+      whole.lines,
+    )
+    for (const key of keysOf('2')) assert.equal(after.lines.get(key), 'two')
+    assert.deepEqual(after.wrong, [])
+  })
+
+  it('forgets who is in no cell any more', () => {
+    const { lines } = cellMapOf(
+      cells([
+        ['one', cell(merchantOf('1', north))],
+        ['two', two],
+      ]),
+      whole.lines,
+    )
+    for (const key of keysOf('2')) assert.equal(lines.get(key), undefined)
+    assert.equal(lines.get(south), 'two')
+  })
+})

@@ -1,0 +1,400 @@
+// What strangers may ask of the proxy before cells: no pattern of it reads a body twice, no network takes what all need, and what reaches a gateway is what the
+// proxy itself read. The gateways behind it are ears only.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import http2 from 'node:http2'
+import net, { type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { limits } from '../src/contract/limits.ts'
+import { loadBytesMost } from '../src/http/xml/queryRequest.ts'
+import type { Cells } from '../src/start/cells.ts'
+import { type ProxyOptions, proxyConfiguration } from '../src/start/proxy.ts'
+import { proxyTime, startProxy, withoutHaproxy } from './support/cells.ts'
+import { hasOpenssl, makeCertificate } from './support/certificate.ts'
+import { eventually } from './support/gateway.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-proxy-'))
+const [entity, other] = ['a', 'b'].map(sign => sign.repeat(32)) as [string, string]
+type Heard = { readonly cell: string; readonly url: string; readonly headers: http.IncomingHttpHeaders; readonly body: string }
+let heard: Heard[] = []
+const ears: http.Server[] = []
+const proxies: { kill(signal: 'SIGTERM'): unknown }[] = []
+let given: Cells
+
+type Proxy = Awaited<ReturnType<typeof proxyWith>>
+async function proxyWith(options: Partial<ProxyOptions> = {}) {
+  const started = await startProxy(given, mkdtempSync(join(folder, 'proxy-')), options)
+  proxies.push(started.proxy)
+  return started
+}
+
+async function connect(
+  { port }: { readonly port: number },
+  text: string,
+  localAddress = '127.0.0.1',
+): Promise<net.Socket & { told: string }> {
+  const socket = Object.assign(net.connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true }), { told: '' })
+  socket.on('data', chunk => (socket.told += chunk))
+  socket.on('end', () => socket.end())
+  await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))
+  socket.on('error', () => {}) // it was refused
+  socket.write(text, 'latin1')
+  return socket
+}
+const closeAll = (sockets: readonly net.Socket[]) => {
+  for (const socket of sockets) socket.destroy()
+}
+
+type Asked = { readonly status: number; readonly text: string; readonly headers: http.IncomingHttpHeaders }
+const ask = (
+  { port }: { readonly port: number },
+  path: string,
+  { body, headers, from = '127.0.0.1' }: { body?: string; headers?: http.OutgoingHttpHeaders; from?: string } = {},
+) =>
+  new Promise<Asked>((resolve, reject) => {
+    const method = body === undefined ? 'GET' : 'POST'
+    const form = body !== undefined && { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Length': body.length }
+    const options = { port, host: '127.0.0.1', localAddress: from, path, method, agent: false, headers: { ...form, ...headers } }
+    const request = http.request(options, answer => {
+      let text = ''
+      answer.on('data', chunk => (text += chunk))
+      answer.on('end', () => resolve({ status: answer.statusCode!, text, headers: answer.headers }))
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+const codeOf = ({ text }: Asked): string => JSON.parse(text).result.code
+const query = (load: string) => ({ body: `load=${load}` })
+/** Which cells heard what was just asked. */
+const cellsOf = async (asked: Promise<unknown>) => {
+  heard = []
+  await asked
+  return heard.map(({ cell }) => cell)
+}
+
+describe('the proxy before cells', { skip: withoutHaproxy }, () => {
+  let plain: Proxy
+  before(async () => {
+    const cells = []
+    for (const name of ['one', 'two']) {
+      const ear = http.createServer((request, answer) => {
+        let body = ''
+        request.on('data', chunk => (body += chunk))
+        request.on('end', () => {
+          if (request.url !== '/health/ready') heard.push({ cell: name, url: request.url!, headers: request.headers, body })
+          answer.end('heard')
+        })
+      })
+      ears.push(ear.listen(0, '127.0.0.1'))
+      await new Promise(resolve => ear.once('listening', resolve))
+      const { port } = ear.address() as AddressInfo
+      cells.push({ name, environment: { DATA_DIR: folder }, gateways: [`127.0.0.1:${port}`] })
+    }
+    given = { map: join(folder, 'cells.map'), cells }
+    writeFileSync(given.map, `${entity} one\n${other} two\n`)
+    plain = await proxyWith()
+  })
+  after(() => {
+    for (const proxy of proxies) proxy.kill('SIGTERM')
+    for (const ear of ears) ear.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('finds the entity of an old query wherever it stands in its element, and nowhere else', async () => {
+    const tag = `<Query mode="LIVE" entity="${other}" level="CHANNEL">`
+    for (const load of [
+      tag,
+      `<?xml version="1.0"?>\n<Request version='1.0'><Header/>\n${tag}<entity>${entity}</entity></Query>* entity="${entity}"`,
+      `<Query\n\tentity = '${other}'/>`,
+      `<Query notTheentity="${entity}" entity="${other}" entity="${entity}">`,
+      `<Query entity="x" entity="${other}">`,
+      `<!--${'-'.repeat(loadBytesMost - 200)}-->${tag}`,
+    ])
+      for (const written of [encodeURIComponent(load), percent(load)])
+        assert.deepEqual(await cellsOf(ask(plain, '/payment/query', query(written))), ['two'], load.slice(-200))
+    for (const load of [
+      '',
+      '<Query>',
+      `<Query><Query entity="${other}">`,
+      `<Quer entity="${other}">`,
+      `<Query entity="${other.slice(1)}">`,
+    ])
+      assert.deepEqual(await cellsOf(ask(plain, '/payment/query', query(encodeURIComponent(load)))), [], load)
+  })
+
+  it('reads each sign of a request a few times at most, whatever it is made of', async () => {
+    const long = limits.bodyMaxBytes - 1000
+    const filled = (text: string, length = long) => text.repeat(Math.floor(length / text.length))
+    const hostile: readonly (readonly [path: string, body: string])[] = [
+      ['/payment/query', `load=${'<Query'.repeat(100)}${`+entity="${entity}`.repeat(60)}${'x'.repeat(500)}*`],
+      ['/payment/query', `load=<Query${filled(`+entity="${entity}`)}*`],
+      ['/payment/query', `load=<Query${filled('+entity=')}`],
+      ['/payment/query', `load=<Query${filled(`+entity=${'+'.repeat(3000)}`)}`],
+      ['/payment/query', `load=${filled('<Query')}`],
+      ['/payment/query', `load=${filled('<Query+entity')}`],
+      ['/v1/payments', filled('entityId')],
+      ['/v1/payments', filled('entityI=&')],
+      ['/v1/payments', `entityId=${filled('%61')}`],
+      [`/v1/payments${filled('//a', 15_000)}`, 'x'],
+      [`/v1/payments?${filled('entityI=&', 15_000)}`, 'x'],
+    ]
+    const turns = 20
+    const timeOf = async (path: string, body: string) => {
+      const began = proxyTime(plain.proxy)
+      for (let turn = 0; turn < turns; turn++) await ask(plain, path, { body })
+      return proxyTime(plain.proxy) - began
+    }
+    await timeOf('/v1/payments', 'x')
+    for (const [path, body] of hostile) {
+      const [harmless, taken] = [await timeOf('/v1/payments', 'x'.repeat(body.length)), await timeOf(path, body)]
+      assert.ok(taken < 3 * harmless + turns * 2.5, `${path.slice(0, 30)} ${body.slice(0, 30)}: ${taken} ms, ${harmless} ms`)
+    }
+  })
+
+  it('asks once which cell of the office is meant, however many there are', async () => {
+    const [cell] = given.cells
+    const many = Array.from({ length: 60 }, (_, at) => ({ ...cell!, name: `cell-${at}` }))
+    const { port, proxy } = await startProxy({ ...given, cells: many }, mkdtempSync(join(folder, 'proxy-')))
+    proxies.push(proxy)
+    const timeOf = async (path: string, headers: http.OutgoingHttpHeaders) => {
+      await ask({ port }, path, { headers })
+      const began = proxyTime(proxy)
+      for (let turn = 0; turn < 20; turn++) await ask({ port }, path, { headers })
+      return proxyTime(proxy) - began
+    }
+    const harmless = await timeOf(`/office?${'x'.repeat(15_000)}`, {})
+    for (const [path, headers] of [
+      [`/office?${'cell=x&'.repeat(2_000)}`, {}],
+      [`/office?${'x&'.repeat(7_000)}`, {}],
+      ['/office', { Cookie: 'a=b;'.repeat(3_500) }],
+    ] as const) {
+      const taken = await timeOf(path, headers)
+      assert.ok(
+        taken < 3 * harmless + 20,
+        `${path.slice(0, 20)} ${JSON.stringify(headers).slice(0, 20)}: ${taken} ms, ${harmless} ms`,
+      )
+    }
+    const door = await ask({ port }, '/office/payments?cell=cell-59')
+    assert.deepEqual([door.status, door.headers.location], [303, '/office/payments'])
+    assert.match(String(door.headers['set-cookie']), /^tollgate-cell=cell-59; Path=\/office;/)
+    assert.equal((await ask({ port }, '/office?cell=cell-60')).status, 200)
+    assert.equal(
+      (await ask({ port }, '/office', { headers: { Cookie: 'tollgate-cell=cell-60' } })).text.includes('Back office'),
+      true,
+    )
+    assert.equal((await ask({ port }, '/office', { headers: { Cookie: 'tollgate-cell=cell-59' } })).text, 'heard')
+  })
+
+  it('refuses headers and addresses that no gateway takes, before it looks for anything in them', async () => {
+    const large = 'a'.repeat(17_000)
+    heard = []
+    for (const [path, headers] of [
+      [`/v1/payments/${large}?entityId=${entity}`, {}],
+      [`/v1/payments?entityId=${entity}&x=${large}`, {}],
+      [`/v1/payments?entityId=${entity}`, { Authorization: `Bearer ${large}` }],
+      [`/office`, { Cookie: large }],
+    ] as const) {
+      const refused = await ask(plain, path, { headers })
+      assert.deepEqual([refused.status, codeOf(refused)], [431, '200.100.103'])
+    }
+    assert.deepEqual(heard, [])
+  })
+
+  it('reads an entity where gateways read it, and nowhere else', async () => {
+    const asking = async (method: string, path: string, body = '') => {
+      const headers = `Host: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\nConnection: close`
+      const socket = await connect(plain, `${method} ${path} HTTP/1.1\r\n${headers}\r\n\r\n${body}`)
+      await new Promise(resolve => socket.once('close', resolve))
+    }
+    const named = `entityId=${other}`
+    assert.deepEqual(await cellsOf(asking('GET', `/v1/payments?${named}`)), ['two'])
+    assert.deepEqual(await cellsOf(asking('DELETE', `/v1/registrations/1?${named}`)), ['two'])
+    assert.deepEqual(await cellsOf(asking('DELETE', '/v1/registrations/1', named)), ['two'])
+    assert.deepEqual(await cellsOf(asking('POST', '/v1/payments', named)), ['two'])
+    assert.deepEqual(await cellsOf(asking('POST', `/v1/payments?${named}`, 'x=1')), [])
+    assert.deepEqual(await cellsOf(asking('GET', '/v1/payments', named)), [])
+  })
+
+  it('takes so many connections of one network, and all of others', async () => {
+    const half = 'GET /v1/resultcodes HTTP/1.1\r\nHost: x\r\n'
+    const open = async (proxy: Proxy, count: number) => {
+      const sockets = await Promise.all(Array.from({ length: count }, () => connect(proxy, half).catch(() => undefined)))
+      return sockets.filter(socket => socket !== undefined)
+    }
+    const small = await proxyWith({ perNetwork: 20 })
+    const sockets = await open(small, 60)
+    await eventually(async () => sockets.filter(({ destroyed }) => !destroyed).length === 20, 'twenty are left')
+    await assert.rejects(ask(small, '/v1/resultcodes'))
+    assert.equal((await ask(small, '/v1/resultcodes', { from: '127.0.0.2' })).status, 200)
+    closeAll(sockets)
+    await eventually(
+      () =>
+        ask(small, '/v1/resultcodes').then(
+          ({ status }) => status === 200,
+          () => false,
+        ),
+      'there is room again',
+    )
+
+    const lifted = await proxyWith({ perNetwork: 0 })
+    const many = await open(lifted, 60)
+    assert.equal((await ask(lifted, '/v1/resultcodes')).status, 200)
+    assert.equal(many.filter(({ destroyed }) => !destroyed).length, 60)
+    closeAll(many)
+    assert.match(proxyConfiguration(given, { bind: ':80' }), /connection reject if \{ sc0_conn_cur\(Connections\) gt 1024 \}/)
+  })
+
+  it('waits for so many large bodies of one network, while its small ones and those of others go through', async () => {
+    const large = (size: string, path: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n${size}\r\n\r\n`
+    for (const [size, path] of [
+      ['Content-Length: 200000', '/v1/payments'],
+      ['Transfer-Encoding: chunked', '/v1/payments'],
+      ['Content-Length: 200000', '//v1//payments'],
+      ['Content-Length: 200000', 'http://x//v1/payments'],
+    ] as const) {
+      const sockets = await Promise.all(Array.from({ length: 150 }, () => connect(plain, large(size, path))))
+      const told = () => sockets.filter(({ told }) => told !== '')
+      await eventually(async () => told().length === 22, '22 of 150 are answered')
+      for (const one of told()) {
+        assert.match(one.told, /^HTTP\/1\.1 429 .*\r\nretry-after: 1\r\n/is)
+        assert.match(one.told, /"code":"800\.120\.100"/)
+      }
+      const body = `entityId=${entity}`
+      assert.equal((await ask(plain, '/v1/payments', { body })).status, 200)
+      const long = { body: `${body}&x=${'x'.repeat(100_000)}` }
+      assert.equal((await ask(plain, '/v1/payments', long)).status, 429)
+      assert.equal((await ask(plain, '/v1/payments', { ...long, from: '127.0.0.2' })).status, 200)
+      closeAll(sockets)
+      await eventually(async () => (await ask(plain, '/v1/payments', long)).status === 200, 'there is room again')
+    }
+  })
+
+  it('a cell may have any name that the file takes; a map must have one that HAProxy takes', () => {
+    const path = join(folder, 'names.cfg')
+    const names = ['every', 'nowhere', 'tollgate', 'connections', 'requests', 'bodies', 'defaults', 'global', 'one-1', '0']
+    writeFileSync(
+      path,
+      proxyConfiguration(
+        { ...given, cells: names.map((name, at) => ({ ...given.cells[0]!, name, gateways: [`127.0.0.1:${at + 1}`] })) },
+        { bind: ':1' },
+      ),
+    )
+    const { status, stderr } = spawnSync('haproxy', ['-c', '-f', path], { encoding: 'utf8' })
+    assert.equal(status, 0, stderr)
+    assert.doesNotMatch(stderr, /WARNING/)
+    for (const map of ['/etc/my files/m.map', '/etc/m,1.map', '/etc/m".map', '/etc/$m.map', '/etc/m#.map', '/etc/m)'])
+      assert.throws(() => proxyConfiguration({ ...given, map }, { bind: ':1' }), {
+        message: `The path of the map must be letters, digits and ._/-: it is ${map}.`,
+      })
+  })
+
+  it('what is two requests to somebody is none to a gateway', async () => {
+    const hidden = 'GET /v1/payments/hidden HTTP/1.1\r\nHost: x\r\nX-Hidden: 1\r\n\r\n'
+    const body = `entityId=${entity}`
+    const head = (...lines: string[]) =>
+      ['POST /v1/payments HTTP/1.1', 'Host: shop', 'Content-Type: application/x-www-form-urlencoded', ...lines, '', ''].join(
+        '\r\n',
+      )
+    const both = ['Transfer-Encoding: chunked', `Content-Length: ${body.length}`]
+    const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+    for (const text of [
+      head(...both) + chunked + hidden,
+      head(...both.toReversed()) + chunked + hidden,
+      head('Transfer-Encoding : chunked', both[1]!) + body + hidden,
+      head('Transfer-Encoding: xchunked', both[1]!) + body + hidden,
+      head('Transfer-Encoding: chunked, identity', both[1]!) + body + hidden,
+      head('Transfer-Encoding: chunked', 'Transfer-Encoding: identity') + chunked + hidden,
+      head('Transfer-Encoding:\x0bchunked', both[1]!) + body + hidden,
+      head('X: 1', ' Transfer-Encoding: chunked', both[1]!) + body + hidden,
+      head(`Content-Length: ${body.length}`, `Content-Length: ${body.length + hidden.length}`) + body + hidden,
+      head(`Content-Length: ${body.length}, ${body.length + hidden.length}`) + body + hidden,
+      head(`Content-Length: +${body.length}`) + body + hidden,
+      head(`Content-Length: 0x${body.length.toString(16)}`) + body + hidden,
+      head(`X: 1\nContent-Length: 0`, both[1]!) + body + hidden,
+      head(`X: 1\rContent-Length: 0`, both[1]!) + body + hidden,
+      head(`X: 1\0Content-Length: 0`, both[1]!) + body + hidden,
+      head(': Content-Length: 0', both[1]!) + body + hidden,
+      `${head('Transfer-Encoding: chunked')}${body.length.toString(16)};x=\n${body}\r\n0\r\n\r\n${hidden}`,
+      `${head('Transfer-Encoding: chunked')}${body.length.toString(16)}\r\n${body}00\r\n\r\n${hidden}`,
+      `${head('Transfer-Encoding: chunked')}fffffffffffffffff${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n${hidden}`,
+      head('Host: other', both[1]!) + body,
+      `POST http://elsewhere/v1/payments HTTP/1.1\r\nHost: shop\r\n${both[1]}\r\n\r\n${body}`,
+    ]) {
+      heard = []
+      const socket = await connect(plain, text)
+      await eventually(async () => socket.told !== '' || socket.destroyed, 'it is answered')
+      assert.equal((await ask(plain, '/v1/payments', { body })).status, 200) // what it sent on is heard by now
+      socket.destroy()
+      for (const one of heard) {
+        assert.deepEqual([one.url, one.headers['x-hidden']], ['/v1/payments', undefined], text)
+        assert.ok(
+          one.headers.host !== undefined && !('x' in one.headers && 'content-length' in one.headers && one.body !== body),
+          text,
+        )
+        assert.equal(one.body, body, text)
+      }
+    }
+  })
+
+  it('over TLS and HTTP/2 too: one Host, no line breaks in headers, bodies as long as they say', {
+    skip: !hasOpenssl && 'openssl is missing',
+  }, async () => {
+    const { cert, key } = makeCertificate(folder, 'pay')
+    const certificate = join(folder, 'pay.pem')
+    writeFileSync(certificate, readFileSync(cert, 'utf8') + readFileSync(key, 'utf8'), { mode: 0o600 })
+    const { port } = await proxyWith({ certificate })
+    const body = `entityId=${entity}`
+    const asking = (headers: http2.OutgoingHttpHeaders, sent = body) =>
+      new Promise<number | string>(resolve => {
+        const session = http2.connect(`https://127.0.0.1:${port}`, { ca: readFileSync(cert) })
+        const end = (how: number | string) => {
+          session.destroy()
+          resolve(how)
+        }
+        session.on('error', ({ message }) => end(message))
+        const stream = session.request({ ':method': 'POST', ':path': '/v1/payments', ...headers }, { endStream: false })
+        stream.on('response', answer => stream.resume().on('end', () => end(answer[':status']!)))
+        stream.on('error', ({ message }) => end(message))
+        stream.end(sent)
+      })
+    const session = http2.connect(`https://127.0.0.1:${port}`, { ca: readFileSync(cert) })
+    await new Promise(resolve => session.once('remoteSettings', resolve))
+    assert.equal(session.remoteSettings.maxConcurrentStreams, 8)
+    session.destroy()
+    heard = []
+    assert.equal(await asking({ ':authority': 'shop', 'x-forwarded-proto': 'http', 'x-forwarded-for': '192.0.2.1' }), 200)
+    const [{ cell, headers }] = heard as [Heard]
+    assert.deepEqual([cell, headers.host, headers['x-forwarded-proto']], ['one', 'shop', 'https'])
+    assert.match(String(headers['x-forwarded-for']), /, 127\.0\.0\.1$/)
+
+    const hidden = '\r\n\r\nGET /v1/payments/hidden HTTP/1.1\r\nX-Hidden: 1\r\n\r\n'
+    for (const [given, sent] of [
+      [{ 'x-value': `1${hidden}` }],
+      [{ 'x-value': '1\nx-hidden: 1' }],
+      [{ 'x-value': '1\0' }],
+      [{ ':path': `/v1/payments${hidden}` }],
+      [{ ':path': '/v1/payments HTTP/1.1\r\nX-Hidden: 1' }],
+      [{ ':method': `POST /v1/payments/hidden HTTP/1.1${hidden}` }],
+      [{ ':authority': `shop${hidden}` }],
+      [{ ':authority': 'shop', host: 'elsewhere' }],
+      [{ 'content-length': String(body.length - 5) }],
+      [{ 'content-length': '0' }],
+      [{ 'content-length': String(body.length + 5) }],
+    ] as [http2.OutgoingHttpHeaders, string?][]) {
+      heard = []
+      const how = await asking({ ':authority': 'shop', ...given }, sent)
+      for (const one of heard) {
+        assert.deepEqual([one.url, one.headers['x-hidden'], one.body, how], ['/v1/payments', undefined, body, 200])
+        assert.equal(one.headers.host, 'shop')
+      }
+    }
+  })
+})
+
+const percent = (text: string): string => [...Buffer.from(text)].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('')

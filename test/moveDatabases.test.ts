@@ -1,0 +1,209 @@
+// What a move believes of the two databases that it is told of: one that was put back to an earlier state, or that others have written in meanwhile, ends no copy of
+// a merchant and is given nothing that is another's.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { insertCame } from '../src/clearing/returns/store.ts'
+import { applySeed, type Seed } from '../src/merchants/seed.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { forgetMerchant } from '../src/start/moves/forget.ts'
+import { giveUpMove, moveMerchant } from '../src/start/moves/move.ts'
+import { readMove } from '../src/start/moves/store.ts'
+import { movedTables } from '../src/start/moves/tables.ts'
+import { type TestGateway, testKeys } from './support/gateway.ts'
+import {
+  type CellMerchant,
+  cellMerchant,
+  cellMerchants,
+  moveParts,
+  payIn,
+  seedOf,
+  type TestCells,
+  twoCells,
+} from './support/movingCells.ts'
+
+const { merchants, nextMerchant } = cellMerchants(20)
+
+let cells: TestCells
+before(async () => {
+  cells = await twoCells(merchants)
+})
+after(() => cells.stop())
+
+const count = async (pool: TestGateway['pool'], table: string, condition: string): Promise<number> =>
+  (await pool.query<{ count: number }>(`select count(*) as count from ${table} where ${condition}`)).rows[0]!.count
+const paymentsOf = (pool: TestGateway['pool'], { id }: CellMerchant) => count(pool, 'payments', `merchant_id = '${id}'`)
+
+const wrongDatabase = /The database that two names is not the one with which .* or was put back to before its end/
+const notArrived = /two does not say that the merchant \w+ has arrived: nothing is taken away/
+const back = (merchant: CellMerchant) => moveParts(cells, merchant, { source: cells.two.side, target: cells.one.side })
+
+/** As a backup of the second cell that has nothing of the merchant, with what it knew of moves. */
+async function putBack({ id }: CellMerchant, known: string): Promise<void> {
+  const { pool } = cells.two.gateway
+  for (const { name, condition } of (await movedTables(pool)).toReversed())
+    await pool.query(`delete from ${name} where ${condition}`, [id])
+  await pool.query(`update merchant_moves set ${known} where merchant_id = $1`, [id])
+}
+
+test('lists for the risk check that change meanwhile are the same there, or are told where others use them', async () => {
+  const [merchant, later] = [cellMerchant(801), cellMerchant(802)]
+  const [here, there] = [cells.one.gateway.pool, cells.two.gateway.pool]
+  const division = '5a11d0000000000000000000000000d8'
+  const { psp, divisions } = seedOf([merchant, later])
+  const { database, by } = cells.one.side
+  const seed: Seed = { psp, divisions: [{ ...divisions![0]!, id: division }] }
+  await applySeed(database.work, testKeys, systemClock, systemRandom, seed, { by })
+  const add = (pool: TestGateway['pool'], value: string) =>
+    pool.query(
+      `insert into risk_entries values ('${division}', 'customer', '${value}', gen_random_uuid(), 'block', 'x', null, null, 'why', 'me', now(), null)`,
+    )
+  const listed = async (pool: TestGateway['pool']) =>
+    (
+      await pool.query<{ text: string }>(
+        `select concat_ws(' ', value, list) as text from risk_entries where owner_id = '${division}' order by 1`,
+      )
+    ).rows.map(({ text }) => text)
+  const move = async (who: CellMerchant, change: () => Promise<unknown>) => {
+    const said: string[] = []
+    const made: Promise<unknown>[] = []
+    const tell = (step: string, what: string) => {
+      said.push(what)
+      if (step === 'begun') made.push(change())
+    }
+    const clock = { ...systemClock, sleep: (ms: number) => Promise.all(made).then(() => systemClock.sleep(ms)) }
+    await moveMerchant(moveParts(cells, who, { source: { ...cells.one.side, clock }, tell }))
+    return said.join('\n')
+  }
+  for (const value of ['taken', 'changed', 'kept']) await add(here, value)
+  const change = async () => {
+    await here.query(`delete from risk_entries where value = 'taken'`)
+    await here.query(`update risk_entries set list = 'allow' where value = 'changed'`)
+  }
+  assert.doesNotMatch(await move(merchant, change), /differ/)
+  assert.deepEqual(await listed(here), ['changed allow', 'kept block'])
+  assert.deepEqual(await listed(there), ['changed allow', 'kept block'])
+  await add(there, 'theirs')
+  const said = await move(later, () => here.query(`delete from risk_entries where value = 'changed'`))
+  assert.match(said, /2 entries for the risk check of its division or psp differ, and other merchants of two use them: they stay/)
+  assert.deepEqual(await listed(there), ['changed allow', 'kept block', 'theirs block'])
+})
+
+test('a cell that was put back to before the merchant arrived is not taken for the one that has it', async () => {
+  const merchant = nextMerchant()
+  const { one, two } = cells
+  await payIn(one, merchant)
+  await moveMerchant(moveParts(cells, merchant))
+  await forgetMerchant(one.side, two.side, merchant.id)
+  await moveMerchant(back(merchant))
+  await forgetMerchant(two.side, one.side, merchant.id)
+  const left = (await readMove(two.gateway.pool, merchant.id))!
+  await payIn(one, merchant)
+  await moveMerchant(moveParts(cells, merchant))
+  const { run, moveId } = (await readMove(two.gateway.pool, merchant.id))!
+  const refused = async (known: string, forgetting: RegExp = notArrived) => {
+    await putBack(merchant, known)
+    await assert.rejects(forgetMerchant(one.side, two.side, merchant.id), forgetting, known)
+    assert.equal(await paymentsOf(one.gateway.pool, merchant), 2)
+  }
+  const isLeaving = (state: string, of: number) =>
+    `direction = 'leaving', state = '${state}', here = false, run = ${of}, move_id = '${left.moveId}'`
+  await refused(isLeaving('forgotten', left.run))
+  await assert.rejects(moveMerchant(moveParts(cells, merchant)), wrongDatabase)
+  // In the midst of this very move, and with a row that says more than there is.
+  const isArriving = (state: string, here: boolean, id = `'${moveId}'`) =>
+    `direction = 'arriving', state = '${state}', here = ${here}, run = ${run}, move_id = ${id}`
+  await refused(isArriving('arriving', false))
+  await assert.rejects(moveMerchant(moveParts(cells, merchant)), wrongDatabase)
+  await refused(
+    isArriving('arrived', true),
+    /two does not have what was handed over of the merchant \w+, and has not passed it on/,
+  )
+  await refused(isLeaving('copying', run + 1), /two does not have what was handed over/)
+  // One that passed it on later may have forgotten it.
+  await putBack(merchant, isLeaving('forgotten', run + 1))
+  assert.ok((await forgetMerchant(one.side, two.side, merchant.id)) > 0)
+})
+
+test('moves that began before there were ids know each other by what was handed over, and by nothing that is absent', async () => {
+  const merchant = nextMerchant()
+  const { one, two } = cells
+  await payIn(one, merchant)
+  await moveMerchant(moveParts(cells, merchant))
+  for (const { gateway } of [one, two])
+    await gateway.pool.query('update merchant_moves set move_id = null where merchant_id = $1', [merchant.id])
+  const { counted } = (await readMove(one.gateway.pool, merchant.id))!
+  const keep = (what: unknown) =>
+    two.gateway.pool.query('update merchant_moves set counted = $2 where merchant_id = $1', [
+      merchant.id,
+      what === null ? null : JSON.stringify(what),
+    ])
+  for (const other of [null, {}, { ...counted, payments: { rows: 1, hash: '1' } }]) {
+    await keep(other)
+    await assert.rejects(forgetMerchant(one.side, two.side, merchant.id), notArrived)
+    await assert.rejects(moveMerchant(moveParts(cells, merchant)), wrongDatabase)
+  }
+  await keep(counted)
+  await moveMerchant(moveParts(cells, merchant))
+  assert.ok((await forgetMerchant(one.side, two.side, merchant.id)) > 0)
+})
+
+test('a file of the bank that still comes to the old cell keeps nothing there for good, and is not lost', async () => {
+  const merchant = nextMerchant()
+  const { one, two } = cells
+  await payIn(one, merchant)
+  const { pool } = one.gateway
+  const order = `'${'0'.repeat(32)}', gen_random_uuid(), 'files', 1, '2030-01-01', 'one', '\\x00', now(), null`
+  await pool.query(
+    `insert into slips values ('${merchant.id}', gen_random_uuid(), 'files', '1', '', '2030-01-01', 1, 'BRL', '', '', '\\x01', now())`,
+  )
+  await pool.query(`insert into order_files values (${order})`)
+  await moveMerchant(moveParts(cells, merchant))
+  const file = { hash: Buffer.alloc(32, 7), account: 'files', name: 'RET1', number: 1, sealed: Buffer.from('x'), receivedAt: 1 }
+  await insertCame(pool, { id: 'f'.repeat(32), ...file })
+  await pool.query(`update order_files set sealed = null, written_at = now() where account = 'files'`)
+  const forget = () => forgetMerchant(one.side, two.side, merchant.id)
+  await assert.rejects(forget(), /The file RET1 of a bank came to one and not to two, where the account is: hand it in there/)
+  await insertCame(two.gateway.pool, { id: 'e'.repeat(32), ...file })
+  assert.ok((await forget()) > 0)
+  assert.equal(await count(two.gateway.pool, 'return_files', `account = 'files'`), 1)
+  await moveMerchant(back(merchant))
+})
+
+test('numbers of an account that the other cell gives out meanwhile are given out by neither again', async () => {
+  const [merchant, other] = [nextMerchant(), cellMerchant(901)]
+  const { one, two } = cells
+  const slip = (pool: TestGateway['pool'], { id }: CellMerchant, number: number) =>
+    pool.query(
+      `insert into slips values ('${id}', gen_random_uuid(), 'numbers', '${number}', '', '2030-01-01', 1, 'BRL', '', '', decode('0${number % 10}', 'hex'), now())`,
+    )
+  await slip(one.gateway.pool, merchant, 100)
+  await one.gateway.pool.query(`insert into slip_numbers values ('numbers', 101)`)
+  const next = async () =>
+    (await two.gateway.pool.query<{ next: number }>(`select next from slip_numbers where account = 'numbers'`)).rows[0]?.next
+  const whileItGoes = (work: () => Promise<unknown>) => {
+    const made: Promise<unknown>[] = []
+    const tell = (step: string) => {
+      if (step === 'copied') made.push(work())
+    }
+    const clock = { ...systemClock, sleep: (ms: number) => Promise.all(made).then(() => systemClock.sleep(ms)) }
+    return moveMerchant(moveParts(cells, merchant, { source: { ...one.side, clock }, tell }))
+  }
+  const give = (number: number) =>
+    two.gateway.pool.query(`insert into slip_numbers values ('numbers', $1) on conflict (account) do update set next = $1`, [
+      number,
+    ])
+  await assert.rejects(
+    whileItGoes(() => give(501)),
+    /slip_numbers does not become the same in two\.\none serves the merchant as before/,
+  )
+  assert.equal(await next(), 501)
+  await giveUpMove(moveParts(cells, merchant))
+  await assert.rejects(
+    whileItGoes(() => Promise.all([give(901), slip(two.gateway.pool, other, 899)])),
+    /two has given out numbers of the account numbers: name it in the SLIPS_FILE of one cell only\.\none serves the merchant as before/,
+  )
+  assert.equal(await next(), 901)
+  await giveUpMove(moveParts(cells, merchant))
+  assert.equal(await next(), 901)
+})
