@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
 import pg from 'pg'
-import ssh2 from 'ssh2'
 import { systemRandom } from '../src/platform/clock.ts'
 import { readConfig } from '../src/start/config.ts'
 import { credentialsOf, figureOfCredentials, noteCredentials } from '../src/start/credentials.ts'
@@ -19,6 +18,7 @@ import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { databaseUrl, makeDatabase, type TestDatabase } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
 import { type CommandRun, manyCommands, project, type Started, startProcess } from './support/process.ts'
+import { keyPair } from './support/sftpServer.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-key-files-'))
 const file = (name: string) => join(folder, 'keys', name)
@@ -33,7 +33,7 @@ let gateway: Started
 const old = { seal: '', lookup: '' }
 let preauthorization = ''
 
-const sftpKey = () => ssh2.utils.generateKeyPairSync('ed25519').private
+const sftpKey = () => keyPair().private
 before(async () => {
   database = await makeDatabase()
   pool = new pg.Pool({ ...database.connection, max: 2 })
