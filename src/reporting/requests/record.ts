@@ -10,6 +10,7 @@ import { operations } from '../../contract/operations.ts'
 import { hex32 } from '../../contract/parameters/common.ts'
 import { type Group, groups, lookup, type NamedParameter } from '../../contract/parameters/table.ts'
 import { maskedCard } from '../../payments/read/record.ts'
+import { isId } from '../../platform/clock.ts'
 
 /** What the server knows of a request when its answer is given. Held for a moment only: nothing in it is masked. */
 export type RequestTrace = {
@@ -137,7 +138,7 @@ function readAnswer(text: string | undefined): ReadAnswer {
 }
 
 const isPayment = (answer: ReadAnswer): answer is ReadAnswer & { id: string } =>
-  answer.paymentType !== undefined && /^[0-9a-f]{32}$/.test(answer.id ?? '')
+  answer.paymentType !== undefined && isId(answer.id ?? '')
 
 type RequestNames = { readonly find: ReturnType<typeof lookup>; readonly near: ReturnType<typeof namesNear> }
 
