@@ -1154,6 +1154,8 @@ export const mutants: readonly Mutant[] = [
     find: '|| !isChosen(hex(7), share)', instead: '|| !isChosen(traceId.slice(18), share)' },
   { name: 'watching: spans of a collector that is away fill the memory', file: 'src/platform/otlp.ts', tests: ['traces'],
     find: 'queue.length < queueMost', instead: 'queue.length >= 0' },
+  { name: 'watching: a collector is heard as long as it speaks', file: 'src/platform/otlp.ts', tests: ['traces'],
+    find: 'boundAnswer(request, 2 * answerMost)', instead: 'boundAnswer(request, Infinity)' },
   { name: 'watching: what a collector would take later is given up', file: 'src/platform/otlp.ts', tests: ['traces'],
     find: 'new Set([429, 502, 503, 504])', instead: 'new Set([429])' },
   // Reporting: what follows the database.
