@@ -3,7 +3,8 @@
 
 import { OperatorError } from '../../platform/errors.ts'
 import type { MoveEnds } from './move.ts'
-import { type Counted, countRange, type Move, readPage, readRows, writeRows } from './store.ts'
+import { countRange, readPage, readRows, writeRows } from './rows.ts'
+import type { Counted, Move } from './store.ts'
 import { erasedAnyway, isReferredTo, type MovedTable } from './tables.ts'
 
 type Copied = { readonly rows: number; readonly written: number; readonly bytes: number; readonly counted: Counted }

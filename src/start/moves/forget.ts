@@ -4,20 +4,12 @@ import { record } from '../../audit/chain.ts'
 import { announceChange } from '../../merchants/store.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
+import { filesMissing } from './accounts.ts'
 import { differingTables } from './copy.ts'
 import { unfence } from './fence.ts'
 import type { MoveSide } from './move.ts'
-import {
-  countAll,
-  filesMissing,
-  forgetRows,
-  holdsMerchant,
-  isOtherEnd,
-  type Move,
-  type MoveState,
-  readMove,
-  stepMove,
-} from './store.ts'
+import { countAll, forgetRows, holdsMerchant } from './rows.ts'
+import { isOtherEnd, type Move, type MoveState, readMove, stepMove } from './store.ts'
 import { movedTables, ofAccounts } from './tables.ts'
 
 /** Between two steps, so that payments of others have room. */

@@ -4,13 +4,14 @@
 
 import { record } from '../../audit/chain.ts'
 import type { Actor } from '../../audit/entry.ts'
-import { announceChange, readBelow, readEntities, readLineage } from '../../merchants/store.ts'
+import { announceChange, readEntities } from '../../merchants/store.ts'
 import { examine } from '../../payments/ledger/doctor.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import type { Keys } from '../../vault/keys.ts'
-import { accountsTaken, compareCells, groupsThatDiffer } from './check.ts'
+import { copyAround, shareTokens } from './around.ts'
+import { accountsTaken, compareCells, groupsThatDiffer, reasonsToStay } from './check.ts'
 import { copyAll } from './copy.ts'
 import { fence, unfence } from './fence.ts'
 import { forgetAll } from './forget.ts'
@@ -21,13 +22,9 @@ import {
   type Move,
   type MoveState,
   putMove,
-  readAround,
   readMove,
-  reasonsToStay,
-  shareTokens,
   stepMove,
   takePlace,
-  writeAround,
 } from './store.ts'
 import { movedTables } from './tables.ts'
 
@@ -179,29 +176,6 @@ async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
   const [state, here] = goesOn ? [from.state, from.here] : (['copying', true] as const)
   await put(source.database.work, from, { direction: 'leaving', state, here, other: target.name })
   return (await readMove(source.database.work, merchantId))!
-}
-
-/**
- * Copies what the merchant has together with others. A token that is revoked meanwhile is revoked after this in both cells, or is found revoked: whoever
- * revokes it waits until it is there. Returns how many entries of lists for the risk check differ.
- */
-async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<number> {
-  const names = await namesAround(source, merchantId)
-  return inTransaction(source.database.work, async from => {
-    const around = await readAround(from, ...names)
-    return inTransaction(target.database.work, async to => {
-      const differing = await writeAround(to, move, around)
-      await announceChange(to)
-      return differing
-    })
-  })
-}
-
-/** The entities above the merchant, and its own. */
-async function namesAround({ database }: MoveSide, merchantId: string): Promise<[above: string[], own: string[]]> {
-  const [, ...above] = await readLineage(database.work, merchantId)
-  const own = await readBelow(database.work, [merchantId])
-  return [above.map(({ id }) => id), own.map(({ id }) => id)]
 }
 
 /** It was handed over, and whoever did it died before the old cell was told. */
