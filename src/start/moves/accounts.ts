@@ -3,10 +3,10 @@
 import type { Connection } from '../../platform/database/connect.ts'
 import { ownAccounts } from './tables.ts'
 
-/** Of those, accounts of which a cell has given out numbers. */
+/** Of those, accounts whose numbers this cell gives out: they may be in the memory of its processes. */
 export async function takenAccounts(db: Connection, accounts: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ account: string }>(
-    'select account from slip_numbers where account = any ($1) order by account',
+    'select account from slip_numbers where account = any ($1) and not elsewhere order by account',
     [accounts],
   )
   return rows.map(({ account }) => account)
@@ -34,6 +34,14 @@ export async function filesMissing(db: Connection, there: Connection, merchantId
   )
   const taken = new Set(known.map(({ hash }) => hash))
   return rows.filter(({ hash }) => !taken.has(hash)).map(({ name }) => name)
+}
+
+/** From here on this cell gives out the numbers of a merchant's accounts, or another one does. What is in the memory of processes is given by nobody else. */
+export async function giveNumbers(db: Connection, merchantId: string, giver: 'here' | 'elsewhere'): Promise<void> {
+  await db.query(`update slip_numbers set elsewhere = $2 where account in (${ownAccounts}) and elsewhere <> $2`, [
+    merchantId,
+    giver === 'elsewhere',
+  ])
 }
 
 export async function accountsOf(db: Connection, merchantId: string): Promise<string[]> {

@@ -11,8 +11,8 @@ import { accountsOf, accountsOfOthers, takenAccounts } from './accounts.ts'
 import type { MoveSide } from './move.ts'
 import { ownAccounts } from './tables.ts'
 
-/** Throws an OperatorError with all that is wrong, a line each. `begun`: rows of the merchant are in the target already. */
-export async function compareCells(source: MoveSide, target: MoveSide, merchantId: string, begun: boolean): Promise<void> {
+/** Throws an OperatorError with all that is wrong, a line each. */
+export async function compareCells(source: MoveSide, target: MoveSide, merchantId: string): Promise<void> {
   const [from, to] = [source.database.work, target.database.work]
   const [merchant, ...groups] = await readLineage(from, merchantId)
   if (merchant?.kind !== 'merchant') throw new OperatorError(`${source.name} has no merchant ${merchantId}.`)
@@ -30,7 +30,7 @@ export async function compareCells(source: MoveSide, target: MoveSide, merchantI
       ? [`${shared} registrations belong to the division or psp of the merchant: others share them, they do not go with one.`]
       : []),
     ...(await reasonsToStay(from, merchantId)),
-    ...(begun ? [] : (await takenAccounts(to, await accountsOf(from, merchantId))).map(account => isTaken(target, account))),
+    ...(await takenAccounts(to, await accountsOf(from, merchantId))).map(account => isTaken(target, account)),
   ]
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
 }
@@ -38,10 +38,12 @@ export async function compareCells(source: MoveSide, target: MoveSide, merchantI
 const isTaken = ({ name }: MoveSide, account: string): string =>
   `${name} has given out numbers of the account ${account}: name it in the SLIPS_FILE of one cell only.`
 
-/** What other merchants of the other cell have come to use since: a line each. */
+/** What the other cell has come to use since, for other merchants or by giving out numbers: a line each. */
 export async function accountsTaken(source: MoveSide, target: MoveSide, merchantId: string): Promise<string[]> {
   const accounts = await accountsOf(source.database.work, merchantId)
-  return (await accountsOfOthers(target.database.work, accounts, merchantId)).map(account => isTaken(target, account))
+  const there = target.database.work
+  const taken = [...(await accountsOfOthers(there, accounts, merchantId)), ...(await takenAccounts(there, accounts))]
+  return [...new Set(taken)].map(account => isTaken(target, account))
 }
 
 async function keysThatDiffer(one: MoveSide, other: MoveSide): Promise<string[]> {

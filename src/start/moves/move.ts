@@ -10,6 +10,7 @@ import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import type { Keys } from '../../vault/keys.ts'
+import { accountsOf, giveNumbers } from './accounts.ts'
 import { copyAround, shareTokens } from './around.ts'
 import { accountsTaken, compareCells, groupsThatDiffer, reasonsToStay } from './check.ts'
 import { copyAll } from './copy.ts'
@@ -118,7 +119,8 @@ export const giveUpMove = (
     // Whoever was at it hands nothing over from here on: first there, then here.
     const now = source.clock.real()
     const run = Math.max(move.run, there?.run ?? 0) + 1
-    const left = there?.direction === 'arriving' ? { ...there, state: 'forgetting' as const, run } : undefined
+    const accounts = await accountsOf(source.database.work, merchantId)
+    const left = there?.direction === 'arriving' ? { ...there, state: 'forgetting' as const, run, accounts } : undefined
     if (left) await putMove(target!.database.work, there, left, now)
     const back = { ...move, run }
     await putMove(source.database.work, move, back, now)
@@ -158,7 +160,7 @@ async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
   if (from && !from.here && !goesOn)
     throw new OperatorError(`${source.name} does not serve the merchant ${merchantId}: its move there is ${from.state}.`)
   const isOurs = to?.state === 'arriving' && to.other === source.name
-  if (!goesOn) await compareCells(source, target, merchantId, isOurs)
+  if (!goesOn) await compareCells(source, target, merchantId)
   const there = await readEntities(target.database.work, [merchantId])
   if (to ? !isOurs && to.state !== 'forgotten' : there.length > 0)
     throw new OperatorError(
@@ -232,7 +234,10 @@ async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
   while (clock.elapsed() < until && (await countTaken(database.work, merchantId, clock.real())) > 0)
     await clock.sleep(pauseMilliseconds)
   await fence(source, tables, move)
-  await stepMove(database.work, move, ['frozen'], { state: 'fenced', here: false }, clock.real())
+  await inTransaction(database.work, async db => {
+    await stepMove(db, move, ['frozen'], { state: 'fenced', here: false }, clock.real())
+    await giveNumbers(db, merchantId, 'elsewhere')
+  })
   tell('fenced', 'Nothing is written for it any more.')
   const taken = await accountsTaken(source, parts.target, merchantId)
   if (taken.length > 0) throw new OperatorError(taken.join('\n'))
@@ -258,6 +263,7 @@ async function handOver({ source, target, merchantId, tell }: MoveParts, move: M
   tell('handing', 'It is handed over.')
   await inTransaction(target.database.work, async db => {
     await stepMove(db, move, ['arriving'], { state: 'arrived', here: true, counted }, target.clock.real())
+    await giveNumbers(db, merchantId, 'here')
     await announceChange(db)
     await record(db, target, [
       { action: 'merchantArrived', entityId: merchantId, subject: merchantId, details: { from: source.name } },
@@ -297,6 +303,7 @@ async function serveAgain(source: MoveSide, move: Move, state: 'copying' | 'stay
   await unfence(source, move, 'returning')
   await inTransaction(database.work, async db => {
     await stepMove(db, move, ['returning'], { state, here: true }, clock.real())
+    await giveNumbers(db, merchantId, 'here')
     await announceChange(db)
     await record(db, source, [{ action: 'merchantStayed', entityId: merchantId, subject: merchantId, details: { to } }])
   })

@@ -3,7 +3,7 @@
 import type pg from 'pg'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { type Counted, holdMove, type Move } from './store.ts'
-import { erasedAnyway, type MovedTable, ofAccounts } from './tables.ts'
+import { erasedAnyway, type MovedTable, numberCounters, ofAccounts } from './tables.ts'
 
 /** Rows of a table between two keys, by its primary key: `from` exclusive, `to` inclusive; undefined = from the beginning, to the end. */
 type KeyRange = { readonly from: readonly string[] | undefined; readonly to: readonly string[] | undefined }
@@ -90,22 +90,22 @@ export async function writeRows(
   await inTransaction(pool, async db => {
     await holdMove(db, move, 'arriving')
     const values = valuesOf(move.merchantId, range)
-    if (there > 0)
+    if (there > 0 && name !== numberCounters)
       await db.query(
         `delete from ${name} where ${within(table, range)}
             and (${keys.join(', ')}) not in (select ${keys.join(', ')} from json_populate_recordset(null::${name}, $${values.length + 1}))`,
         [...values, rows],
       )
     const others = columns.filter(column => !keys.includes(column))
-    // Another merchant's is not taken from it, nor are numbers given out again that were given out here.
-    const isOwn = owner === undefined ? '' : ` where ${name}.${owner} = excluded.${owner}`
-    const isAccounts = ofAccounts.has(name) ? ` where ${name}.${condition.replaceAll('$1', '$2')}` : ''
+    // Another merchant's is not taken from it, nor are numbers that this cell gives out.
+    const isOwn = name === numberCounters ? ` where ${name}.elsewhere` : owner && ` where ${name}.${owner} = excluded.${owner}`
+    const isAccounts = ofAccounts.has(name) && name !== numberCounters && ` where ${name}.${condition.replaceAll('$1', '$2')}`
     const value = (column: string) =>
-      name === 'slip_numbers' ? `greatest(${name}.${column}, excluded.${column})` : `excluded.${column}`
+      name === numberCounters ? `greatest(${name}.${column}, excluded.${column})` : `excluded.${column}`
     const replaced = others.map(column => `${column} = ${value(column)}`).join(', ')
     await db.query(
       `insert into ${name} select * from json_populate_recordset(null::${name}, $1)
-       on conflict (${keys.join(', ')}) do ${others.length === 0 ? 'nothing' : `update set ${replaced}${isOwn}${isAccounts}`}`,
+       on conflict (${keys.join(', ')}) do ${others.length === 0 ? 'nothing' : `update set ${replaced}${isOwn || isAccounts || ''}`}`,
       isAccounts ? [rows, move.merchantId] : [rows],
     )
   })
@@ -133,6 +133,13 @@ export async function forgetRows(pool: pg.Pool, { name, key, condition }: MovedT
     )
     return rowCount ?? 0
   })
+}
+
+export async function countPayments(db: Connection, merchantId: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>('select count(*) as count from payments where merchant_id = $1', [
+    merchantId,
+  ])
+  return rows[0]!.count
 }
 
 /** Whether a cell has a merchant and so many payments of it; archives hold some. */

@@ -73,13 +73,13 @@ const isOfMove = (move: Move, there: Move): boolean =>
 export async function putMove(
   db: Connection,
   before: Move | undefined,
-  move: Omit<Move, 'counted' | 'changedAt'>,
+  move: Omit<Move, 'counted' | 'changedAt'> & { readonly accounts?: readonly string[] },
   now: number,
 ): Promise<void> {
   const { rowCount } = await db.query(
-    `insert into merchant_moves (merchant_id, direction, state, here, other, run, move_id, changed_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
+    `insert into merchant_moves (merchant_id, direction, state, here, other, run, move_id, changed_at, accounts) values ($1, $2, $3, $4, $5, $6, $7, $8, $11)
      on conflict (merchant_id) do update set direction = excluded.direction, state = excluded.state, here = excluded.here, other = excluded.other,
-       run = excluded.run, move_id = excluded.move_id, counted = null, changed_at = excluded.changed_at
+       run = excluded.run, move_id = excluded.move_id, counted = null, changed_at = excluded.changed_at, accounts = excluded.accounts
        where merchant_moves.run = $9 and merchant_moves.state = $10`,
     [
       move.merchantId,
@@ -92,6 +92,7 @@ export async function putMove(
       timeParameter(now),
       before?.run ?? null,
       before?.state ?? null,
+      move.accounts ?? null,
     ],
   )
   if (rowCount !== 1) throw overtaken(move.merchantId)
@@ -102,13 +103,22 @@ export async function stepMove(
   db: Connection,
   { merchantId, run }: Pick<Move, 'merchantId' | 'run'>,
   from: readonly MoveState[],
-  to: Pick<Move, 'state' | 'here'> & { readonly counted?: Counted },
+  to: Pick<Move, 'state' | 'here'> & { readonly counted?: Counted; readonly accounts?: readonly string[] },
   now: number,
 ): Promise<void> {
   const { rowCount } = await db.query(
-    `update merchant_moves set state = $4, here = $5, counted = coalesce($6::jsonb, counted), changed_at = $7
+    `update merchant_moves set state = $4, here = $5, counted = coalesce($6::jsonb, counted), changed_at = $7, accounts = coalesce($8, accounts)
       where merchant_id = $1 and run = $2 and state = any ($3)`,
-    [merchantId, run, from, to.state, to.here, to.counted ? JSON.stringify(to.counted) : null, timeParameter(now)],
+    [
+      merchantId,
+      run,
+      from,
+      to.state,
+      to.here,
+      to.counted ? JSON.stringify(to.counted) : null,
+      timeParameter(now),
+      to.accounts ?? null,
+    ],
   )
   if (rowCount !== 1) throw overtaken(merchantId)
 }
