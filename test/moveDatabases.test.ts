@@ -11,7 +11,7 @@ import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { giveUpMove, moveMerchant } from '../src/start/moves/move.ts'
 import { readMove } from '../src/start/moves/store.ts'
 import { movedTables } from '../src/start/moves/tables.ts'
-import { type TestGateway, testKeys } from './support/gateway.ts'
+import { eventually, type TestGateway, testKeys } from './support/gateway.ts'
 import {
   type CellMerchant,
   cellMerchant,
@@ -347,4 +347,59 @@ test('what a cell has of a move that was given up while it was away is forgotten
   assert.equal((await payIn(one, merchant)).status, 200)
   await moveMerchant(moveParts(cells, merchant))
   assert.equal(await paymentsOf(two.gateway.pool, merchant), 2)
+})
+
+test('two opposite moves of merchants with one token both come to their end', async () => {
+  const [merchant, stays, other, beside] = [nextMerchant(), nextMerchant(), cellMerchant(902), cellMerchant(903)]
+  const { one, two } = cells
+  const tokens = (...of: readonly CellMerchant[]) => [
+    { label: 'opposite', token: 'token-of-several-merchants-opposite-Qz9KcXe2', entities: of.map(({ id }) => id) },
+  ]
+  const seed = ({ side }: TestCells['one'], given: Seed) =>
+    applySeed(side.database.work, testKeys, systemClock, systemRandom, given, { by: side.by })
+  await seed(one, { psp: seedOf([]).psp, divisions: [], tokens: tokens(merchant, stays) })
+  await seed(two, { ...seedOf([other, beside]), tokens: tokens(other, beside) })
+  // Whoever reads the token in both cells keeps each of the two moves before the end that the other one begins with.
+  const readers = await Promise.all([one, two].map(({ gateway }) => gateway.pool.connect()))
+  for (const reader of readers) await reader.query(`begin; select from access_tokens where label = 'opposite' for share`)
+  const moves = Promise.allSettled([moveMerchant(moveParts(cells, merchant)), moveMerchant(back(other))])
+  const waiting = async () =>
+    (
+      await one.gateway.pool.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = any ($1)`, [
+        [one, two].map(({ gateway }) => gateway.connection.database),
+      ])
+    ).rowCount
+  await eventually(async () => (await waiting())! >= 2, 'both wait')
+  for (const reader of readers) {
+    await reader.query('commit')
+    reader.release()
+  }
+  assert.deepEqual(
+    (await moves).map(one => (one.status === 'rejected' ? one.reason.message : 'moved')),
+    ['moved', 'moved'],
+  )
+})
+
+test('a move that waits too long for what others hold says what to do', async () => {
+  const [merchant, stays] = [nextMerchant(), nextMerchant()]
+  const { one, two } = cells
+  const token = { label: 'held', token: 'token-of-several-merchants-held-Qz9KcXe2Vb', entities: [merchant.id, stays.id] }
+  const { side } = one
+  await applySeed(
+    side.database.work,
+    testKeys,
+    systemClock,
+    systemRandom,
+    { psp: seedOf([]).psp, divisions: [], tokens: [token] },
+    { by: side.by },
+  )
+  const holder = await one.gateway.pool.connect()
+  await holder.query(`begin; select from access_tokens where label = 'held' for update`)
+  const waited = assert.rejects(
+    moveMerchant(moveParts(cells, merchant)),
+    /Somebody else holds what the merchant has together with others, in one or two \(.*\): give the command again, it goes on\.$/,
+  )
+  await waited.finally(() => holder.query('commit').then(() => holder.release()))
+  await moveMerchant(moveParts(cells, merchant))
+  assert.equal((await readMove(two.gateway.pool, merchant.id))!.state, 'arrived')
 })

@@ -1294,6 +1294,8 @@ export const mutants: readonly Mutant[] = [
     find: 'if (!isServed || ', instead: 'if (!isServed && ' },
   { name: 'moves: a copy is erased that is on its way', file: 'src/start/moves/forget.ts', tests: ['moveDatabases'],
     find: "there.moveId === move.moveId && there.state !== 'stayed'", instead: 'there.moveId !== move.moveId' },
+  { name: 'moves: two opposite moves wait for each other', file: 'src/start/moves/around.ts', tests: ['moveDatabases'],
+    find: '        await takeTurn(from, to)\n', instead: '' },
   { name: 'moves: nobody asks again whose an account is', file: 'src/start/moves/move.ts', tests: ['moveDatabases'],
     find: 'if (taken.length > 0)', instead: 'if (false)' },
   { name: 'moves: who gives up takes the numbers of others away', file: 'src/start/moves/tables.ts', tests: ['moveDatabases'],

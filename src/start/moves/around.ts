@@ -1,9 +1,11 @@
 // What a merchant has together with others: the entities above it, their lists for the risk check, and tokens that act for more than it. They stay where they
 // are, and are in the other cell too.
 
-import type pg from 'pg'
+import pg from 'pg'
 import { announceChange, readBelow, readLineage } from '../../merchants/store.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { isUnavailable } from '../../platform/database/errors.ts'
+import { OperatorError } from '../../platform/errors.ts'
 import type { MoveEnds, MoveSide } from './move.ts'
 import { holdMove, type Move } from './store.ts'
 
@@ -13,14 +15,38 @@ import { holdMove, type Move } from './store.ts'
  */
 export async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<number> {
   const names = await namesAround(source, merchantId)
-  return inTransaction(source.database.work, async from => {
-    const around = await readAround(from, ...names)
-    return inTransaction(target.database.work, async to => {
-      const differing = await writeAround(to, move, around)
-      await announceChange(to)
-      return differing
-    })
-  })
+  try {
+    return await inTransaction(source.database.work, from =>
+      inTransaction(target.database.work, async to => {
+        await takeTurn(from, to)
+        const differing = await writeAround(to, move, await readAround(from, ...names))
+        await announceChange(to)
+        return differing
+      }),
+    )
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || !isUnavailable(error)) throw error
+    throw new OperatorError(
+      `Somebody else holds what the merchant has together with others, in ${source.name} or ${target.name} (${error.message}): give the command again, it goes on.`,
+    )
+  }
+}
+
+/**
+ * One at a time between two databases, whichever way: two opposite moves of merchants with one token would wait for each other for ever. Every one begins with the same
+ * database of the two.
+ */
+async function takeTurn(one: Connection, other: Connection): Promise<void> {
+  const [first, second] = (await databaseOf(one)) < (await databaseOf(other)) ? [one, other] : [other, one]
+  for (const db of [first, second]) await db.query(`select pg_advisory_xact_lock(hashtextextended('moves around', 0))`)
+}
+
+/** The same by whatever address, and of no other database. */
+async function databaseOf(db: Connection): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    `select system_identifier || ' ' || current_database() as id from pg_control_system()`,
+  )
+  return rows[0]!.id
 }
 
 /** The entities above the merchant, and its own. */
