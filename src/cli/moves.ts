@@ -85,7 +85,9 @@ export default (program: Command): void => {
 
   merchants
     .command('forget <merchantId>')
-    .description('take away what a merchant who moved has left in its old cell, in small steps beside everything else')
+    .description(
+      'take away what a merchant who moved has left in its old cell, or what a move that was given up has copied, in small steps beside everything else',
+    )
     .option('--cells <file>', 'the file that names the cells; without it the database of this process is the old cell')
     .option('--to <cell>', 'the cell that it went to, where no file names it: the address of its database')
     .action((merchantId: string, options: MoveOptions) =>

@@ -92,15 +92,15 @@ export async function withSftp<Value>(
     socket.destroy()
     reject(why)
   }
-  let now = 'connecting'
+  let doing = 'connecting'
   const allow = boundSocket(socket, bytesMost =>
-    lose(new SftpError(`${now}: the server sends more than ${bytesMost} bytes`, 'lost')),
+    lose(new SftpError(`${doing}: the server sends more than ${bytesMost} bytes`, 'lost')),
   )
   let knownHost = true
   let keyExchanges = 0
   client.on('handshake', () => {
     if (++keyExchanges > limits.keyExchangesMost)
-      lose(new SftpError(`${now}: the server wants new keys more than ${limits.keyExchangesMost} times`, 'lost'))
+      lose(new SftpError(`${doing}: the server wants new keys more than ${limits.keyExchangesMost} times`, 'lost'))
   })
   client.on('error', (error: Error & { level?: string }) => lose(asSftpError(error, knownHost)))
   client.on('close', () => lose(new SftpError('the server closed the connection', 'lost')))
@@ -113,7 +113,7 @@ export async function withSftp<Value>(
     ask: (done: (error: Error | undefined | null, answer: Answer) => void) => void,
     bytesMost: BytesMost = limits.answerBytes,
   ) {
-    now = what
+    doing = what
     if (bytesMost !== 'left') allow(bytesMost)
     const timer = clock.after(limits.answerSeconds * 1000, () =>
       lose(new SftpError(`${what}: no answer within ${limits.answerSeconds} s`, 'lost')),
