@@ -9,7 +9,7 @@ import { accountsOf, filesMissing } from './accounts.ts'
 import { differingTables } from './copy.ts'
 import { unfence } from './fence.ts'
 import type { MoveSide } from './move.ts'
-import { countAll, countPayments, forgetRows, holdsMerchant } from './rows.ts'
+import { countAll, forgetRows, holdsMerchant, paymentsIn } from './rows.ts'
 import { isOtherEnd, type Move, type MoveState, putMove, readMove, stepMove } from './store.ts'
 import { movedTables, numberCounters, ofAccounts } from './tables.ts'
 
@@ -63,11 +63,9 @@ async function forgetCopy(side: MoveSide, serving: MoveSide, move: Move): Promis
     throw new OperatorError(
       `The merchant ${merchantId} is on its way from ${serving.name} to ${side.name}: go on with that, or give it up with --back.`,
     )
+  const payments = await paymentsIn(side.database.reports, merchantId)
   const isServed = there?.here ?? true
-  if (
-    !isServed ||
-    !(await holdsMerchant(serving.database.reports, merchantId, await countPayments(side.database.work, merchantId)))
-  )
+  if (!isServed || !(await holdsMerchant(serving.database.reports, merchantId, payments)))
     throw new OperatorError(
       `${serving.name} does not serve the merchant ${merchantId} with all payments that ${side.name} has: nothing is taken away.`,
     )

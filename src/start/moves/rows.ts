@@ -135,7 +135,7 @@ export async function forgetRows(pool: pg.Pool, { name, key, condition }: MovedT
   })
 }
 
-export async function countPayments(db: Connection, merchantId: string): Promise<number> {
+export async function paymentsIn(db: Connection, merchantId: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>('select count(*) as count from payments where merchant_id = $1', [
     merchantId,
   ])
