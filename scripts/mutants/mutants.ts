@@ -1359,4 +1359,12 @@ export const mutants: readonly Mutant[] = [
     find: 'if (!archive!.proof?.equals(reading!.proof())) throw', instead: 'if (archive!.proof === null) throw' },
   { name: 'live: code that others compiled is run', file: 'src/start/liveMode.ts', tests: ['liveMode'],
     find: "compiled(setting('NODE_COMPILE_CACHE'))", instead: 'compiled(undefined)' },
+  { name: 'records: all that a stranger sends is looked at', file: 'src/reporting/requests/record.ts', tests: ['requestRecords'],
+    find: 'masked(text.slice(0, 2 * valueMost))', instead: 'masked(text)' },
+  { name: 'cards: groups of digits stand anywhere', file: 'src/contract/cardNumbers.ts', tests: ['cardNumbers'],
+    find: 'groups |= 1 << (place - first)', instead: 'groups |= 2 << (place - first)' },
+  { name: 'http: all callers of IPv4 are one network', file: 'src/platform/network.ts', tests: ['crowds'],
+    find: 'const address = plainAddress(written)', instead: 'const address = written' },
+  { name: 'http: another protocol is waited for', file: 'src/platform/http.ts', tests: ['egress'],
+    find: "request.once('upgrade'", instead: "request.once('upgraded'" },
 ]
