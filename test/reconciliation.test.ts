@@ -360,7 +360,8 @@ it('a process that is killed while it tells a day leaves one that says the same 
   assert.deepEqual([differences, days.length, days[0].ours.debit, days[0].differs], [0, 1, { count: 1, amount: 9200 }, []])
   const path = join(folder, 'settlement.csv')
   const heading = 'DATE,ACQUIRER,TERMINAL,STAN,RRN,TYPE,AMOUNT,CURRENCY'
-  writeFileSync(path, `${heading}\n${yesterday},423930,TERM0001,000001,632700000001,D,9200,978\nTOTAL,1,9200\n`)
+  // No day of a year has the number 999: the line is of no payment of ours, whatever today is.
+  writeFileSync(path, `${heading}\n${yesterday},423930,TERM0001,000001,699900000001,D,9200,978\nTOTAL,1,9200\n`)
   const read = await commandLine(environment, ...words, '--file', path)
   assert.equal(read.code, 1, read.out)
   assert.deepEqual(
@@ -369,7 +370,7 @@ it('a process that is killed while it tells a day leaves one that says the same 
   )
   const status = await commandLine(environment, 'acquirers', 'status')
   assert.deepEqual([status.code, /2 differences with acquirers are open/.test(status.out)], [1, true])
-  writeFileSync(path, `${heading}\n${yesterday},423931,TERM0001,000001,632700000001,D,9200,978\nTOTAL,1,9200\n`)
+  writeFileSync(path, `${heading}\n${yesterday},423931,TERM0001,000001,699900000001,D,9200,978\nTOTAL,1,9200\n`)
   const wrong = await commandLine(environment, 'acquirers', 'reconcile', '--file', path)
   assert.deepEqual([wrong.code, /Nothing of .* was read: line 2 is of the acquirer 423931/.test(wrong.out)], [1, true])
   assert.equal((await commandLine(environment, 'acquirers', 'reconcile', '--day', '2026-02-30')).code, 2)

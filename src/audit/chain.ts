@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { standardBrands } from '../contract/brands.ts'
 import { shortenCards } from '../contract/cardNumbers.ts'
-import type { Clock } from '../platform/clock.ts'
+import { type Clock, isId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Actor, type AuditEntry, type AuditRow, thisProcess } from './entry.ts'
@@ -75,7 +75,7 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
 
 /** What people write may hold a card number, and a row stays for ever; ids are full of digits. */
 const withoutCards = (_: string, value: unknown): unknown =>
-  typeof value === 'string' && !/^[0-9a-f]{32}$/.test(value) ? shortenCards(value, standardBrands) : value
+  typeof value === 'string' && !isId(value) ? shortenCards(value, standardBrands) : value
 
 /** `what`: a sentence without its full stop, which `verify` repeats. */
 export const tamperingFound = (details: { readonly what: string }): AuditEntry => ({

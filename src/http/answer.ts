@@ -6,6 +6,7 @@ import type { Nested } from '../contract/nested.ts'
 import { isGood, type ResultName, results } from '../contract/results/results.ts'
 import type { PaymentResponse } from '../payments/execute.ts'
 import { plainRecord } from '../payments/read/record.ts'
+import { isId } from '../platform/clock.ts'
 import { lagSeconds } from '../platform/database/reporting.ts'
 import type { RequestTrace } from '../reporting/requests/record.ts'
 import type { HttpParts } from './parts.ts'
@@ -51,9 +52,6 @@ export type HttpAnswer = {
   readonly tokenId?: string
 }
 
-/** Can this be an id of ours? */
-export const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
-
 /** A payment's answer: good outcomes are 200, others 400 (decisions, 20). */
 export const saidAnswer = ({ outcome, body }: PaymentResponse): HttpAnswer => ({ status: isGood(outcome) ? 200 : 400, body })
 
@@ -70,7 +68,7 @@ export const redirectAnswer = (url: string, headers: Readonly<Record<string, str
 
 /** Every request has its own ndc; an entity that is named in a well-formed way stands in front. */
 export const ndcOf = (request: Request, entityId: string | undefined): string =>
-  entityId !== undefined && /^[0-9a-f]{32}$/.test(entityId) ? `${entityId}_${request.number}` : request.number
+  entityId !== undefined && isId(entityId) ? `${entityId}_${request.number}` : request.number
 
 /** A table as a file, to be kept under this name. */
 export const fileAnswer = ({ name, lines }: { readonly name: string; readonly lines: AsyncIterable<string> }): HttpAnswer => ({

@@ -100,6 +100,15 @@ export async function readTokens(db: Connection, some?: SomeTokens): Promise<Tok
   return rows.map(row => ({ ...row, entities: row.entities.map(id => id.replaceAll('-', '')) }))
 }
 
+/** Whether a token acts for somebody who is not here. */
+export async function hasTokensForOthers(db: Connection): Promise<boolean> {
+  const { rows } = await db.query<{ exists: boolean }>(
+    `select exists (select from access_tokens, unnest(access_tokens.entities) as one (id)
+                     where not exists (select from entities where entities.id = one.id))`,
+  )
+  return rows[0]!.exists
+}
+
 /** Merchants who are served by another cell, though their rows are here. */
 export async function readElsewhere(db: Connection): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>('select merchant_id as id from merchant_moves where not here')

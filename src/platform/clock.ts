@@ -73,6 +73,9 @@ export const systemRandom: Random = (() => {
   }
 })()
 
+/** Can this be an id of ours? */
+export const isId = (id: string): boolean => /^[0-9a-f]{32}$/.test(id)
+
 /** 32 lower-case hex characters that begin with the time: a UUIDv7 without dashes. */
 export function timeOrderedId(now: number, random: Random): string {
   const uuid = random.uuid()

@@ -7,6 +7,7 @@ import type { ResultName } from '../contract/results/results.ts'
 import type { PaymentRequest } from '../payments/initial/pay.ts'
 import { withDefaults } from '../payments/initial/register.ts'
 import type { PaymentParts } from '../payments/parts.ts'
+import { isId } from '../platform/clock.ts'
 import { openCard } from '../vault/cards.ts'
 import { detailsOf } from './record.ts'
 import { findRegistrations, type Registration } from './store.ts'
@@ -26,7 +27,7 @@ export async function usableRegistration(
   entityId: string,
   id: string,
 ): Promise<Registration | Extract<ResultName, UnusableResult>> {
-  if (!/^[0-9a-f]{32}$/.test(id)) return 'registrationIdFormat'
+  if (!isId(id)) return 'registrationIdFormat'
   const [found] = await findRegistrations(parts.database.work, ownersFor(parts, entityId), [id])
   if (!found) return 'registrationDoesNotExist'
   if (found.deletedAt !== null) return 'registrationDeleted'

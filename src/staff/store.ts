@@ -1,5 +1,6 @@
 // Staff, their sessions and links in the database.
 
+import { isId } from '../platform/clock.ts'
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
 import type { Role } from './permissions.ts'
 
@@ -68,7 +69,7 @@ export async function findColleagues(db: Connection, id: string): Promise<string
 
 /** Names by id, also of those who left, for whoever reads traces: of actors, who need not be people. */
 export async function namesOfStaff(db: Connection, actors: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const ids = [...new Set(actors)].filter(id => /^[0-9a-f]{32}$/.test(id))
+  const ids = [...new Set(actors)].filter(isId)
   const { rows } = await db.query<{ id: string; name: string }>('select id, name from staff where id = any ($1)', [ids])
   return new Map(rows.map(({ id, name }) => [id, name]))
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { merchantTail, shortTail } from '../merchants/merchantTail.ts'
 import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { type EntityRow, isValidAt, readEntities, readTokens, type TokenRow } from '../merchants/store.ts'
-import { systemClock } from '../platform/clock.ts'
+import { isId, systemClock } from '../platform/clock.ts'
 import { type Connection, makePool } from '../platform/database/connect.ts'
 import { connectionOf } from '../platform/database/find.ts'
 import { takeLock } from '../platform/database/folder.ts'
@@ -73,7 +73,7 @@ export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string
       add(id, before.get(id)!)
       owned.set(id, keysOf(id, kind))
     }
-  for (const [key, cell] of before) if (silent.has(cell) && isEntity(key) && !homes.has(key)) add(key, cell)
+  for (const [key, cell] of before) if (silent.has(cell) && isId(key) && !homes.has(key)) add(key, cell)
   const wrong: string[] = []
   for (const id of owned.keys()) {
     const [cells, cell] = [homes.get(id)!, before.get(id)]
@@ -108,8 +108,6 @@ export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string
 
 const keysOf = (id: string, kind: EntityRow['kind']): string[] =>
   kind === 'merchant' ? [id, merchantTail(id), shortTail(id)] : [id]
-
-const isEntity = (key: string): boolean => /^[0-9a-f]{32}$/.test(key)
 
 /** Asks each cell, all at once, for a few seconds. */
 export async function survey({ cells }: Cells): Promise<Surveyed> {

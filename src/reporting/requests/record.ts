@@ -10,6 +10,7 @@ import { operations } from '../../contract/operations.ts'
 import { hex32 } from '../../contract/parameters/common.ts'
 import { type Group, groups, lookup, type NamedParameter } from '../../contract/parameters/table.ts'
 import { maskedCard } from '../../payments/read/record.ts'
+import { isId } from '../../platform/clock.ts'
 
 /** What the server knows of a request when its answer is given. Held for a moment only: nothing in it is masked. */
 export type RequestTrace = {
@@ -50,9 +51,10 @@ const valueMost = 255
 const answerMost = 64 * 1024
 
 const heldMost = 8 * 1024
-/** A copy that keeps nothing of the text that it was cut from. Masked first: nobody knows a number again when it was cut. */
+/** A copy that keeps nothing of the text that it was cut from. Masked first, with so much more of it that a number is known again where it is cut: what a
+ * stranger sends is as long as he likes. */
 const beginning = (text: string): string =>
-  text.length > valueMost ? Buffer.from(`${beginningOf(masked(text), valueMost)}…`).toString() : text
+  text.length > valueMost ? Buffer.from(`${beginningOf(masked(text.slice(0, 2 * valueMost)), valueMost)}…`).toString() : text
 
 /** What is kept of a form until its answer is known, which can take minutes: all of a small one, the beginnings of a large one. */
 export function heldForm(form: Form): Form {
@@ -137,7 +139,7 @@ function readAnswer(text: string | undefined): ReadAnswer {
 }
 
 const isPayment = (answer: ReadAnswer): answer is ReadAnswer & { id: string } =>
-  answer.paymentType !== undefined && /^[0-9a-f]{32}$/.test(answer.id ?? '')
+  answer.paymentType !== undefined && isId(answer.id ?? '')
 
 type RequestNames = { readonly find: ReturnType<typeof lookup>; readonly near: ReturnType<typeof namesNear> }
 

@@ -4,6 +4,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Mode } from '../../connectors/connector.ts'
 import { signedAmountText } from '../../contract/amounts.ts'
+import { isId } from '../../platform/clock.ts'
 import { type Keys, keyedHashes } from '../../vault/keys.ts'
 import type { MovementRow, ReconciliationType, ReportScope, SumRow } from './store.ts'
 
@@ -27,7 +28,7 @@ export function readAggregationId(
   entity: Omit<ReportScope, 'mode'>,
   id: string,
 ): { readonly scope: ReportScope; readonly key: AggregationKey } | undefined {
-  if (!/^[0-9a-f]{32}$/.test(id)) return undefined
+  if (!isId(id)) return undefined
   const bytes = Buffer.from(id, 'hex')
   const head = bytes.subarray(0, 7)
   const mode = modes[head[6]!]

@@ -1,6 +1,5 @@
 // The console of a sandbox: / shows what happens, as it happens. Its panels come by server-sent events; clock, cards and events stand beside them.
 
-import { isId } from '../../http/answer.ts'
 import type { Route } from '../../http/router.ts'
 import { replay } from '../../notifications/deliveries/replay.ts'
 import { qrCode } from '../../pages/form/code.ts'
@@ -8,6 +7,7 @@ import { type Html, html } from '../../pages/html.ts'
 import type { OfficeParts } from '../../pages/office/parts.ts'
 import { goTo, nothingHere, type OfficeRoute, officeRoute, signedInOf } from '../../pages/office/route.ts'
 import type { OfficeLanguage } from '../../pages/office/words.ts'
+import { isId } from '../../platform/clock.ts'
 import type { DueSource } from '../../platform/due/source.ts'
 import { isThisMachine } from '../../platform/network.ts'
 import { advanceClock } from '../advance.ts'
@@ -99,7 +99,7 @@ ${leadsHere(url) && html`<p>${words.codeHere}</p>`}`,
       path: '/console/replay',
       action: 'replayNotifications',
       async answer({ values }, { reaches, by }) {
-        const given = (name: string) => (/^[0-9a-f]{32}$/.test(values.get(name) ?? '') ? values.get(name)! : undefined)
+        const given = (name: string) => (isId(values.get(name) ?? '') ? values.get(name)! : undefined)
         const [merchant, endpoint, notificationId] = [given('merchant'), given('endpoint'), given('notification')]
         if (merchant && endpoint && notificationId && reaches(merchant))
           await replay({ ...parts, by }, merchant, endpoint, { notificationId })

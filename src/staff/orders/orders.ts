@@ -4,7 +4,7 @@
 
 import { record } from '../../audit/chain.ts'
 import { amountText } from '../../contract/amounts.ts'
-import { timeOrderedId } from '../../platform/clock.ts'
+import { isId, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { seal, unseal } from '../../vault/seal.ts'
 import { approvalHours } from '../kept.ts'
@@ -129,4 +129,4 @@ export async function decideOrder(
 }
 
 /** The developer of a sandbox is nobody. On the connection of whoever asks: one that waits for another of its pool can stop all of them. */
-const hostOf = (db: Connection, actor: string) => (/^[0-9a-f]{32}$/.test(actor) ? findFactorsBy(db, actor) : undefined)
+const hostOf = (db: Connection, actor: string) => (isId(actor) ? findFactorsBy(db, actor) : undefined)

@@ -20,7 +20,7 @@ import { syncFolder } from '../../files.ts'
 import { makePool } from '../connect.ts'
 import { findBinaries } from '../embedded/binaries.ts'
 import { clearDraft } from '../embedded/orphan.ts'
-import { systemIdentifier } from '../embedded/place.ts'
+import { restoringName, systemIdentifier } from '../embedded/place.ts'
 import { archivedWal, pieceNumber, recovering } from '../embedded/walArchive.ts'
 import { startEmbedded } from '../embedded.ts'
 import { claimFolder } from '../folder.ts'
@@ -43,7 +43,6 @@ export type RestoreOrder = {
   say(text: string): void
 }
 
-const draftName = 'postgres.restoring'
 /** What may stand in DATA_DIR already. */
 const mayStand = /^(keys|gateway\.lock.*|postgres\.restoring|postgres\.log|socket)$/
 
@@ -64,7 +63,7 @@ export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Ma
     const standing = readdirSync(dataDir).filter(name => !mayStand.test(name))
     if (standing.length > 0)
       throw new BackupError(`${dataDir} is not empty (${standing.join(', ')}): nothing is restored over what is there.`)
-    const draft = join(realpathSync(dataDir), draftName)
+    const draft = join(realpathSync(dataDir), restoringName)
     await clearDraft(draft, say)
     try {
       say(`Copying ${folder} ...`)

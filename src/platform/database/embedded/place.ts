@@ -20,8 +20,10 @@ export const database = 'tollgate'
 /** How long a server may be silent while it starts or stops. */
 export const patienceMs = 30_000
 
+export const restoringName = 'postgres.restoring'
+export const upgradingName = 'postgres.upgrading'
 /** Folders in which a command puts a database together, as in a DATA_DIR of its own, with that command. Beside one of them no server is started. */
-export const unfinished = { 'postgres.restoring': 'restore', 'postgres.upgrading': 'upgrade-database' } as const
+export const unfinished = { [restoringName]: 'restore', [upgradingName]: 'upgrade-database' } as const
 
 /** The major version of the server that made the files of a cluster; no other reads them. */
 export const clusterMajor = (cluster: string): string => readFileSync(join(cluster, 'PG_VERSION'), 'utf8').trim()

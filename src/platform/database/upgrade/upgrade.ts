@@ -9,7 +9,7 @@ import { syncFolder } from '../../files.ts'
 import { makePool } from '../connect.ts'
 import { type Binaries, findBinaries } from '../embedded/binaries.ts'
 import { clearDraft } from '../embedded/orphan.ts'
-import { clusterMajor } from '../embedded/place.ts'
+import { clusterMajor, upgradingName } from '../embedded/place.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../embedded.ts'
 import { claimFolder, type FolderClaim, FolderError } from '../folder.ts'
 import { migrate } from '../migrate.ts'
@@ -30,11 +30,7 @@ export async function upgradeCluster(order: UpgradeOrder): Promise<{ kept: strin
   const { from, to = findBinaries(), say } = order
   const claim = claimFolder(order.dataDir)
   const folder = realpathSync(order.dataDir)
-  const [cluster, kept, draft] = [
-    join(folder, 'postgres'),
-    join(folder, `postgres-${from.major}`),
-    join(folder, 'postgres.upgrading'),
-  ]
+  const [cluster, kept, draft] = [join(folder, 'postgres'), join(folder, `postgres-${from.major}`), join(folder, upgradingName)]
   try {
     // Broken off between the two steps of changing places: it begins anew.
     if (!existsSync(cluster) && existsSync(kept) && existsSync(draft)) renameSync(kept, cluster)
