@@ -2,11 +2,15 @@
 
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
+/** Sockets of both families write an address of IPv4 as one of IPv6. */
+export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
 /** One line or household has a whole /64 of IPv6: it counts as one address. */
 export const networkOf = (address: string): string => networksAround(address)[0]!
 
 /** Whose guesses an address may be, the narrowest first: many are given a /56 or a /48, which are 256 and 65536 of /64. */
-export function networksAround(address: string): readonly string[] {
+export function networksAround(written: string): readonly string[] {
+  const address = plainAddress(written)
   if (!isIPv6(address)) return [address]
   const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
   const left = head === '' ? [] : head.split(':')
@@ -23,7 +27,7 @@ export const networkShare = (network: string): number => ({ '/56': 2, '/48': 4 }
 
 /** Does the caller sit at this machine, as far as its address tells? */
 export const isThisMachine = (address: string): boolean => {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  const plain = plainAddress(address)
   return isIP(plain) !== 0 && loopback.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
 }
 const loopback = new BlockList()
