@@ -358,6 +358,13 @@ test('sums, places and files that were changed are found', async () => {
     ['show', other, old.held!],
   ])
     assert.match((await tollgate('archive', ...words)).out, /other\.gz is no archive of this database, or it was changed/)
+  for (const strange of ['{"merchant":"x"}', '{"merchant":"x","chain":"y","rows":{"payments":7}}', 'null', 'x'])
+    for (const words of [['check'], ['erase'], ['bring-back', old.held!]]) {
+      writeFileSync(other, Buffer.concat([readFileSync(file('two.gz')), gzipSync(`${strange}\n`)]))
+      const { out } = await tollgate('archive', words[0]!, other, ...words.slice(1))
+      assert.match(out, /other\.gz is no (archive of this database, or it was changed|whole archive of payments)/)
+      assert.doesNotMatch(out, / at .*\.ts:/)
+    }
   writeFileSync(other, gunzipSync(readFileSync(file('two.gz'))).subarray(0, 2000))
   assert.match((await tollgate('archive', 'erase', other)).out, /is no archive/)
   assert.match((await tollgate('archive', 'erase', file('none.gz'))).out, /There is no file .*none\.gz/)

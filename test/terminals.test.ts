@@ -69,6 +69,21 @@ describe('a process that slept through its lease', () => {
     await end()
   })
 
+  it('asks for one again as soon as a payment wants a number', async () => {
+    const made = await makeDatabase()
+    const database = connect(made.connection, systemClock, () => {})
+    const still = { cancel() {}, unref: () => still } as unknown as Timer
+    let late = 0
+    const clock: Clock = { ...systemClock, every: () => still, elapsed: () => systemClock.elapsed() + late }
+    const lease = await leaseTraces(database.work, clock, systemRandom, 'north', ['T1'], () => {})
+    late = minute
+    assert.equal(lease.next(), undefined)
+    await eventually(() => Promise.resolve(lease.next() !== undefined), 'it has a terminal again')
+    await lease.stop()
+    await database.close()
+    await made.drop()
+  })
+
   it('gets no new numbers for it, even if its clock slept too', async () => {
     const { first, second, end } = await slept({})
     const drawn = Array.from({ length: 3000 }, () => first.next()?.stan)

@@ -162,6 +162,7 @@ describe('the messages', () => {
       ['CReq', { challengeWindowSize: '06' }, false],
       ['RReq', { authenticationValue: cavv.slice(1) }, false],
       ['RReq', { transStatus: 'C' }, false],
+      ['RReq', { messageCategory: '02' }, false],
       ['RReq', { transStatus: 'N', authenticationValue: undefined, transStatusReason: '01' }, true],
       ['RReq', { transStatus: 'N', authenticationValue: undefined }, false],
       ['ARes', { transStatus: 'C', acsURL: undefined }, false],
@@ -272,6 +273,11 @@ describe('the statuses', () => {
     for (const brand of ['MASTER', 'MAESTRO']) assert.deepEqual(of(brand), ['02', '01', '00', '00', '04'])
     assert.equal(eciOf('VISA', 'U', '03', undefined), undefined)
     assert.equal(eciOf('VISA', 'Y', undefined, '06'), '06')
+    assert.deepEqual([eciOf('VISA', 'U', '03', '07'), eciOf('MASTER', 'Y', undefined, '06')], ['07', '06'])
+    // What no scheme knows, or what would shift the liability where nobody was authenticated, is not passed on.
+    assert.deepEqual([eciOf('VISA', 'Y', undefined, '99'), eciOf('MASTER', 'A', undefined, '05')], ['05', '01'])
+    assert.deepEqual([eciOf('VISA', 'U', '03', '05'), eciOf('MASTER', 'U', '03', '01')], [undefined, undefined])
+    assert.deepEqual([eciOf('VISA', 'N', '13', '05'), eciOf('VISA', 'I', undefined, '06')], ['06', '07'])
     assert.deepEqual([eciKnown('MASTER', '07'), eciKnown('VISA', '02'), eciKnown('MASTER', '05')], [true, false, false])
   })
 })

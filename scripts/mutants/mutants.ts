@@ -1424,4 +1424,10 @@ export const mutants: readonly Mutant[] = [
     find: 'const address = plainAddress(written)', instead: 'const address = written' },
   { name: 'http: another protocol is waited for', file: 'src/platform/http.ts', tests: ['egress'],
     find: "request.once('upgrade'", instead: "request.once('upgraded'" },
+  { name: '3-D Secure: a result of another category needs no cryptogram', file: 'src/connectors/cards/threeDSecure/messages.ts', tests: ['threeDSecure'],
+    find: "always(/^01$/), // that of our AReq", instead: "always(/^0[12]$/), // that of our AReq" },
+  { name: '3-D Secure: the issuer shifts the liability as it likes', file: 'src/connectors/cards/threeDSecure/statuses.ts', tests: ['threeDSecure'],
+    find: "(eci !== Y && eci !== A)", instead: "(eci !== Y || eci !== A)" },
+  { name: 'terminals: who could not renew waits for the next time', file: 'src/connectors/cards/terminals/lease.ts', tests: ['terminals'],
+    find: 'void renewSoon()\n        return', instead: 'void 0\n        return' },
 ]

@@ -122,8 +122,12 @@ async function goodChains(
   return settled.filter(root => !findings.has(root))
 }
 
-type InFile = { readonly merchant: string; readonly chain: string }
-type ChainInFile = InFile & { readonly text: string }
+type InFile = {
+  readonly merchant: string
+  readonly chain: string
+  readonly rows: { readonly payments: readonly { id: string }[] }
+}
+type ChainInFile = Pick<InFile, 'merchant' | 'chain'> & { readonly text: string }
 type TakenOut = { readonly chains: number; readonly payments: number; readonly lines: number }
 
 /** Takes out of the database what a file has. A chain that something happened to since stays. */
@@ -195,12 +199,28 @@ async function readArchive(
   if (!reading || !archive) throw stranger
   async function* chains() {
     for await (const text of reading!.chains) {
-      const { merchant, chain } = JSON.parse(text) as InFile
+      const { merchant, chain } = inFile(text) ?? fail(stranger)
       yield { merchant: plain(merchant), chain: plain(chain), text }
     }
     if (!archive!.proof?.equals(reading!.proof())) throw stranger
   }
   return { archive, header: reading.header, chains: chains() }
+}
+
+const fail = (error: Error): never => {
+  throw error
+}
+
+/** Undefined where it is no text of ours: the proof of a file is known at its end alone. */
+function inFile(text: string): InFile | undefined {
+  try {
+    const { merchant, chain, rows } = JSON.parse(text) as InFile
+    return typeof merchant === 'string' && typeof chain === 'string' && Array.isArray(rows?.payments)
+      ? { merchant, chain, rows }
+      : undefined
+  } catch {
+    return undefined
+  }
 }
 
 const plain = (uuid: string): string => uuid.replaceAll('-', '')
@@ -232,8 +252,7 @@ export async function findChainIn(
   const { archive, header, chains } = await readArchive(parts, path)
   let found: ChainInFile | undefined
   for await (const one of chains) {
-    const isIt = () =>
-      (JSON.parse(one.text) as { rows: { payments: { id: string }[] } }).rows.payments.some(({ id }) => plain(id) === paymentId)
+    const isIt = () => inFile(one.text)!.rows.payments.some(({ id }) => plain(id) === paymentId)
     if (!found && (one.chain === paymentId || (one.text.includes(paymentId.slice(20)) && isIt()))) found = one
   }
   if (!found) throw new OperatorError(`${path} has no payment ${paymentId}.`)

@@ -9,6 +9,8 @@ export class WriteTimeout extends Error {}
 const endedByServer: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '25006', '53300'])
 /** The statement was given up: it took too long, waited too long for a lock, or was in another's way. */
 const givenUp: ReadonlySet<string> = new Set(['57014', '55P03', '40P01', '40001'])
+/** The server has no room on its disk or in its memory, or its disk fails: the statement is undone. */
+const noRoom: ReadonlySet<string> = new Set(['53100', '53200', '58030'])
 const lostMessages =
   /^(Query read timeout|Connection terminated|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|no server takes writes)/
 
@@ -25,6 +27,8 @@ export function isLost(error: unknown): error is Error {
   )
 }
 
-/** The database was slow or away: the same may succeed in a moment. */
+/** The database was slow, full or away: the same may succeed later. */
 export const isUnavailable = (error: unknown): error is Error =>
-  error instanceof WriteTimeout || isLost(error) || (error instanceof pg.DatabaseError && givenUp.has(error.code ?? ''))
+  error instanceof WriteTimeout ||
+  isLost(error) ||
+  (error instanceof pg.DatabaseError && (givenUp.has(error.code ?? '') || noRoom.has(error.code ?? '')))

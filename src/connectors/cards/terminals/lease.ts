@@ -10,6 +10,8 @@ export type Lease = Traces & { stop(): Promise<void> }
 
 const leaseSeconds = 60
 const renewSeconds = 20
+/** After its end, when somebody wants a number: payments need not wait for the next renewal where the database was away. */
+const retrySeconds = 1
 /** Blocks are fetched while fewer numbers are left. A thousand requests may come at one moment, before the database has answered. */
 const fetchBelow = 3 * blockSize
 
@@ -29,6 +31,8 @@ export async function leaseTraces(
   let heldUntil = 0
   let blocks: Block[] = []
   let fetching: Promise<void> | undefined
+  let renewing: Promise<void> | undefined
+  let triedAt = Number.NEGATIVE_INFINITY
 
   async function renew(): Promise<void> {
     const now = clock.real()
@@ -60,12 +64,24 @@ export async function leaseTraces(
         fetching = undefined
       })
   }
-  const renewal = clock.every(renewSeconds * 1000, () => void renew().catch(onError))
-  await renew().catch(onError)
+  function renewSoon(): Promise<void> {
+    triedAt = clock.elapsed()
+    renewing ??= renew()
+      .catch(onError)
+      .finally(() => {
+        renewing = undefined
+      })
+    return renewing
+  }
+  const renewal = clock.every(renewSeconds * 1000, () => void renewSoon())
+  await renewSoon()
   return {
     next() {
-      // Who slept through its lease does not know whose the terminal is now.
-      if (clock.elapsed() >= heldUntil) return undefined
+      // Who slept through its lease, or could not renew it, does not know whose the terminal is now.
+      if (clock.elapsed() >= heldUntil) {
+        if (clock.elapsed() >= triedAt + retrySeconds * 1000) void renewSoon()
+        return undefined
+      }
       blocks = blocks.filter(block => block.next < block.end)
       const [block] = blocks
       if (left() < fetchBelow) fetchMore()
@@ -73,6 +89,7 @@ export async function leaseTraces(
     },
     async stop() {
       renewal.cancel()
+      await renewing
       await fetching
       await giveBackTerminal(db, acquirer, holder).catch(onError)
     },

@@ -110,7 +110,7 @@ const fields: Readonly<Record<MessageType, Readonly<Record<string, MessageField>
     ...common,
     acsTransID: always(uuid),
     dsTransID: always(uuid),
-    messageCategory: always(/^0[12]$/),
+    messageCategory: always(/^01$/), // that of our AReq: in another one a good status needs no cryptogram
     transStatus: always(/^[YNUAR]$/),
     transStatusReason: when(failed, digits(2, 2)),
     authenticationType: may(/^0[1-4]$/),

@@ -59,9 +59,15 @@ export function actionOf(
   }
 }
 
-/** The indicator that goes with the payment: the issuer's own; else the scheme's, and none where authentication failed technically. */
+/** Is it one of the brand, and of a status that shifts the liability as it does? */
+function isOfStatus(brand: string, status: Status, eci: string): boolean {
+  const { Y, A } = eciTable(brand)
+  return eciKnown(brand, eci) && (status === 'Y' || status === 'A' || (eci !== Y && eci !== A))
+}
+
+/** The indicator that goes with the payment: the issuer's own where it can be meant; else the scheme's, and none where authentication failed technically. */
 export function eciOf(brand: string, status: Status, reason: string | undefined, given: string | undefined): string | undefined {
-  if (given !== undefined) return given
+  if (given !== undefined && isOfStatus(brand, status, given)) return given
   if (status === 'U') return undefined
   if (status === 'N' && reason === reasons.notEnrolled) return eciTable(brand).A
   return eciTable(brand)[status]
