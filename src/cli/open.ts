@@ -16,7 +16,7 @@ import type { Egress } from '../platform/egress/address.ts'
 import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { errorText, OperatorError, visible } from '../platform/errors.ts'
-import { readPlainFile } from '../platform/files.ts'
+import { readLongFile } from '../platform/files.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
@@ -121,18 +121,21 @@ export function readSecret(path: string, option: string): string {
 }
 
 /** What stands in a file that was named on the command line. */
-export const readText = (file: string): string => readNamed(file, () => readFileSync(file, 'utf8'))
-
-/** The same as its bytes; what is a pipe or a device is not waited for. */
-export const readBytes = (file: string): Buffer => readNamed(file, () => readPlainFile(file))
-
-function readNamed<Content>(file: string, content: () => Content): Content {
+export function readText(file: string): string {
   try {
-    return content()
+    return readFileSync(file, 'utf8')
   } catch (error) {
-    return refuseCommand(`${file} cannot be read: ${(error as Error).message}`)
+    return refuseUnread(file, error as Error)
   }
 }
+
+/** The same as its bytes; what is a pipe or a device is not waited for. */
+export async function readBytes(file: string, most: number): Promise<Buffer> {
+  const bytes = await readLongFile(file, most).catch((error: Error) => refuseUnread(file, error))
+  return typeof bytes === 'number' ? refuseCommand(`${file} has ${bytes} bytes, more than ${most}.`) : bytes
+}
+
+const refuseUnread = (file: string, { message }: Error): never => refuseCommand(`${file} cannot be read: ${message}`)
 
 /** Ends the command with a sentence. */
 export function refuseCommand(sentence: string): never {
