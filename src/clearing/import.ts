@@ -6,7 +6,7 @@ import { type CaseKind, nobody, openCase } from '../payments/cases/cases.ts'
 import { closeSettled } from '../payments/cases/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
-import { hashOf, othersTurn } from './steps.ts'
+import { fileHash, othersTurn } from './steps.ts'
 import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 
 /** What became of a line: the payment that it is now or was before, or why it fits none. */
@@ -61,7 +61,7 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
   const lines = format.read(content)
   if (!lines) return undefined
   const db = parts.database.work
-  const hash = await hashOf(typeof content === 'string' ? Buffer.from(content) : content)
+  const hash = await fileHash(typeof content === 'string' ? Buffer.from(content) : content)
   const again = await insertFile(db, { hash, kind: format.kind, name, lines: lines.length, receivedAt: parts.clock.real() })
   const settled = await settledLines(db, hash)
   const counts = { recorded: 0, known: 0, noted: 0, refused: 0 }

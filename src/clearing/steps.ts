@@ -31,7 +31,7 @@ function* piecesOf(bytes: Buffer): Generator<Buffer> {
 }
 
 /** SHA-256. */
-export async function hashOf(bytes: Buffer): Promise<Buffer> {
+export async function fileHash(bytes: Buffer): Promise<Buffer> {
   const hash = createHash('sha256')
   for (const piece of piecesOf(bytes)) {
     hash.update(piece)

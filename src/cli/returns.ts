@@ -76,10 +76,14 @@ export default (program: Command): void => {
     .option('--account <name>', 'whose they are, if the files do not say it')
     .option('--folder', 'the paths are folders: all in them, moved to done or refused; needs --account')
     .option('--same-number', 'the bank has given the number of another file again: read it all the same')
-  reads(imports, {
-    'files[]': 'name account broken number again missing recorded known noted refused',
-    'lines[]': 'file line outcome text',
-  }).action((paths: string[], options: ImportOptions) =>
+  reads(
+    imports,
+    {
+      'files[]': 'name account broken number again missing recorded known noted refused',
+      'lines[]': 'file line outcome text',
+    },
+    () => true,
+  ).action((paths: string[], options: ImportOptions) =>
     withOpened(async opened => {
       const parts = { ...opened, build: buildNumber() }
       const read: ReadFile[] = []

@@ -11,7 +11,7 @@ import type { OpenSftp } from '../../platform/sftp/open.ts'
 import { type RemoteFile, type Sftp, SftpError } from '../../platform/sftp/sftp.ts'
 import { subjectOf } from '../reconciliation/store.ts'
 import { returnBytesMost, tooLong } from '../returns/rows.ts'
-import { hashOf } from '../steps.ts'
+import { fileHash } from '../steps.ts'
 import { type BankFileParts, importBankFile, isWhole, refuseFile } from './bankFile.ts'
 
 export type IntakeParts = BankFileParts & { readonly log: Log; readonly slipAccounts: SlipAccounts; readonly sftp: OpenSftp }
@@ -102,4 +102,4 @@ const readFile = ({ log }: IntakeParts, server: Sftp, folder: string, { name }: 
 
 /** A bank may give a name again: what is there already is not replaced. */
 const moveAside = (server: Sftp, from: string, to: string, bytes: Buffer): Promise<void> =>
-  server.move(from, to).catch(async () => server.move(from, `${to}.${(await hashOf(bytes)).toString('hex').slice(0, 16)}`))
+  server.move(from, to).catch(async () => server.move(from, `${to}.${(await fileHash(bytes)).toString('hex').slice(0, 16)}`))

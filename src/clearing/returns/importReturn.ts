@@ -9,7 +9,7 @@ import { inTransaction } from '../../platform/database/connect.ts'
 import { type SealedPlace, sealedColumn } from '../../vault/store.ts'
 import { type FileFormat, type FileLine, type ImportParts, type ImportReport, importFile, type LineResult } from '../import.ts'
 import { type ReceiptParts, type ReceiptResult, receiptMismatches, recordReceipt } from '../receipts/receipts.ts'
-import { hashOf, inTurns, sealFile } from '../steps.ts'
+import { fileHash, inTurns, sealFile } from '../steps.ts'
 import { type Movement, movementKey, type ReturnFile, type ReturnsAccount } from './movement.ts'
 import { isMoney } from './occurrences.ts'
 import { readReturn } from './readReturn.ts'
@@ -52,7 +52,7 @@ export async function importReturn(
   const { database, clock, random, keys } = parts
   const db = database.work
   const read = await inTurns(readReturn(bytes, account))
-  const hash = await hashOf(bytes)
+  const hash = await fileHash(bytes)
   const id = timeOrderedId(clock.real(), random)
   const sealed = await sealFile(keys, random, returnFilePlace(nobody, id), bytes)
   const came = { id, hash, account: account.name, name, number: 0, sealed, receivedAt: clock.real() }
