@@ -46,6 +46,10 @@ export const mutants: readonly Mutant[] = [
     find: 'if (!existsSync(cluster) && existsSync(kept) && existsSync(draft)) renameSync(kept, cluster)', instead: '' },
   { name: 'an upgrade opens the audit to changes', file: 'src/platform/database/upgrade/upgrade.ts', tests: ['upgradeDatabase'],
     find: "A: 'enable always'", instead: "A: 'enable'" },
+  { name: 'an upgrade leaves the fences around merchants behind', file: 'src/platform/database/upgrade/upgrade.ts', tests: ['upgradeDatabase'],
+    find: '  await raiseFences(old, fresh)\n', instead: '' },
+  { name: 'an upgrade puts a fence up around a merchant who has come back', file: 'src/platform/database/upgrade/upgrade.ts', tests: ['upgradeDatabase'],
+    find: '`${definition}; alter table ${owner} ${triggerStates[state]} trigger ${name}`', instead: 'definition' },
   { name: 'an upgrade keeps secrets of minutes in the old files', file: 'src/platform/database/upgrade/upgrade.ts', tests: ['upgradeDatabase'],
     find: "await old.query(`truncate ${name}`)", instead: 'void name' },
   // Rules: what may refer to what.
