@@ -295,15 +295,20 @@ describe('live mode refuses by name', () => {
       assert.equal(readAcquirers(given.path).length, 1)
       given.remove()
     })
-    it('a key of DATABASE_URL that others may read', () => {
-      const open = put('open-key', 'x', 0o644)
-      const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslkey=${open}`
-      assert.match(refusal({ DATABASE_URL: url }), /sslkey of DATABASE_URL names .*, which others may read: set its mode to 0600/)
-    })
-    it('files of DATABASE_URL that others may replace', () => {
-      const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslrootcert=${cert}`
-      assert.match(refusal({ DATABASE_URL: url }), seen('sslrootcert of DATABASE_URL'))
-    })
+    for (const place of ['DATABASE_URL', 'REPORTING_DATABASE_URL']) {
+      it(`a key of ${place} that others may read`, () => {
+        const open = put('open-key', 'x', 0o644)
+        const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslkey=${open}`
+        assert.match(
+          refusal({ [place]: url }),
+          new RegExp(`sslkey of ${place} names .*, which others may read: set its mode to 0600`),
+        )
+      })
+      it(`files of ${place} that others may replace`, () => {
+        const url = `postgres://tollgate@db/tollgate?sslmode=verify-full&sslrootcert=${cert}`
+        assert.match(refusal({ [place]: url }), seen(`sslrootcert of ${place}`))
+      })
+    }
   }
   const pipe = () => {
     const path = join(mkdtempSync(join(folder, 'pipe-')), 'pipe')

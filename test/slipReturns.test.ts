@@ -71,6 +71,13 @@ const told = (place: Place, more: Partial<ToldTitle>): ToldTitle => ({
   ...more,
 })
 const bytes = (text: string) => Buffer.from(text, 'latin1')
+function readAtOnce(...given: Parameters<typeof readReturn>) {
+  const steps = readReturn(...given)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
 const fileOf = (place: Place, ...titles: Partial<ToldTitle>[]) =>
   returnText(
     places[place],
@@ -79,7 +86,7 @@ const fileOf = (place: Place, ...titles: Partial<ToldTitle>[]) =>
     titles.map(one => told(place, one)),
   )
 const linesOf = (place: Place, text: string) => {
-  const file = readReturn(bytes(text), accountOf(place))
+  const file = readAtOnce(bytes(text), accountOf(place))
   if ('broken' in file) throw new Error(file.broken)
   return [...file.lines]
 }
@@ -88,7 +95,7 @@ const one = (place: Place, more: Partial<ToldTitle> = {}, change = (text: string
   assert.ok(line && 'line' in line, JSON.stringify(line))
   return line.line
 }
-const why = (place: Place, text: string): string => (readReturn(bytes(text), accountOf(place)) as { broken: string }).broken
+const why = (place: Place, text: string): string => (readAtOnce(bytes(text), accountOf(place)) as { broken: string }).broken
 /** Something else at a column of a row, both from 1. */
 const put = (row: number, column: number, words: string) => (text: string) => {
   const rows = text.split('\r\n')
@@ -136,7 +143,7 @@ describe('a return', () => {
       )
       assert.match(line.receiver, /^237 0+123$/)
       assert.equal(line.shown.document, 'ORDER 1')
-      const file = readReturn(bytes(fileOf(place, {}, {})), accountOf(place))
+      const file = readAtOnce(bytes(fileOf(place, {}, {})), accountOf(place))
       assert.deepEqual('broken' in file ? file : [file.fileNumber, file.madeOn, file.lines.length], [7, '2026-12-02', 2])
     })
 
@@ -298,7 +305,7 @@ describe('a return', () => {
       const text = fileOf(place, {}, { number: numbers[place][1], receiver: '00100001' })
       const all = JSON.stringify(linesOf(place, text))
       for (let at = 0; at < text.length; at++) {
-        const file = readReturn(bytes(text.slice(0, at)), accountOf(place))
+        const file = readAtOnce(bytes(text.slice(0, at)), accountOf(place))
         if (!('broken' in file)) assert.equal(JSON.stringify([...file.lines]), all, `${place} cut at ${at}`)
       }
     }
@@ -312,7 +319,7 @@ describe('a return', () => {
       const rows = text.split('\r\n')
       for (const row of [2, 3])
         for (let column = 0; column < rows[row]!.length; column++) {
-          const file = readReturn(
+          const file = readAtOnce(
             bytes(rows.map((all, at) => (at === row ? all.slice(0, column) : all)).join('\r\n')),
             accountOf(place),
           )
@@ -328,7 +335,7 @@ describe('the daily file of a store chain', () => {
   const account: ReturnsAccount = { kind: 'chain', name: 'oxxo-1', currency: 'MXN', prefix: '20', agreement: 'TOLL' }
   const barcode = '200000001234552612010000123456'
   const payment = { reference: '000000123455', amount: 123_45, store: 'S1', till: '2', folio: '77', day: '2026-12-01' }
-  const read = (text: string) => readReturn(bytes(text), account)
+  const read = (text: string) => readAtOnce(bytes(text), account)
   const linesIn = (text: string) => {
     const file = read(text)
     if ('broken' in file) throw new Error(file.broken)

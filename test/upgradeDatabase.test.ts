@@ -25,14 +25,16 @@ async function withServer(...statements: string[]): Promise<Record<string, unkno
   const claim = claimFolder(dataDir)
   const server = await startEmbedded({ dataDir, say() {}, fast: true })
   const { host, port, user, database } = server
-  const rows = await withPool({ host, port, user, database, ssl: false }, async pool => {
-    let last: Record<string, unknown>[] = []
-    for (const statement of statements) last = (await pool.query(statement)).rows
-    return last
-  })
-  await server.stop()
-  claim.release()
-  return rows
+  try {
+    return await withPool({ host, port, user, database, ssl: false }, async pool => {
+      let last: Record<string, unknown>[] = []
+      for (const statement of statements) last = (await pool.query(statement)).rows
+      return last
+    })
+  } finally {
+    await server.stop()
+    claim.release()
+  }
 }
 
 const ids: string[] = []
@@ -94,6 +96,8 @@ it('every row is moved and compared, from wherever an earlier run was broken off
     ['postgres.log'],
   )
   assert.deepEqual(await withServer('select count(*) as rows from challenge_secrets'), [{ rows: 0 }])
+  await assert.rejects(withServer(writingOf(movedAway)), /the merchant 5a11d0+e1 is served elsewhere/)
+  for (const merchantId of [returned, '5a11d0000000000000000000000000e3']) await withServer(writingOf(merchantId))
   const gateway = await startProcess({ DATA_DIR: dataDir })
   for (const id of [...ids, await payAt(gateway)]) assert.equal(await readAt(gateway, id), 200)
   for (const words of [['doctor'], ['audit', 'verify']]) {
@@ -103,10 +107,18 @@ it('every row is moved and compared, from wherever an earlier run was broken off
   await gateway.stop()
 })
 
+const [movedAway, returned] = ['5a11d0000000000000000000000000e1', '5a11d0000000000000000000000000e2'] as const
+const writingOf = (merchantId: string): string =>
+  `insert into challenge_secrets (merchant_id, payment_id, sealed, erase_after) values ('${merchantId}', gen_random_uuid(), 'x', '2126-01-01')`
+
 /** The foreign table goes, and with it what the test before left. */
 async function withServerUnfinished(): Promise<void> {
   rmSync(join(dataDir, 'postgres.upgrading'), { recursive: true })
-  await withServer('drop table wide')
+  const fence = (merchantId: string) =>
+    `create trigger elsewhere_${merchantId} before insert or update on challenge_secrets for each row when (new.merchant_id = '${merchantId}')
+     execute function refuse_elsewhere('${merchantId}')`
+  const off = `alter table challenge_secrets disable trigger elsewhere_${returned}`
+  await withServer('drop table wide', fence(movedAway), fence(returned), off)
   mkdirSync(join(dataDir, 'postgres.upgrading/postgres'), { recursive: true })
   writeFileSync(join(dataDir, 'postgres.upgrading/postgres/PG_VERSION'), readFileSync(join(cluster, 'PG_VERSION')))
 }

@@ -83,7 +83,8 @@ const ofAccount = (account: SlipAccount): HandedInKind => ({
 const ofWhoseItIs = (accounts: readonly SlipAccount[]): HandedInKind => ({
   what: 'return',
   async read(parts, name, bytes, tell) {
-    const fitting = accounts.filter(account => isWhole(account, bytes))
+    const fitting: SlipAccount[] = []
+    for (const account of accounts) if (await isWhole(account, bytes)) fitting.push(account)
     if (fitting.length === 1) return ofAccount(fitting[0]!).read(parts, name, bytes, tell)
     return { broken: 'it does not say which account it is of, or is not whole: say whose it is' }
   },

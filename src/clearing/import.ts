@@ -1,12 +1,12 @@
 // Files of acquirers and banks: one import for all formats. A file is known by its bytes and counted once; each line is settled in a transaction of its own, so
 // that an import that died goes on where it stopped; what cannot be settled is a case for an operator. Nothing is guessed.
 
-import { createHash } from 'node:crypto'
 import { type Recorder, record } from '../audit/chain.ts'
 import { type CaseKind, nobody, openCase } from '../payments/cases/cases.ts'
 import { closeSettled } from '../payments/cases/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
+import { fileHash, othersTurn } from './steps.ts'
 import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 
 /** What became of a line: the payment that it is now or was before, or why it fits none. */
@@ -61,7 +61,7 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
   const lines = format.read(content)
   if (!lines) return undefined
   const db = parts.database.work
-  const hash = createHash('sha256').update(content).digest()
+  const hash = await fileHash(typeof content === 'string' ? Buffer.from(content) : content)
   const again = await insertFile(db, { hash, kind: format.kind, name, lines: lines.length, receivedAt: parts.clock.real() })
   const settled = await settledLines(db, hash)
   const counts = { recorded: 0, known: 0, noted: 0, refused: 0 }
@@ -81,6 +81,7 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
       : format.settle(parts, one.line, before === undefined || before === 'refused' ? store : async () => {})
   }
   for (const set of sideBySide(lines, format)) {
+    await othersTurn() // lines that were settled before may ask nobody
     const ended = await Promise.allSettled(set.map(settle))
     for (const [at, one] of ended.entries()) {
       if (one.status === 'rejected') throw one.reason

@@ -10,10 +10,10 @@ import { runningEmbedded } from '../platform/database/find.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 import { refuseCommand, refuseWords, withOpened } from './open.ts'
+import { takeOtherSchemas } from './reads.ts'
 
 export default (program: Command): void => {
-  program
-    .command('backup [folder]')
+  takeOtherSchemas(program.command('backup [folder]'))
     .description(
       'copies the embedded database while its gateway works, into a folder of its own in BACKUP_DIR; the keys are no part of it',
     )

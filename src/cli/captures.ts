@@ -19,12 +19,16 @@ export function addCaptures(acquirers: Command): void {
     .description('capture files and what waits for the next; ends with 1 when a line that was read now is refused or missing')
     .option('--acquirer <name>', 'only this one')
     .option('--acknowledge <file>', 'reads what the acquirer says of a capture file; reading it again changes nothing')
-  reads(captures, {
-    '': 'missing',
-    'lines[]': 'line outcome text',
-    'waiting[]': 'acquirer captures oldestAt',
-    'files[]': 'acquirer sequence day name captures accepted rejected madeAt writtenAt',
-  }).action((options: CapturesOptions) =>
+  reads(
+    captures,
+    {
+      '': 'missing',
+      'lines[]': 'line outcome text',
+      'waiting[]': 'acquirer captures oldestAt',
+      'files[]': 'acquirer sequence day name captures accepted rejected madeAt writtenAt',
+    },
+    ({ acknowledge }) => acknowledge !== undefined,
+  ).action((options: CapturesOptions) =>
     withOpened(async opened => {
       const file = options.acknowledge
       const chosen = chosenAcquirers(opened.config, options.acquirer)

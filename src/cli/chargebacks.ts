@@ -18,7 +18,7 @@ export default (program: Command): void => {
     .command('import <file>')
     .description('record the lines of a report; ends with 1 when one is refused. A line that was imported before changes nothing')
     .option('--cells <file>', 'into the cells of this file: each line into the one that has its payment')
-  reads(imports, { '': 'recorded known refused', 'lines[]': 'line outcome text' }).action(
+  reads(imports, { '': 'recorded known refused', 'lines[]': 'line outcome text' }, () => true).action(
     (file: string, options: ImportWords) => {
       if (options.cells !== undefined) return runCommand(() => importOverCells(file, options.cells!, options))
       return withOpened(async opened => {

@@ -154,9 +154,13 @@ export default (program: Command): void => {
       }),
     )
 
-  reads(endpoints.command('secret <id>').description('prints the valid secrets of an endpoint'), {
-    'secrets[]': 'secret signing',
-  }).action((id: string, options: ReadOptions) =>
+  reads(
+    endpoints.command('secret <id>').description('prints the valid secrets of an endpoint'),
+    {
+      'secrets[]': 'secret signing',
+    },
+    () => true,
+  ).action((id: string, options: ReadOptions) =>
     withOpened(async opened => {
       const secrets = await showSecrets(opened, await find(opened, id))
       const document = { secrets: secrets.map(secret => ({ secret, signing: signingSecret(Buffer.from(secret, 'hex')) })) }

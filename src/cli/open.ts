@@ -8,15 +8,17 @@ import { dayBegin, momentOf } from '../contract/formats.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
 import { connect, type Database } from '../platform/database/connect.ts'
-import { connectionOf } from '../platform/database/find.ts'
+import { isOfSchema } from '../platform/database/errors.ts'
+import { connectionOf, isServerOf } from '../platform/database/find.ts'
 import { lookAt, refuseReporting } from '../platform/database/following.ts'
 import { compareModes, readMode } from '../platform/database/installation.ts'
+import { otherSchema } from '../platform/database/migrate.ts'
 import { lagSeconds, toldLagSeconds } from '../platform/database/reporting.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { errorText, OperatorError, visible } from '../platform/errors.ts'
-import { readPlainFile } from '../platform/files.ts'
+import { readLongFile } from '../platform/files.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
@@ -33,7 +35,16 @@ export type CommandParts = {
   /** Calls to merchants' servers, guarded as the gateway guards them. */
   readonly egress: Egress
   readonly call: PlaceCall
+  /** A sentence, when another program has made the schema. */
+  readonly otherSchema: string | undefined
   close(): Promise<void>
+}
+
+let mayBeOther = false
+
+/** Said of the command that runs. */
+export function openOtherSchemas(may: boolean): void {
+  mayBeOther = may
 }
 
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
@@ -42,16 +53,21 @@ export const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 export async function open(environment: Environment = process.env): Promise<CommandParts> {
   const config = readConfig(environment, projectFolder)
   const connection = connectionOf(config)
-  if (!connection)
-    throw new OperatorError(`No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`)
+  const noGateway = `No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`
+  if (!connection) return refuseCommand(noGateway)
   const database = connect(connection, systemClock, () => {}, followerOf(config))
+  let other: string | undefined
   try {
     const proofs = await readProofs(database.work).catch((error: Error) =>
       refuseCommand(`The database cannot be reached: ${error.message}.`),
     )
+    if (config.databaseUrl === undefined && !(await isServerOf(database.work, config.dataDir))) refuseCommand(noGateway)
     compareModes(await readMode(database.work), config.mode)
     await refuseReporting(database.work)
     if (proofs.length === 0) refuseCommand('No gateway has used this database yet: start one on it first.')
+    other = await otherSchema(database.work)
+    if (other !== undefined && !mayBeOther) refuseCommand(other)
+    if (other !== undefined) process.stderr.write(`${other}\n`)
     const keys = config.keys()
     compareKeys(proofs, keys)
     const directory = await openDirectory(database, keys, systemClock, () => {})
@@ -60,6 +76,7 @@ export async function open(environment: Environment = process.env): Promise<Comm
       keys,
       database,
       directory,
+      otherSchema: other,
       by: thisProcess('commandLine'),
       clock: systemClock,
       random: systemRandom,
@@ -72,9 +89,15 @@ export async function open(environment: Environment = process.env): Promise<Comm
     }
   } catch (error) {
     await database.close()
-    throw error
+    throw ofOtherSchema(error, other)
   }
 }
+
+/** Tables and columns that are not there are no defect where another program has made the schema, which is said before. */
+const ofOtherSchema = (error: unknown, other: string | undefined): unknown =>
+  other !== undefined && isOfSchema(error)
+    ? new OperatorError(`What the command needs is not in this database: ${(error as Error).message}.`)
+    : error
 
 /** For commands that read there: how the reporting database stands, and a word to people where that matters. */
 export async function seeReporting({ database, clock }: CommandParts): Promise<void> {
@@ -95,7 +118,7 @@ export async function withOpened(work: (opened: CommandParts) => Promise<void>):
   await runCommand(async () => {
     const opened = await open()
     try {
-      await work(opened)
+      await work(opened).catch(error => Promise.reject(ofOtherSchema(error, opened.otherSchema)))
     } finally {
       await opened.close()
     }
@@ -121,18 +144,21 @@ export function readSecret(path: string, option: string): string {
 }
 
 /** What stands in a file that was named on the command line. */
-export const readText = (file: string): string => readNamed(file, () => readFileSync(file, 'utf8'))
-
-/** The same as its bytes; what is a pipe or a device is not waited for. */
-export const readBytes = (file: string): Buffer => readNamed(file, () => readPlainFile(file))
-
-function readNamed<Content>(file: string, content: () => Content): Content {
+export function readText(file: string): string {
   try {
-    return content()
+    return readFileSync(file, 'utf8')
   } catch (error) {
-    return refuseCommand(`${file} cannot be read: ${(error as Error).message}`)
+    return refuseUnread(file, error as Error)
   }
 }
+
+/** The same as its bytes; what is a pipe or a device is not waited for. */
+export async function readBytes(file: string, most: number): Promise<Buffer> {
+  const bytes = await readLongFile(file, most).catch((error: Error) => refuseUnread(file, error))
+  return typeof bytes === 'number' ? refuseCommand(`${file} has ${bytes} bytes, more than ${most}.`) : bytes
+}
+
+const refuseUnread = (file: string, { message }: Error): never => refuseCommand(`${file} cannot be read: ${message}`)
 
 /** Ends the command with a sentence. */
 export function refuseCommand(sentence: string): never {

@@ -20,7 +20,9 @@ import logs from './logs.ts'
 import merchants from './merchants.ts'
 import moves from './moves.ts'
 import notifications from './notifications.ts'
+import { openOtherSchemas } from './open.ts'
 import { offerCells } from './overCells.ts'
+import { takesOtherSchemas } from './reads.ts'
 import receipts from './receipts.ts'
 import report from './report.ts'
 import reporting from './reporting.ts'
@@ -83,6 +85,7 @@ export function makeProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(`${sentence(text)}\n`) })
     .addHelpText('after', '\nIt ends with 0 when all is well, 1 when it failed or found something, 2 when it was used wrongly.')
   for (const add of groups) add(program)
+  program.hook('preAction', (_, action) => openOtherSchemas(takesOtherSchemas(action)))
   offerCells(program)
   return program
 }

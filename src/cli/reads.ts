@@ -12,8 +12,23 @@ const shapes = new WeakMap<Command, DocumentShape>()
 /** The fields of a command's document; undefined for one that does not only read. */
 export const shapeOf = (command: Command): DocumentShape | undefined => shapes.get(command)
 
-export function reads(command: Command, shape: DocumentShape): Command {
+/** What a command also writes, by its options. */
+type Writes = (options: Readonly<Record<string, unknown>>) => boolean
+const writes = new WeakMap<Command, Writes>()
+
+/** Whether it works on a database of another build as far as it can: it is told of, and neither side is harmed. All others refuse such a one. */
+export const takesOtherSchemas = (command: Command): boolean =>
+  (shapes.has(command) || writes.has(command)) && !writes.get(command)?.(command.opts())
+
+/** For a command that does not read, and is wanted before an upgrade. */
+export function takeOtherSchemas(command: Command): Command {
+  writes.set(command, () => false)
+  return command
+}
+
+export function reads(command: Command, shape: DocumentShape, alsoWrites?: Writes): Command {
   shapes.set(command, shape)
+  if (alsoWrites) writes.set(command, alsoWrites)
   const lines = Object.entries(shape).map(([place, fields]) => `  ${place === '' ? '(document)' : place}: ${fields}`)
   return command
     .option('--json', 'one JSON document instead of a text')

@@ -23,11 +23,15 @@ export function addReconcile(acquirers: Command): void {
     .option('--acquirer <name>', 'only this one')
     .option('--day <day>', 'which business day, yyyy-MM-dd; else the last one that ended, or that of the file')
     .option('--file <file>', 'reads a settlement file first; reading it again changes nothing')
-  reads(reconcile, {
-    '': 'differences',
-    'lines[]': 'line outcome text',
-    'days[]': 'acquirer day terminal currency ours theirs balance differs missing',
-  }).action((options: ReconcileOptions) =>
+  reads(
+    reconcile,
+    {
+      '': 'differences',
+      'lines[]': 'line outcome text',
+      'days[]': 'acquirer day terminal currency ours theirs balance differs missing',
+    },
+    () => true,
+  ).action((options: ReconcileOptions) =>
     withOpened(async opened => {
       const { day, file } = options
       if (day !== undefined) readDate('--day', day)

@@ -16,7 +16,7 @@ export default (program: Command): void => {
     .command('retention')
     .description('what is kept for a time, how much of it there is, and when the oldest of it ends')
     .option('--run', 'erase now what is over, as the gateways do by themselves once an hour')
-  reads(retention, { 'kinds[]': 'kind what days rows oldest ends sweptAt erased' }).action(
+  reads(retention, { 'kinds[]': 'kind what days rows oldest ends sweptAt erased' }, ({ run }) => run === true).action(
     ({ run, ...options }: ReadOptions & { run?: true }) =>
       withOpened(async opened => {
         if (run) await runAll(opened)

@@ -6,7 +6,9 @@ import { countUnfiledOrders, findOrderFiles } from '../clearing/remittance/store
 import { type FolderFile, importFolder } from '../clearing/returns/folder.ts'
 import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from '../clearing/returns/importReturn.ts'
 import { readReturn } from '../clearing/returns/readReturn.ts'
+import { returnBytesMost } from '../clearing/returns/rows.ts'
 import { findReturns } from '../clearing/returns/store.ts'
+import { inTurns } from '../clearing/steps.ts'
 import type { SlipAccount } from '../connectors/slips/accounts.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Config } from '../start/config.ts'
@@ -74,10 +76,14 @@ export default (program: Command): void => {
     .option('--account <name>', 'whose they are, if the files do not say it')
     .option('--folder', 'the paths are folders: all in them, moved to done or refused; needs --account')
     .option('--same-number', 'the bank has given the number of another file again: read it all the same')
-  reads(imports, {
-    'files[]': 'name account broken number again missing recorded known noted refused',
-    'lines[]': 'file line outcome text',
-  }).action((paths: string[], options: ImportOptions) =>
+  reads(
+    imports,
+    {
+      'files[]': 'name account broken number again missing recorded known noted refused',
+      'lines[]': 'file line outcome text',
+    },
+    () => true,
+  ).action((paths: string[], options: ImportOptions) =>
     withOpened(async opened => {
       const parts = { ...opened, build: buildNumber() }
       const read: ReadFile[] = []
@@ -140,16 +146,18 @@ async function readFolder(
 }
 
 async function readFile(parts: ImportingParts, path: string, { account: name, sameNumber }: ImportOptions): Promise<ReadFile[]> {
-  const bytes = readBytes(path)
-  const account = accountOfFile(chosenAccounts(parts.config, name), path, bytes)
+  const bytes = await readBytes(path, returnBytesMost)
+  const account = await accountOfFile(chosenAccounts(parts.config, name), path, bytes)
   const { lines, tell } = collectLines()
   const report = await importReturn(parts, returnsOf(account), basename(path), bytes, tell, { sameNumber: sameNumber === true })
   return [documentOf(account.name, basename(path), report, lines)]
 }
 
 /** The one whose the file says that it is. */
-function accountOfFile(accounts: readonly SlipAccount[], path: string, bytes: Buffer): SlipAccount {
-  const fitting = accounts.length === 1 ? accounts : accounts.filter(one => !('broken' in readReturn(bytes, returnsOf(one))))
+async function accountOfFile(accounts: readonly SlipAccount[], path: string, bytes: Buffer): Promise<SlipAccount> {
+  const fitting: SlipAccount[] = []
+  for (const one of accounts)
+    if (accounts.length === 1 || !('broken' in (await inTurns(readReturn(bytes, returnsOf(one)))))) fitting.push(one)
   if (fitting.length === 1) return fitting[0]!
   const names = (fitting.length > 0 ? fitting : accounts).map(({ name }) => name).join(' or ')
   return refuseWords(`Say whose ${path} is: --account ${names}.`)

@@ -2,6 +2,7 @@
 
 import { basename } from 'node:path'
 import type { Command } from 'commander'
+import { returnBytesMost } from '../clearing/returns/rows.ts'
 import { importTransferReturn } from '../clearing/transfers/transferReturn.ts'
 import { transferWaitsFor } from '../clearing/transfers/write.ts'
 import { amountText } from '../contract/amounts.ts'
@@ -98,16 +99,18 @@ export default (program: Command): void => {
     .command('import <file>')
     .description("reads a bank's return about transfers; reading it again changes nothing. Ends with 1 when a line fits nothing")
     .requiredOption('--account <name>', 'the account, as SLIPS_FILE names it')
-  reads(returned, { 'lines[]': 'line outcome text' }).action((file: string, options: ReadOptions & { account: string }) =>
-    withOpened(async opened => {
-      const account = opened.config.slips.get(options.account)
-      if (account?.kind !== 'bank') return refuseCommand(`SLIPS_FILE has no bank account ${options.account}.`)
-      const { lines, tell } = collectLines()
-      const report = await importTransferReturn(partsOf(opened), account, basename(file), readBytes(file), tell)
-      if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
-      show(options, { lines }, () => linesText(lines))
-      if (report.refused > 0) process.exitCode = 1
-    }),
+  reads(returned, { 'lines[]': 'line outcome text' }, () => true).action(
+    (file: string, options: ReadOptions & { account: string }) =>
+      withOpened(async opened => {
+        const account = opened.config.slips.get(options.account)
+        if (account?.kind !== 'bank') return refuseCommand(`SLIPS_FILE has no bank account ${options.account}.`)
+        const { lines, tell } = collectLines()
+        const bytes = await readBytes(file, returnBytesMost)
+        const report = await importTransferReturn(partsOf(opened), account, basename(file), bytes, tell)
+        if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
+        show(options, { lines }, () => linesText(lines))
+        if (report.refused > 0) process.exitCode = 1
+      }),
   )
 }
 

@@ -8,6 +8,7 @@ import {
   fsyncSync,
   lstatSync,
   openSync,
+  read,
   readFileSync,
   readlinkSync,
   renameSync,
@@ -15,6 +16,7 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, isAbsolute, join } from 'node:path'
+import { promisify } from 'node:util'
 
 /** Undefined for what is not there or cannot be come by: that has a message of its own. */
 function statOf(path: string): Stats | undefined {
@@ -90,13 +92,37 @@ export const whyUnread = (path: string): string => (existsSync(path) && !isFile(
 
 /** Throws what cannot be read and, without waiting for it, what is a pipe or a device. `noLink`: and, without following it, what is a link. */
 export function readPlainFile(path: string, noLink?: 'noLink'): Buffer {
-  const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (noLink ? constants.O_NOFOLLOW : 0))
+  const { handle } = openPlain(path, noLink)
   try {
-    if (!fstatSync(handle).isFile()) throw new Error(`${path} is no file`)
     return readFileSync(handle)
   } finally {
     closeSync(handle)
   }
+}
+
+/** The same of a file that may be long: others go on while the disk gives it. Of one with more bytes than `most`, their number, and nothing is read. */
+export async function readLongFile(path: string, most: number, noLink?: 'noLink'): Promise<Buffer | number> {
+  const { handle, size } = openPlain(path, noLink)
+  try {
+    if (size > most) return size
+    const bytes = Buffer.alloc(size)
+    let length = 0
+    for (let read = 1; length < size && read > 0; length += read)
+      read = (await readPiece(handle, bytes, length, size - length, length)).bytesRead
+    return bytes.subarray(0, length)
+  } finally {
+    closeSync(handle)
+  }
+}
+
+const readPiece = promisify(read)
+
+function openPlain(path: string, noLink?: 'noLink'): { readonly handle: number; readonly size: number } {
+  const handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (noLink ? constants.O_NOFOLLOW : 0))
+  const stat = fstatSync(handle)
+  if (stat.isFile()) return { handle, size: stat.size }
+  closeSync(handle)
+  throw new Error(`${path} is no file`)
 }
 
 /** What was renamed survives a power failure only when the folder that names it has been forced to the disk. */

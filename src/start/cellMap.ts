@@ -10,10 +10,11 @@ import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { type EntityRow, isValidAt, readEntities, readTokens, type TokenRow } from '../merchants/store.ts'
 import { isId, systemClock } from '../platform/clock.ts'
 import { type Connection, makePool } from '../platform/database/connect.ts'
+import { isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf } from '../platform/database/find.ts'
 import { takeLock } from '../platform/database/folder.ts'
 import { readMode } from '../platform/database/installation.ts'
-import { appliedMigrations } from '../platform/database/migrate.ts'
+import { appliedMigrations, otherSchema } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { syncFolder } from '../platform/files.ts'
 import { type Proof, readProofs } from '../vault/store.ts'
@@ -122,7 +123,12 @@ export async function surveyCell(cell: Cell): Promise<CellContents | string> {
     const connection = connectionOf(readConfig(environmentOf(cell), projectFolder))
     if (!connection) return 'its embedded database does not run'
     const pool = makePool({ ...connection, query_timeout: 10_000 }, 1, () => {})
-    return await readContents(pool).finally(() => pool.end())
+    return await readContents(pool)
+      .catch(
+        async error =>
+          (isOfSchema(error) && (await otherSchema(pool).catch(() => undefined))?.replace(/\.$/, '')) || Promise.reject(error),
+      )
+      .finally(() => pool.end())
   } catch (error) {
     return (error as Error).message
   }

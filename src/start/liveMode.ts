@@ -59,13 +59,13 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
   ({ setting }) =>
     secretFiles
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
-      .concat(filesOfUrl(setting('DATABASE_URL')).filter(([name]) => name.startsWith('sslkey ')))
+      .concat(filesOfUrls(setting).filter(([name]) => name.startsWith('sslkey ')))
       .filter(([, path]) => othersMayRead(path))
       .map(([name, path]) => `MODE=live: ${name} names ${path}, which others may read: set its mode to 0600.`),
   ({ setting, options }) =>
     [...secretFiles, ...keyNames.map(name => `${name}_FILE`), ...plainFiles]
       .flatMap((name): [string, string][] => (setting(name) === undefined ? [] : [[name, setting(name)!]]))
-      .concat(filesOfUrl(setting('DATABASE_URL')), preloaded(options), compiled(setting('NODE_COMPILE_CACHE')))
+      .concat(filesOfUrls(setting), preloaded(options), compiled(setting('NODE_COMPILE_CACHE')))
       .flatMap(([name, path]) => {
         const who = whoMayReplace(path)
         return who === undefined ? [] : [`MODE=live: ${name} names ${path}, which ${who}.`]
@@ -106,12 +106,14 @@ const plainFiles = [
   ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'OPENSSL_CONF', 'BACKUP_DIR'],
 ]
 
-/** The files that decide with whom the database connection speaks. */
-const filesOfUrl = (url = ''): [string, string][] =>
-  ['sslrootcert', 'sslcert', 'sslkey'].flatMap((name): [string, string][] => {
-    const path = URL.parse(serversOf(url)[0]!)?.searchParams.get(name)
-    return path ? [[`${name} of DATABASE_URL`, path]] : []
-  })
+/** The files that decide with whom the connections to databases speak. */
+const filesOfUrls = (setting: LiveSettings['setting']): [string, string][] =>
+  ['DATABASE_URL', 'REPORTING_DATABASE_URL'].flatMap(place =>
+    ['sslrootcert', 'sslcert', 'sslkey'].flatMap((name): [string, string][] => {
+      const path = URL.parse(serversOf(setting(place) ?? '')[0]!)?.searchParams.get(name)
+      return path ? [[`${name} of ${place}`, path]] : []
+    }),
+  )
 
 /** Node takes quotes away wherever they stand. */
 const unquoted = (option: string): string => option.replace(/["'\\]/g, '')

@@ -21,6 +21,13 @@ const dataKeys = new WeakMap<Key, DataKey>()
 
 /** `place` names what the record belongs to, for example merchant and payment id. */
 export function seal(keys: Keys, random: Random, place: string, text: string): Buffer {
+  const sealing = beginSeal(keys, random, place)
+  sealing.add(text)
+  return sealing.end()
+}
+
+/** The same for a text that comes in pieces. */
+export function beginSeal(keys: Keys, random: Random, place: string): { add(text: string): void; end(): Buffer } {
   const sealKey = keys.seal[0]!
   let dataKey = dataKeys.get(sealKey)
   if (!dataKey || dataKey.left === 0) {
@@ -31,9 +38,14 @@ export function seal(keys: Keys, random: Random, place: string, text: string): B
   const { key, head } = dataKey
   const iv = random.bytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(boundTo(head, place))
-  const sealed = cipher.update(text, 'utf8')
-  cipher.final() // in this mode it has no bytes of its own, only the tag
-  return Buffer.concat([head, iv, cipher.getAuthTag(), sealed])
+  const sealed: Buffer[] = []
+  return {
+    add: text => void sealed.push(cipher.update(text, 'utf8')),
+    end() {
+      cipher.final() // in this mode it has no bytes of its own, only the tag
+      return Buffer.concat([head, iv, cipher.getAuthTag(), ...sealed])
+    },
+  }
 }
 
 function makeDataKey({ id, key }: Key, random: Random): DataKey {

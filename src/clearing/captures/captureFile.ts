@@ -2,7 +2,7 @@
 
 import { type CollectedLine, collectedColumns } from '../../connectors/cards/iso8583/collected.ts'
 import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
-import { rowsOf } from '../rows.ts'
+import { rowsOf, tooManyRows } from '../rows.ts'
 
 export type CaptureRules = Dialect['captures']
 
@@ -54,24 +54,27 @@ export function readAcknowledgement(
   { separator }: CaptureRules,
 ): Acknowledgement | { readonly broken: string } {
   const rows = rowsOf(text)
-  const cells = rows.map(row => row.split(separator).map(cell => cell.trim()))
-  const [mark, acquirer = '', number = ''] = cells[0] ?? []
+  if (!rows) return { broken: tooManyRows }
+  const cellsOf = (row = '') => row.split(separator).map(cell => cell.trim())
+  const [mark, acquirer = '', number = ''] = cellsOf(rows[0])
   if (mark !== 'ACKNOWLEDGEMENT' || !/^[1-9]\d{0,8}$/.test(number))
     return { broken: 'line 1 is no heading of an acknowledgement' }
   if (!/^\d{1,11}$/.test(acquirer) || BigInt(acquirer) !== BigInt(acquirerId))
     return { broken: `it is of the acquirer ${acquirer}, not of ${acquirerId}` }
-  const [end, count] = cells.at(-1)!
+  const [end, count] = cellsOf(rows.at(-1))
   if (end !== 'TOTAL' || count !== String(rows.length - 2))
     return { broken: 'its end is missing, or names another number of lines' }
-  const lines = cells.slice(1, -1).map((row, index) => readLine(row, index + 2))
-  const broken = lines.find(line => 'broken' in line)
-  if (broken) return broken
+  const lines: AcknowledgedLine[] = []
   const first = new Map<number, number>()
-  for (const { at, line } of lines as AcknowledgedLine[]) {
+  for (const row of rows.slice(1, -1)) {
+    const read = readLine(cellsOf(row), lines.length + 2)
+    if ('broken' in read) return read
+    const { at, line } = read
     if (first.has(line)) return { broken: `lines ${first.get(line)} and ${at} speak of the same capture` }
     first.set(line, at)
+    lines.push(read)
   }
-  return { sequence: Number(number), lines: lines as AcknowledgedLine[] }
+  return { sequence: Number(number), lines }
 }
 
 const outcomes: ReadonlyMap<string, AcknowledgedLine['outcome']> = new Map([

@@ -3,7 +3,7 @@
 import { hundredths } from '../../contract/amounts.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
 import { isChargeback, type ResultName, resultOfCode } from '../../contract/results/results.ts'
-import { rowsOf } from '../rows.ts'
+import { rowsOf, tooManyRows } from '../rows.ts'
 
 export type ReportLine = {
   readonly report: string
@@ -44,7 +44,9 @@ function isDay(text: string): boolean {
 
 /** Undefined when the first line is not the heading. */
 export function readReport(text: string): ReportEntry[] | undefined {
-  const [heading = '', ...lines] = rowsOf(text)
+  const rows = rowsOf(text)
+  if (!rows) return [{ at: 1, malformed: tooManyRows }]
+  const [heading = '', ...lines] = rows
   const names = heading.split(',')
   if (names.length !== Object.keys(columns).length || !Object.keys(columns).every(name => names.includes(name))) return undefined
   return lines.flatMap((line, index) => (line.trim() === '' ? [] : [{ at: index + 2, ...readLine(line, names) }]))

@@ -7,15 +7,17 @@ import type { LineResult } from '../import.ts'
 import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from '../returns/importReturn.ts'
 import { readReturn } from '../returns/readReturn.ts'
 import { BrokenReturn } from '../returns/rows.ts'
+import { inTurns } from '../steps.ts'
 import { importTransferReturn, isTransferReturn, readTransferReturn } from '../transfers/transferReturn.ts'
 
 export type BankFileParts = ReturnParts & TransferParts
 
 /** What has an end, and is of this account. Nothing is stored. */
-export function isWhole(account: SlipAccount, bytes: Buffer): boolean {
-  if (account.kind === 'chain' || !isTransferReturn(bytes)) return !('broken' in readReturn(bytes, returnsOf(account)))
+export async function isWhole(account: SlipAccount, bytes: Buffer): Promise<boolean> {
+  if (account.kind === 'chain' || !isTransferReturn(bytes))
+    return !('broken' in (await inTurns(readReturn(bytes, returnsOf(account)))))
   try {
-    readTransferReturn(bytes, account)
+    await inTurns(readTransferReturn(bytes, account))
     return true
   } catch (error) {
     if (error instanceof BrokenReturn) return false
@@ -33,11 +35,16 @@ export async function importBankFile(
 ): Promise<ReturnReport | { readonly broken: string }> {
   if (account.kind === 'chain' || !isTransferReturn(bytes)) return importReturn(parts, returnsOf(account), name, bytes, tell)
   const report = await importTransferReturn(parts, account, name, bytes, tell)
-  if ('broken' in report) await refuseFile(parts, account, name, report.broken)
-  return report
+  return 'broken' in report ? refuseFile(parts, account, name, report.broken) : report
 }
 
-export async function refuseFile(parts: BankFileParts, account: SlipAccount, name: string, why: string): Promise<void> {
+export async function refuseFile(
+  parts: BankFileParts,
+  account: SlipAccount,
+  name: string,
+  why: string,
+): Promise<{ readonly broken: string }> {
   const about = { merchantId: nobody, kind: 'returnFile', subject: `${account.name} ${name}` } as const
   await openCase(parts.database.work, parts, { ...about, details: { file: name, why } })
+  return { broken: why }
 }

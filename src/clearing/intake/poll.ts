@@ -1,7 +1,6 @@
 // Files that banks and store chains lay down on servers of theirs: fetched by SFTP, imported, and moved to `done` only when all that they say is stored. Due work
 // that any process may take, one row for each account, so that one at a time looks.
 
-import { createHash } from 'node:crypto'
 import type { SlipAccount, SlipAccounts } from '../../connectors/slips/accounts.ts'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
@@ -11,7 +10,8 @@ import type { Log } from '../../platform/log.ts'
 import type { OpenSftp } from '../../platform/sftp/open.ts'
 import { type RemoteFile, type Sftp, SftpError } from '../../platform/sftp/sftp.ts'
 import { subjectOf } from '../reconciliation/store.ts'
-import { returnBytesMost } from '../returns/readReturn.ts'
+import { returnBytesMost, tooLong } from '../returns/rows.ts'
+import { fileHash } from '../steps.ts'
 import { type BankFileParts, importBankFile, isWhole, refuseFile } from './bankFile.ts'
 
 export type IntakeParts = BankFileParts & { readonly log: Log; readonly slipAccounts: SlipAccounts; readonly sftp: OpenSftp }
@@ -72,13 +72,13 @@ async function fetchAll(
       continue
     }
     if (file.bytes > returnBytesMost) {
-      await refuseFile(parts, account, file.name, `it has ${file.bytes} bytes, more than ${returnBytesMost}`)
+      await refuseFile(parts, account, file.name, tooLong(file.bytes))
       now[file.name] = told(mark)
       continue
     }
     const bytes = await readFile(parts, server, folder, file)
     // Who writes it may not be done: it is broken when it is the same at the next look.
-    if (bytes && !isWhole(account, bytes) && left[file.name] !== mark) now[file.name] = mark
+    if (bytes && !(await isWhole(account, bytes)) && left[file.name] !== mark) now[file.name] = mark
     else if (bytes) {
       const report = await importBankFile(parts, account, file.name, bytes)
       if ('broken' in report) {
@@ -102,4 +102,4 @@ const readFile = ({ log }: IntakeParts, server: Sftp, folder: string, { name }: 
 
 /** A bank may give a name again: what is there already is not replaced. */
 const moveAside = (server: Sftp, from: string, to: string, bytes: Buffer): Promise<void> =>
-  server.move(from, to).catch(() => server.move(from, `${to}.${createHash('sha256').update(bytes).digest('hex').slice(0, 16)}`))
+  server.move(from, to).catch(async () => server.move(from, `${to}.${(await fileHash(bytes)).toString('hex').slice(0, 16)}`))

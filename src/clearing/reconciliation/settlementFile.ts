@@ -5,7 +5,7 @@ import type { Dialect } from '../../connectors/cards/iso8583/dialects.ts'
 import { currencyOfNumber } from '../../connectors/minorUnits.ts'
 import { currencies } from '../../contract/currencies.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
-import { rowsOf } from '../rows.ts'
+import { rowsOf, tooManyRows } from '../rows.ts'
 
 export type SettlementLayout = NonNullable<Dialect['settlementFile']>
 
@@ -57,6 +57,7 @@ export function readSettlement(
 
 function readWhole(text: string, layout: SettlementLayout, acquirerId: string): SettlementFile {
   const rows = rowsOf(text)
+  if (!rows) throw new Broken(tooManyRows)
   if (rows.length === 0) throw new Broken('it is empty')
   const heading = layout.layout === 'csv' ? cellsOf(rows[0] ?? '', layout) : undefined
   if (heading && new Set(heading).size < heading.length) throw new Broken('a column stands there twice')

@@ -9,11 +9,12 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/database/connect.ts'
 import { addDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
-import { moveInto, readPlainFile, whoMayReplace } from '../../platform/files.ts'
+import { moveInto, readLongFile, whoMayReplace } from '../../platform/files.ts'
 import type { Log } from '../../platform/log.ts'
-import { importBankFile } from '../intake/bankFile.ts'
+import { importBankFile, refuseFile } from '../intake/bankFile.ts'
 import { subjectOf } from '../reconciliation/store.ts'
 import type { ReturnParts, ReturnReport } from './importReturn.ts'
+import { returnBytesMost, tooLong } from './rows.ts'
 
 export type ReturnFolderParts = ReturnParts & { readonly log: Log; readonly slipAccounts: SlipAccounts }
 
@@ -54,7 +55,11 @@ export async function importFolder(parts: ReturnParts, account: SlipAccount, fol
   for (const name of readdirSync(folder).sort()) {
     const path = join(folder, name)
     if (/^\.|\.(tmp|part|filepart)$/i.test(name) || !isAtRest(path, parts.clock.real())) continue
-    const report = await importBankFile(parts, account, name, readPlainFile(path, 'noLink'))
+    const bytes = await readLongFile(path, returnBytesMost, 'noLink')
+    const report =
+      typeof bytes === 'number'
+        ? await refuseFile(parts, account, name, tooLong(bytes))
+        : await importBankFile(parts, account, name, bytes)
     moveAside(folder, name, 'broken' in report ? 'refused' : 'done')
     read.push({ name, report })
   }

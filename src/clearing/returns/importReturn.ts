@@ -1,17 +1,15 @@
 // Files of banks and store chains about slips: kept as they came, refused whole when they are not whole, counted by their numbers, and then settled line by
 // line. Money becomes a receipt of the slip whose number the line has, and of no other; what fits none waits for an operator. Nothing is guessed.
 
-import { createHash } from 'node:crypto'
-import { gzipSync } from 'node:zlib'
 import type { SlipAccount } from '../../connectors/slips/accounts.ts'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
 import { timeOrderedId } from '../../platform/clock.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
-import { seal } from '../../vault/seal.ts'
 import { type SealedPlace, sealedColumn } from '../../vault/store.ts'
 import { type FileFormat, type FileLine, type ImportParts, type ImportReport, importFile, type LineResult } from '../import.ts'
 import { type ReceiptParts, type ReceiptResult, receiptMismatches, recordReceipt } from '../receipts/receipts.ts'
+import { fileHash, inTurns, sealFile } from '../steps.ts'
 import { type Movement, movementKey, type ReturnFile, type ReturnsAccount } from './movement.ts'
 import { isMoney } from './occurrences.ts'
 import { readReturn } from './readReturn.ts'
@@ -53,10 +51,10 @@ export async function importReturn(
 ): Promise<ReturnReport | { readonly broken: string }> {
   const { database, clock, random, keys } = parts
   const db = database.work
-  const hash = createHash('sha256').update(bytes).digest()
-  const read = readReturn(bytes, account)
+  const read = await inTurns(readReturn(bytes, account))
+  const hash = await fileHash(bytes)
   const id = timeOrderedId(clock.real(), random)
-  const sealed = seal(keys, random, returnFilePlace(nobody, id), gzipSync(bytes).toString('base64'))
+  const sealed = await sealFile(keys, random, returnFilePlace(nobody, id), bytes)
   const came = { id, hash, account: account.name, name, number: 0, sealed, receivedAt: clock.real() }
   const refuse = async (why: string): Promise<{ readonly broken: string }> => {
     const subject = `${account.name} ${hash.toString('hex').slice(0, 16)}`

@@ -3,6 +3,7 @@
 import { cnab240 } from '../cnab/cnab240.ts'
 import { readRecord } from '../cnab/layout.ts'
 import type { FileLine } from '../import.ts'
+import type { Steps } from '../steps.ts'
 import { type BankReturns, isOurs, type Movement, movementOf, type ReturnFile } from './movement.ts'
 import { BrokenReturn, type FixedRow, fixedRows, wholeRecord } from './rows.ts'
 
@@ -10,7 +11,7 @@ import { BrokenReturn, type FixedRow, fixedRows, wholeRecord } from './rows.ts'
 type Title = { readonly title: FixedRow; readonly money: FixedRow | undefined }
 
 /** Throws BrokenReturn. The whole file is looked through before its first line counts. */
-export function read240(bytes: Buffer, account: BankReturns): ReturnFile {
+export function* read240(bytes: Buffer, account: BankReturns): Steps<ReturnFile> {
   const [first] = fixedRows(bytes, 240)
   const header = wholeRecord(cnab240.fileHeader, first!)
   if (header.bank !== account.bank.code) throw new BrokenReturn(`it is of bank ${header.bank}, not of ${account.bank.code}`)
@@ -19,9 +20,12 @@ export function read240(bytes: Buffer, account: BankReturns): ReturnFile {
   const fields = account.account === '' ? (['agency', 'agreement'] as const) : (['agency', 'account'] as const)
   if (!isOurs(account, header, fields)) throw new BrokenReturn('it is of another account')
   let length = 0
-  for (const _ of titlesOf(bytes, account.bank.code)) length++
+  for (const one of titlesOf(bytes, account.bank.code)) {
+    if (one) length++
+    yield
+  }
   function* lines(): Generator<FileLine<Movement>> {
-    for (const one of titlesOf(bytes, account.bank.code)) yield lineOf(account, one)
+    for (const one of titlesOf(bytes, account.bank.code)) if (one) yield lineOf(account, one)
   }
   return {
     fileNumber: Number(header.fileNumber),
@@ -32,7 +36,8 @@ export function read240(bytes: Buffer, account: BankReturns): ReturnFile {
 
 type Lot = { readonly number: number; records: number; sequence: number; titles: number; face: bigint }
 
-function* titlesOf(bytes: Buffer, bank: string): Generator<Title> {
+/** Undefined after each row. */
+function* titlesOf(bytes: Buffer, bank: string): Generator<Title | undefined> {
   let [records, lots] = [0, 0]
   let lot: Lot | undefined
   let title: FixedRow | undefined
@@ -41,6 +46,7 @@ function* titlesOf(bytes: Buffer, bank: string): Generator<Title> {
     const { at, text } = row
     const broken = (why: string) => new BrokenReturn(`line ${at}: ${why}`)
     records++
+    yield
     if (isEnded) throw broken('it stands behind the end')
     if (text.slice(0, 3) !== bank) throw broken(`it is of bank ${text.slice(0, 3)}, not of ${bank}`)
     const type = text[7]!

@@ -3,6 +3,7 @@
 import { cnab400 } from '../cnab/cnab400.ts'
 import { type ColumnValues, readRecord } from '../cnab/layout.ts'
 import type { FileLine } from '../import.ts'
+import type { Steps } from '../steps.ts'
 import { type BankReturns, isOurs, type Movement, movementOf, type ReturnFile } from './movement.ts'
 import { BrokenReturn, type FixedRow, fixedRows, wholeRecord } from './rows.ts'
 
@@ -47,7 +48,7 @@ function paidAtItau({ face, discount, rebate, interest, otherCredit, moved, fee 
 }
 
 /** Throws BrokenReturn. The whole file is looked through before its first line counts. */
-export function read400(bytes: Buffer, account: BankReturns): ReturnFile {
+export function* read400(bytes: Buffer, account: BankReturns): Steps<ReturnFile> {
   const { code } = account.bank
   const [layout, rule] = [cnab400.get(code), rules.get(code)]
   if (!layout || !rule) throw new BrokenReturn(`bank ${code} is read by its files of CNAB 240 alone`)
@@ -57,14 +58,19 @@ export function read400(bytes: Buffer, account: BankReturns): ReturnFile {
   const header = wholeRecord(layout.header, first!)
   if (!isOurs(account, header, rule.named)) throw new BrokenReturn('it is of another account')
   const type = layout.title.fields[0]![4]!
-  const titles = () => titlesOf(bytes, type)
   let length = 0
-  for (const _ of titles()) length++
-  const end = wholeRecord(layout.trailer, lastOf(bytes))
+  let last = first!
+  for (const row of orderedRows(bytes)) {
+    if (row.text[0] === type) length++
+    last = row
+    yield
+  }
+  const end = wholeRecord(layout.trailer, last)
   if (Number(end.titles) > 0 && Number(end.titles) !== length)
     throw new BrokenReturn(`it has ${length} titles, its end says ${Number(end.titles)}`)
   function* lines(): Generator<FileLine<Movement>> {
-    for (const { at, text } of titles()) {
+    for (const { at, text } of orderedRows(bytes)) {
+      if (text[0] !== type) continue
       const values = readRecord(layout!.title, text)
       if (typeof values === 'string') yield { at, malformed: values }
       else yield movementOf(account, at, values, rule!.number(values, account), () => rule!.paid(values))
@@ -78,20 +84,14 @@ export function read400(bytes: Buffer, account: BankReturns): ReturnFile {
 }
 
 /** Every record has its number, so that none is missing or there twice. Records of other types tell nothing that is used here. */
-function* titlesOf(bytes: Buffer, type: string): Generator<FixedRow> {
+function* orderedRows(bytes: Buffer): Generator<FixedRow> {
   let last = ''
   for (const row of fixedRows(bytes, 400)) {
     if (last === '9') throw new BrokenReturn(`line ${row.at} stands behind the end`)
     if (Number(row.text.slice(394) || Number.NaN) !== row.at)
       throw new BrokenReturn(`line ${row.at} is out of order: lines are missing, or stand there twice`)
     last = row.text[0]!
-    if (last === type) yield row
+    yield row
   }
   if (last !== '9') throw new BrokenReturn('its end is missing')
-}
-
-function lastOf(bytes: Buffer): FixedRow {
-  let last: FixedRow | undefined
-  for (const row of fixedRows(bytes, 400)) last = row
-  return last!
 }

@@ -3,6 +3,7 @@
 import { isStoreReference, readStoreNumber } from '../../connectors/slips/storeNumber.ts'
 import { type RecordLayout, readRecord } from '../cnab/layout.ts'
 import type { FileLine } from '../import.ts'
+import type { Steps } from '../steps.ts'
 import { type ChainReturns, type Movement, movementKey, type ReturnFile } from './movement.ts'
 import { BrokenReturn, type FixedRow, fixedRows, wholeRecord } from './rows.ts'
 
@@ -46,13 +47,16 @@ const trailer: RecordLayout = {
 }
 
 /** Throws BrokenReturn. The whole file is looked through before its first line counts. */
-export function readChain(bytes: Buffer, account: ChainReturns): ReturnFile {
+export function* readChain(bytes: Buffer, account: ChainReturns): Steps<ReturnFile> {
   const [first] = fixedRows(bytes, width)
   const heading = wholeRecord(header, first!)
   if (account.agreement !== '' && heading.agreement !== account.agreement) throw new BrokenReturn('it is of another account')
   if (heading.currency !== account.currency) throw new BrokenReturn(`it is in ${heading.currency}, not in ${account.currency}`)
   let length = 0
-  for (const _ of paymentsOf(bytes)) length++
+  for (const _ of paymentsOf(bytes)) {
+    length++
+    yield
+  }
   function* lines(): Generator<FileLine<Movement>> {
     for (const row of paymentsOf(bytes)) yield lineOf(account, row)
   }

@@ -10,20 +10,33 @@ export type FixedRow = { readonly at: number; readonly text: string }
 const [lineFeed, carriageReturn, blank, endOfFile] = [10, 13, 32, 26]
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** CodeRows of a width, one at a time, so that a long file costs no more than its bytes. Blanks at their ends may have been cut on the way. */
+/**
+ * What one file may have: 138 000 titles of CNAB 240, 166 000 of CNAB 400. A lot of CNAB 240 counts 99 999 records, and a bank sends more in several files; four
+ * times as much would be a gigabyte of memory while it is packed, sealed and stored.
+ */
+export const returnBytesMost = 64 * 2 ** 20
+export const tooLong = (bytes: number): string =>
+  `it has ${bytes} bytes, more than ${returnBytesMost}: ask for it in several files`
+
+/** Rows of a width, one at a time, so that a long file costs no more than its bytes. Blanks at their ends may have been cut on the way. */
 export function* fixedRows(bytes: Buffer, width: number): Generator<FixedRow> {
   if (bytes.subarray(0, 3).equals(byteOrderMark))
     throw new BrokenReturn('it begins with a byte-order mark: a program has written it anew, which moves columns')
   let [end, at] = [bytes.length, 0]
-  while (end > 0 && [lineFeed, carriageReturn, endOfFile].includes(bytes[end - 1]!)) end--
+  const ends = [lineFeed, carriageReturn, endOfFile]
+  for (const least = Math.max(0, end - width); end > least && ends.includes(bytes[end - 1]!); ) end--
   if (end === 0) throw new BrokenReturn('it is empty')
   for (let from = 0; from < end; ) {
     const next = bytes.indexOf(lineFeed, from)
     const stop = next < 0 ? end : Math.min(next, end)
+    at++
+    // Each row is filled up to its width: many that hold nothing would be more than memory holds.
+    if (at > returnBytesMost / width) throw new BrokenReturn(`it has more lines than a file of ${returnBytesMost} bytes`)
+    if (stop - from > 2 * width) throw new BrokenReturn(`line ${at} is ${stop - from} columns wide, not ${width}`)
     let last = stop
     while (last > from && bytes[last - 1] === carriageReturn) last--
     while (last > from + width && bytes[last - 1] === blank) last--
-    at++
+    if (last === from) throw new BrokenReturn(`line ${at} is empty`)
     if (last - from > width) throw new BrokenReturn(`line ${at} is ${last - from} columns wide, not ${width}`)
     yield { at, text: bytes.toString('latin1', from, last).padEnd(width) }
     from = stop + 1

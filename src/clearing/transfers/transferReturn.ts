@@ -10,6 +10,7 @@ import { type ColumnValues, readRecord } from '../cnab/layout.ts'
 import { type FileFormat, type FileLine, type ImportParts, importFile, type LineResult } from '../import.ts'
 import type { ReturnReport } from '../returns/importReturn.ts'
 import { BrokenReturn, fixedRows, wholeRecord } from '../returns/rows.ts'
+import { inTurns, type Steps } from '../steps.ts'
 import { transferLayout, transferMeaningOf } from './transferLayout.ts'
 
 /** As the bank says it; amounts in hundredths. */
@@ -33,12 +34,12 @@ export async function importTransferReturn(
 ): Promise<ReturnReport | { readonly broken: string }> {
   let file: TransferReturn
   try {
-    file = readTransferReturn(bytes, account)
+    file = await inTurns(readTransferReturn(bytes, account))
   } catch (error) {
     if (error instanceof BrokenReturn) return { broken: error.message }
     throw error
   }
-  const format: FileFormat<TransferParts & ImportParts, TransferLine> = {
+  const format: FileFormat<TransferParts & ImportParts, TransferLine, Buffer> = {
     kind: 'transferReturn',
     caseKind: 'transferLine',
     read: () => file.lines,
@@ -49,7 +50,8 @@ export async function importTransferReturn(
         return result
       }),
   }
-  const report = (await importFile(parts, format, name, bytes.toString('latin1'), tell))!
+  // Such files have always been known by the hash of their text.
+  const report = (await importFile(parts, format, name, Buffer.from(bytes.toString('latin1')), tell))!
   return { ...report, fileNumber: file.fileNumber, missing: [] }
 }
 
@@ -77,24 +79,45 @@ async function settleLine(parts: TransferParts, db: Connection, account: string,
   return { kind: before ? 'known' : 'recorded', paymentId, text: `${text}: ${paymentId}` }
 }
 
-export type TransferReturn = { readonly fileNumber: number; readonly lines: readonly FileLine<TransferLine>[] }
+export type TransferReturn = {
+  readonly fileNumber: number
+  readonly lines: Iterable<FileLine<TransferLine>> & { readonly length: number }
+}
 
-/** Throws BrokenReturn. */
-export function readTransferReturn(bytes: Buffer, account: BankSlipAccount): TransferReturn {
-  const rows = [...fixedRows(bytes, 240)]
-  const header = wholeRecord(cnab240.fileHeader, rows[0]!)
+/** Throws BrokenReturn. The whole file is looked through before its first line counts. */
+export function* readTransferReturn(bytes: Buffer, account: BankSlipAccount): Steps<TransferReturn> {
+  const [first] = fixedRows(bytes, 240)
+  const header = wholeRecord(cnab240.fileHeader, first!)
   const bank = account.bank.code
   if (header.bank !== bank) throw new BrokenReturn(`it is of bank ${header.bank}, not of ${bank}`)
   if (header.direction !== '2') throw new BrokenReturn('it is no return, but an order')
   const same = (ours: string, theirs = '') => Number(ours) === Number(theirs)
   if (!same(account.agency, header.agency) || !same(account.account, header.account))
     throw new BrokenReturn('it is of another account')
-  const lines: FileLine<TransferLine>[] = []
+  let length = 0
+  for (const one of transfersOf(bytes, account)) {
+    if (one) length++
+    yield
+  }
+  function* lines(): Generator<FileLine<TransferLine>> {
+    for (const one of transfersOf(bytes, account)) if (one) yield one
+  }
+  return { fileNumber: Number(header.fileNumber), lines: { length, [Symbol.iterator]: lines } }
+}
+
+/** Undefined for a row that tells of none. */
+function* transfersOf(
+  bytes: Buffer,
+  { name, bank: { code: bank } }: BankSlipAccount,
+): Generator<FileLine<TransferLine> | undefined> {
   let lot: { readonly number: number; records: number; sequence: number; sum: number } | undefined
-  let lots = 0
-  for (const row of rows.slice(1, -1)) {
+  let [records, lots, isReadable, isEnded] = [0, 0, true, false]
+  for (const row of fixedRows(bytes, 240)) {
     const { at, text } = row
     const broken = (why: string) => new BrokenReturn(`line ${at}: ${why}`)
+    let line: FileLine<TransferLine> | undefined
+    records++
+    if (isEnded) throw broken('it stands behind the end')
     if (text.slice(0, 3) !== bank) throw broken(`it is of bank ${text.slice(0, 3)}, not of ${bank}`)
     const type = text[7]
     if (lot) lot.records++
@@ -106,26 +129,27 @@ export function readTransferReturn(bytes: Buffer, account: BankSlipAccount): Tra
       if (Number(text.slice(3, 7)) !== lot.number || Number(text.slice(8, 13)) !== ++lot.sequence)
         throw broken('it is out of order: lines are missing, or stand there twice')
       if (text[13] === 'A') {
-        const line = lineOf(account.name, at, readRecord(transferLayout.transfer, text))
+        line = lineOf(name, at, readRecord(transferLayout.transfer, text))
         if ('line' in line) lot.sum += line.line.amount
-        lines.push(line)
+        else isReadable = false
       }
     } else if (type === '5' && lot) {
       const end = wholeRecord(transferLayout.lotTrailer, row)
       if (Number(end.records) !== lot.records)
         throw broken(`the lot has ${lot.records} lines, its end says ${Number(end.records)}`)
-      if (Number(end.sum) !== 0 && Number(end.sum) !== lot.sum && lines.every(line => 'line' in line))
+      if (Number(end.sum) !== 0 && Number(end.sum) !== lot.sum && isReadable)
         throw broken(`the transfers of the lot add up to ${lot.sum}, its end says ${Number(end.sum)}`)
       lot = undefined
-    } else throw broken(`a record of type ${type} has no place here`)
+    } else if (type === '9' && !lot) {
+      const end = wholeRecord(cnab240.fileTrailer, row)
+      if (Number(end.records) !== records)
+        throw new BrokenReturn(`the file has ${records} lines, its end says ${Number(end.records)}`)
+      if (Number(end.lots) !== lots) throw new BrokenReturn(`the file has ${lots} lots, its end says ${Number(end.lots)}`)
+      isEnded = true
+    } else if (at !== 1) throw broken(`a record of type ${type} has no place here`)
+    yield line
   }
-  const last = rows.at(-1)!
-  if (lot || last.text[7] !== '9') throw new BrokenReturn('its end is missing')
-  const end = wholeRecord(cnab240.fileTrailer, last)
-  if (Number(end.records) !== rows.length)
-    throw new BrokenReturn(`the file has ${rows.length} lines, its end says ${Number(end.records)}`)
-  if (Number(end.lots) !== lots) throw new BrokenReturn(`the file has ${lots} lots, its end says ${Number(end.lots)}`)
-  return { fileNumber: Number(header.fileNumber), lines }
+  if (!isEnded) throw new BrokenReturn('its end is missing')
 }
 
 function lineOf(account: string, at: number, values: ColumnValues | string): FileLine<TransferLine> {

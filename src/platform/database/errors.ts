@@ -17,6 +17,9 @@ const lostMessages =
 /** The server ended the statement at its time limit. */
 export const isTooSlow = (error: unknown): boolean => error instanceof pg.DatabaseError && error.code === '57014'
 
+/** A table, a column or a function is not there, or is another. */
+export const isOfSchema = (error: unknown): boolean => error instanceof pg.DatabaseError && /^42/.test(error.code ?? '')
+
 /** The connection is lost or silent: nothing is known of what became of the statement. */
 export function isLost(error: unknown): error is Error {
   if (error instanceof pg.DatabaseError) return endedByServer.has(error.code ?? '') || error.code?.startsWith('08') === true

@@ -1,9 +1,12 @@
-// Which database a configuration means. Of an embedded one the server writes its socket's folder and port beside its files while it runs.
+// Which database a configuration means. Of an embedded one the server writes its socket's folder and port beside its files while it runs,
+// and a copy of the folder has them too.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
-import { database, role } from './embedded/place.ts'
+import type { Connection } from './connect.ts'
+import { database, role, systemIdentifier } from './embedded/place.ts'
+import { isOfFolder, readServerFile, type ServerFile, serverFileOf } from './embedded/serverFile.ts'
 
 /** Undefined when it is an embedded one that does not run. */
 export const connectionOf = ({ databaseUrl, dataDir }: { readonly databaseUrl?: string; readonly dataDir: string }) =>
@@ -11,12 +14,19 @@ export const connectionOf = ({ databaseUrl, dataDir }: { readonly databaseUrl?: 
 
 /** Undefined when no server runs on this data folder. */
 export function runningEmbedded(dataDir: string): pg.PoolConfig | undefined {
-  let lines: string[]
+  const cluster = join(dataDir, 'postgres')
+  let file: ServerFile
   try {
-    lines = readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')
+    file = readServerFile(readFileSync(serverFileOf(cluster), 'utf8'))
   } catch {
     return undefined
   }
-  const [, , , port, host] = lines // after pid, data folder and start time
-  return host && port ? { host, port: Number(port), user: role, database, password: '', ssl: false } : undefined
+  const { host, port } = file
+  return host && port && isOfFolder(file, cluster) ? { host, port, user: role, database, password: '', ssl: false } : undefined
+}
+
+/** Whether the server that answers works on the files of this data folder: another may have taken the place of its socket. */
+export async function isServerOf(db: Connection, dataDir: string): Promise<boolean> {
+  const { rows } = await db.query<{ identifier: string }>('select system_identifier::text as identifier from pg_control_system()')
+  return rows[0]!.identifier === BigInt.asIntN(64, BigInt(systemIdentifier(join(dataDir, 'postgres')))).toString()
 }

@@ -23,6 +23,19 @@ export async function isMigrated(db: Connection): Promise<boolean> {
   return migrationNames().every(name => applied.has(name))
 }
 
+/** A sentence about a schema that another program has made, newer or older than this one; undefined for our own. */
+export async function otherSchema(db: Connection): Promise<string | undefined> {
+  const [applied, ours] = [await appliedMigrations(db), migrationNames()]
+  const unknown = [...applied].filter(name => !ours.includes(name))
+  if (unknown.length > 0) return `${newerText(unknown)} Use the commands of the build that made it so.`
+  const missing = ours.filter(name => !applied.has(name))
+  if (missing.length === 0) return undefined
+  return `The database is older than this program: it lacks ${missing.join(', ')}. Start a gateway of this build on it first, or use the commands of the build that runs.`
+}
+
+const newerText = (unknown: readonly string[]): string =>
+  `The database is newer than this program: it knows ${unknown.join(', ')}.`
+
 /** In their order. */
 export async function appliedMigrations(db: Connection): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ name: string }>('select name from migrations order by name limit 10000')
@@ -43,7 +56,7 @@ export async function migrate(pool: pg.Pool, at: string, wanted?: ReadonlySet<st
     const { rows } = await connection.query<{ name: string; checksum: string }>('select name, checksum from migrations')
     const applied = new Map(rows.map(row => [row.name, row.checksum]))
     const unknown = [...applied.keys()].filter(name => !files.includes(name))
-    if (unknown.length > 0) throw new MigrationError(`The database is newer than this program: it knows ${unknown.join(', ')}.`)
+    if (unknown.length > 0) throw new MigrationError(newerText(unknown))
     const made: string[] = []
     for (const name of files) {
       const sql = readFileSync(new URL(name, folder), 'utf8')

@@ -8,25 +8,26 @@ import { FolderError } from '../folder.ts'
 import { isSameProcess, processIdentity } from '../running.ts'
 import { readOwn, removeFolder, writeOwn } from './ownFile.ts'
 import { patienceMs } from './place.ts'
+import { readServerFile, serverFileOf } from './serverFile.ts'
 
 /** Stops the server that a killed gateway left on this folder. Nothing is ever sent to a process that is not it. */
 export async function stopOrphan(cluster: string, owner: number, say: (text: string) => void): Promise<void> {
-  const pidFile = join(cluster, 'postmaster.pid')
-  let lines: string[]
+  const pidFile = serverFileOf(cluster)
+  let text: string
   try {
-    lines = readOwn(pidFile, owner).split('\n')
+    text = readOwn(pidFile, owner)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     if (error instanceof FolderError) throw error
     throw new FolderError(`${pidFile} cannot be read (${(error as NodeJS.ErrnoException).code}).`)
   }
-  const pid = Number(lines[0])
+  const { pid } = readServerFile(text)
   const identity = processIdentity(pid)
   if (identity === undefined || !isServerOn(pid, cluster)) {
     // A pid that is somebody else's since a crash of the machine, or a dead process that nobody collects, PostgreSQL takes
     // for a living server. It passes over its parent's pid, and still looks for sessions that outlived the old server;
     // deleting the file would prevent that.
-    writeOwn(pidFile, owner, [process.pid, ...lines.slice(1)].join('\n'))
+    writeOwn(pidFile, owner, text.replace(/^.*/, String(process.pid)))
     return
   }
   say(`Stopping the database server that an earlier gateway left running (pid ${pid}) ...`)

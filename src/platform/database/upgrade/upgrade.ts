@@ -97,6 +97,7 @@ async function move({ from, user, strict, say }: UpgradeOrder, folder: string, d
   }
 }
 
+type Trigger = { readonly owner: string; readonly name: string; readonly state: keyof typeof triggerStates }
 const triggerStates = { O: 'enable', A: 'enable always', R: 'enable replica', D: 'disable' } as const
 
 type Table = { readonly name: string; readonly columns: string; readonly isUnlogged: boolean }
@@ -114,7 +115,7 @@ async function copyRows(old: pg.Client, fresh: pg.Client): Promise<{ tables: num
     `select conrelid::regclass as owner, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition
        from pg_constraint where contype = 'f' and connamespace = 'public'::regnamespace`,
   )
-  const { rows: triggers } = await fresh.query<{ owner: string; name: string; state: keyof typeof triggerStates }>(
+  const { rows: triggers } = await fresh.query<Trigger>(
     `select tgrelid::regclass as owner, quote_ident(tgname) as name, tgenabled as state from pg_trigger where not tgisinternal`,
   )
   await fresh.query('begin')
@@ -125,6 +126,7 @@ async function copyRows(old: pg.Client, fresh: pg.Client): Promise<{ tables: num
   for (const { owner, name, state } of triggers) await fresh.query(`alter table ${owner} ${triggerStates[state]} trigger ${name}`)
   for (const { owner, name, definition } of references)
     await fresh.query(`alter table ${owner} add constraint ${name} ${definition}`)
+  await raiseFences(old, fresh)
   const { rows: sequences } = await old.query<{ name: string; last: string }>(
     `select format('%I.%I', schemaname, sequencename) as name, last_value as last from pg_sequences where last_value is not null`,
   )
@@ -139,6 +141,16 @@ async function copyRows(old: pg.Client, fresh: pg.Client): Promise<{ tables: num
   await fresh.query('commit')
   await fresh.query('analyze')
   return { tables: is.length, rows }
+}
+
+/** What keeps a merchant's rows from being written where it is not served any more, or not now, is of no migration (migration 0038). */
+async function raiseFences(old: pg.Client, fresh: pg.Client): Promise<void> {
+  const { rows: fences } = await old.query<Trigger & { definition: string }>(
+    `select tgrelid::regclass as owner, quote_ident(tgname) as name, tgenabled as state, pg_get_triggerdef(oid) as definition
+       from pg_trigger where tgfoid = to_regproc('public.refuse_elsewhere')`,
+  )
+  for (const { owner, name, state, definition } of fences)
+    await fresh.query(`${definition}; alter table ${owner} ${triggerStates[state]} trigger ${name}`)
 }
 
 /** Rows that migrations have made come with those of the old server. From some tables even their owner may not delete, until it says that it may. */
