@@ -509,6 +509,7 @@ create table merchant_moves (
   counted jsonb,
   changed_at timestamp with time zone not null,
   move_id uuid,
+  accounts text[],
   constraint merchant_moves_pkey PRIMARY KEY (merchant_id),
   constraint merchant_moves_direction CHECK ((direction = ANY (ARRAY['leaving'::text, 'arriving'::text])))
 );
@@ -862,6 +863,7 @@ CREATE INDEX sign_in_attempts_by_time ON sign_in_attempts USING btree (since);
 create table slip_numbers (
   account text not null,
   next bigint not null,
+  elsewhere boolean not null default false,
   constraint slip_numbers_pkey PRIMARY KEY (account),
   constraint slip_numbers_next_check CHECK ((next > 0))
 );

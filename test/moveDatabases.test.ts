@@ -6,11 +6,12 @@ import { after, before, test } from 'node:test'
 import { insertCame } from '../src/clearing/returns/store.ts'
 import { applySeed, type Seed } from '../src/merchants/seed.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { takeNumbers } from '../src/slips/store.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { giveUpMove, moveMerchant } from '../src/start/moves/move.ts'
 import { readMove } from '../src/start/moves/store.ts'
 import { movedTables } from '../src/start/moves/tables.ts'
-import { type TestGateway, testKeys } from './support/gateway.ts'
+import { eventually, type TestGateway, testKeys } from './support/gateway.ts'
 import {
   type CellMerchant,
   cellMerchant,
@@ -178,7 +179,7 @@ test('numbers of an account that the other cell gives out meanwhile are given ou
       `insert into slips values ('${id}', gen_random_uuid(), 'numbers', '${number}', '', '2030-01-01', 1, 'BRL', '', '', decode('0${number % 10}', 'hex'), now())`,
     )
   await slip(one.gateway.pool, merchant, 100)
-  await one.gateway.pool.query(`insert into slip_numbers values ('numbers', 101)`)
+  await one.gateway.pool.query(`insert into slip_numbers values ('numbers', 701)`)
   const next = async () =>
     (await two.gateway.pool.query<{ next: number }>(`select next from slip_numbers where account = 'numbers'`)).rows[0]?.next
   const whileItGoes = (work: () => Promise<unknown>) => {
@@ -190,20 +191,215 @@ test('numbers of an account that the other cell gives out meanwhile are given ou
     return moveMerchant(moveParts(cells, merchant, { source: { ...one.side, clock }, tell }))
   }
   const give = (number: number) =>
-    two.gateway.pool.query(`insert into slip_numbers values ('numbers', $1) on conflict (account) do update set next = $1`, [
-      number,
-    ])
-  await assert.rejects(
-    whileItGoes(() => give(501)),
-    /slip_numbers does not become the same in two\.\none serves the merchant as before/,
-  )
-  assert.equal(await next(), 501)
-  await giveUpMove(moveParts(cells, merchant))
+    two.gateway.pool.query(
+      `insert into slip_numbers values ('numbers', $1) on conflict (account) do update set next = $1, elsewhere = false`,
+      [number],
+    )
+  const taken =
+    /two has given out numbers of the account numbers: name it in the SLIPS_FILE of one cell only\.\none serves the merchant as before/
+  // Fewer than the cell where it is, or more: its processes may have them in memory, without a slip.
+  for (const number of [501, 801]) {
+    await assert.rejects(
+      whileItGoes(() => give(number)),
+      taken,
+    )
+    assert.equal(await next(), number)
+    await giveUpMove(moveParts(cells, merchant))
+    assert.equal(await next(), number, 'who gives up sets nothing back')
+    await assert.rejects(moveMerchant(moveParts(cells, merchant)), /two has given out numbers of the account numbers/)
+    await two.gateway.pool.query(`delete from slip_numbers where account = 'numbers'`)
+  }
   await assert.rejects(
     whileItGoes(() => Promise.all([give(901), slip(two.gateway.pool, other, 899)])),
-    /two has given out numbers of the account numbers: name it in the SLIPS_FILE of one cell only\.\none serves the merchant as before/,
+    taken,
   )
   assert.equal(await next(), 901)
   await giveUpMove(moveParts(cells, merchant))
   assert.equal(await next(), 901)
+})
+
+test('numbers go on where they were, and are given out by one cell', async () => {
+  const merchant = nextMerchant()
+  const { one, two } = cells
+  await one.gateway.pool.query(
+    `insert into slips values ('${merchant.id}', gen_random_uuid(), 'counted', '7', '', '2030-01-01', 1, 'BRL', '', '', '\\x0c', now())`,
+  )
+  const take = ({ gateway }: TestCells['one']) => takeNumbers(gateway.pool, 'counted', 100, 1e6)
+  const next = async ({ gateway }: TestCells['one']) =>
+    (await gateway.pool.query<{ next: number }>(`select next from slip_numbers where account = 'counted'`)).rows[0]?.next
+  const forget = async (left: TestCells['one'], other: TestCells['one']) => {
+    const before = await next(left)
+    await forgetMerchant(left.side, other.side, merchant.id)
+    assert.equal(await next(left), before, 'who forgets sets nothing back')
+  }
+  assert.equal(await take(one), 1)
+  await moveMerchant(moveParts(cells, merchant))
+  // The old cell takes the account up again, as one does that is started before its file of accounts is changed.
+  assert.deepEqual([await take(one), await take(two)], [undefined, 101])
+  await forget(one, two)
+  assert.deepEqual([await take(one), await take(two)], [undefined, 201])
+  await moveMerchant(back(merchant))
+  await forget(two, one)
+  assert.deepEqual([await take(two), await take(one)], [undefined, 301])
+  // One that fails behind the fence, and one that is given up there.
+  const tell = (step: string) => {
+    if (step === 'compared') throw new Error('broken')
+  }
+  await assert.rejects(moveMerchant(moveParts(cells, merchant, { tell })), /broken\none serves the merchant as before/)
+  assert.deepEqual([await take(two), await take(one)], [undefined, 401])
+  await assert.rejects(
+    moveMerchant(
+      moveParts(cells, merchant, {
+        tell: step => {
+          if (step === 'handing') throw new Error('broken')
+        },
+      }),
+    ),
+    /broken/,
+  )
+  assert.deepEqual([await take(two), await take(one)], [undefined, undefined], 'nobody knows yet whose it is')
+  await giveUpMove(moveParts(cells, merchant))
+  assert.deepEqual([await take(two), await take(one)], [undefined, 501])
+  await moveMerchant(moveParts(cells, merchant))
+  assert.deepEqual([await take(one), await take(two)], [undefined, 601])
+})
+
+test('files of an account that carries refunds alone are forgotten with it, also by a command that is given again', async () => {
+  const merchant = nextMerchant()
+  const { one, two } = cells
+  const { pool } = one.gateway
+  await payIn(one, merchant)
+  for (const number of [1, 2]) {
+    await pool.query(`insert into transfer_files values ('refunds', ${number}, now(), null)`)
+    await pool.query(
+      `insert into refund_transfers values ('${merchant.id}', gen_random_uuid(), 'refunds', '\\xff', now(), ${number}, 1)`,
+    )
+  }
+  await pool.query(
+    `insert into order_files values ('${'0'.repeat(32)}', gen_random_uuid(), 'refunds', 1, '2030-01-01', 'one', '\\x00', now(), null)`,
+  )
+  const tables = ['transfer_files', 'order_files', 'refund_transfers']
+  const counts = (cell: TestCells['one']) =>
+    Promise.all(tables.map(table => count(cell.gateway.pool, table, `account = 'refunds'`)))
+  // What was copied is taken away by who gives up, whatever of it has come.
+  const tell = (step: string) => {
+    if (step === 'copied') throw new Error('broken')
+  }
+  await assert.rejects(moveMerchant(moveParts(cells, merchant, { tell })), /broken/)
+  assert.deepEqual(await counts(two), [2, 1, 2])
+  await two.gateway.pool.query(`delete from refund_transfers where account = 'refunds'`)
+  await giveUpMove(moveParts(cells, merchant))
+  assert.deepEqual(await counts(two), [0, 0, 0])
+  await moveMerchant(moveParts(cells, merchant))
+  assert.deepEqual(
+    [await counts(one), await counts(two)],
+    [
+      [2, 1, 2],
+      [2, 1, 2],
+    ],
+  )
+  // A file that something still refers to stops the command between two steps, as a kill would.
+  await pool.query(
+    `create function refuse_files() returns trigger language plpgsql as 'begin raise exception ''stopped''; end';
+     create trigger refuse_files before delete on transfer_files execute function refuse_files()`,
+  )
+  await assert.rejects(forgetMerchant(one.side, two.side, merchant.id), /stopped/)
+  assert.deepEqual((await counts(one))[2], 0, 'what names the account is gone')
+  await pool.query('drop function refuse_files cascade')
+  await forgetMerchant(one.side, two.side, merchant.id)
+  assert.deepEqual(
+    [await counts(one), await counts(two)],
+    [
+      [0, 0, 0],
+      [2, 1, 2],
+    ],
+  )
+})
+
+test('what a cell has of a move that was given up while it was away is forgotten there, where another has all of it', async () => {
+  const merchant = nextMerchant()
+  const { one, two } = cells
+  await payIn(one, merchant)
+  const forget = () => forgetMerchant(two.side, one.side, merchant.id)
+  const tell = (step: string) => {
+    if (step === 'copied') throw new Error('broken')
+  }
+  await assert.rejects(forget(), /has not moved away from two: there is nothing to forget/)
+  await assert.rejects(moveMerchant(moveParts(cells, merchant, { tell })), /broken/)
+  await assert.rejects(forget(), /is on its way from one to two: go on with that, or give it up with --back/)
+  await giveUpMove({ ...moveParts(cells, merchant), target: undefined })
+  assert.equal(await paymentsOf(two.gateway.pool, merchant), 1)
+  const served = (here: boolean) =>
+    one.gateway.pool.query('update merchant_moves set here = $2 where merchant_id = $1', [merchant.id, here])
+  await served(false)
+  await assert.rejects(forget(), /one does not serve the merchant \w+ with all payments that two has: nothing is taken away/)
+  await served(true)
+  const copy = `insert into payments select (jsonb_populate_record(p, '{"id": "${'e'.repeat(32)}", "root_id": null}')).* from payments p where merchant_id = '${merchant.id}'`
+  await two.gateway.pool.query(copy)
+  await assert.rejects(forget(), /one does not serve the merchant \w+ with all payments that two has: nothing is taken away/)
+  await two.gateway.pool.query(`delete from payments where id = '${'e'.repeat(32)}'`)
+  assert.ok((await forget()) > 0)
+  assert.deepEqual(
+    [await paymentsOf(two.gateway.pool, merchant), (await readMove(two.gateway.pool, merchant.id))!.state],
+    [0, 'forgotten'],
+  )
+  await assert.rejects(forget(), /has not moved away from two: there is nothing to forget/)
+  assert.equal((await payIn(one, merchant)).status, 200)
+  await moveMerchant(moveParts(cells, merchant))
+  assert.equal(await paymentsOf(two.gateway.pool, merchant), 2)
+})
+
+test('two opposite moves of merchants with one token both come to their end', async () => {
+  const [merchant, stays, other, beside] = [nextMerchant(), nextMerchant(), cellMerchant(902), cellMerchant(903)]
+  const { one, two } = cells
+  const tokens = (...of: readonly CellMerchant[]) => [
+    { label: 'opposite', token: 'token-of-several-merchants-opposite-Qz9KcXe2', entities: of.map(({ id }) => id) },
+  ]
+  const seed = ({ side }: TestCells['one'], given: Seed) =>
+    applySeed(side.database.work, testKeys, systemClock, systemRandom, given, { by: side.by })
+  await seed(one, { psp: seedOf([]).psp, divisions: [], tokens: tokens(merchant, stays) })
+  await seed(two, { ...seedOf([other, beside]), tokens: tokens(other, beside) })
+  // Whoever reads the token in both cells keeps each of the two moves before the end that the other one begins with.
+  const readers = await Promise.all([one, two].map(({ gateway }) => gateway.pool.connect()))
+  for (const reader of readers) await reader.query(`begin; select from access_tokens where label = 'opposite' for share`)
+  const moves = Promise.allSettled([moveMerchant(moveParts(cells, merchant)), moveMerchant(back(other))])
+  const waiting = async () =>
+    (
+      await one.gateway.pool.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = any ($1)`, [
+        [one, two].map(({ gateway }) => gateway.connection.database),
+      ])
+    ).rowCount
+  await eventually(async () => (await waiting())! >= 2, 'both wait')
+  for (const reader of readers) {
+    await reader.query('commit')
+    reader.release()
+  }
+  assert.deepEqual(
+    (await moves).map(one => (one.status === 'rejected' ? one.reason.message : 'moved')),
+    ['moved', 'moved'],
+  )
+})
+
+test('a move that waits too long for what others hold says what to do', async () => {
+  const [merchant, stays] = [nextMerchant(), nextMerchant()]
+  const { one, two } = cells
+  const token = { label: 'held', token: 'token-of-several-merchants-held-Qz9KcXe2Vb', entities: [merchant.id, stays.id] }
+  const { side } = one
+  await applySeed(
+    side.database.work,
+    testKeys,
+    systemClock,
+    systemRandom,
+    { psp: seedOf([]).psp, divisions: [], tokens: [token] },
+    { by: side.by },
+  )
+  const holder = await one.gateway.pool.connect()
+  await holder.query(`begin; select from access_tokens where label = 'held' for update`)
+  const waited = assert.rejects(
+    moveMerchant(moveParts(cells, merchant)),
+    /Somebody else holds what the merchant has together with others, in one or two \(.*\): give the command again, it goes on\.$/,
+  )
+  await waited.finally(() => holder.query('commit').then(() => holder.release()))
+  await moveMerchant(moveParts(cells, merchant))
+  assert.equal((await readMove(two.gateway.pool, merchant.id))!.state, 'arrived')
 })

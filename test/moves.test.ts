@@ -20,7 +20,8 @@ import { sweep } from '../src/platform/retention/erase.ts'
 import { allKept } from '../src/start/kept.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { giveUpMove, type MoveParts, type MoveSide, type MoveStep, moveMerchant, moveSteps } from '../src/start/moves/move.ts'
-import { pageMost, readMove, readPage, stepMove } from '../src/start/moves/store.ts'
+import { pageMost, readPage } from '../src/start/moves/rows.ts'
+import { readMove, stepMove } from '../src/start/moves/store.ts'
 import { movedTables, staysInCell } from '../src/start/moves/tables.ts'
 import { keepKeys, makeKeys } from '../src/vault/keys.ts'
 import { databaseUrl } from './support/database.ts'
@@ -644,8 +645,13 @@ test('what was left is forgotten once it is as it was handed over; what has move
   const arrived = await rowsOf(two, merchant)
   for (const name of Object.keys(rare)) {
     assert.ok(named(left, name).length > 0, name)
-    assert.deepEqual(named(arrived, name), named(left, name), name)
+    if (name !== 'slip_numbers') assert.deepEqual(named(arrived, name), named(left, name), name)
   }
+  assert.deepEqual(
+    [left, arrived].map(rows => named(rows, 'slip_numbers')),
+    [['slip_numbers (solo,101,t)'], ['slip_numbers (solo,101,f)']],
+    'one cell gives them out',
+  )
   const change = (text: string) =>
     inTransaction(one, async db => {
       await db.query(`select set_config('tollgate.forgets', $1, true)`, [merchant.id])
@@ -654,7 +660,7 @@ test('what was left is forgotten once it is as it was handed over; what has move
   await change(`update payments set received_at = received_at + interval '1 second' where merchant_id = $1`)
   await assert.rejects(forget(), /is not what was handed over: payments \(1 and 1 rows\)\. Nothing is taken away/)
   await change(`update payments set received_at = received_at - interval '1 second' where merchant_id = $1`)
-  assert.ok((await forget()) >= left.length)
+  assert.ok((await forget()) >= left.length - 1, 'all but how far the numbers have come')
   assert.deepEqual(await rowsOf(one, merchant), [])
   assert.deepEqual(await rowsOf(one, other), others)
   assert.deepEqual((await one.query('select from pg_trigger where tgname like $1', [`elsewhere_${merchant.id}%`])).rowCount, 0)
@@ -847,6 +853,20 @@ describe('the command line', () => {
     const never = await run('forget', merchant.id, '--cells', file)
     assert.equal(never.code, 1)
     assert.match(never.out, /No cell that could be asked holds something.*\naway cannot be asked: /)
+  })
+
+  test('forgets what a cell has of a move that was given up while it was away', async () => {
+    const merchant = nextMerchant()
+    const tell = (step: MoveStep) => {
+      if (step === 'copied') throw new Error('broken')
+    }
+    await assert.rejects(moveMerchant(moveParts(cells, merchant, { tell })), /broken/)
+    const words = ['forget', merchant.id, '--cells', file]
+    assert.match((await run(...words)).out, /is on its way from one to two/)
+    await giveUpMove({ source: cells.one.side, target: undefined, merchantId: merchant.id, tell: () => {} })
+    assert.match((await run(...words)).out, /^two has forgotten the merchant: \d+ rows\.\n$/)
+    assert.equal((await run(...words)).code, 1)
+    assert.equal((await payIn(cells.one, merchant)).status, 200)
   })
 
   test('goes by the address of a database too, and names it without its password', async () => {

@@ -15,6 +15,7 @@ import { OperatorError } from '../src/platform/errors.ts'
 import { read } from '../src/platform/schema.ts'
 import { looksLikeKey, serverOf, sftpServer } from '../src/platform/sftp/server.ts'
 import { type Sftp, SftpError, type SftpLimits, sftpLimits, withSftp } from '../src/platform/sftp/sftp.ts'
+import { startFlood } from './support/flood.ts'
 import { eventually } from './support/gateway.ts'
 import { keyPair, type SftpTestServer, startSftpServer } from './support/sftpServer.ts'
 
@@ -118,6 +119,34 @@ describe('files', () => {
   })
 })
 
+/** A packet as it goes before there are keys. */
+function packet(payload: Buffer): Buffer {
+  const padding = 8 - ((5 + payload.length) % 8) + (8 - ((5 + payload.length) % 8) < 4 ? 8 : 0)
+  const head = Buffer.alloc(5)
+  head.writeUInt32BE(1 + payload.length + padding)
+  head[4] = padding
+  return Buffer.concat([head, payload, Buffer.alloc(padding)])
+}
+/** SSH_MSG_IGNORE and SSH_MSG_KEXINIT (RFC 4253, 11.2 and 7.1). */
+const ignored = packet(Buffer.from([2, 0, 0, 0, 0]))
+const names = (list = '') => {
+  const text = Buffer.from(list)
+  return Buffer.concat([Buffer.from([0, 0, 0, text.length]), text])
+}
+const offerOf = (kex: string) =>
+  packet(
+    Buffer.concat([
+      Buffer.from([20]),
+      Buffer.alloc(16, 7),
+      ...[names(kex), names('ssh-ed25519')],
+      ...Array.from({ length: 2 }, () => names('aes128-ctr')),
+      ...Array.from({ length: 2 }, () => names('hmac-sha2-256')),
+      ...Array.from({ length: 2 }, () => names('none')),
+      ...Array.from({ length: 2 }, () => names()),
+      Buffer.alloc(5),
+    ]),
+  )
+
 describe('a hostile server', () => {
   it('with another key is told nothing', async () => {
     await refused(
@@ -203,12 +232,93 @@ describe('a hostile server', () => {
     )
   })
 
+  const hello = Buffer.from('SSH-2.0-hostile\r\n')
+  const tooMuch = /^connecting: the server sends more than 65536 bytes$/
+  for (const [what, first, more, why] of [
+    ['greets', Buffer.alloc(0), `${'Welcome! '.repeat(10)}\r\n`, tooMuch],
+    ['says nothing that matters before keys', hello, ignored, tooMuch],
+    ['says nothing that matters amid keys', Buffer.concat([hello, offerOf('curve25519-sha256')]), ignored, tooMuch],
+    ['speaks another protocol', Buffer.from('SSH-none\r\n'), 'more', /^Invalid identification string$/],
+  ] as const)
+    it(`that ${what} without an end is left`, async t => {
+      const flood = await startFlood(first, Buffer.alloc(60_000, more))
+      t.after(flood.stop)
+      await refused(
+        use(sftp => sftp.list('.'), { port: flood.port }, { ...sftpLimits, answerSeconds: 5 }),
+        why,
+      )
+      await eventually(async () => flood.open() === 0, 'nothing is heard of it any more')
+      assert.ok(flood.bytesRead() < 200_000, `${flood.bytesRead()} bytes were read`)
+    })
+
+  for (const [operation, now] of [
+    ['connect', 'connecting'],
+    ['list', 'opening \\.'],
+    ['read', 'reading a'],
+  ] as const)
+    it(`that asks without an end at ${operation} is left, and so is one that wants new keys`, async () => {
+      const patient = { ...sftpLimits, answerSeconds: 5 }
+      const work = (sftp: Sftp): Promise<unknown> => (operation === 'read' ? sftp.read('a', 10) : sftp.list('.'))
+      writeFileSync(inFolder('a'), 'a')
+      for (const [fault, why] of [
+        ['flood', 'sends more than 65536 bytes'],
+        ['keys', 'wants new keys more than 10 times'],
+      ] as const) {
+        server.faults.set(operation, fault)
+        await refused(use(work, {}, patient), new RegExp(`^${now}: the server ${why}$`))
+        server.faults.clear()
+        await eventually(async () => server.connections() === 0, 'nothing is heard of it any more')
+      }
+    })
+
+  it('that speaks while nobody asks is left at once, and who comes back to it is told', async () => {
+    const work = async (sftp: Sftp) => {
+      await sftp.list('.')
+      server.faults.set('close', 'flood')
+      await sftp.read('a', 10).catch(() => {})
+      await eventually(async () => server.connections() === 0, 'nothing is heard of it any more')
+      await sftp.list('.')
+    }
+    writeFileSync(inFolder('a'), 'a')
+    await refused(use(work), /^closing a: the server sends more than 65536 bytes$/)
+  })
+
+  it('chooses no group whose check would hold everybody up', async t => {
+    const chooser = createServer(socket => {
+      socket.on('error', () => {}).write(Buffer.concat([hello, offerOf('diffie-hellman-group-exchange-sha256')]))
+    }).listen(0, '127.0.0.1')
+    t.after(() => chooser.close())
+    await new Promise(ready => chooser.once('listening', ready))
+    await refused(
+      use(sftp => sftp.list('.'), { port: (chooser.address() as { port: number }).port }),
+      /no matching key exchange algorithm/,
+    )
+  })
+
+  it('that gives a file byte by byte gives none', async () => {
+    writeFileSync(inFolder('a'), Buffer.alloc(100_000))
+    server.lies.add('bytewise')
+    await refused(
+      use(sftp => sftp.read('a', 200_000)),
+      /^a comes in too many pieces$/,
+    )
+    assert.ok(server.asked.length < 30, `${server.asked.length} questions`)
+    writeFileSync(inFolder('a'), 'short')
+    assert.equal((await use(sftp => sftp.read('a', 10))).toString(), 'short')
+  })
+
   it('whose list has no end is read to a bound', async () => {
     server.lies.add('endlessList')
     assert.equal((await use(sftp => sftp.list('.'), {}, { ...sftpLimits, filesMost: 250 })).length, 250)
     server.lies.clear()
     server.lies.add('emptyPages')
     assert.equal((await use(sftp => sftp.list('.'), {}, { ...sftpLimits, filesMost: 250 })).length, 0)
+    server.lies.clear()
+    server.lies.add('endlessList')
+    await refused(
+      use(sftp => sftp.list('.'), {}, { ...sftpLimits, listedBytes: 1 }),
+      /^listing \.: the server sends more than 75536 bytes$/,
+    )
   })
 
   it('is left open by nobody', async () => {

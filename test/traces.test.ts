@@ -7,6 +7,7 @@ import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import type { Log } from '../src/platform/log.ts'
 import { type SpanCount, sendSpans } from '../src/platform/otlp.ts'
 import { readTraceparent, type Span, tracer } from '../src/platform/traces.ts'
+import { startFlood } from './support/flood.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON of the protocol, looked at field by field
@@ -259,6 +260,47 @@ describe('the way to the collector', () => {
     await sender.stop()
     assert.deepEqual(counts, { sent: 3, refused: 4 }, 'no more than were sent are refused')
     collector.close()
+  })
+
+  const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n'
+  for (const [what, first, more, taken] of [
+    ['says without an end that it goes on', '', 'HTTP/1.1 100 Continue\r\n\r\n', false],
+    ['answers without an end', `${head}Content-Length: 9000000000\r\n\r\n`, ' ', true],
+    ['answers in a chunk that is described without an end', `${head}Transfer-Encoding: chunked\r\n\r\n1;x=`, 'y', false],
+  ] as const)
+    it(`hears little of one that ${what}`, async t => {
+      const flood = await startFlood(Buffer.from(first), Buffer.alloc(100_000, more))
+      t.after(flood.stop)
+      const { counts, count } = counted()
+      const sender = sendSpans({ url: `http://127.0.0.1:${flood.port}/v1/traces`, headers: {} }, '1', systemClock, log, count)
+      sender.send(span(1))
+      const began = performance.now()
+      await sender.stop()
+      assert.ok(performance.now() - began < 4000, 'not until its time is over')
+      assert.deepEqual(counts, taken ? { sent: 1 } : { dropped: 1 })
+      await eventually(async () => flood.open() === 0, 'nothing is heard of it any more')
+      assert.ok(flood.bytesRead() < 400_000, `${flood.bytesRead()} bytes were read`)
+    })
+
+  it('follows no redirect', async t => {
+    const elsewhere = await startCollector()
+    t.after(elsewhere.close)
+    const pointer = http.createServer((_, response) => {
+      response.writeHead(307, { Location: `${elsewhere.url}/v1/traces` }).end()
+    })
+    await new Promise<void>(ready => pointer.listen(0, '127.0.0.1', ready))
+    t.after(() => pointer.close())
+    const { counts, count } = counted()
+    const sender = sendSpans(
+      { url: `http://127.0.0.1:${(pointer.address() as AddressInfo).port}/v1/traces`, headers: {} },
+      '1',
+      systemClock,
+      log,
+      count,
+    )
+    sender.send(span(1))
+    await sender.stop()
+    assert.deepEqual([counts, elsewhere.taken], [{ refused: 1 }, []])
   })
 
   it('holds so many spans for one that is silent, and counts the rest', async () => {

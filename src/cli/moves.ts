@@ -7,7 +7,7 @@ import { readMap, renewMap } from '../start/cellMap.ts'
 import { type Cell, type Cells, cellOfName, environmentOf, readCells } from '../start/cells.ts'
 import { forgetMerchant } from '../start/moves/forget.ts'
 import { giveUpMove, type MoveSide, moveMerchant } from '../start/moves/move.ts'
-import { listMoves, readMove } from '../start/moves/store.ts'
+import { listMoves, type Move, readMove } from '../start/moves/store.ts'
 import { wholeNumber } from './choices.ts'
 import { type CommandParts, looksLikeId, open, refuseCommand, refuseWords, runCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
@@ -85,7 +85,9 @@ export default (program: Command): void => {
 
   merchants
     .command('forget <merchantId>')
-    .description('take away what a merchant who moved has left in its old cell, in small steps beside everything else')
+    .description(
+      'take away what a merchant who moved has left in its old cell, or what a move that was given up has copied, in small steps beside everything else',
+    )
     .option('--cells <file>', 'the file that names the cells; without it the database of this process is the old cell')
     .option('--to <cell>', 'the cell that it went to, where no file names it: the address of its database')
     .action((merchantId: string, options: MoveOptions) =>
@@ -127,12 +129,16 @@ async function withEnds(
     ),
   )
   try {
-    const source = await sourceOf(opened, merchantId, which, wanted)
+    const found = await movesIn(opened, merchantId)
+    const source = which === 'left' ? leftBehind(found) : sourceOf(found, wanted)
     const unreachable = [...failed].map(([name, { message }]) => `${name} cannot be asked: ${message}`)
     if (!source)
       throw new OperatorError([`No cell that could be asked ${absence[which]} ${merchantId}.`, ...unreachable].join('\n'))
-    const to = (await readMove(source.database.work, merchantId))?.other
-    const name = which === 'left' || options.back ? to : wanted
+    const move = found.find(({ one }) => one === source)?.move
+    // What a move has copied that was given up is forgotten where another cell serves the merchant, wherever that is by now.
+    const isCopy = which === 'left' && move?.direction === 'arriving'
+    const serving = isCopy ? found.find(one => one.one !== source && isServing(one))?.one.name : undefined
+    const name = which === 'left' || options.back ? (serving ?? move?.other) : wanted
     const target = opened.find(one => one.name === name)
     if (!target && !options.back) refuseCommand(`${name}: ${failed.get(name!)?.message ?? 'the cells file does not name it'}`)
     await work({ source, target })
@@ -143,27 +149,32 @@ async function withEnds(
 
 const absence = { leaving: 'has the merchant', left: 'holds something that was left behind by the merchant' } as const
 
-async function sourceOf(
-  opened: readonly OpenCell[],
-  merchantId: string,
-  which: keyof typeof absence,
-  to: string | undefined,
-): Promise<OpenCell | undefined> {
-  const found = await Promise.all(
+type FoundMove = { readonly one: OpenCell; readonly move: Move | undefined; readonly isKnown: boolean }
+
+const movesIn = (opened: readonly OpenCell[], merchantId: string): Promise<FoundMove[]> =>
+  Promise.all(
     opened.map(async one => {
       const move = await readMove(one.database.work, merchantId)
       const isKnown = (await readEntities(one.database.work, [merchantId])).length > 0
       return { one, move, isKnown }
     }),
   )
-  const left = found.filter(({ move }) => move?.direction === 'leaving' && ['moved', 'forgetting'].includes(move.state))
-  if (which === 'left') return left[0]?.one
+
+const isServing = ({ move, isKnown }: FoundMove): boolean => isKnown && (move?.here ?? true)
+const hasLeft = ({ move }: FoundMove): boolean => move?.direction === 'leaving' && ['moved', 'forgetting'].includes(move.state)
+const hasCopy = ({ move }: FoundMove): boolean =>
+  move?.direction === 'arriving' && ['arriving', 'forgetting'].includes(move.state)
+
+/** What the merchant left comes before what a move that was given up has copied. */
+const leftBehind = (found: readonly FoundMove[]): OpenCell | undefined => (found.find(hasLeft) ?? found.find(hasCopy))?.one
+
+function sourceOf(found: readonly FoundMove[], to: string | undefined): OpenCell | undefined {
   // The one whose move was not told to its end goes on with it; otherwise the one that serves the merchant.
   const onItsWay = found.find(
     ({ move }) => move?.direction === 'leaving' && !['forgotten', 'stayed', 'moved', 'forgetting'].includes(move.state),
   )
-  const serving = found.find(({ one, move, isKnown }) => one.name !== to && isKnown && (move?.here ?? true))
-  return (onItsWay ?? serving ?? left.find(({ move }) => move?.other === to))?.one
+  const serving = found.find(one => one.one.name !== to && isServing(one))
+  return (onItsWay ?? serving ?? found.find(one => hasLeft(one) && one.move?.other === to))?.one
 }
 
 async function openCell(cell: Cell, isOfFile: boolean): Promise<OpenCell> {

@@ -1,8 +1,11 @@
 // Sends spans to a collector: OTLP over HTTP in its JSON form (opentelemetry.io/docs/specs/otlp), in batches, from a queue of bounded length. What finds no room, and
 // what the collector does not take, is counted and gone: traces hold up nothing.
 
+import type { IncomingMessage } from 'node:http'
 import type { Clock } from './clock.ts'
+import { boundAnswer, http, https } from './http.ts'
 import type { Log } from './log.ts'
+import { spokenTls } from './tls.ts'
 import { type Span, spanKinds } from './traces.ts'
 
 export type Collector = {
@@ -33,17 +36,12 @@ export function sendSpans({ url, headers }: Collector, version: string, clock: C
 
   async function attempt(batch: readonly Span[]): Promise<'sent' | 'again' | 'refused'> {
     try {
-      const response = await fetch(url, {
-        method: 'POST',
-        headers: { ...headers, 'Content-Type': 'application/json' },
-        body: JSON.stringify(exportRequest(batch, version)),
-        redirect: 'error',
-        signal: clock.deadline(patienceMilliseconds),
-      })
-      const text = await beginning(response)
-      if (!response.ok) log.warn({ status: response.status }, 'the collector did not take the spans')
+      const body = JSON.stringify(exportRequest(batch, version))
+      const { status, text } = await post({ url, headers }, body, clock.deadline(patienceMilliseconds))
+      const isTaken = status >= 200 && status < 300
+      if (!isTaken) log.warn({ status }, 'the collector did not take the spans')
       else for (let left = Math.min(rejectedOf(text), batch.length); left > 0; left--) count('refused')
-      return response.ok ? 'sent' : passing.has(response.status) ? 'again' : 'refused'
+      return isTaken ? 'sent' : passing.has(status) ? 'again' : 'refused'
     } catch (error) {
       log.warn({ why: (error as Error).message }, 'the collector does not answer')
       return 'again'
@@ -88,11 +86,29 @@ export function sendSpans({ url, headers }: Collector, version: string, clock: C
   }
 }
 
+/** No redirect is followed: to whom the spans are told is the operator's to say. */
+const post = ({ url, headers }: Collector, body: string, signal: AbortSignal): Promise<{ status: number; text: string }> =>
+  new Promise((resolve, reject) => {
+    const options = {
+      method: 'POST',
+      agent: false,
+      signal,
+      headers: { ...headers, 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
+    }
+    const request = url.startsWith('https:') ? https.request(url, { ...options, ...spokenTls }) : http.request(url, options)
+    boundAnswer(request, 2 * answerMost)
+    request.on('error', reject)
+    request.once('response', response =>
+      beginning(response).then(text => resolve({ status: response.statusCode ?? 0, text }), reject),
+    )
+    request.end(body)
+  })
+
 /** What a collector answers is short; of what is not no more is read. */
-async function beginning({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = []
+async function beginning(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of body ?? []) {
+  for await (const chunk of response) {
     chunks.push(chunk)
     length += chunk.length
     if (length > answerMost) break

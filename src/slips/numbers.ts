@@ -29,7 +29,7 @@ export async function leaseNumbers(
     one.fetching = true
     const fetched = takeNumbers(db, name, blockSize, one.end)
       .then(first => {
-        if (first === undefined) throw new Error(`${name} has no numbers for slips any more`)
+        if (first === undefined) throw new Error(`${name} has no numbers for slips any more, or another cell gives them out`)
         one.blocks.push({ next: first, end: first + blockSize })
       })
       .catch(onError)

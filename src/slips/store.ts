@@ -56,11 +56,11 @@ export async function findSlipByToken(db: Connection, merchantId: string, token:
   return rows[0]
 }
 
-/** The first of so many numbers, which nobody else gets; undefined when the account has no more below `end`. */
+/** The first of so many numbers, which nobody else gets; undefined when the account has no more below `end`, or another cell gives them out. */
 export async function takeNumbers(db: Connection, account: string, count: number, end: number): Promise<number | undefined> {
   await db.query('insert into slip_numbers (account, next) values ($1, 1) on conflict do nothing', [account])
   const { rows } = await db.query<{ first: number }>(
-    'update slip_numbers set next = next + $2 where account = $1 and next + $2 <= $3 returning next - $2 as first',
+    'update slip_numbers set next = next + $2 where account = $1 and next + $2 <= $3 and not elsewhere returning next - $2 as first',
     [account, count, end],
   )
   return rows[0]?.first

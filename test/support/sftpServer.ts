@@ -4,8 +4,8 @@ import { closeSync, existsSync, fstatSync, openSync, readdirSync, readSync, rena
 import { basename, join } from 'node:path'
 import ssh2, { type Connection, type SFTPWrapper } from 'ssh2'
 
-/** What it does when it is asked: `stall` says nothing, `cut` closes the connection. */
-export type Fault = 'stall' | 'cut'
+/** What it does when it is asked: `stall` says nothing, `cut` closes the connection, `flood` asks without an end whether we are there, `keys` for new keys. */
+export type Fault = 'stall' | 'cut' | 'flood' | 'keys'
 export type Operation = 'connect' | 'list' | 'open' | 'read' | 'write' | 'close' | 'rename'
 
 export type SftpTestServer = {
@@ -15,7 +15,7 @@ export type SftpTestServer = {
   /** The next of these fails; others go on. */
   readonly faults: Map<Operation, Fault>
   /** Pages of a list without end, and files that are said to be longer than they are. */
-  readonly lies: Set<'endlessList' | 'emptyPages' | 'longer' | 'shorter'>
+  readonly lies: Set<'endlessList' | 'emptyPages' | 'longer' | 'shorter' | 'bytewise'>
   /** What it says that a file has, by its name, whatever it has. */
   readonly claimed: Map<string, number>
   /** What it was asked, in order. */
@@ -26,6 +26,9 @@ export type SftpTestServer = {
 }
 
 const { STATUS_CODE, OPEN_MODE } = ssh2.utils.sftp
+
+/** As servers ask whether anybody is there: the answer says that nobody knows the question. */
+const ping = (client: Connection) => (client as unknown as { _protocol: { ping(): void } })._protocol.ping()
 
 /** The library makes one pair in a hundred or so that nobody can read, itself included: of a public key it takes zeros at the beginning away. */
 export function keyPair(): { private: string; public: string } {
@@ -48,7 +51,8 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
     client.on('error', () => {})
     client.on('close', () => clients.delete(client))
     client.on('authentication', context => {
-      if (faults.get('connect') === 'stall') return
+      const fault = faults.get('connect')
+      if (fault !== undefined) return void goWrong(fault, client)
       if (context.method !== 'publickey' || !context.key.data.equals(allowed.getPublicSSH())) return context.reject(['publickey'])
       const good = !context.signature || allowed.verify(context.blob!, context.signature, context.hashAlgo) === true
       if (good) context.accept()
@@ -58,6 +62,18 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
       accept().on('sftp', begin => serve(begin(), client))
     })
   })
+
+  function goWrong(fault: Fault, client: Connection): void {
+    const isOpen = () => clients.has(client)
+    const flood = () => {
+      for (let count = 0; count < 200 && isOpen(); count++) ping(client)
+      if (isOpen()) setImmediate(flood)
+    }
+    const rekey = () => void (isOpen() && client.rekey(rekey))
+    if (fault === 'cut') client.end()
+    if (fault === 'flood') flood()
+    if (fault === 'keys') rekey()
+  }
 
   function serve(channel: SFTPWrapper, client: Connection): void {
     channel.on('end', () => client.end())
@@ -73,8 +89,7 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
       asked.push(what === '' ? operation : `${operation} ${what}`)
       const fault = faults.get(operation)
       faults.delete(operation)
-      if (fault === 'stall') return
-      if (fault === 'cut') return void client.end()
+      if (fault !== undefined) return void goWrong(fault, client)
       try {
         work()
       } catch (error) {
@@ -131,7 +146,7 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
     channel.on('READ', (id, handle, offset, length) =>
       on('read', '', id, () => {
         const room = Buffer.alloc(length)
-        const count = readSync(handles.get(handle.toString())!.file!, room, 0, length, offset)
+        const count = readSync(handles.get(handle.toString())!.file!, room, 0, lies.has('bytewise') ? 1 : length, offset)
         if (count === 0) channel.status(id, STATUS_CODE.EOF)
         else channel.data(id, room.subarray(0, count))
       }),

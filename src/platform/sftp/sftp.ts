@@ -1,8 +1,10 @@
 // Files on the servers of others, by SFTP: with a key of ours, to a server whose key is known, and with a bound on everything that it could do:
-// how long it is silent, how long it takes, how much it lists and how much it sends.
+// how long it is silent, how long it takes, how much it lists, how much it sends and how often it wants new keys.
 
+import { connect } from 'node:net'
 import type { FileEntryWithStats, SFTPWrapper } from 'ssh2'
 import type { Clock } from '../clock.ts'
+import { boundSocket } from './bounded.ts'
 import type { SftpServer } from './server.ts'
 
 export type RemoteFile = {
@@ -42,18 +44,31 @@ export type SftpLimits = {
   /** From the first byte to the last. */
   readonly sessionSeconds: number
   readonly filesMost: number
+  /** Of each answer, with all that comes unasked until the next question; until it is ready, of greeting, keys and banner together. */
+  readonly answerBytes: number
+  /** Of a list, for each file that may stand in it. */
+  readonly listedBytes: number
+  /** Each makes us compute for milliseconds; servers change keys by the hour and by the gigabyte. */
+  readonly keyExchangesMost: number
 }
 
-export const sftpLimits: SftpLimits = { answerSeconds: 30, sessionSeconds: 600, filesMost: 10_000 }
+export const sftpLimits: SftpLimits = {
+  answerSeconds: 30,
+  sessionSeconds: 600,
+  filesMost: 10_000,
+  answerBytes: 64 * 1024,
+  listedBytes: 1024,
+  keyExchangesMost: 10,
+}
 
-// What servers of this decade speak; SHA-1, CBC and the short groups are left out.
+// What servers of this decade speak; SHA-1, CBC and the short groups are left out. So are groups that the server chooses: to look whether one of 8192 bits is a
+// good one holds everybody else up for half a minute.
 const kex = [
   'curve25519-sha256',
   'curve25519-sha256@libssh.org',
   'ecdh-sha2-nistp256',
   'ecdh-sha2-nistp384',
   'ecdh-sha2-nistp521',
-  'diffie-hellman-group-exchange-sha256',
   'diffie-hellman-group14-sha256',
   'diffie-hellman-group16-sha512',
 ] as const
@@ -69,19 +84,37 @@ export async function withSftp<Value>(
 ): Promise<Value> {
   const { default: ssh2 } = await import('ssh2') // most processes never need it
   const client = new ssh2.Client()
-  let lose: (why: SftpError) => void = () => {}
-  const lost = new Promise<never>((_, reject) => {
-    lose = reject
-  })
+  const { promise: lost, reject } = Promise.withResolvers<never>()
   lost.catch(() => {}) // it may be lost while nobody waits
+  const socket = connect({ host: address ?? server.host, port: server.port, noDelay: true }) // every answer is waited for
+  // By us: the package closes its own half of the connection, and goes on hearing the other.
+  const lose = (why: SftpError) => {
+    socket.destroy()
+    reject(why)
+  }
+  let doing = 'connecting'
+  const allow = boundSocket(socket, bytesMost =>
+    lose(new SftpError(`${doing}: the server sends more than ${bytesMost} bytes`, 'lost')),
+  )
   let knownHost = true
+  let keyExchanges = 0
+  client.on('handshake', () => {
+    if (++keyExchanges > limits.keyExchangesMost)
+      lose(new SftpError(`${doing}: the server wants new keys more than ${limits.keyExchangesMost} times`, 'lost'))
+  })
   client.on('error', (error: Error & { level?: string }) => lose(asSftpError(error, knownHost)))
   client.on('close', () => lose(new SftpError('the server closed the connection', 'lost')))
   const session = clock.after(limits.sessionSeconds * 1000, () =>
     lose(new SftpError(`the session took longer than ${limits.sessionSeconds} s`, 'lost')),
   )
   /** One answer of the server. */
-  async function answer<Answer>(what: string, ask: (done: (error: Error | undefined | null, answer: Answer) => void) => void) {
+  async function answer<Answer>(
+    what: string,
+    ask: (done: (error: Error | undefined | null, answer: Answer) => void) => void,
+    bytesMost: BytesMost = limits.answerBytes,
+  ) {
+    doing = what
+    if (bytesMost !== 'left') allow(bytesMost)
     const timer = clock.after(limits.answerSeconds * 1000, () =>
       lose(new SftpError(`${what}: no answer within ${limits.answerSeconds} s`, 'lost')),
     )
@@ -101,8 +134,7 @@ export async function withSftp<Value>(
     await answer<void>('connecting', done => {
       client.once('ready', () => done(null))
       client.connect({
-        host: address ?? server.host,
-        port: server.port,
+        sock: socket,
         username: server.user,
         privateKey: server.key,
         authHandler: ['publickey'], // nothing else is offered
@@ -119,25 +151,30 @@ export async function withSftp<Value>(
           return knownHost
         },
       })
-      client.setNoDelay(true) // every answer is waited for, so that nothing is gained by sending later
     })
     const channel = await answer<SFTPWrapper>('beginning SFTP', done => client.sftp(done))
     return await work(filesOf(channel, answer, limits))
   } finally {
     session.cancel()
-    client.destroy()
+    socket.destroy()
   }
 }
 
 /** A server signs with its RSA key in two ways; with SHA-1 it shall not. */
 const signaturesOf = (type: string) => (type === 'ssh-rsa' ? ['rsa-sha2-512', 'rsa-sha2-256'] : [type]) as ['rsa-sha2-512']
 
+/** `left`: what is left of the answer before. */
+type BytesMost = number | 'left'
+
 type RemoteAnswer = <Value>(
   what: string,
   ask: (done: (error: Error | undefined | null, answer: Value) => void) => void,
+  bytesMost?: BytesMost,
 ) => Promise<Value>
 
 const chunkBytes = 32_768
+/** Servers give of a file what they are asked for, up to its end; one that gives it byte by byte costs us a question for each. */
+const pieceBytesLeast = 1024
 const regular = 0o100_000
 const kindOfFile = 0o170_000
 /** What the end of a list or a file is said with, and what is not there (draft-ietf-secsh-filexfer-02, 7). */
@@ -146,8 +183,8 @@ const statusNoFile = 2
 
 function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits): Sftp {
   /** Undefined at the end. */
-  const untilEnd = <Value>(what: string, ask: Parameters<typeof answer<Value>>[1]): Promise<Value | undefined> =>
-    answer<Value>(what, ask).catch((error: RemoteRefusal) => {
+  const untilEnd = <Value>(...asked: Parameters<typeof answer<Value>>): Promise<Value | undefined> =>
+    answer<Value>(...asked).catch((error: RemoteRefusal) => {
       if (error.status === statusEnd) return undefined
       throw error
     })
@@ -180,6 +217,7 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits)
       chunks.push(chunk)
       length += chunk.length
       if (length > size) break
+      if (chunks.length > 16 + length / pieceBytesLeast) throw new SftpError(`${path} comes in too many pieces`, 'lost')
     }
     await close(path, handle)
     if (length !== size) throw new SftpError(`${path} should have ${size} bytes, and is still written to or cut off`)
@@ -192,11 +230,13 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits)
     read,
     move,
     async list(folder) {
+      const allBytes = limits.answerBytes + limits.filesMost * limits.listedBytes
       const handle = await answer<Buffer>(`opening ${folder}`, done => channel.opendir(folder, done))
       const found: FileEntryWithStats[] = []
       // A page without names would be no end either: the pages count as well as the names.
       for (let pages = 0; found.length < limits.filesMost && pages < limits.filesMost; pages++) {
-        const page = await untilEnd<FileEntryWithStats[]>(`listing ${folder}`, done => channel.readdir(handle, done))
+        const ask = (done: (error: Error | undefined, page: FileEntryWithStats[]) => void) => channel.readdir(handle, done)
+        const page = await untilEnd<FileEntryWithStats[]>(`listing ${folder}`, ask, pages === 0 ? allBytes : 'left')
         if (!page) break
         found.push(...page)
       }

@@ -2,15 +2,17 @@
 // the merchant shares with others may stay behind unnoticed.
 
 import { type EntityRow, readEntities, readLineage } from '../../merchants/store.ts'
+import type { Connection } from '../../platform/database/connect.ts'
 import { readMode } from '../../platform/database/installation.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import { compareKeys } from '../../vault/keys.ts'
 import { readProofs } from '../../vault/store.ts'
+import { accountsOf, accountsOfOthers, takenAccounts } from './accounts.ts'
 import type { MoveSide } from './move.ts'
-import { accountsOf, accountsOfOthers, countSharedRegistrations, readMigrations, reasonsToStay, takenAccounts } from './store.ts'
+import { ownAccounts } from './tables.ts'
 
-/** Throws an OperatorError with all that is wrong, a line each. `begun`: rows of the merchant are in the target already. */
-export async function compareCells(source: MoveSide, target: MoveSide, merchantId: string, begun: boolean): Promise<void> {
+/** Throws an OperatorError with all that is wrong, a line each. */
+export async function compareCells(source: MoveSide, target: MoveSide, merchantId: string): Promise<void> {
   const [from, to] = [source.database.work, target.database.work]
   const [merchant, ...groups] = await readLineage(from, merchantId)
   if (merchant?.kind !== 'merchant') throw new OperatorError(`${source.name} has no merchant ${merchantId}.`)
@@ -28,7 +30,7 @@ export async function compareCells(source: MoveSide, target: MoveSide, merchantI
       ? [`${shared} registrations belong to the division or psp of the merchant: others share them, they do not go with one.`]
       : []),
     ...(await reasonsToStay(from, merchantId)),
-    ...(begun ? [] : (await takenAccounts(to, await accountsOf(from, merchantId))).map(account => isTaken(target, account))),
+    ...(await takenAccounts(to, await accountsOf(from, merchantId))).map(account => isTaken(target, account)),
   ]
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
 }
@@ -36,10 +38,12 @@ export async function compareCells(source: MoveSide, target: MoveSide, merchantI
 const isTaken = ({ name }: MoveSide, account: string): string =>
   `${name} has given out numbers of the account ${account}: name it in the SLIPS_FILE of one cell only.`
 
-/** What other merchants of the other cell have come to use since: a line each. */
+/** What the other cell has come to use since, for other merchants or by giving out numbers: a line each. */
 export async function accountsTaken(source: MoveSide, target: MoveSide, merchantId: string): Promise<string[]> {
   const accounts = await accountsOf(source.database.work, merchantId)
-  return (await accountsOfOthers(target.database.work, accounts, merchantId)).map(account => isTaken(target, account))
+  const there = target.database.work
+  const taken = [...(await accountsOfOthers(there, accounts, merchantId)), ...(await takenAccounts(there, accounts))]
+  return [...new Set(taken)].map(account => isTaken(target, account))
 }
 
 async function keysThatDiffer(one: MoveSide, other: MoveSide): Promise<string[]> {
@@ -86,3 +90,38 @@ export const groupsThatDiffer = async (source: MoveSide, target: MoveSide, merch
 
 const textOf = (settings: EntityRow['settings']): string =>
   JSON.stringify(Object.entries(settings).sort(([one], [other]) => (one < other ? -1 : 1)))
+
+/** What keeps a merchant where it is, in its cell: a sentence each. */
+export async function reasonsToStay(db: Connection, merchantId: string): Promise<string[]> {
+  const { rows } = await db.query<{ shared: string[]; filed: number; archived: number }>(
+    `with own as (${ownAccounts})
+     select (select coalesce(json_agg(account order by account), '[]') from own
+              where exists (select from slips s where s.account = own.account and s.merchant_id <> $1)
+                 or exists (select from refund_transfers t where t.account = own.account and t.merchant_id <> $1)) as shared,
+            (select count(*) from collected_captures where merchant_id = $1 and sequence is not null and outcome is null) as filed,
+            (select count(*) from archived_payments where merchant_id = $1) as archived`,
+    [merchantId],
+  )
+  const { shared, filed, archived } = rows[0]!
+  return [
+    ...shared.map(
+      account =>
+        `Slips of other merchants stand on its account ${account} too, and what the bank sends goes to one cell: it stays with them.`,
+    ),
+    ...(filed > 0
+      ? [`${filed} of its captures are in files that their acquirer has not acknowledged yet: wait for that, then move it.`]
+      : []),
+    ...(archived > 0 ? [`${archived} of its payments are in archives of this cell: bring them back first.`] : []),
+  ]
+}
+
+async function readMigrations(db: Connection): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(`select name || ' ' || checksum as name from migrations order by name`)
+  return rows.map(({ name }) => name)
+}
+
+/** Payment details that all merchants of a division share: how many there are of some divisions. */
+async function countSharedRegistrations(db: Connection, owners: readonly string[]): Promise<number> {
+  const { rows } = await db.query<{ count: number }>('select count(*) from registrations where owner_id = any ($1)', [owners])
+  return rows[0]!.count
+}

@@ -3,8 +3,9 @@
 
 import { OperatorError } from '../../platform/errors.ts'
 import type { MoveEnds } from './move.ts'
-import { type Counted, countRange, type Move, readPage, readRows, writeRows } from './store.ts'
-import { erasedAnyway, isReferredTo, type MovedTable } from './tables.ts'
+import { countRange, readPage, readRows, writeRows } from './rows.ts'
+import type { Counted, Move } from './store.ts'
+import { erasedAnyway, isReferredTo, type MovedTable, numberCounters } from './tables.ts'
 
 type Copied = { readonly rows: number; readonly written: number; readonly bytes: number; readonly counted: Counted }
 
@@ -30,7 +31,7 @@ export async function copyAll(
     if (!erasedAnyway.has(table.name)) all.counted[table.name] = { rows, hash: String(hash) }
   }
   for (const table of tables.filter(isReferredTo)) await copy(table)
-  const others = tables.filter(table => !isReferredTo(table))
+  const others = tables.filter(table => !isReferredTo(table) && (settled || table.name !== numberCounters))
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
       for (let table = others.shift(); table; table = others.shift()) await copy(table)

@@ -1,24 +1,17 @@
-// Takes away what a merchant who moved left behind: only while the other cell serves it, or has passed it on, and only what is as it was handed over.
+// Takes away what a merchant who moved left behind: only while the other cell serves it, or has passed it on, and only what is as it was handed over. And what a
+// move copied that was given up, where another cell has all of it.
 
 import { record } from '../../audit/chain.ts'
 import { announceChange } from '../../merchants/store.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
+import { accountsOf, filesMissing } from './accounts.ts'
 import { differingTables } from './copy.ts'
 import { unfence } from './fence.ts'
 import type { MoveSide } from './move.ts'
-import {
-  countAll,
-  filesMissing,
-  forgetRows,
-  holdsMerchant,
-  isOtherEnd,
-  type Move,
-  type MoveState,
-  readMove,
-  stepMove,
-} from './store.ts'
-import { movedTables, ofAccounts } from './tables.ts'
+import { countAll, forgetRows, holdsMerchant, paymentsIn } from './rows.ts'
+import { isOtherEnd, type Move, type MoveState, putMove, readMove, stepMove } from './store.ts'
+import { movedTables, numberCounters, ofAccounts } from './tables.ts'
 
 /** Between two steps, so that payments of others have room. */
 const breathMilliseconds = 20
@@ -26,9 +19,11 @@ const breathMilliseconds = 20
 /** What a cell has sent to another one is there, and need not be here. */
 const passedOn: ReadonlySet<MoveState> = new Set(['moved', 'forgetting', 'forgotten'])
 
-/** Throws an OperatorError when something is not as it must be. Returns how many rows went. */
+/** `target`: where it went, or, of a move that was given up, who serves it. Throws an OperatorError when something is not as it must be. Returns how many rows went. */
 export async function forgetMerchant(source: MoveSide, target: MoveSide, merchantId: string): Promise<number> {
   const move = await readMove(source.database.work, merchantId)
+  if (move?.direction === 'arriving' && (move.state === 'arriving' || move.state === 'forgetting'))
+    return forgetCopy(source, target, move)
   if (move?.direction !== 'leaving' || (move.state !== 'moved' && move.state !== 'forgetting'))
     throw new OperatorError(`The merchant ${merchantId} has not moved away from ${source.name}: there is nothing to forget.`)
   const there = await readMove(target.database.work, merchantId)
@@ -54,15 +49,36 @@ export async function forgetMerchant(source: MoveSide, target: MoveSide, merchan
       throw new OperatorError(
         `The file ${came} of a bank came to ${source.name} and not to ${target.name}, where the account is: hand it in there. Nothing is taken away.`,
       )
-    await stepMove(source.database.work, move, ['moved'], { state: 'forgetting', here: false }, source.clock.real())
+    const accounts = await accountsOf(source.database.work, merchantId)
+    await stepMove(source.database.work, move, ['moved'], { state: 'forgetting', here: false, accounts }, source.clock.real())
   }
   return forgetAll(source, move)
 }
 
-/** All rows of a move that is being forgotten, in small steps; those that others refer to last. */
+/** What was copied by a move that was given up while this cell was away: `serving` is whoever has the merchant, and what it has is more. */
+async function forgetCopy(side: MoveSide, serving: MoveSide, move: Move): Promise<number> {
+  const { merchantId } = move
+  const there = await readMove(serving.database.work, merchantId)
+  if (there?.direction === 'leaving' && there.moveId === move.moveId && there.state !== 'stayed')
+    throw new OperatorError(
+      `The merchant ${merchantId} is on its way from ${serving.name} to ${side.name}: go on with that, or give it up with --back.`,
+    )
+  const payments = await paymentsIn(side.database.reports, merchantId)
+  const isServed = there?.here ?? true
+  if (!isServed || !(await holdsMerchant(serving.database.reports, merchantId, payments)))
+    throw new OperatorError(
+      `${serving.name} does not serve the merchant ${merchantId} with all payments that ${side.name} has: nothing is taken away.`,
+    )
+  const run = Math.max(move.run, there?.run ?? 0) + 1
+  const accounts = await accountsOf(serving.database.work, merchantId)
+  await putMove(side.database.work, move, { ...move, state: 'forgetting', run, accounts }, side.clock.real())
+  return forgetAll(side, { ...move, run })
+}
+
+/** All rows of a move that is being forgotten, in small steps; those that others refer to last. Of accounts it stays how far their numbers have come. */
 export async function forgetAll(side: MoveSide, move: Move): Promise<number> {
   const { database, clock } = side
-  const tables = await movedTables(database.work)
+  const tables = (await movedTables(database.work)).filter(({ name }) => name !== numberCounters)
   let gone = 0
   for (const table of tables.toReversed())
     for (let step = 1; step > 0; ) {

@@ -4,13 +4,15 @@
 
 import { record } from '../../audit/chain.ts'
 import type { Actor } from '../../audit/entry.ts'
-import { announceChange, readBelow, readEntities, readLineage } from '../../merchants/store.ts'
+import { announceChange, readEntities } from '../../merchants/store.ts'
 import { examine } from '../../payments/ledger/doctor.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import type { Keys } from '../../vault/keys.ts'
-import { accountsTaken, compareCells, groupsThatDiffer } from './check.ts'
+import { accountsOf, giveNumbers } from './accounts.ts'
+import { copyAround, shareTokens } from './around.ts'
+import { accountsTaken, compareCells, groupsThatDiffer, reasonsToStay } from './check.ts'
 import { copyAll } from './copy.ts'
 import { fence, unfence } from './fence.ts'
 import { forgetAll } from './forget.ts'
@@ -21,13 +23,9 @@ import {
   type Move,
   type MoveState,
   putMove,
-  readAround,
   readMove,
-  reasonsToStay,
-  shareTokens,
   stepMove,
   takePlace,
-  writeAround,
 } from './store.ts'
 import { movedTables } from './tables.ts'
 
@@ -121,7 +119,8 @@ export const giveUpMove = (
     // Whoever was at it hands nothing over from here on: first there, then here.
     const now = source.clock.real()
     const run = Math.max(move.run, there?.run ?? 0) + 1
-    const left = there?.direction === 'arriving' ? { ...there, state: 'forgetting' as const, run } : undefined
+    const accounts = await accountsOf(source.database.work, merchantId)
+    const left = there?.direction === 'arriving' ? { ...there, state: 'forgetting' as const, run, accounts } : undefined
     if (left) await putMove(target!.database.work, there, left, now)
     const back = { ...move, run }
     await putMove(source.database.work, move, back, now)
@@ -161,7 +160,7 @@ async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
   if (from && !from.here && !goesOn)
     throw new OperatorError(`${source.name} does not serve the merchant ${merchantId}: its move there is ${from.state}.`)
   const isOurs = to?.state === 'arriving' && to.other === source.name
-  if (!goesOn) await compareCells(source, target, merchantId, isOurs)
+  if (!goesOn) await compareCells(source, target, merchantId)
   const there = await readEntities(target.database.work, [merchantId])
   if (to ? !isOurs && to.state !== 'forgotten' : there.length > 0)
     throw new OperatorError(
@@ -179,29 +178,6 @@ async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
   const [state, here] = goesOn ? [from.state, from.here] : (['copying', true] as const)
   await put(source.database.work, from, { direction: 'leaving', state, here, other: target.name })
   return (await readMove(source.database.work, merchantId))!
-}
-
-/**
- * Copies what the merchant has together with others. A token that is revoked meanwhile is revoked after this in both cells, or is found revoked: whoever
- * revokes it waits until it is there. Returns how many entries of lists for the risk check differ.
- */
-async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<number> {
-  const names = await namesAround(source, merchantId)
-  return inTransaction(source.database.work, async from => {
-    const around = await readAround(from, ...names)
-    return inTransaction(target.database.work, async to => {
-      const differing = await writeAround(to, move, around)
-      await announceChange(to)
-      return differing
-    })
-  })
-}
-
-/** The entities above the merchant, and its own. */
-async function namesAround({ database }: MoveSide, merchantId: string): Promise<[above: string[], own: string[]]> {
-  const [, ...above] = await readLineage(database.work, merchantId)
-  const own = await readBelow(database.work, [merchantId])
-  return [above.map(({ id }) => id), own.map(({ id }) => id)]
 }
 
 /** It was handed over, and whoever did it died before the old cell was told. */
@@ -258,7 +234,10 @@ async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
   while (clock.elapsed() < until && (await countTaken(database.work, merchantId, clock.real())) > 0)
     await clock.sleep(pauseMilliseconds)
   await fence(source, tables, move)
-  await stepMove(database.work, move, ['frozen'], { state: 'fenced', here: false }, clock.real())
+  await inTransaction(database.work, async db => {
+    await stepMove(db, move, ['frozen'], { state: 'fenced', here: false }, clock.real())
+    await giveNumbers(db, merchantId, 'elsewhere')
+  })
   tell('fenced', 'Nothing is written for it any more.')
   const taken = await accountsTaken(source, parts.target, merchantId)
   if (taken.length > 0) throw new OperatorError(taken.join('\n'))
@@ -284,6 +263,7 @@ async function handOver({ source, target, merchantId, tell }: MoveParts, move: M
   tell('handing', 'It is handed over.')
   await inTransaction(target.database.work, async db => {
     await stepMove(db, move, ['arriving'], { state: 'arrived', here: true, counted }, target.clock.real())
+    await giveNumbers(db, merchantId, 'here')
     await announceChange(db)
     await record(db, target, [
       { action: 'merchantArrived', entityId: merchantId, subject: merchantId, details: { from: source.name } },
@@ -323,6 +303,7 @@ async function serveAgain(source: MoveSide, move: Move, state: 'copying' | 'stay
   await unfence(source, move, 'returning')
   await inTransaction(database.work, async db => {
     await stepMove(db, move, ['returning'], { state, here: true }, clock.real())
+    await giveNumbers(db, merchantId, 'here')
     await announceChange(db)
     await record(db, source, [{ action: 'merchantStayed', entityId: merchantId, subject: merchantId, details: { to } }])
   })

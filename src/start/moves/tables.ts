@@ -28,12 +28,18 @@ export const staysInCell: readonly (readonly [why: string, tables: string])[] = 
   ['asked for by somebody of the staff, and gone after three days', 'exports'],
 ]
 
-/** What a bank sends and takes goes on in a cell that has left its account: files come once more, what was sent is taken away. */
-export const ofAccounts: ReadonlySet<string> = new Set(['slip_numbers', 'order_files', 'return_files', 'transfer_files'])
+/**
+ * What is never set back and never taken away, in no cell: a number that is given twice is two slips that a bank cannot tell apart. It goes behind the fence, when nobody
+ * gives any out.
+ */
+export const numberCounters = 'slip_numbers'
 
-/** Bank accounts of a merchant, $1. */
-export const ownAccounts =
-  'select account from slips where merchant_id = $1 union select account from refund_transfers where merchant_id = $1'
+/** What a bank sends and takes goes on in a cell that has left its account: files come once more, what was sent is taken away. */
+export const ofAccounts: ReadonlySet<string> = new Set([numberCounters, 'order_files', 'return_files', 'transfer_files'])
+
+/** Bank accounts of a merchant, $1. While it is forgotten the rows that name them go first. */
+export const ownAccounts = `select account from slips where merchant_id = $1 union select account from refund_transfers where merchant_id = $1
+   union select unnest(accounts) from merchant_moves where merchant_id = $1 and state = 'forgetting'`
 const ofOthers = (table: string) => `except select account from ${table} where merchant_id <> $1 and account in (${ownAccounts})`
 
 /** Reached through another table. Bank accounts carry slips of one merchant alone: where they do not, nothing of them is this merchant's. */

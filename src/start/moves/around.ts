@@ -1,0 +1,133 @@
+// What a merchant has together with others: the entities above it, their lists for the risk check, and tokens that act for more than it. They stay where they
+// are, and are in the other cell too.
+
+import pg from 'pg'
+import { announceChange, readBelow, readLineage } from '../../merchants/store.ts'
+import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { isUnavailable } from '../../platform/database/errors.ts'
+import { OperatorError } from '../../platform/errors.ts'
+import type { MoveEnds, MoveSide } from './move.ts'
+import { holdMove, type Move } from './store.ts'
+
+/**
+ * Copies what the merchant has together with others. A token that is revoked meanwhile is revoked after this in both cells, or is found revoked: whoever
+ * revokes it waits until it is there. Returns how many entries of lists for the risk check differ.
+ */
+export async function copyAround({ source, target, merchantId }: MoveEnds, move: Move): Promise<number> {
+  const names = await namesAround(source, merchantId)
+  try {
+    return await inTransaction(source.database.work, from =>
+      inTransaction(target.database.work, async to => {
+        await takeTurn(from, to)
+        const differing = await writeAround(to, move, await readAround(from, ...names))
+        await announceChange(to)
+        return differing
+      }),
+    )
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || !isUnavailable(error)) throw error
+    throw new OperatorError(
+      `Somebody else holds what the merchant has together with others, in ${source.name} or ${target.name} (${error.message}): give the command again, it goes on.`,
+    )
+  }
+}
+
+/**
+ * One at a time between two databases, whichever way: two opposite moves of merchants with one token would wait for each other for ever. Every one begins with the same
+ * database of the two.
+ */
+async function takeTurn(one: Connection, other: Connection): Promise<void> {
+  const [first, second] = (await databaseOf(one)) < (await databaseOf(other)) ? [one, other] : [other, one]
+  for (const db of [first, second]) await db.query(`select pg_advisory_xact_lock(hashtextextended('moves around', 0))`)
+}
+
+/** The same by whatever address, and of no other database. */
+async function databaseOf(db: Connection): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    `select system_identifier || ' ' || current_database() as id from pg_control_system()`,
+  )
+  return rows[0]!.id
+}
+
+/** The entities above the merchant, and its own. */
+async function namesAround({ database }: MoveSide, merchantId: string): Promise<[above: string[], own: string[]]> {
+  const [, ...above] = await readLineage(database.work, merchantId)
+  const own = await readBelow(database.work, [merchantId])
+  return [above.map(({ id }) => id), own.map(({ id }) => id)]
+}
+
+/** What a merchant has together with others, as JSON for the other cell. */
+type Around = { readonly entities: string; readonly tokens: string; readonly risk: string }
+
+/** Entities above the merchant with their lists for the risk check, and tokens that act for more than it: they stay as they are until the transaction ends. */
+async function readAround(db: Connection, above: readonly string[], own: readonly string[]): Promise<Around> {
+  await db.query('select from access_tokens where merchant_id is null and entities && $1::uuid[] for share', [[...above, ...own]])
+  const { rows } = await db.query<Around>(
+    `select (select coalesce(json_agg(e), '[]')::text from entities e where id = any ($1)) as entities,
+            (select coalesce(json_agg(t), '[]')::text from access_tokens t where merchant_id is null and entities && $2::uuid[]) as tokens,
+            (select coalesce(json_agg(r), '[]')::text from risk_entries r where owner_id = any ($1)) as risk`,
+    [above, [...above, ...own]],
+  )
+  return rows[0]!
+}
+
+/**
+ * What is there already stays as it is, but that a token acts for the entities of both cells, and one that was revoked is revoked here too. Lists for the risk check
+ * of whom no other merchant of this cell belongs to become the same. Returns how many entries of others are not.
+ */
+async function writeAround(db: Connection, move: Move, { entities, tokens, risk }: Around): Promise<number> {
+  await holdMove(db, move, 'arriving')
+  await db.query('insert into entities select * from json_populate_recordset(null::entities, $1) on conflict do nothing', [
+    entities,
+  ])
+  await db.query(
+    `insert into access_tokens select * from json_populate_recordset(null::access_tokens, $1)
+     on conflict (token_hash) do update set revoked_at = least(access_tokens.revoked_at, excluded.revoked_at), merchant_id = null,
+       entities = array(select distinct unnest(access_tokens.entities || excluded.entities) order by 1)`,
+    [tokens],
+  )
+  const { rows: known } = await db.query<{ id: string; alone: boolean }>(
+    `with recursive above as (select id from json_populate_recordset(null::entities, $1)),
+       below as (select id as above, id, kind from entities where id in (select id from above)
+                  union all select b.above, e.id, e.kind from below b join entities e on e.parent_id = b.id)
+     select id, not exists (select from below b where b.above = a.id and b.kind = 'merchant' and b.id <> $2) as alone from above a`,
+    [entities, move.merchantId],
+  )
+  const alone = known.flatMap(one => (one.alone ? [one.id] : []))
+  const given = 'select * from json_populate_recordset(null::risk_entries, $1)'
+  await db.query(
+    `delete from risk_entries r where owner_id = any ($2) and not exists (${given} g where (g.owner_id, g.kind, g.value) = (r.owner_id, r.kind, r.value))`,
+    [risk, alone],
+  )
+  const columns = ['id', 'list', 'shown', 'network', 'lookup_key', 'reason', 'added_by', 'added_at', 'ends_at']
+  await db.query(
+    `insert into risk_entries as r ${given} on conflict (owner_id, kind, value) do update set ${columns.map(one => `${one} = excluded.${one}`).join(', ')}
+       where r.owner_id = any ($2)`,
+    [risk, alone],
+  )
+  const seen = 'owner_id, kind, value, list, ends_at'
+  const { rows } = await db.query<{ count: number }>(
+    `with given as (select ${seen} from (${given}) g), here as (select ${seen} from risk_entries where owner_id = any ($2))
+     select count(distinct (owner_id, kind, value)) as count
+       from ((table given except table here) union all (table here except table given)) differing`,
+    [risk, known.map(({ id }) => id)],
+  )
+  return rows[0]!.count
+}
+
+/** A token of the merchant alone, which the other cell has for others, is one that acts for more than it. */
+export async function shareTokens(source: pg.Pool, target: pg.Pool, { merchantId }: Move): Promise<void> {
+  const { rows: own } = await source.query<{ hash: Buffer }>(
+    'select token_hash as hash from access_tokens where merchant_id = $1',
+    [merchantId],
+  )
+  const { rows: theirs } = await target.query<{ hash: Buffer }>(
+    'select token_hash as hash from access_tokens where token_hash = any ($1) and merchant_id is distinct from $2',
+    [own.map(({ hash }) => hash), merchantId],
+  )
+  if (theirs.length > 0)
+    await source.query('update access_tokens set merchant_id = null where token_hash = any ($1) and merchant_id = $2', [
+      theirs.map(({ hash }) => hash),
+      merchantId,
+    ])
+}
