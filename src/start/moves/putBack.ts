@@ -9,14 +9,14 @@ import type { Log } from '../../platform/log.ts'
 
 const lookMilliseconds = 5000
 
-const ask =
-  'are refused: the database is not where a gateway last saw it, and may be from before they left; `tollgate cells restored --cells FILE --cell NAME` asks the other cells'
+const why =
+  'the database is not where a gateway last saw it and may be from before merchants left: tollgate cells restored --cells FILE --cell NAME asks the other cells for them'
 
 /** Looks once before anything is served, and then again and again: a process that lives through a fail-over knows how far moves were before it. */
 export async function watchPutBack({ work }: Pick<Database, 'work'>, clock: Clock, log: Log): Promise<PutBackWatch> {
   let seen = await noticePutBack(work, clock.real())
   const tell = () => {
-    if (seen.held > 0) log.error({ why: `${seen.held} merchants ${ask}` }, 'the database may have been put back')
+    if (seen.held > 0) log.error({ why }, `${seen.held} merchants are refused, because the database may have been put back`)
   }
   tell()
   const look = async () => {
