@@ -149,6 +149,18 @@ it('requests of one network that wait for their answers are bounded, however man
   connections.stop()
 })
 
+it('callers of IPv4 are as many networks, however the socket that they came to writes them', () => {
+  const { connections, socketFrom } = makeWatch()
+  const ask = (socket: Socket) =>
+    connections.asked({ socket, complete: true } as IncomingMessage, new EventEmitter() as ServerResponse)
+  const crowd = Array.from({ length: networkUnfinishedMost / unfinishedMost }, () => socketFrom('::ffff:198.51.100.1'))
+  for (const socket of crowd) for (let at = 0; at < unfinishedMost; at++) assert.ok(ask(socket))
+  assert.equal(ask(socketFrom('198.51.100.1')), false)
+  assert.equal(ask(socketFrom('::FFFF:198.51.100.1')), false)
+  assert.ok(ask(socketFrom('::ffff:198.51.100.2')))
+  connections.stop()
+})
+
 describe('requests under way without a token', () => {
   it('are limited for a network, and for no other; one that is answered makes room', async () => {
     const waiting: (() => void)[] = []

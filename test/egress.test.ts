@@ -240,6 +240,24 @@ for (const [what, said, why] of [
     server.close()
   })
 
+test('whoever goes on in another protocol has not answered', async () => {
+  const server = createServer(socket => {
+    socket
+      .on('error', () => {})
+      .on('data', () => socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nmore'))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const closed = new Promise(resolve => server.once('connection', socket => socket.once('close', resolve)))
+  assert.match((await call(port, 20)).failure!, /another protocol/)
+  await closed
+  await assert.rejects(
+    httpTransport({ method: 'POST', url: `http://127.0.0.1:${port}/`, body: 'x' }, AbortSignal.timeout(20_000)),
+    error => error instanceof Error && !(error instanceof NotSent) && /no answer/.test(error.message),
+  )
+  server.close()
+})
+
 test('a body that stalls is not waited for, an answer that never comes is a failure in time', async () => {
   const stalled = await call(await serving((_, response) => void response.write('begun')))
   assert.deepEqual([stalled.status, stalled.answer], [200, 'begun'])

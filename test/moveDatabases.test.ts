@@ -214,8 +214,12 @@ test('numbers of an account that the other cell gives out meanwhile are given ou
     taken,
   )
   assert.equal(await next(), 901)
+  await two.gateway.pool.query(
+    `insert into order_files values ('${'0'.repeat(32)}', gen_random_uuid(), 'numbers', 1, '2030-01-01', 'two', '\\x00', now(), null)`,
+  )
   await giveUpMove(moveParts(cells, merchant))
   assert.equal(await next(), 901)
+  assert.equal(await count(two.gateway.pool, 'order_files', `account = 'numbers'`), 1, 'nor takes a file of others away')
 })
 
 test('numbers go on where they were, and are given out by one cell', async () => {

@@ -119,3 +119,12 @@ test('whoever reads is told that it is away, and it is asked no more until someb
   assert.ok(sent.bytes < 3 * little, `${sent.bytes} bytes`)
   await database.follows.close()
 })
+
+test('notices in the place of an answer end it long before rows would', async () => {
+  const { sent, database } = await hostile({ before: Buffer.alloc(0), flood: many(notice) })
+  database.follows.set({ state: 'ready', sources: [] })
+  await assert.rejects(database.query('select 1'), ReportingAway)
+  await eventually(() => Promise.resolve(sent.open === 0), 'the connection is ended')
+  assert.ok(sent.bytes < little, `${sent.bytes} bytes`)
+  await database.follows.close()
+})

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { keepRequests } from '../src/reporting/requests/keep.ts'
-import { maskedRequest, type RequestContent, type RequestTrace } from '../src/reporting/requests/record.ts'
+import { heldForm, maskedRequest, type RequestContent, type RequestTrace } from '../src/reporting/requests/record.ts'
 import { findRequests } from '../src/reporting/requests/store.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
@@ -73,6 +73,25 @@ describe('a request', () => {
         assert.doesNotMatch(shown, /x\D{0,3}\d(\D{0,3}\d){9}/, `${number} after ${before}`)
         assert.match(shown, /xxxxx/)
       }
+  })
+
+  it('of a stranger costs no more for what is not shown of it', () => {
+    // Of the worst kind: at each digit a number may begin.
+    const form = (length: number) => ({
+      pairs: [['a', `00${'/0/00'.repeat(length / 5)}%2541`]] as [string, string][],
+      broken: new Set<string>(),
+    })
+    const [small, large] = [form(16_000), form(1_600_000)]
+    const least = (work: () => unknown) =>
+      Math.min(
+        ...Array.from({ length: 7 }, () => {
+          const begun = performance.now()
+          work()
+          return performance.now() - begun
+        }),
+      )
+    const ratio = least(() => heldForm(large)) / least(() => heldForm(small))
+    assert.ok(ratio < 20, `${ratio}`) // 100, were all of it looked at
   })
 
   it('that names a checkout does not give it away', async () => {

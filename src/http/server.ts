@@ -101,7 +101,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         request.body = body
         serve(destination, request, incoming, outgoing, isTooLarge, started)
       }
-      Promise.resolve(turn(networkOf(request.address), bytes ?? 0, destination.route?.cost))
+      Promise.resolve(turn(networkOf(request.address), (bytes ?? 0) + request.query.length, destination.route?.cost))
         .then(begin)
         .catch(error => void failed(destination, request, error))
     })

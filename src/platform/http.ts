@@ -10,12 +10,16 @@ const interimMost = 8
 
 /**
  * Ends a call with an error when its answer does not come to its end: Node bounds its head and we its body, but nobody how often the other side may say
- * that it goes on, which takes more of the event loop than of the other side.
+ * that it goes on, which takes more of the event loop than of the other side. Of one that goes on in another protocol Node would tell nobody.
  */
 export function boundAnswer(request: ClientRequest, bytesMost: number): void {
   let interim = 0
   request.on('information', () => {
     if (++interim > interimMost) request.destroy(new Error('it said too often that an answer will come'))
+  })
+  request.once('upgrade', (_, socket) => {
+    socket.destroy()
+    request.emit('error', new Error('it went on in another protocol'))
   })
   request.once('socket', socket => {
     let bytes = 0

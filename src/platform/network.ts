@@ -2,8 +2,12 @@
 
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
+/** Sockets of both families write an address of IPv4 as one of IPv6. */
+export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
+
 /** One line or household has a whole /64 of IPv6: it counts as one address. */
-export function networkOf(address: string): string {
+export function networkOf(written: string): string {
+  const address = plainAddress(written)
   if (!isIPv6(address)) return address
   const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
   const left = head === '' ? [] : head.split(':')
@@ -18,7 +22,7 @@ export function networkOf(address: string): string {
 
 /** Does the caller sit at this machine, as far as its address tells? */
 export const isThisMachine = (address: string): boolean => {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
+  const plain = plainAddress(address)
   return isIP(plain) !== 0 && loopback.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
 }
 const loopback = new BlockList()

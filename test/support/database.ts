@@ -72,8 +72,21 @@ export const copyCluster = (from: string, to: string): void => {
 export async function dropDatabases(connection: pg.PoolConfig): Promise<void> {
   await withPool(connection, async pool => {
     const { rows } = await pool.query<{ name: string }>(`select datname as name from pg_database where datname like 'test\\_%'`)
-    for (const { name } of rows) await pool.query(`drop database ${name} with (force)`)
+    for (const { name } of rows) await dropDatabase(pool, name)
   })
+}
+
+/** A worker of autovacuum may be at it, which this role cannot end: it is soon done by itself. */
+async function dropDatabase(pool: pg.Pool, name: string): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const failed = await pool.query(`drop database if exists ${name} with (force)`).then(
+      () => undefined,
+      (error: Error & { code?: string }) => error,
+    )
+    if (!failed) return
+    if (failed.code !== '42501' || tries === 40) throw failed
+    await new Promise(resolve => setTimeout(resolve, 250))
+  }
 }
 
 /** A fresh database with the schema and no rows. */
@@ -86,16 +99,7 @@ export async function makeDatabase(): Promise<TestDatabase> {
   return {
     connection: inDatabase(connection, name),
     async drop() {
-      // A worker of autovacuum may be at it, which this role cannot end: it is soon done by itself.
-      for (let tries = 0; ; tries++) {
-        const failed = await withPool(connection, pool => pool.query(`drop database if exists ${name} with (force)`)).then(
-          () => undefined,
-          (error: Error & { code?: string }) => error,
-        )
-        if (!failed) break
-        if (failed.code !== '42501' || tries === 40) throw failed
-        await new Promise(resolve => setTimeout(resolve, 250))
-      }
+      await withPool(connection, pool => dropDatabase(pool, name))
       await own?.stop()
     },
   }

@@ -16,6 +16,7 @@ import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../p
 import { findPayment } from '../../payments/store/read.ts'
 import { isElsewhere } from '../../platform/database/elsewhere.ts'
 import type { LogFields } from '../../platform/log.ts'
+import { plainAddress } from '../../platform/network.ts'
 import { type Page, renderPage } from '../html.ts'
 import { chooseLanguage, type Language } from '../languages/languages.ts'
 import type { PageParts } from '../parts.ts'
@@ -313,7 +314,7 @@ const hereOf = (parts: PageParts, url: string, { publicUrl }: Request): string =
 
 /** What the request itself tells of the browser. */
 function seenBy({ headers, address }: Request): (readonly [string, string])[] {
-  const seen = { acceptHeader: headers.accept, userAgent: headers['user-agent'], ip: address.replace(/^::ffff:/, '') }
+  const seen = { acceptHeader: headers.accept, userAgent: headers['user-agent'], ip: plainAddress(address) }
   return Object.entries(seen).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value] as const]))
 }
 

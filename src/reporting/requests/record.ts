@@ -51,9 +51,10 @@ const valueMost = 255
 const answerMost = 64 * 1024
 
 const heldMost = 8 * 1024
-/** A copy that keeps nothing of the text that it was cut from. Masked first: nobody knows a number again when it was cut. */
+/** A copy that keeps nothing of the text that it was cut from. Masked first, with so much more of it that a number is known again where it is cut: what a
+ * stranger sends is as long as he likes. */
 const beginning = (text: string): string =>
-  text.length > valueMost ? Buffer.from(`${beginningOf(masked(text), valueMost)}…`).toString() : text
+  text.length > valueMost ? Buffer.from(`${beginningOf(masked(text.slice(0, 2 * valueMost)), valueMost)}…`).toString() : text
 
 /** What is kept of a form until its answer is known, which can take minutes: all of a small one, the beginnings of a large one. */
 export function heldForm(form: Form): Form {

@@ -2,6 +2,7 @@
 // the move meets them. They wait for writers only for a moment each, so that others' writes do not queue behind them for long.
 
 import type pg from 'pg'
+import { isId } from '../../platform/clock.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { isUnavailable } from '../../platform/database/errors.ts'
 import type { MoveSide } from './move.ts'
@@ -46,7 +47,7 @@ const fenceOf = (merchantId: string) => `elsewhere_${merchantId}`
 /** For so many milliseconds others' writes may wait behind us. */
 async function fenceTable(pool: pg.Pool, { name, owner }: MovedTable, move: Move, milliseconds: number): Promise<void> {
   const { merchantId } = move
-  if (!/^[0-9a-f]{32}$/.test(merchantId)) throw new Error('no id of a merchant')
+  if (!isId(merchantId)) throw new Error('no id of a merchant')
   const fence = fenceOf(merchantId)
   await inTransaction(pool, async db => {
     await holdMove(db, move, 'frozen')
