@@ -93,16 +93,17 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
+const keysOf = { SEAL_KEY: Buffer.alloc(32, 1).toString('hex'), LOOKUP_KEY: Buffer.alloc(32, 2).toString('hex') }
+
 /** The file as gateways stand now. `unreachable`: the database of the second is none. */
 function writeCells({ unreachable = false, swapped = false, same = false } = {}): void {
-  const keys = { SEAL_KEY: Buffer.alloc(32, 1).toString('hex'), LOOKUP_KEY: Buffer.alloc(32, 2).toString('hex') }
   const urls = [one, two].map(({ database }) => databaseUrl(database.connection))
   if (swapped) urls.reverse()
   if (same) urls[1] = `${urls[0]}&application_name=same`
   if (unreachable) urls[1] = 'postgres://127.0.0.1:9/none'
   const cells = [one, two].map(({ name, gateway }, at) => ({
     name,
-    environment: { DATABASE_URL: urls[at], ...keys },
+    environment: { DATABASE_URL: urls[at], ...keysOf },
     gateways: [new URL(gateway.baseUrl).host],
   }))
   writeFileSync(file, JSON.stringify({ map: 'cells.map', cells }), { mode: 0o600 })
@@ -146,6 +147,9 @@ test('a cell that is put back serves nobody until the others were asked, and who
   assert.match(check.out, /one was put back, and refuses \d+ merchants/)
   const moved = await cellsCommand('merchants', 'move', staying.id, '--to', 'two')
   assert.match(moved.out, /one was put back, and nobody has asked the other cells .* `tollgate cells restored/)
+
+  const listed = await commands.runIn({ ...keysOf, DATABASE_URL: databaseUrl(one.database.connection) }, 'merchants', 'moves')
+  assert.match(listed.out, new RegExp(`${staying.id}  leaving    put back  no`))
 
   writeCells({ unreachable: true })
   const alone = await restored()

@@ -71,10 +71,12 @@ export default (program: Command): void => {
     { 'moves[]': 'merchantId direction state here other changedAt' },
   ).action((options: ReadOptions) =>
     withOpened(async ({ database }) => {
-      const moves = (await listMoves(database.work)).map(({ merchantId, direction, state, here, other, changedAt }) => ({
-        ...{ merchantId, direction, state, here, other },
-        changedAt: timeField(changedAt),
-      }))
+      const moves = (await listMoves(database.work)).map(
+        ({ merchantId, direction, state, here, other, changedAt, putBackAt }) => ({
+          ...{ merchantId, direction, state: putBackAt === null ? state : 'put back', here, other },
+          changedAt: timeField(changedAt),
+        }),
+      )
       show(options, { moves }, () =>
         table([
           ['merchant', 'direction', 'state', 'served here', 'other cell', 'since'],
