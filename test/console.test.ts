@@ -122,6 +122,25 @@ describe('nobody else', () => {
     assert.ok(!(await stranger.ask('/office/console')).text.includes(`/office/payments/${sandbox.merchantId}`))
   })
 
+  it('who was moved to another merchant while looking on', async () => {
+    const support = await signedIn(gateway, 'support', [sandbox.merchantId])
+    const cookie = [...support.cookies].map(pair => pair.join('=')).join('; ')
+    const { body } = await fetch(`${gateway.baseUrl}/office/console/changes`, { headers: { Cookie: cookie } })
+    const told: string[] = []
+    let isOver = false
+    const reading = (async () => {
+      for await (const chunk of body!) told.push(Buffer.from(chunk).toString())
+      isOver = true
+    })()
+    const before = (await gateway.pay({ merchantTransactionId: 'before the move' })).body.id
+    await eventually(async () => told.join('').includes(before), 'it is told')
+    await gateway.pool.query('update staff set entities = $2 where id = $1', [support.id, ['e9'.repeat(16)]])
+    const after = (await gateway.pay({ merchantTransactionId: 'after the move' })).body.id
+    await eventually(async () => isOver, 'the stream is over')
+    await reading
+    assert.ok(!told.join('').includes(after))
+  })
+
   it('with a page of another site', async () => {
     const foreign = await developer.post(
       '/office/console/clock',

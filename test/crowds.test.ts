@@ -184,6 +184,7 @@ describe('requests under way without a token', () => {
         address,
         publicUrl: '',
         number: '0'.repeat(32),
+        isGone: () => false,
         whenAnswered: [],
         seen: {},
       }

@@ -229,6 +229,7 @@ it('in live mode only who works here reads them, and nothing can be sent', async
     number: '',
     charset: 'utf-8',
     body: '',
+    isGone: () => false,
     whenAnswered: [],
     seen: {},
   }

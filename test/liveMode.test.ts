@@ -447,6 +447,20 @@ describe('a live gateway and its database', () => {
     assert.equal((await commands.runIn(live, 'list')).code, 0)
   })
 
+  it('a second PSP is refused, of a seed as of the database', async () => {
+    const second = put('second.json', { psp: { id: 'e7'.repeat(16), name: 'Second' } })
+    const sentence = /An installation has one PSP, not 7e57c0de0{23}a \(PSP\) and (e7){16} \(Second\)/
+    assert.match(await refused({ ...live, SEED_FILE: second }), sentence)
+    await withPool(database.connection, async pool => {
+      await pool.query(`insert into entities (id, kind, name, changed_at) values ($1, 'psp', 'Second', now())`, ['e7'.repeat(16)])
+      try {
+        assert.match(await refused(live), /has one PSP, not .*\(Second\)/)
+      } finally {
+        await pool.query('delete from entities where id = $1', ['e7'.repeat(16)])
+      }
+    })
+  })
+
   it('a process that Node opens to debuggers is refused', async () => {
     const child = spawnSync(process.execPath, ['--report-on-signal', 'src/main.ts'], {
       cwd: project,

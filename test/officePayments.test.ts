@@ -124,6 +124,16 @@ describe('the box', () => {
     assert.ok(!(await finance.ask(`/office/payments?to=${yesterday}`)).text.includes(pageOf()))
   })
 
+  it('says no name of an entity that is out of reach', async () => {
+    assert.match((await finance.ask(`/office/payments?merchant=${sandbox.merchantId}`)).text, /Narrowed to: Sandbox/i)
+    for (const clerk of [finance, stranger]) {
+      const other = clerk === finance ? elsewhere : sandbox.merchantId
+      const { text } = await clerk.ask(`/office/payments?merchant=${other}`)
+      assert.ok(text.includes(other))
+      assert.doesNotMatch(text, clerk === finance ? /Elsewhere/ : /Narrowed to: Sandbox/i)
+    }
+  })
+
   it('shows nothing of another merchant', async () => {
     for (const path of [`/office/payments?q=${id}`, '/office/payments'])
       assert.ok(!(await stranger.ask(path)).text.includes(pageOf()))

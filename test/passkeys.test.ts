@@ -126,7 +126,7 @@ describe('a passkey', () => {
   it('that is removed lets nobody in; those of others cannot be removed', async () => {
     const { clerk, own } = await clerkWith()
     const other = await signedIn(gateway, 'admin', [readSeed(sandboxSeed).psp.id], clock)
-    assert.equal((await other.post(`${page}/${own.id}/remove`)).status, 404)
+    for (const id of [own.id, '%00', 'x'.repeat(2000)]) assert.equal((await other.post(`${page}/${id}/remove`)).status, 404)
     assert.equal((await enter(own.sign(await newChallenge()))).reply.status, 303)
     assert.equal((await clerk.post(`${page}/${own.id}/remove`)).location, page)
     assert.equal((await enter(own.sign(await newChallenge()))).reply.status, 403)
@@ -207,6 +207,22 @@ describe('nobody comes in', () => {
     const credential = own.sign(await newChallenge())
     const all = await Promise.all([1, 2, 3].map(() => enter(credential)))
     assert.deepEqual(all.map(({ reply }) => reply.status).sort(), [303, 403, 403])
+    await forgive()
+  })
+
+  it('with an answer that came before, in other letters for the same bytes', async () => {
+    now += 60_000 // failures are counted by the minute
+    const { own } = await clerkWith()
+    const challenge = await newChallenge()
+    const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const bytes = Buffer.from(challenge, 'base64url')
+    const same = [...letters]
+      .map(last => challenge.slice(0, -1) + last)
+      .filter(one => Buffer.from(one, 'base64url').equals(bytes))
+    const spellings = [...same, `${challenge}=`, ` ${challenge}`].filter(one => one !== challenge)
+    for (const one of spellings) assert.equal((await enter(own.sign(one))).reply.status, 403, one)
+    assert.equal((await enter(own.sign(challenge))).reply.status, 303)
+    now += 60_000
     await forgive()
   })
 

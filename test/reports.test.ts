@@ -361,6 +361,8 @@ it('nothing in a file is a formula', () => {
     ['-1', "'-1"],
     ['a,b', '"a,b"'],
     ['a"b', '"a""b"'],
+    ['order-12;=1+1', '"order-12;=1+1"'],
+    ['order-12\t=1+1', '"order-12\t=1+1"'],
     ['a\nb', '"a\nb"'],
     ['plain', 'plain'],
   ] as const)

@@ -211,6 +211,15 @@ describe('a second seed', () => {
     await apply(seed([id(1)]))
   })
 
+  it('brings no second PSP, whose people would see what belongs to no merchant', async () => {
+    const other: Seed = { psp: { id: id(90), name: 'Second PSP' }, divisions: [] }
+    await assert.rejects(
+      applySeed(pool, testKeys, systemClock, systemRandom, other),
+      (error: Error) => error.message === `An installation has one PSP, not ${id(0)} (PSP) and ${id(90)} (Second PSP).`,
+    )
+    assert.equal((await pool.query(`select from entities where kind = 'psp'`)).rowCount, 1)
+  })
+
   it('says of a revoked token that it stays revoked', async () => {
     await pool.query('update access_tokens set revoked_at = now()')
     const { tokens, revoked } = await apply([id(1)])

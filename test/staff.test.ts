@@ -262,6 +262,32 @@ describe('a session', () => {
     assert.equal((await visitor(gateway).ask(link)).status, 410)
   })
 
+  test('and with the time of that session', async () => {
+    const { clerk } = await enrolled()
+    const link = (await clerk.post('/office/account/factors')).location!
+    later(15 * minutes - 1)
+    assert.equal((await visitor(gateway).ask(link)).status, 200)
+    later(1)
+    assert.equal((await visitor(gateway).ask(link)).status, 410)
+  })
+
+  test('ends when another begins in the same browser, and in no other', async () => {
+    const { clerk, name, key } = await enrolled()
+    const first = new Map(clerk.cookies)
+    const elsewhere = visitor(gateway)
+    later()
+    await signIn(elsewhere, name, codeOf(key))
+    later()
+    assert.equal((await signIn(clerk, name, codeOf(key))).status, 303)
+    assert.ok(await isIn(clerk))
+    assert.ok(await isIn(elsewhere))
+    const thief = visitor(gateway)
+    for (const [name, value] of first) thief.cookies.set(name, value)
+    assert.ok(!(await isIn(thief)))
+    const { rows } = await gateway.pool.query(`select from audit where action = 'staffSignedOut' and subject = $1`, [clerk.id])
+    assert.equal(rows.length, 1)
+  })
+
   test('what asks for both factors again is given them', async () => {
     const { clerk, key } = await enrolled()
     later(6 * minutes)

@@ -10,7 +10,8 @@ export function shopOf(number: number) {
 }
 export type Shop = ReturnType<typeof shopOf>
 
-export const pspId = `a1${'0'.repeat(30)}`
+/** The sandbox's: an installation has one. */
+export const pspId = '5a11d0000000000000000000000000a0'
 export const divisionId = `d1${'0'.repeat(30)}`
 /** Acts for the whole PSP, in whichever cell. */
 export const spanningToken = 'Wm4rTz9KcXe2VbLyQhNu8GpJs6DfAo3i'

@@ -4,7 +4,7 @@
 import type pg from 'pg'
 import { inTransaction } from '../platform/database/connect.ts'
 import { groupCommit } from '../platform/database/groupCommit.ts'
-import { networkOf } from '../platform/network.ts'
+import { networkOf, networkShare, networksAround } from '../platform/network.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Recorder, record, tamperingFound } from './chain.ts'
 import type { Actor, AuditEntry } from './entry.ts'
@@ -50,15 +50,16 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
     counted = new Map()
   }
   const failuresOf = ({ address, credential, user }: LogInAttempt): LogInFailure[] => {
-    const subjects: Partial<Record<FailureKind, string>> = {
-      all: '',
-      address: networkOf(address),
-      credential: `${networkOf(address)} ${credential}`,
-      ...(user !== undefined && { user }),
-    }
-    return Object.entries(subjects).map(([kind, subject]) => ({ kind: kind as FailureKind, subject, minute, failures: 1 }))
+    const subjects: [FailureKind, string][] = [
+      ['all', ''],
+      ...networksAround(address).map((network): [FailureKind, string] => ['address', network]),
+      ['credential', `${networkOf(address)} ${credential}`],
+      ...(user === undefined ? [] : [['user', user] as [FailureKind, string]]),
+    ]
+    return subjects.map(([kind, subject]) => ({ kind, subject, minute, failures: 1 }))
   }
-  const usedUp = (failure: LogInFailure) => (counted.get(keyOf(failure)) ?? 0) >= failuresMax[failure.kind]
+  const mostOf = ({ kind, subject }: LogInFailure) => failuresMax[kind] * (kind === 'address' ? networkShare(subject) : 1)
+  const usedUp = (failure: LogInFailure) => (counted.get(keyOf(failure)) ?? 0) >= mostOf(failure)
 
   const inDatabase = groupCommit<readonly LogInFailure[], ReadonlyMap<string, number>>({
     clock,
@@ -92,7 +93,7 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       for (const failure of failures) remember(counted, keyOf(failure), (counted.get(keyOf(failure)) ?? 0) + 1)
       // What is used up is not written any more: nobody can make the database busy without end.
       const totals = all ? await inDatabase(open).catch(failed) : undefined
-      return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > failuresMax[failure.kind])
+      return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > mostOf(failure))
     },
     mustWait(tokenId, address, attempt, now) {
       const here = `${tokenId} ${address}`
@@ -135,9 +136,11 @@ export async function tellFailures(pool: pg.Pool, recorder: Recorder): Promise<v
 }
 
 export function startTelling(pool: pg.Pool, recorder: Recorder, onError: (error: Error) => void): { stop(): Promise<void> } {
-  let running: Promise<void> = Promise.resolve()
+  let running: Promise<void> | undefined
   const timer = recorder.clock.every(everyMilliseconds, () => {
-    running = running.then(() => tellFailures(pool, recorder).catch(onError))
+    running ??= tellFailures(pool, recorder)
+      .catch(onError)
+      .finally(() => (running = undefined))
   })
   return {
     async stop() {

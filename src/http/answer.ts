@@ -26,6 +26,8 @@ export type Request = {
   readonly publicUrl: string
   /** 32 hex characters of this request. */
   readonly number: string
+  /** Nobody is there any more to whom it could be answered. */
+  isGone(): boolean
   /** What is done when its answer is gone. */
   readonly whenAnswered: (() => void)[]
   /** What it turned out to be, for its record. */

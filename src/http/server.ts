@@ -241,6 +241,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ),
       publicUrl: (options.hosts.followed && reachedAt(schemeOf(incoming), incoming)) || parts.publicUrl(),
       number,
+      isGone: () => incoming.socket.destroyed,
       whenAnswered: [],
       seen: {},
     }
@@ -281,6 +282,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         address: '',
         publicUrl: '',
         number: randomHex(parts.random),
+        isGone: () => socket.destroyed,
         whenAnswered: [],
         seen: {},
       },

@@ -164,6 +164,7 @@ export async function applySeed(
         hash => `token ${tokens.find(one => one.hash.toString('hex') === hash)!.label}: it stands twice in the file.`,
       ),
       ...takenIds(entities, there),
+      ...severalPsps([...known.values()]),
       ...tokens.flatMap(token => {
         const { label, entities } = token
         const strangers = entities
@@ -261,6 +262,14 @@ export const doubledIds = (entities: readonly SeedEntity[]): string[] =>
   twice(entities.map(({ id }) => id)).map(
     id => `${entities.find(one => one.id === id)!.kind} ${id}: the id stands twice in the file.`,
   )
+
+/** A sentence when there is more than one: whoever acts for a PSP sees what belongs to no merchant, and an installation does not say to which PSP that would. */
+export function severalPsps(entities: readonly Pick<SeedEntity, 'id' | 'kind' | 'name'>[]): string[] {
+  const psps = entities.filter(({ kind }) => kind === 'psp')
+  return psps.length < 2
+    ? []
+    : [`An installation has one PSP, not ${psps.map(({ id, name }) => `${id} (${name})`).join(' and ')}.`]
+}
 
 /** Ids that are those of others, a sentence each. `there`: what an installation has, by its id. */
 export const takenIds = (entities: readonly SeedEntity[], there: ReadonlyMap<string, EntityRow>): string[] =>

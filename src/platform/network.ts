@@ -6,19 +6,24 @@ import { BlockList, isIP, isIPv6 } from 'node:net'
 export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
 
 /** One line or household has a whole /64 of IPv6: it counts as one address. */
-export function networkOf(written: string): string {
+export const networkOf = (address: string): string => networksAround(address)[0]!
+
+/** Whose guesses an address may be, the narrowest first: many are given a /56 or a /48, which are 256 and 65536 of /64. */
+export function networksAround(written: string): readonly string[] {
   const address = plainAddress(written)
-  if (!isIPv6(address)) return address
+  if (!isIPv6(address)) return [address]
   const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
   const groups =
     tail === undefined ? left : [...left, ...Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0'), ...right]
-  return `${groups
-    .slice(0, 4)
-    .map(group => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`
+  const [a, b, c, d = '0'] = groups.map(group => group.replace(/^0+(?=.)/, ''))
+  const d56 = (Number.parseInt(d, 16) & 0xff00).toString(16)
+  return [`${a}:${b}:${c}:${d}::/64`, `${a}:${b}:${c}:${d56}::/56`, `${a}:${b}:${c}::/48`]
 }
+
+/** How many times as much a network may guess as an address: the wider it is, the more people sit in it. */
+export const networkShare = (network: string): number => ({ '/56': 2, '/48': 4 })[network.slice(-3)] ?? 1
 
 /** Does the caller sit at this machine, as far as its address tells? */
 export const isThisMachine = (address: string): boolean => {

@@ -2,13 +2,14 @@
 
 type CsvCell = string | number | undefined
 
-/** A row with its line end. What a spreadsheet would take for a formula is made text; amounts are ours and stay numbers. */
+/** A row with its line end. What a spreadsheet would take for a formula is made text, and what it would take for the end of a cell, in whichever country, is quoted;
+ * amounts are ours and stay numbers. */
 export const csvRow = (cells: readonly CsvCell[]): string =>
   `${cells.map(cell => quoted(plainCell(String(cell ?? '')))).join(',')}\r\n`
 
 const plainCell = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^-?\d+\.\d\d$/.test(text) ? `'${text}` : text)
 
-const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
+const quoted = (text: string): string => (/[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
 /** Columns by their names, each with what it takes of a record. */
 export type Columns<Item> = Readonly<Record<string, (item: Item) => CsvCell>>

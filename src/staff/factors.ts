@@ -4,12 +4,14 @@
 import { hash } from 'node:crypto'
 import { record } from '../audit/chain.ts'
 import { inTransaction } from '../platform/database/connect.ts'
-import { networkOf } from '../platform/network.ts'
+import { networkShare, networksAround } from '../platform/network.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { unseal } from '../vault/seal.ts'
+import type { Attempter } from './attempts.ts'
 import { attemptsMinutes } from './kept.ts'
 import type { StaffParts } from './parts.ts'
 import { isPassword } from './password.ts'
+import type { Visitor } from './sessions.ts'
 import { countSignIn, findPerson, forgetAttempts, forgiveAttempt, type Person, takeRecoveryCode, takeStep } from './store.ts'
 import { stepOfCode } from './totp.ts'
 
@@ -34,25 +36,60 @@ export const nameOfStaff = (text: string): string => text.trim().toLowerCase()
 export const attemptsOf = ({ keys }: Pick<StaffParts, 'keys'>, name: string): string =>
   `user ${keyedHash(keys, 'staff name', name).toString('hex').slice(0, 32)}`
 
+/** Why nobody comes in. Busy: so many attempt it at this moment that this one was not looked at. */
+export type NotProven = 'wrong' | 'wait' | 'busy'
+
+/** Attempts from somewhere, counted for its networks before anything else is: true when there were too many. */
+export async function countOfNetworks({ database, clock }: StaffParts, address: string): Promise<boolean> {
+  const now = clock.real()
+  const counted: boolean[] = []
+  for (const network of networksAround(address)) {
+    const attempts = await countSignIn(database.signIns, ofNetwork(network), now, now - attemptsMinutes * 60_000)
+    counted.push(attempts > signInAttemptsMost.network * networkShare(network))
+  }
+  return counted.includes(true)
+}
+
+/** One that was none. */
+export async function forgiveNetworks({ database, attempts }: StaffParts, address: string): Promise<void> {
+  for (const network of networksAround(address)) await forgiveAttempt(database.work, ofNetwork(network))
+  attempts.forgive(attempterAt(address).whose)
+}
+
+const ofNetwork = (network: string): string => `network ${network}`
+
+/** Strangers take turns by the widest network that they may have to themselves. */
+export const attempterAt = (address: string): Attempter => ({ whose: ofNetwork(networksAround(address).at(-1)!) })
+
 /** `session`: of somebody who is signed in, and whom attempts of strangers for the same name do not keep waiting. */
-export async function proveFactors(
+export function proveFactors(
   parts: StaffParts,
   sent: Factors,
-  address: string,
+  { address, isGone }: Pick<Visitor, 'address' | 'isGone'>,
   session?: string,
+): Promise<Person | NotProven> {
+  // What waits is what is needed, and no more of it than there can be.
+  const factors = {
+    name: nameOfStaff(sent.name.slice(0, 300)),
+    password: sent.password.slice(0, 1000),
+    code: sent.code.slice(0, 100),
+  }
+  const attempter = session === undefined ? attempterAt(address) : { whose: `session ${session}` }
+  return parts.attempts.inTurn({ ...attempter, ...(isGone && { isGone }) }, () => lookAt(parts, factors, address, session))
+}
+
+async function lookAt(
+  parts: StaffParts,
+  { name, password, code }: Factors,
+  address: string,
+  session: string | undefined,
 ): Promise<Person | 'wrong' | 'wait'> {
   const { clock, keys, database } = parts
   const now = clock.real()
-  const name = nameOfStaff(sent.name)
   const guesser = session === undefined ? attemptsOf(parts, name) : `session ${session}`
-  const network = `network ${networkOf(address)}`
-  const since = now - attemptsMinutes * 60_000
-  if (session === undefined) {
-    // A network that guesses waits before any name is looked at, or remembered.
-    const attempts = await countSignIn(database.signIns, network, now, since)
-    if (attempts > signInAttemptsMost.network) return 'wait'
-  }
-  const attempts = await countSignIn(database.signIns, guesser, now, since)
+  // A network that guesses waits before any name is looked at, or remembered.
+  if (session === undefined && (await countOfNetworks(parts, address))) return 'wait'
+  const attempts = await countSignIn(database.signIns, guesser, now, now - attemptsMinutes * 60_000)
   const person = name.length > 0 && name.length <= 254 ? await findPerson(database.work, 'name', name) : undefined
   if (attempts > signInAttemptsMost.user) {
     // Nobody waits for it: how long an answer takes would tell that there is such a person.
@@ -62,16 +99,14 @@ export async function proveFactors(
       )
     return 'wait'
   }
-  const isRight = await isPassword(person?.password, sent.password.slice(0, 1000))
-  const step = person?.sealedTotp && stepOfCode(secretOf(parts, person), sent.code, now)
+  const isRight = await isPassword(person?.password, password)
+  const step = person?.sealedTotp && stepOfCode(secretOf(parts, person), code, now)
   const id = isRight ? person!.id : nobodysId
   // Asked for nobody too: how long an answer takes tells nothing of the password.
-  const isTaken = step
-    ? await takeStep(database.work, id, step)
-    : await takeRecoveryCode(database.work, id, recoveryHash(sent.code))
+  const isTaken = step ? await takeStep(database.work, id, step) : await takeRecoveryCode(database.work, id, recoveryHash(code))
   if (isRight && isTaken) {
     await forgetAttempts(database.work, guesser)
-    if (session === undefined) await forgiveAttempt(database.work, network)
+    if (session === undefined) await forgiveNetworks(parts, address)
     return person!
   }
   const credential = `staff:${person?.id ?? keyedHash(keys, 'staff name', name).toString('hex').slice(0, 16)}`

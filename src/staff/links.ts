@@ -10,6 +10,7 @@ import { seal } from '../vault/seal.ts'
 import { attemptsOf, recoveryHash, totpPlace } from './factors.ts'
 import type { StaffParts } from './parts.ts'
 import { hashPassword, passwordRefusal } from './password.ts'
+import { mayInvite } from './permissions.ts'
 import { actorOfStaff, beginSession, type Visitor } from './sessions.ts'
 import {
   dropLinksOf,
@@ -18,6 +19,7 @@ import {
   findPerson,
   forgetAttempts,
   insertLink,
+  lockPeople,
   type Person,
   setFactors,
   takeLink,
@@ -37,22 +39,25 @@ export async function makeStaffLink(
   parts: LinkParts,
   staffId: string | null,
   madeBy: string | null = null,
+  endsAt = parts.clock.real() + linkHours * 3_600_000,
 ): Promise<string> {
-  const now = parts.clock.real()
   const token = parts.random.bytes(32).toString('base64url')
-  await insertLink(db, hashesOf(parts, token)[0], { staffId, madeBy, endsAt: now + linkHours * 3_600_000 })
+  await insertLink(db, hashesOf(parts, token)[0], { staffId, madeBy, endsAt })
   return token
 }
 
+type Invitation = { readonly person: Person; readonly secret: Buffer; readonly madeBy: string | null }
+
 /** Who may set a password and a second factor by this link, and the secret of the factor. It follows from the link: the page shows the same to
  *  whoever asks again, and nothing is stored until somebody proves to have it. */
-export async function findInvitation(parts: StaffParts, token: string): Promise<{ person: Person; secret: Buffer } | undefined> {
+export async function findInvitation(parts: StaffParts, token: string): Promise<Invitation | undefined> {
   const link = await findLink(parts.database.work, hashesOf(parts, token), parts.clock.real())
   const person = link?.staffId && (await findPerson(parts.database.work, 'id', link.staffId))
-  return person ? { person, secret: keyedHash(parts.keys, 'staff totp', token).subarray(0, secretBytes) } : undefined
+  if (!person) return undefined
+  return { person, secret: keyedHash(parts.keys, 'staff totp', token).subarray(0, secretBytes), madeBy: link.madeBy }
 }
 
-export type FactorsRefusal = 'gone' | 'code' | NonNullable<ReturnType<typeof passwordRefusal>>
+export type FactorsRefusal = 'gone' | 'code' | 'busy' | NonNullable<ReturnType<typeof passwordRefusal>>
 
 /** Sets both factors, ends whatever sessions there were, and begins one. The codes for recovery are shown this once. */
 export async function useInvitation(
@@ -65,17 +70,25 @@ export async function useInvitation(
   const { keys, random, clock, database } = parts
   const found = await findInvitation(parts, token)
   if (!found) return 'gone'
-  const { person, secret } = found
+  const { person, secret, madeBy } = found
   const refusal = passwordRefusal(password, person.name)
   if (refusal) return refusal
   const step = stepOfCode(secret, code, clock.real())
   if (step === undefined) return 'code'
-  const hashed = await hashPassword(random, password)
+  const { isGone } = visitor
+  const hashed = await parts.attempts.inTurn({ whose: `person ${person.id}`, ...(isGone && { isGone }) }, () =>
+    hashPassword(random, password),
+  )
+  if (hashed === 'busy') return hashed
   const recovery = Array.from({ length: recoveryCodesGiven }, () => base32(random.bytes(10)).replace(/.{4}(?=.)/g, '$&-'))
   const sealedTotp = seal(keys, random, totpPlace(person.id), secret.toString('hex'))
   return inTransaction(database.work, async db => {
+    const people = await lockPeople(db, [person.id, ...(madeBy === null ? [] : [madeBy])])
     const link = await takeLink(db, hashesOf(parts, token), clock.real())
-    if (!link) return 'gone'
+    const now = people.find(({ id }) => id === person.id)
+    const maker = people.find(({ id }) => id === madeBy)
+    // Its maker has seen it: it opens no more than he may give away now, to whoever this has become meanwhile.
+    if (!link || !now || (madeBy !== null && !(maker && mayInvite(parts.directory, maker, now.entities)))) return 'gone'
     await dropLinksOf(db, person.id)
     await setFactors(db, person.id, {
       password: hashed,
@@ -90,10 +103,10 @@ export async function useInvitation(
   })
 }
 
-/** A link for somebody who is signed in and wants other factors: the present ones hold until it is used. */
-export const makeOwnLink = (parts: StaffParts, staffId: string, address: string): Promise<string> =>
+/** A link for somebody who is signed in and wants other factors: the present ones hold until it is used. It ends with the session as that stands now. */
+export const makeOwnLink = (parts: StaffParts, staffId: string, address: string, endsAt: number): Promise<string> =>
   inTransaction(parts.database.work, async db => {
-    const token = await makeStaffLink(db, parts, staffId)
+    const token = await makeStaffLink(db, parts, staffId, null, endsAt)
     await record(db, parts, [{ actor: actorOfStaff(staffId, address), action: 'staffLinkMade', subject: staffId }])
     return token
   })

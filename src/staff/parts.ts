@@ -6,6 +6,7 @@ import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import type { Log } from '../platform/log.ts'
 import type { Keys } from '../vault/keys.ts'
+import type { AttemptLine } from './attempts.ts'
 
 export type StaffParts = {
   readonly clock: Clock
@@ -15,5 +16,6 @@ export type StaffParts = {
   readonly database: Pick<Database, 'work' | 'signIns'>
   readonly log: Log
   readonly failures: Failures
+  readonly attempts: AttemptLine
   readonly sandbox: boolean
 }

@@ -49,7 +49,7 @@ const base64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
 const hashing = promisify(argon2)
 let last: Promise<unknown> = Promise.resolve()
 
-/** One at a time: they would take Node's threads from files and names that everything else waits for. */
+/** One at a time: they would take Node's threads from files and names that everything else waits for. Few wait here: most do in the line of attempts.ts. */
 function derived(password: string, salt: Buffer, { memory, passes, parallelism }: Record<keyof typeof costs, number>) {
   const message = password.normalize('NFKC')
   const next = last.then(() => hashing('argon2id', { message, nonce: salt, memory, passes, parallelism, tagLength: hashBytes }))

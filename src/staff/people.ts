@@ -8,16 +8,17 @@ import { attemptsOf, nameOfStaff } from './factors.ts'
 import { dropFiltersOf } from './filters/store.ts'
 import { makeStaffLink } from './links.ts'
 import type { StaffParts } from './parts.ts'
-import type { Role } from './permissions.ts'
+import { mayInvite, type Role } from './permissions.ts'
 import {
   changePerson,
   countPeople,
   dropLinksBy,
   dropLinksOf,
   endSessionsOf,
-  findPerson,
   forgetAttempts,
   insertPerson,
+  lockPeople,
+  type Person,
   removePerson,
   setFactors,
 } from './store.ts'
@@ -74,6 +75,9 @@ export async function changeRole(
     )
     if (full) return full
     await changePerson(db, id, role, entities)
+    // Whoever saw a link to the one could come in as the other; and what somebody gave away when he might, he may not give now.
+    await dropLinksOf(db, id)
+    if (!mayInvite(parts.directory, { role, entities }, person.entities)) await dropLinksBy(db, id)
     const details = { name: person.name, role: [person.role, role], entities: [person.entities, entities] }
     await record(db, parts, [{ action: 'staffChanged', entityId: entities[0], subject: id, details }])
     return { id }
@@ -109,10 +113,10 @@ export const dismissPerson = (parts: PeopleParts, id: string): Promise<{ readonl
 function changed<Value>(
   { database }: PeopleParts,
   id: string,
-  change: (db: Parameters<typeof findPerson>[0], person: NonNullable<Awaited<ReturnType<typeof findPerson>>>) => Promise<Value>,
+  change: (db: Connection, person: Person) => Promise<Value>,
 ): Promise<Value | StaffRefusal> {
   return inTransaction(database.work, async db => {
-    const person = await findPerson(db, 'id', id)
+    const [person] = await lockPeople(db, [id])
     return person ? change(db, person) : { refused: 'There is nobody with this id.' }
   })
 }

@@ -1,5 +1,7 @@
 // Who of the staff may do what: one table, which routes, pages and tests read.
 
+import type { Directory } from '../merchants/directory.ts'
+
 export const roles = ['viewer', 'support', 'finance', 'developer', 'admin'] as const
 export type Role = (typeof roles)[number]
 
@@ -49,3 +51,10 @@ export const staffActions: readonly { readonly action: StaffAction; readonly wha
 }))
 
 export const roleMay = (role: Role, action: StaffAction): boolean => allowed.get(action)!.has(role)
+
+/** May somebody make links for whoever acts for these? */
+export const mayInvite = (
+  { lineage }: Pick<Directory, 'lineage'>,
+  { role, entities }: { readonly role: Role; readonly entities: readonly string[] },
+  wanted: readonly string[],
+): boolean => roleMay(role, 'changeStaff') && wanted.every(id => lineage(id).some(one => entities.includes(one)))

@@ -5,17 +5,19 @@ import type { Actor, AuditAction } from '../audit/entry.ts'
 import { timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { keyedHashes } from '../vault/keys.ts'
-import { type Factors, proveFactors } from './factors.ts'
+import { type Factors, type NotProven, proveFactors } from './factors.ts'
 import { sessionHours } from './kept.ts'
 import type { StaffParts } from './parts.ts'
 import { type Role, roleMay, type StaffAction } from './permissions.ts'
 import {
   dropLinksOf,
+  type EndedSession,
   endSession,
   findSession,
   insertSession,
   proveSession,
   type SessionWithPerson,
+  takeSession,
   touchSession,
 } from './store.ts'
 
@@ -24,7 +26,14 @@ export const idleMinutes = 15
 export const provenMinutes = 5
 
 /** Where somebody comes from, as a list of sessions shows it. */
-export type Visitor = { readonly address: string; readonly agent: string }
+export type Visitor = {
+  readonly address: string
+  readonly agent: string
+  /** What the cookie of a session says that the browser had before: it ends when another begins there. */
+  readonly cookie?: string
+  /** Nobody is there any more. */
+  isGone?(): boolean
+}
 
 /** Somebody who signed in, and what that allows. */
 export type SignedIn = {
@@ -52,6 +61,7 @@ export type SignedIn = {
 export const begunSince = (now: number): number => now - sessionHours * 3_600_000
 /** Stands in the place of a merchant where there is none. */
 const ofNoMerchant = '0'.repeat(32)
+const isToken = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 const hashesOf = ({ keys }: StaffParts, token: string) => keyedHashes(keys, 'staff session', token)
 
 /** Inside a transaction, and told of. Returns what the browser's cookie is to hold; nothing else knows it. */
@@ -59,10 +69,12 @@ export async function beginSession(
   db: Connection,
   parts: StaffParts,
   staffId: string | null,
-  { address, agent }: Visitor,
+  { address, agent, cookie = '' }: Visitor,
   action: AuditAction,
 ): Promise<string> {
   const { clock, random } = parts
+  const before = isToken(cookie) ? await takeSession(db, hashesOf(parts, cookie)) : undefined
+  if (before) await toldEnded(db, parts, before, actorOfStaff(before.staffId, address))
   const now = clock.real()
   const token = random.bytes(32).toString('base64url')
   const id = timeOrderedId(now, random)
@@ -73,12 +85,8 @@ export async function beginSession(
 }
 
 /** The cookie's value for whoever proved both factors. */
-export async function signIn(
-  parts: StaffParts,
-  factors: Factors,
-  visitor: Visitor,
-): Promise<{ token: string } | 'wrong' | 'wait'> {
-  const person = await proveFactors(parts, factors, visitor.address)
+export async function signIn(parts: StaffParts, factors: Factors, visitor: Visitor): Promise<{ token: string } | NotProven> {
+  const person = await proveFactors(parts, factors, visitor)
   if (typeof person === 'string') return person
   return {
     token: await inTransaction(parts.database.work, db => beginSession(db, parts, person.id, visitor, 'staffSignedIn')),
@@ -90,9 +98,10 @@ export async function proveAgain(
   parts: StaffParts,
   signedIn: SignedIn,
   sent: Omit<Factors, 'name'>,
-): Promise<'proven' | 'wrong' | 'wait'> {
-  const { name, sessionId, by } = signedIn
-  const person = await proveFactors(parts, { ...sent, name }, by.address, sessionId)
+  visitor: Visitor,
+): Promise<'proven' | NotProven> {
+  const { name, sessionId } = signedIn
+  const person = await proveFactors(parts, { ...sent, name }, visitor, sessionId)
   if (typeof person === 'string') return person
   await proveSession(parts.database.work, sessionId, parts.clock.real())
   return 'proven'
@@ -105,7 +114,7 @@ export async function findSignedIn(
   address: string,
   isUse: boolean,
 ): Promise<SignedIn | undefined> {
-  if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return undefined
+  if (!isToken(token)) return undefined
   const { clock, database } = parts
   const found = await findSession(database.work, hashesOf(parts, token))
   const now = clock.real()
@@ -152,7 +161,11 @@ export const actorOfStaff = (staffId: string | null, address: string): Actor => 
 export const endOwnSession = (parts: StaffParts, { staffId, by }: SignedIn, id: string): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
     if (!(await endSession(db, staffId, id))) return false
-    if (staffId !== null) await dropLinksOf(db, staffId) // one that was asked for in this session
-    await record(db, parts, [{ actor: by, action: 'staffSignedOut', subject: staffId ?? '', details: { session: id } }])
+    await toldEnded(db, parts, { id, staffId }, by)
     return true
   })
+
+async function toldEnded(db: Connection, parts: StaffParts, { id, staffId }: EndedSession, actor: Actor): Promise<void> {
+  if (staffId !== null) await dropLinksOf(db, staffId) // one that was asked for in this session
+  await record(db, parts, [{ actor, action: 'staffSignedOut', subject: staffId ?? '', details: { session: id } }])
+}

@@ -37,6 +37,15 @@ export async function findPerson(db: Connection, by: 'id' | 'name', value: strin
   return rows[0] && personOf(rows[0])
 }
 
+/** Until the transaction ends nobody changes these. Always locked before links of theirs, and in one order. */
+export async function lockPeople(db: Connection, ids: readonly string[]): Promise<Person[]> {
+  const { rows } = await db.query<Person>(
+    `select ${columns} from staff where id = any ($1) and removed_at is null order by id for update`,
+    [ids],
+  )
+  return rows.map(personOf)
+}
+
 /** Who could have used the link by which somebody set the factors, whether that one works here still or not. */
 export async function findFactorsBy(db: Connection, id: string): Promise<string | null> {
   const { rows } = await db.query<Pick<Person, 'factorsBy'>>('select factors_by as "factorsBy" from staff where id = $1', [id])
@@ -234,6 +243,17 @@ export async function endSession(db: Connection, staffId: string | null, id: str
     id,
   ])
   return rowCount === 1
+}
+
+export type EndedSession = Pick<SessionRow, 'id' | 'staffId'>
+
+/** Ends whatever session a cookie names. */
+export async function takeSession(db: Connection, hashes: readonly Buffer[]): Promise<EndedSession | undefined> {
+  const { rows } = await db.query<EndedSession>(
+    'delete from staff_sessions where hash = any ($1) returning id, staff_id as "staffId"',
+    [hashes],
+  )
+  return rows[0]
 }
 
 export async function endSessionsOf(db: Connection, staffId: string): Promise<void> {

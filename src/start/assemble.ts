@@ -64,6 +64,7 @@ import { deliverScheduled, type ScheduledReportParts } from '../reporting/schedu
 import { scheduleWork } from '../reporting/schedules/schedule.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
 import { leaseNumbers } from '../slips/numbers.ts'
+import { type AttemptLine, attemptLine } from '../staff/attempts.ts'
 import type { Keys } from '../vault/keys.ts'
 import { channelRefusal } from './channelRefusal.ts'
 import type { Config } from './config.ts'
@@ -85,6 +86,7 @@ export type Gateway = PaymentParts &
     readonly figures: readonly Figure[]
     readonly channelRefusal: ChannelRefusal
     readonly officeUnderWay: UnderWay
+    readonly attempts: AttemptLine
   }
 
 /** Everything outside the process that a payment may reach. */
@@ -175,6 +177,7 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     database,
     lookTogether: lookTogether(clock),
     failures: limitFailures(database.work, { keys, clock }, onError),
+    attempts: attemptLine(clock),
     connectors,
     methods,
     egress: config.egress,

@@ -122,9 +122,14 @@ function withAge({ database, clock }: OfficeParts, language: OfficeLanguage, ans
   return { ...answer, body: html`${message(fill(frameWords(language).old, { seconds: String(seconds) }))}${answer.body}` }
 }
 
+/** Names, passwords, the page that was wanted. */
+const openBodyMax = 8 * 1024
+
 export const openRoute = (parts: OfficeParts, route: OpenRoute): Route =>
-  // Nothing of it is kept.
-  placed(parts, { ...route, exact: true }, async (_, named, read) => ({ answer: await route.answer(read(), named) }))
+  // Nothing of it is kept; and strangers send no more than what is asked for.
+  placed(parts, { bodyMax: openBodyMax, ...route, exact: true }, async (_, named, read) => ({
+    answer: await route.answer(read(), named),
+  }))
 
 type Framed = { readonly answer: OfficeAnswer; readonly signedIn?: SignedIn }
 
@@ -194,7 +199,7 @@ function isOurPage({ publicUrl }: OfficeParts, { headers }: Request): boolean {
 export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean): Promise<SignedIn | undefined> =>
   findSignedIn(parts, sessionOf(parts, request), request.address, isUse)
 
-const sessionOf = (parts: OfficeParts, request: Request): string => cookieOf(request, sessionCookie(parts)) ?? ''
+export const sessionOf = (parts: OfficeParts, request: Request): string => cookieOf(request, sessionCookie(parts)) ?? ''
 
 /** A page is led to the door; what a script or a form sent is told. */
 function signInFirst(request: UnreadRequest): Framed {
@@ -215,7 +220,8 @@ export function proveFirst({ publicUrl }: OfficeParts, { method, path, query, he
 }
 
 /** A page of our own, named by its path; anything else, which could lead to another host, becomes the first page. */
-export const ownPath = (to: string | null): string => (to !== null && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) ? to : '/office')
+export const ownPath = (to: string | null): string =>
+  to !== null && to.length <= 2000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) ? to : '/office'
 
 /** Sends the browser on inside the office. */
 export const goTo = (path: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({

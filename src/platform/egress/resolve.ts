@@ -18,6 +18,8 @@ export type Sources = {
 
 const timeoutMilliseconds = 3000
 const knownMost = 10_000
+/** Names of a line that wait for the system, which may be silent for each of them. */
+const waitingMost = 100
 /** Answers that leave it open whether the system knows the name. */
 const unknownThere: ReadonlySet<string> = new Set(['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'])
 
@@ -26,6 +28,7 @@ export function resolver({ servers, hostsFile = '/etc/hosts', system = ask }: So
   if (servers) names.setServers(servers)
   const running = new Map<string, Promise<readonly LookupAddress[]>>()
   const knownToSystem = new Set<string>()
+  const waiting = { known: 0, others: 0 }
   const lastOfSystem: Record<'known' | 'others', Promise<unknown>> = { known: Promise.resolve(), others: Promise.resolve() }
 
   async function find(name: string): Promise<readonly LookupAddress[]> {
@@ -37,7 +40,9 @@ export function resolver({ servers, hostsFile = '/etc/hosts', system = ask }: So
     const failure = answers.map(answer => (answer as PromiseRejectedResult).reason).find(({ code }) => !unknownThere.has(code))
     if (failure) throw failure
     const line = knownToSystem.has(name) ? 'known' : 'others'
-    const mine = lastOfSystem[line].then(() => system(name))
+    if (waiting[line] >= waitingMost) throw Object.assign(new Error('too many names are asked for'), { code: 'EAI_AGAIN' })
+    waiting[line]++
+    const mine = lastOfSystem[line].then(() => system(name)).finally(() => waiting[line]--)
     lastOfSystem[line] = mine.catch(() => {})
     const addresses = await mine
     if (addresses.length > 0 && knownToSystem.size < knownMost) knownToSystem.add(name)

@@ -77,7 +77,7 @@ export function endingsOf(
   const slots = Array.from({ length: (to - from) / length }, (_, at) => from + at * length)
   const byCurrency = Map.groupBy(
     rows.filter(({ approved }) => approved > 0),
-    ({ currency }) => currency!,
+    ({ currency }) => currency ?? '?',
   )
   const counted = (of: readonly OutcomeRow[]) => of.reduce((sum, { count }) => sum + count, 0)
   const declined = rows.filter(({ result }) => result !== null && endingOf(result) !== 'approved')

@@ -1,6 +1,6 @@
 // What the overview reads: first payments of some merchants by the time at which they came, with how they ended, and what waits to be told.
 
-import type { ResultName } from '../../contract/results/results.ts'
+import { type ResultName, results } from '../../contract/results/results.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 
 export type OverviewSpan = {
@@ -35,12 +35,13 @@ const values = ({ merchants, live, from, to }: OverviewSpan): unknown[] => [
 export async function countOutcomes(db: Connection, span: OverviewSpan): Promise<OutcomeRow[]> {
   const { rows } = await db.query<OutcomeRow>(
     `select (extract(epoch from date_trunc($5, p.received_at, 'UTC')) * 1000)::bigint as slot, p.currency, a.result, count(*) as count,
-            coalesce(sum(p.amount) filter (where a.approved), 0)::bigint as approved
+            least(greatest(coalesce(sum(p.amount) filter (where a.approved), 0), -${Number.MAX_SAFE_INTEGER}), ${Number.MAX_SAFE_INTEGER})::bigint as approved
        from payments p left join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
       where ${firstPayments} group by 1, 2, 3 order by 1, 2, 3`,
     [...values(span), span.by],
   )
-  return rows
+  // A reporting copy is written by others: a result that there is not is none of which anything is known.
+  return rows.map(row => (row.result !== null && !Object.hasOwn(results, row.result) ? { ...row, result: null } : row))
 }
 
 /** Milliseconds from a payment's coming to its answer, of those that nobody was sent away for: the median, and what one in twenty exceeds. */
@@ -51,7 +52,7 @@ export async function measureLatency(db: Connection, span: OverviewSpan): Promis
     `select percentile_disc(0.5) within group (order by took) as median, percentile_disc(0.95) within group (order by took) as slow
        from (select (extract(epoch from a.answered_at - p.received_at) * 1000)::bigint as took
                from payments p join answers a on a.merchant_id = p.merchant_id and a.payment_id = p.id
-              where ${firstPayments}
+              where ${firstPayments} and isfinite(a.answered_at)
                 and not exists (select from redirects r where r.merchant_id = p.merchant_id and r.payment_id = p.id)) answered`,
     values(span),
   )

@@ -8,6 +8,7 @@ import type { PaymentState } from '../../payments/payment.ts'
 import { listXml, transactionXml } from '../../payments/read/xmlRecord.ts'
 import { findPage, findPayments } from '../../payments/store/search.ts'
 import { wireTime } from '../../platform/clock.ts'
+import { csvRow } from '../csv.ts'
 import type { FileContent } from '../owedFiles/deliver.ts'
 
 export type ReceiptForm = 'csv' | 'xml'
@@ -35,7 +36,7 @@ export async function receiptsOfDay(
     const payments = new Map((await findPayments(db, merchantId, ids)).map(payment => [payment.id, payment]))
     pieces.push(Buffer.from(ids.map(id => piece[form](parts, payments.get(id)!)).join('')))
   }
-  const [before, behind] = form === 'xml' ? listXml(found.length) : [rowText(columns), '']
+  const [before, behind] = form === 'xml' ? listXml(found.length) : [csvRow(columns), '']
   return { records: found.length, bytes: Buffer.concat([Buffer.from(before), ...pieces, Buffer.from(behind)]) }
 }
 
@@ -46,10 +47,10 @@ const columns = [
 
 const testModes: Readonly<Record<Mode, string>> = { internal: 'INTERNAL', external: 'EXTERNAL', live: '' }
 
-function csvRow(payment: PaymentState): string {
+function receiptRow(payment: PaymentState): string {
   const { id, referenceId, merchantTransactionId, channelId, brand, amount, currency, receivedAt, mode, record, answer } = payment
   const { resultDetails: details = {} } = JSON.parse(answer?.body ?? '{}') as { resultDetails?: Record<string, string> }
-  return rowText([
+  return csvRow([
     id,
     referenceId,
     merchantTransactionId,
@@ -70,13 +71,9 @@ function csvRow(payment: PaymentState): string {
 }
 
 const piece: Readonly<Record<ReceiptForm, (parts: ContentParts, payment: PaymentState) => string>> = {
-  csv: (_, payment) => csvRow(payment),
+  csv: (_, payment) => receiptRow(payment),
   xml: (parts, payment) => transactionXml(payment, methodCodeOf(payment.brand, parts)),
 }
-
-/** RFC 4180. */
-const rowText = (cells: readonly (string | undefined)[]): string =>
-  `${cells.map((cell = '') => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(',')}\r\n`
 
 export const receiptFileName = (merchantId: string, day: string, form: ReceiptForm): string =>
   `receipts_${merchantId}_${day}.${form}`

@@ -84,7 +84,9 @@ const conditions: Readonly<Record<Exclude<keyof SearchTerms, 'email'> | 'emailHa
 
 export type SearchCondition = Omit<SearchTerms, 'email'> & { readonly emailHashes?: readonly Buffer[] }
 
-const shown = `merchant_id as "merchantId", payment_id as "paymentId", root_id as "rootId", channel_id as "channelId", received_at as "receivedAt", mode,
+// A reporting copy is written by others. A time that is none, or that nobody could write, is shown as the end of all times or as their beginning.
+const shown = `merchant_id as "merchantId", payment_id as "paymentId", root_id as "rootId", channel_id as "channelId",
+  greatest(least(received_at, '9999-12-31T23:59:59.999Z'), '1970-01-01T00:00:00Z') as "receivedAt", mode,
   payment_type as type, brand, amount, currency, result, outcome, merchant_transaction_id as "merchantTransactionId", invoice, bin, last_four as "lastFour",
   descriptor, slip_number as "slipNumber", reference`
 

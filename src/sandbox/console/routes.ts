@@ -1,5 +1,6 @@
 // The console of a sandbox: / shows what happens, as it happens. Its panels come by server-sent events; clock, cards and events stand beside them.
 
+import { isDeepStrictEqual } from 'node:util'
 import type { Route } from '../../http/router.ts'
 import { replay } from '../../notifications/deliveries/replay.ts'
 import { qrCode } from '../../pages/form/code.ts'
@@ -58,7 +59,11 @@ export function consoleRoutes(parts: ConsoleParts, sources: readonly DueSource[]
       live: true,
       answer(request, { merchants, isWhole, endsAt }) {
         const { language, publicUrl } = request
-        const isIn = async () => (await signedInOf(parts, request, false)) !== undefined
+        // Whoever may see something else now begins anew: browsers ask again.
+        const isIn = async () => {
+          const now = await signedInOf(parts, request, false)
+          return now?.may(action) === true && now.isWhole === isWhole && isDeepStrictEqual(now.merchants, merchants)
+        }
         return {
           status: 200,
           headers: { 'Content-Type': 'text/event-stream;charset=UTF-8', 'X-Accel-Buffering': 'no' },
@@ -116,7 +121,7 @@ function leadsHere(url: string): boolean {
   return hostname === 'localhost' || isThisMachine(hostname.replace(/^\[|\]$/g, ''))
 }
 
-/** The panels as they change, until the reader leaves or the session ends. */
+/** The panels as they change, until the reader leaves, or the session ends or may see something else. */
 async function* changes(
   parts: ConsoleParts,
   viewer: Viewer,
@@ -131,6 +136,7 @@ async function* changes(
     for (const [name, panel] of Object.entries(panels)) {
       const { html } = await panel(parts, viewer)
       if (shown.get(name) === html) continue
+      if (!(await isIn())) return
       shown.set(name, html)
       yield `event: panel\ndata: ${JSON.stringify({ name, html })}\n\n`
     }

@@ -5,15 +5,22 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { record } from '../../audit/chain.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
-import { networkOf } from '../../platform/network.ts'
 import { keyedHashes } from '../../vault/keys.ts'
-import { signInAttemptsMost } from '../factors.ts'
+import { attempterAt, countOfNetworks, forgiveNetworks, type NotProven, signInAttemptsMost } from '../factors.ts'
 import { attemptsMinutes } from '../kept.ts'
 import type { StaffParts } from '../parts.ts'
 import { beginSession, type SignedIn, type Visitor } from '../sessions.ts'
 import { countSignIn, forgiveAttempt, proveSession } from '../store.ts'
 import { deletePasskey, insertPasskey, lockPasskey, markUsed, type Passkey, takeChallenge } from './store.ts'
-import { challengeOf, type RelyingParty, readCredential, readMade, readSigned, type SentCredential } from './webauthn.ts'
+import {
+  challengeOf,
+  isPasskeyId,
+  type RelyingParty,
+  readCredential,
+  readMade,
+  readSigned,
+  type SentCredential,
+} from './webauthn.ts'
 
 export const passkeysMost = 10
 const challengeMinutes = 10
@@ -42,7 +49,8 @@ const proofsOf = ({ keys }: StaffParts, purpose: string, said: Buffer): readonly
 /** When it ends, if it is ours, for this, and not too old. */
 function endOfChallenge(parts: StaffParts, purpose: string, challenge: string): number | undefined {
   const bytes = Buffer.from(challenge, 'base64url')
-  if (bytes.length !== chanceBytes + timeBytes + proofBytes) return undefined
+  // In one spelling alone: what was answered is known by it.
+  if (bytes.length !== chanceBytes + timeBytes + proofBytes || bytes.toString('base64url') !== challenge) return undefined
   const [said, proof] = [bytes.subarray(0, chanceBytes + timeBytes), bytes.subarray(chanceBytes + timeBytes)]
   if (!proofsOf(parts, purpose, said).some(one => timingSafeEqual(one, proof))) return undefined
   const ends = said.readUIntBE(chanceBytes, timeBytes)
@@ -71,7 +79,7 @@ export async function addPasskey(parts: PasskeyParts, { staffId, by }: SignedIn,
 
 export const removePasskey = (parts: PasskeyParts, { staffId, by }: SignedIn, id: string): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
-    const name = staffId === null ? undefined : await deletePasskey(db, staffId, id)
+    const name = staffId !== null && isPasskeyId(id) ? await deletePasskey(db, staffId, id) : undefined
     if (name === undefined) return false
     await record(db, { ...parts, by }, [{ action: 'passkeyRemoved', subject: staffId!, details: { name } }])
     return true
@@ -82,11 +90,16 @@ export async function signInByPasskey(
   parts: PasskeyParts,
   text: string,
   visitor: Visitor,
-): Promise<{ token: string } | 'wrong' | 'wait'> {
-  const guesser = `network ${networkOf(visitor.address)}`
-  const used = await usePasskey(parts, text, visitor.address, { guesser, most: signInAttemptsMost.network }, (db, { staffId }) =>
-    beginSession(db, parts, staffId, visitor, 'staffSignedIn'),
-  )
+): Promise<{ token: string } | NotProven> {
+  const { address, isGone } = visitor
+  const used = await parts.attempts.inTurn({ ...attempterAt(address), ...(isGone && { isGone }) }, async () => {
+    if (await countOfNetworks(parts, address)) return 'wait'
+    const looked = await usePasskey(parts, text, address, undefined, (db, { staffId }) =>
+      beginSession(db, parts, staffId, visitor, 'staffSignedIn'),
+    )
+    if (typeof looked !== 'string') await forgiveNetworks(parts, address)
+    return looked
+  })
   return typeof used === 'string' ? used : { token: used.done }
 }
 
@@ -97,33 +110,33 @@ export async function proveByPasskey(
   text: string,
 ): Promise<'proven' | 'wrong' | 'wait'> {
   const { by, staffId, sessionId } = signedIn
-  const known = { guesser: `session ${sessionId}`, most: signInAttemptsMost.user, staffId }
-  const used = await usePasskey(parts, text, by.address, known, db => proveSession(db, sessionId, parts.clock.real()))
-  return typeof used === 'string' ? used : 'proven'
+  const { clock, database } = parts
+  const guesser = `session ${sessionId}`
+  const now = clock.real()
+  const attempts = await countSignIn(database.signIns, guesser, now, now - attemptsMinutes * 60_000)
+  if (attempts > signInAttemptsMost.user) return 'wait'
+  const used = await usePasskey(parts, text, by.address, staffId, db => proveSession(db, sessionId, clock.real()))
+  if (typeof used === 'string') return used
+  await forgiveAttempt(database.work, guesser)
+  return 'proven'
 }
 
-/** Whose attempts are counted together, and whose the key must be, if that is known. */
-type Guesser = { readonly guesser: string; readonly most: number; readonly staffId?: string | null }
+/** `staffId`: whose the key must be, if that is known. */
 
 async function usePasskey<Done>(
   parts: PasskeyParts,
   text: string,
   address: string,
-  { guesser, most, staffId }: Guesser,
+  staffId: string | null | undefined,
   then: (db: Connection, passkey: Passkey) => Promise<Done>,
 ): Promise<{ done: Done } | 'wrong' | 'wait'> {
-  const { clock, database } = parts
-  const now = clock.real()
-  const attempts = await countSignIn(database.signIns, guesser, now, now - attemptsMinutes * 60_000)
-  if (attempts > most) return 'wait'
   const party = relyingParty(parts)
   const credential = readCredential(text)
   const challenge = credential ? challengeOf(credential) : ''
   const ends = endOfChallenge(parts, 'signIn', challenge)
   const used = party && credential && ends !== undefined && (await use(parts, credential, challenge, ends, party, staffId, then))
-  if (!used) return (await parts.failures.count({ address, credential: 'staff:passkey' }, now)) ? 'wait' : 'wrong'
-  await forgiveAttempt(database.work, guesser)
-  return used
+  if (used) return used
+  return (await parts.failures.count({ address, credential: 'staff:passkey' }, parts.clock.real())) ? 'wait' : 'wrong'
 }
 
 const use = <Done>(

@@ -32,6 +32,8 @@ const flag = { present: 0x01, verified: 0x04, attested: 0x40 } as const
 const fixedLength = 37
 const idLengthAt = 53
 
+export const isPasskeyId = (text: string): boolean => /^[A-Za-z0-9_-]{16,1364}$/.test(text)
+
 /** Of text that somebody sent; undefined when it is no credential. */
 export function readCredential(text: string): SentCredential | undefined {
   let sent: unknown
@@ -41,7 +43,7 @@ export function readCredential(text: string): SentCredential | undefined {
     return undefined
   }
   const { id, response } = Object(sent) as Record<string, unknown>
-  if (typeof id !== 'string' || !/^[A-Za-z0-9_-]{16,1364}$/.test(id)) return undefined
+  if (typeof id !== 'string' || !isPasskeyId(id)) return undefined
   return typeof response === 'object' && response !== null ? { id, response: response as SentCredential['response'] } : undefined
 }
 

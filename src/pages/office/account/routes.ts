@@ -63,8 +63,10 @@ ${tableOf(
       path: '/account/factors',
       action: 'own',
       proven: true,
-      answer: async (_, { staffId, by }) =>
-        goTo(staffId === null ? '/office/account' : `/office/invitation/${await makeOwnLink(parts, staffId, by.address)}`),
+      answer: async (_, { staffId, by, endsAt }) =>
+        goTo(
+          staffId === null ? '/office/account' : `/office/invitation/${await makeOwnLink(parts, staffId, by.address, endsAt)}`,
+        ),
     },
   ]
 }

@@ -1,5 +1,6 @@
 // The overview: the last day or month of the merchants within reach. The figures are asked for again every few seconds, without the page around them.
 
+import { signedAmountText } from '../../../contract/amounts.ts'
 import { results } from '../../../contract/results/results.ts'
 import { isTooSlow } from '../../../platform/database/errors.ts'
 import { approvalRate, type Overview, overviewOf, slotMilliseconds, spanUntil } from '../../../reporting/overview/overview.ts'
@@ -121,7 +122,7 @@ function shownFigures(overview: Overview, { from, to, by, live, merchants }: Ove
   return html`<div class="tiles">
 ${tile(words.payments, link(total))}
 ${tile(words.rate, link(percent(locale, approvalRate(all)), { ending: 'approved' }), words.rateHint)}
-${tile(words.volume, volume.size === 0 ? '–' : html`${[...volume].map(([currency, sum]) => html`<span>${link(moneyText(locale, sum, currency), { ending: 'approved', currency })}</span> `)}`)}
+${tile(words.volume, volume.size === 0 ? '–' : html`${[...volume].map(([currency, sum]) => html`<span>${link(volumeText(locale, sum, currency), { ending: 'approved', currency })}</span> `)}`)}
 ${tile(
   words.latency,
   latency.median === null ? '–' : link(fill(words.median, { milliseconds: String(latency.median) })),
@@ -173,6 +174,10 @@ ${
   )}`
 }`
 }
+
+/** What came as a currency and is none stands there as it came. */
+const volumeText = (locale: string, sum: number, currency: string): string =>
+  /^[A-Z]{3}$/.test(currency) && sum >= 0 ? moneyText(locale, sum, currency) : `${signedAmountText(sum)} ${currency}`
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 

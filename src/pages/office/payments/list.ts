@@ -14,6 +14,7 @@ import type { FoundPayment } from '../../../reporting/search/found.ts'
 import { conditionsOf, searchPayments } from '../../../reporting/search/search.ts'
 import { countSearched, type SearchPlace } from '../../../reporting/search/store.ts'
 import { outcomes, paymentTypes, type SearchTerms } from '../../../reporting/search/terms.ts'
+import type { SignedIn } from '../../../staff/sessions.ts'
 import { type Html, html } from '../../html.ts'
 import { beginExport, exportFirst } from '../exports/ask.ts'
 import { choiceField, field, message, tableOf } from '../fields.ts'
@@ -34,7 +35,7 @@ export function listRoutes(parts: OfficeParts): OfficeRoute[] {
       path: '/payments',
       lags: true,
       action: 'readPayments',
-      async answer({ values, language }, { merchants, may, by }) {
+      async answer({ values, language }, { merchants, may, by, reaches }) {
         const words = paymentWords(language)
         const any = termsOf(values)
         const found = await searchPayments(parts, merchantsNamed(values, merchants), any, pageSize, placeOf(values.get('behind')))
@@ -42,7 +43,7 @@ export function listRoutes(parts: OfficeParts): OfficeRoute[] {
         return {
           title: words.payments,
           style: listStyle + filterStyle,
-          body: html`${searchForm(values, words)}${await filtersBeside(parts, by.id, queryOf(values), words)}${narrowedLine(parts, values, language)}
+          body: html`${searchForm(values, words)}${await filtersBeside(parts, by.id, queryOf(values), words)}${narrowedLine(parts, values, language, reaches)}
 ${found.length === 0 ? message(`${words.nothing} ${words.nothingHint}`) : listOf(found, language)}
 <p class="line">${more && html`<a class="button plain" href="/office/payments?${queryOf(values, found.at(-1))}" rel="next">${words.older}</a>`}
 ${found.length > 0 && may('export') && html`<a class="button plain" href="/office/payments.csv?${queryOf(values)}">${words.export}</a>`}</p>`,
@@ -112,11 +113,16 @@ const toldFilter = (values: URLSearchParams): string =>
     .join('&')
 
 /** What a figure that led here asks for beside what stands in the form. */
-function narrowedLine({ directory }: OfficeParts, values: URLSearchParams, language: OfficeLanguage): Html | undefined {
+function narrowedLine(
+  { directory }: OfficeParts,
+  values: URLSearchParams,
+  language: OfficeLanguage,
+  reaches: SignedIn['reaches'],
+): Html | undefined {
   const words = paymentWords(language)
   const said = narrowed(values).map(([name, value]) => {
     if (name === 'since' || name === 'until') return `${words[name]} ${value.slice(0, 16).replace('T', ' ')}`
-    if (name === 'merchant') return directory.entity(value)?.name ?? value
+    if (name === 'merchant') return (reaches(value) && directory.entity(value)?.name) || value
     if (name === 'first') return words.first
     if (name === 'live') return value === '1' ? words.live : words.test
     return value

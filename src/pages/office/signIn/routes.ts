@@ -1,6 +1,7 @@
 // Coming in and going out: signing in with both factors at once, the link that sets them, the door of a sandbox, proving oneself again.
 
 import type { HttpAnswer } from '../../../http/answer.ts'
+import type { NotProven } from '../../../staff/factors.ts'
 import { enterSandbox, findInvitation, useInvitation } from '../../../staff/links.ts'
 import { proveByPasskey, signInByPasskey } from '../../../staff/passkeys/passkeys.ts'
 import { listPasskeys } from '../../../staff/passkeys/store.ts'
@@ -24,6 +25,7 @@ import {
   type OpenRoute,
   ownPath,
   sessionHeader,
+  sessionOf,
   signedInOf,
 } from '../route.ts'
 import { officeLanguage } from '../words.ts'
@@ -43,7 +45,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
       async answer(request) {
         const { values } = request
         const factors = { name: values.get('name') ?? '', ...factorsOf(values) }
-        const signed = await signIn(parts, factors, visitorOf(request))
+        const signed = await signIn(parts, factors, visitorOf(parts, request))
         if (typeof signed === 'string') return signInPage(parts, request, signed)
         return goTo(ownPath(values.get('to')), sessionHeader(parts, signed.token))
       },
@@ -51,11 +53,12 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
     {
       method: 'POST',
       path: '/sign-in/passkey',
+      bodyMax: 32 * 1024,
       async answer(request) {
         const { values } = request
-        const signed = await signInByPasskey(parts, values.get('credential') ?? '', visitorOf(request))
-        if (signed === 'wait') return signInPage(parts, request, signed)
+        const signed = await signInByPasskey(parts, values.get('credential') ?? '', visitorOf(parts, request))
         if (signed === 'wrong') return signInPage(parts, request, signed, passkeyWords(request.language).wrong)
+        if (typeof signed === 'string') return signInPage(parts, request, signed)
         return goTo(ownPath(values.get('to')), sessionHeader(parts, signed.token))
       },
     },
@@ -65,7 +68,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
       usesUp: true,
       async answer(request, { token = '' }) {
         const words = signInWords(request.language)
-        const session = await enterSandbox(parts, token, visitorOf(request))
+        const session = await enterSandbox(parts, token, visitorOf(parts, request))
         if (session !== undefined) return goTo('/office', sessionHeader(parts, session))
         return { status: 410, title: words.linkGone, body: html`<p>${words.enterGone}</p>` }
       },
@@ -76,7 +79,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
       path: '/invitation/{token}',
       async answer(request, { token = '' }) {
         const { password, code } = factorsOf(request.values)
-        const used = await useInvitation(parts, token, password, code, visitorOf(request))
+        const used = await useInvitation(parts, token, password, code, visitorOf(parts, request))
         if (typeof used !== 'string') return recoveryPage(request, used.recovery, sessionHeader(parts, used.token))
         const words = signInWords(request.language)
         const wrong =
@@ -130,7 +133,7 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
       action: 'own',
       exact: true,
       async answer(request, signedIn) {
-        const proven = await proveAgain(parts, signedIn, factorsOf(request.values))
+        const proven = await proveAgain(parts, signedIn, factorsOf(request.values), visitorOf(parts, request))
         return proven === 'proven' ? goTo(ownPath(request.values.get('to'))) : provePage(parts, request, signedIn, proven)
       },
     },
@@ -144,20 +147,20 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
 }
 
 const factorsOf = (values: URLSearchParams) => ({ password: values.get('password') ?? '', code: values.get('code') ?? '' })
-const visitorOf = ({ address, headers }: OfficeRequest): Visitor => ({ address, agent: headers['user-agent'] ?? '' })
+const visitorOf = (parts: OfficeParts, request: OfficeRequest): Visitor => {
+  const { address, headers, isGone } = request
+  return { address, agent: headers['user-agent'] ?? '', cookie: sessionOf(parts, request), isGone }
+}
 
-function signInPage(
-  parts: OfficeParts,
-  { values, language }: OfficeRequest,
-  refusal?: 'wrong' | 'wait',
-  text?: string,
-): OfficePage {
+function signInPage(parts: OfficeParts, { values, language }: OfficeRequest, refusal?: NotProven, text?: string): OfficePage {
   const words = signInWords(language)
+  // Most that are told so flood: the page is as short as it can be.
+  if (refusal === 'busy') return { title: words.title, ...refusedBy.busy, body: message(words.busy, 'wrong') }
   const { form, page } = askForm(parts, language, '/office/sign-in/passkey', ownPath(values.get('to')))
   return {
     title: words.title,
     ...page,
-    ...(refusal && { status: refusal === 'wait' ? 429 : 403 }),
+    ...(refusal && refusedBy[refusal]),
     body: html`<div class="card narrow">
 ${refusal && message(text ?? words[refusal], 'wrong')}
 <form method="post" action="/office/sign-in">
@@ -172,6 +175,12 @@ ${form}
   }
 }
 
+const refusedBy: Readonly<Record<NotProven, Pick<OfficePage, 'status' | 'headers'>>> = {
+  wrong: { status: 403 },
+  wait: { status: 429 },
+  busy: { status: 503, headers: { 'Retry-After': '5' } },
+}
+
 const factorFields = (words: ReturnType<typeof signInWords>): Html =>
   html`${field({ name: 'password', label: words.password, type: 'password', autocomplete: 'current-password' })}
 ${field({ name: 'code', label: words.code, hint: words.codeHint, autocomplete: 'one-time-code' })}`
@@ -180,7 +189,7 @@ async function provePage(
   parts: OfficeParts,
   { values, language }: OfficeRequest,
   { staffId }: SignedIn,
-  refusal?: 'wrong' | 'wait',
+  refusal?: NotProven,
   text?: string,
 ): Promise<OfficePage> {
   const words = signInWords(language)
@@ -189,7 +198,7 @@ async function provePage(
   return {
     title: words.prove,
     ...(passkeys.length > 0 && asked.page),
-    ...(refusal && { status: refusal === 'wait' ? 429 : 403 }),
+    ...(refusal && refusedBy[refusal]),
     body: html`<div class="card narrow">
 ${refusal ? message(text ?? words[refusal], 'wrong') : html`<p>${words.proveText}</p>`}
 <form method="post" action="/office/prove">
@@ -210,7 +219,7 @@ async function invitation(parts: OfficeParts, { language }: OfficeRequest, token
   const address = totpAddress(secret, `Tollgate ${new URL(parts.publicUrl()).hostname}`, person.name)
   return {
     title: words.invitation,
-    ...(wrong !== undefined && { status: 400 }),
+    ...(wrong !== undefined && (wrong === words.busy ? refusedBy.busy : { status: 400 })),
     body: html`<div class="card narrow">
 ${wrong === undefined ? html`<p>${fill(words.welcome, { name: person.name })}</p>` : message(wrong, 'wrong')}
 <form method="post" action="/office/invitation/${token}">
