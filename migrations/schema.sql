@@ -449,6 +449,9 @@ create table installation (
   mode text not null,
   made_at timestamp with time zone not null,
   single boolean not null default true,
+  id uuid not null default gen_random_uuid(),
+  stands_on text,
+  in_cells boolean not null default false,
   constraint installation_pkey PRIMARY KEY (single),
   constraint installation_mode CHECK ((mode = ANY (ARRAY['sandbox'::text, 'live'::text]))),
   constraint installation_single CHECK (single)
@@ -510,6 +513,7 @@ create table merchant_moves (
   changed_at timestamp with time zone not null,
   move_id uuid,
   accounts text[],
+  put_back_at timestamp with time zone,
   constraint merchant_moves_pkey PRIMARY KEY (merchant_id),
   constraint merchant_moves_direction CHECK ((direction = ANY (ARRAY['leaving'::text, 'arriving'::text])))
 );

@@ -220,6 +220,29 @@ describe('the proxy before cells', { skip: withoutHaproxy }, () => {
     assert.deepEqual(await cellsOf(asking('GET', '/v1/payments', named)), [])
   })
 
+  it('says of a body that is no form what gateways say, and nothing of its entity', async () => {
+    const named = { body: `entityId=${entity}` }
+    const codeAs = async (headers: http.OutgoingHttpHeaders, body = 'x') => {
+      const { status, text } = await ask(plain, '/v1/payments', { body, headers: { 'Content-Length': body.length, ...headers } })
+      return `${status} ${status === 200 ? text : JSON.parse(text).result.code}`
+    }
+    heard = []
+    for (const type of [
+      'multipart/form-data; boundary=x',
+      'application/json',
+      'text/plain',
+      'application/x-www-form-urlencodedx',
+    ])
+      assert.equal(await codeAs({ 'Content-Type': type }), '415 200.100.103', type)
+    assert.equal(await codeAs({ 'Content-Encoding': 'gzip' }), '415 200.100.103')
+    for (const type of ['application/x-www-form-urlencoded', 'Application/X-WWW-Form-Urlencoded ; charset=utf-8', ''])
+      assert.equal(await codeAs({ 'Content-Type': type }), '400 200.300.407', type)
+    assert.equal(await codeAs({ 'Content-Encoding': 'Identity' }), '400 200.300.407')
+    assert.deepEqual(heard, [])
+    // Who is known goes to the gateway, which says it too.
+    assert.deepEqual(await cellsOf(ask(plain, '/v1/payments', { ...named, headers: { 'Content-Type': 'text/plain' } })), ['one'])
+  })
+
   it('takes so many connections of one network, and all of others', async () => {
     const half = 'GET /v1/resultcodes HTTP/1.1\r\nHost: x\r\n'
     const open = async (proxy: Proxy, count: number) => {

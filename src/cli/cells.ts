@@ -1,17 +1,20 @@
 // tollgate cells: the map and the configuration of the proxy before several cells, and whether the cells agree with each other.
 
 import type { Command } from 'commander'
+import { amountText } from '../contract/amounts.ts'
 import { isValidAt } from '../merchants/store.ts'
 import { systemClock } from '../platform/clock.ts'
-import { cellMapOf, readMap, renewMap, type Surveyed, survey } from '../start/cellMap.ts'
-import { type Cells, readCells } from '../start/cells.ts'
+import { cellMapOf, putBackFindings, readMap, renewMap, type Surveyed, survey } from '../start/cellMap.ts'
+import { type Cells, cellOfName, readCells } from '../start/cells.ts'
+import { settleRestored } from '../start/moves/restored.ts'
 import { type ProxyOptions, proxyConfiguration, standardLimits } from '../start/proxy.ts'
 import { wholeNumber } from './choices.ts'
-import { silentText } from './eachCell.ts'
-import { runCommand, timeText } from './open.ts'
+import { openCells, silentText } from './eachCell.ts'
+import { refuseCommand, runCommand, timeText } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 type CellsOption = { readonly cells: string }
+type RestoredOptions = ReadOptions & CellsOption & { readonly cell: string; readonly serve: readonly string[] }
 
 export default (program: Command): void => {
   const cells = program.command('cells').description('several installations beside each other, each with merchants of its own')
@@ -58,6 +61,24 @@ export default (program: Command): void => {
     }),
   )
 
+  reads(
+    cells
+      .command('restored')
+      .description(
+        'after a cell was put back to an earlier moment: ask the others who has left it since, and take those away there; ends with 1 when somebody has to decide',
+      )
+      .requiredOption('--cells <file>', 'the cells file')
+      .requiredOption('--cell <name>', 'the cell that was put back')
+      .option('--serve <merchantId...>', 'serve these there as they are, though another cell has sent them back since', []),
+    {
+      'left[]': 'merchantId to',
+      'served[]': '',
+      'held[]': 'merchantId why',
+      'twice[]': 'merchantId paymentId what paymentType amount currency',
+      'silent[]': 'cell why',
+    },
+  ).action((options: RestoredOptions) => runCommand(() => settleCell(options)))
+
   cells
     .command('proxy')
     .description('print the configuration of an HAProxy before the cells')
@@ -76,6 +97,47 @@ export default (program: Command): void => {
     )
 }
 
+async function settleCell(options: RestoredOptions): Promise<void> {
+  const { cells: file, cell: name, serve } = options
+  const given = readCells(file)
+  cellOfName(given, name)
+  const { opened, silent } = await openCells(given)
+  try {
+    const sides = opened.map(({ cell, parts }) => ({ ...parts, name: cell.name }))
+    const own = sides.find(one => one.name === name)
+    if (!own) refuseCommand(silent.map(silentText).join('').trim())
+    const others = sides.filter(one => one !== own)
+    const mapped = readMap(given.map)
+    const settled = await settleRestored({ own, others, silent: silent.map(({ cell }) => cell), mapped, serve })
+    const { left, served, held, twice } = settled
+    const asMoney = (amount: number | null, currency: string | null) =>
+      amount === null ? '' : ` ${amountText(amount)} ${currency}`
+    show(options, { ...settled, silent }, () =>
+      [
+        ...silent.map(one => silentText(one).trim()),
+        ...left.map(
+          ({ merchantId, to }) =>
+            `The merchant ${merchantId} is in ${to}: ${name} serves it no more, and does nothing of its due work.`,
+        ),
+        ...(served.length > 0 ? [`${served.length} merchants are served by ${name} as before.`] : []),
+        ...held.map(({ merchantId, why }) => `The merchant ${merchantId} is refused: ${why}.`),
+        ...twice.map(
+          ({ merchantId, paymentId, what, paymentType, amount, currency }) =>
+            `The payment ${paymentId} (${paymentType}${asMoney(amount, currency)}) of the merchant ${merchantId} was ${what} in ${name}, and not by the cell that has the merchant: decide what becomes of it.`,
+        ),
+        ...(left.length + served.length + held.length + twice.length === 0
+          ? [`Nobody has left ${name} but by its own word.`]
+          : []),
+      ]
+        .map(line => `${line}\n`)
+        .join(''),
+    )
+    if (silent.length + held.length + twice.length > 0) process.exitCode = 1
+  } finally {
+    for (const { parts } of opened) await parts.close()
+  }
+}
+
 async function check(given: Cells) {
   const surveyed = await survey(given)
   const written = readMap(given.map)
@@ -91,7 +153,14 @@ async function check(given: Cells) {
   }))
   return {
     cells,
-    findings: [...silent, ...wrong, ...differencesOf(surveyed), ...tokenDifferencesOf(surveyed, systemClock.real()), ...toWrite],
+    findings: [
+      ...silent,
+      ...wrong,
+      ...putBackFindings(surveyed),
+      ...differencesOf(surveyed),
+      ...tokenDifferencesOf(surveyed, systemClock.real()),
+      ...toWrite,
+    ],
   }
 }
 

@@ -55,20 +55,27 @@ async function prefer(opened: CommandParts, kind: KeyKind): Promise<void> {
   )
 }
 
-/** Takes out of its file what the database has given up: a backup may need it, so it goes into a file beside it. */
-export async function takeRetired(opened: CommandParts): Promise<void> {
-  for (const kind of kinds) {
-    const path = opened.config.keyFiles[kind]
-    if (path === undefined || !existsSync(path)) continue
-    const [first, ...older] = readKeyLines(path, kind)
-    const retired = await retiredOf(opened, older)
-    if (retired.length === 0) continue
-    const kept = readKeyLines(retiredFile(path), kind)
-    const isNew = ({ name }: KeyLine) => !kept.some(one => one.name === name)
-    writeKeyLines(retiredFile(path), [...retired.filter(isNew), ...kept], path)
-    writeKeyLines(path, [first!, ...older.filter(line => !retired.includes(line))])
-    for (const { name } of retired) say(`${name} is in ${retiredFile(path)} now: keep it as long as a backup may need it.`)
+/** Takes out of their files what one database has given up and none of them knows: a backup may need it, so it goes into a file beside it. */
+export async function takeRetired(databases: readonly CommandParts[]): Promise<void> {
+  for (const kind of kinds)
+    for (const path of new Set(databases.map(({ config }) => config.keyFiles[kind])))
+      if (path !== undefined && existsSync(path)) await takeOut(databases, kind, path)
+}
+
+async function takeOut(databases: readonly CommandParts[], kind: KeyKind, path: string): Promise<void> {
+  const [first, ...older] = readKeyLines(path, kind)
+  const retired: KeyLine[] = []
+  for (const line of older) {
+    const isKnown = await Promise.all(databases.map(opened => isProved(opened, line)))
+    const isRetired = await Promise.all(databases.map(async opened => (await retiredOf(opened, [line])).length > 0))
+    if (!isKnown.includes(true) && isRetired.includes(true)) retired.push(line)
   }
+  if (retired.length === 0) return
+  const kept = readKeyLines(retiredFile(path), kind)
+  const isNew = ({ name }: KeyLine) => !kept.some(one => one.name === name)
+  writeKeyLines(retiredFile(path), [...retired.filter(isNew), ...kept], path)
+  writeKeyLines(path, [first!, ...older.filter(line => !retired.includes(line))])
+  for (const { name } of retired) say(`${name} is in ${retiredFile(path)} now: keep it as long as a backup may need it.`)
 }
 
 const fileOf = ({ config }: CommandParts, kind: KeyKind): string =>

@@ -9,13 +9,17 @@ import { keyHours } from '../payments/kept.ts'
 import { countListedCards } from '../payments/risk/lists/store.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { countEmailKeys } from '../reporting/search/store.ts'
+import { readCells } from '../start/cells.ts'
 import { credentialsOf } from '../start/credentials.ts'
+import { isOneOfCells } from '../start/moves/putBack.ts'
 import { sealedPlaces } from '../start/sealed.ts'
 import { writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
 import { countSealed, dropProof, lockProofs, readProofs } from '../vault/store.ts'
+import { openCells, silentText } from './eachCell.ts'
 import { addFileCommands, takeRetired } from './keyFiles.ts'
-import { type CommandParts, refuseCommand, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, refuseCommand, runCommand, table, timeText, withOpened } from './open.ts'
+import { runOverCells, withoutCells } from './overCells.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 export default (program: Command): void => {
@@ -55,8 +59,10 @@ export default (program: Command): void => {
   keys
     .command('rewrap')
     .description('seal every record anew under the newest seal key; may be stopped and begun again while gateways run')
-    .action(() =>
-      withOpened(async opened => {
+    .option('--cells <file>', 'in each cell of this file')
+    .action(({ cells }: { cells?: string }) => {
+      if (cells !== undefined) return runCommand(() => runOverCells(readCells(cells), withoutCells(process.argv.slice(2))))
+      return withOpened(async opened => {
         const { database, keys, random } = opened
         const newest = `seal ${keys.seal[0]!.id}`
         if (!(await readProofs(database.work)).some(({ name }) => name === newest))
@@ -71,14 +77,42 @@ export default (program: Command): void => {
           const told = { action: 'sealedAnew', subject: newest, details: { [place.what]: renewed } } as const
           if (renewed > 0) await inTransaction(database.work, db => record(db, opened, [told]))
         }
-      }),
-    )
+      })
+    })
 
   keys
     .command('retire')
     .description('give up the older keys that nothing needs any more: then they are taken out of their files')
     .option('--revoke-tokens', 'revoke the access tokens that were not used since the lookup key was changed')
-    .action(({ revokeTokens }: { revokeTokens?: true }) => withOpened(opened => retire(opened, revokeTokens === true)))
+    .option('--cells <file>', 'in each cell of this file: the key files of cells lose what no cell needs')
+    .action(({ revokeTokens, cells }: { revokeTokens?: true; cells?: string }) =>
+      cells === undefined
+        ? withOpened(async opened => {
+            if (await isOneOfCells(opened.database.work))
+              refuseCommand(
+                'This is one of several cells, and others may need the same key: give --cells FILE. Nothing was changed.',
+              )
+            await retire(opened, revokeTokens === true)
+            await takeRetired([opened])
+          })
+        : runCommand(() => retireOverCells(cells, revokeTokens === true)),
+    )
+}
+
+/** Each cell gives up by itself what it does not need; the files that cells share only what none needs, and nothing while one cannot be asked. */
+async function retireOverCells(file: string, revokeTokens: boolean): Promise<void> {
+  const { opened, silent } = await openCells(readCells(file))
+  try {
+    for (const { cell, parts } of opened) {
+      process.stdout.write(`${cell.name}:\n`)
+      await retire(parts, revokeTokens)
+    }
+    for (const one of silent) process.stderr.write(silentText(one))
+    if (silent.length === 0) return await takeRetired(opened.map(({ parts }) => parts))
+    refuseCommand('Nothing is taken out of the key files: a cell that does not answer may need it.')
+  } finally {
+    for (const { parts } of opened) await parts.close()
+  }
 }
 
 type KeyStanding = {
@@ -164,5 +198,4 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
     }
     if (older.some(({ needs }) => needs.length > 0)) process.exitCode = 1
   })
-  await takeRetired(opened)
 }

@@ -5,6 +5,7 @@ import { readEntities } from '../merchants/store.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { readMap, renewMap } from '../start/cellMap.ts'
 import { type Cell, type Cells, cellOfName, environmentOf, readCells } from '../start/cells.ts'
+import { mayServe } from '../start/moves/claims.ts'
 import { forgetMerchant } from '../start/moves/forget.ts'
 import { giveUpMove, type MoveSide, moveMerchant } from '../start/moves/move.ts'
 import { listMoves, type Move, readMove } from '../start/moves/store.ts'
@@ -70,10 +71,12 @@ export default (program: Command): void => {
     { 'moves[]': 'merchantId direction state here other changedAt' },
   ).action((options: ReadOptions) =>
     withOpened(async ({ database }) => {
-      const moves = (await listMoves(database.work)).map(({ merchantId, direction, state, here, other, changedAt }) => ({
-        ...{ merchantId, direction, state, here, other },
-        changedAt: timeField(changedAt),
-      }))
+      const moves = (await listMoves(database.work)).map(
+        ({ merchantId, direction, state, here, other, changedAt, putBackAt }) => ({
+          ...{ merchantId, direction, state: putBackAt === null ? state : 'put back', here, other },
+          changedAt: timeField(changedAt),
+        }),
+      )
       show(options, { moves }, () =>
         table([
           ['merchant', 'direction', 'state', 'served here', 'other cell', 'since'],
@@ -160,7 +163,7 @@ const movesIn = (opened: readonly OpenCell[], merchantId: string): Promise<Found
     }),
   )
 
-const isServing = ({ move, isKnown }: FoundMove): boolean => isKnown && (move?.here ?? true)
+const isServing = ({ move, isKnown }: FoundMove): boolean => isKnown && mayServe(move)
 const hasLeft = ({ move }: FoundMove): boolean => move?.direction === 'leaving' && ['moved', 'forgetting'].includes(move.state)
 const hasCopy = ({ move }: FoundMove): boolean =>
   move?.direction === 'arriving' && ['arriving', 'forgetting'].includes(move.state)

@@ -53,6 +53,7 @@ async function restore(from: string, to: number | undefined): Promise<void> {
   })
   say(
     `The backup of ${new Date(manifest.beganAt).toISOString()} is restored in ${dataDir}${to === undefined ? '' : `, as all stood at ${new Date(to).toISOString()}`}. Start the gateway, look at it with \`bin/tollgate doctor\`, ` +
-      'and make a new backup. What acquirers were told after that moment is known to them alone.',
+      'and make a new backup. What acquirers were told after that moment is known to them alone. ' +
+      'Merchants may have left a cell of several since: give `bin/tollgate cells restored --cells FILE --cell NAME` as soon as its gateway runs, and before the proxy leads to it.',
   )
 }

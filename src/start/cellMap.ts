@@ -20,7 +20,10 @@ import { syncFolder } from '../platform/files.ts'
 import { type Proof, readProofs } from '../vault/store.ts'
 import { type Cell, type Cells, environmentOf } from './cells.ts'
 import { readConfig } from './config.ts'
-import { listMoves } from './moves/store.ts'
+import { askDatabase } from './gatewayDatabase.ts'
+import { claimOn, mayServe } from './moves/claims.ts'
+import { databaseId, noteCell } from './moves/putBack.ts'
+import { listMoves, type Move } from './moves/store.ts'
 
 /** Who is in a cell. */
 export type CellContents = {
@@ -33,6 +36,10 @@ export type CellContents = {
   readonly tokens: readonly Pick<TokenRow, 'routeHash' | 'entities'>[]
   /** All that ever were, of those who are served here. */
   readonly known?: readonly Pick<TokenRow, 'id' | 'hash' | 'label' | 'entities' | 'revokedAt'>[]
+  /** Which one its database is. */
+  readonly database?: string
+  /** What it says of moves. */
+  readonly moves?: readonly Move[]
   /** What has to be the same in all cells, by its name. */
   readonly alike: Readonly<Record<'mode' | 'keys' | 'schema', string>>
 }
@@ -110,20 +117,61 @@ export function cellMapOf(surveyed: Surveyed, before: ReadonlyMap<string, string
 const keysOf = (id: string, kind: EntityRow['kind']): string[] =>
   kind === 'merchant' ? [id, merchantTail(id), shortTail(id)] : [id]
 
-/** Asks each cell, all at once, for a few seconds. */
-export async function survey({ cells }: Cells): Promise<Surveyed> {
-  return new Map(await Promise.all(cells.map(async cell => [cell.name, await surveyCell(cell)] as const)))
+/**
+ * Asks each cell, all at once, for a few seconds; one whose gateways say that they work on another database, or that names the database of another cell, counts as
+ * one that does not answer. `notes`: each is told that it is one of several.
+ */
+export async function survey({ cells }: Cells, notes = false): Promise<Surveyed> {
+  const found = await Promise.all(cells.map(async cell => [cell.name, await surveyCell(cell, cell.gateways, notes)] as const))
+  const databaseOf = (one: CellContents | string) => (typeof one === 'string' ? undefined : one.database)
+  return new Map(
+    found.map(([name, one]) => {
+      const database = databaseOf(one)
+      const twin = database && found.find(([other, theirs]) => other !== name && databaseOf(theirs) === database)
+      return [name, twin ? `the file names its database for ${twin[0]} too` : one]
+    }),
+  )
+}
+
+/** Cells that serve somebody who has left them by what another cell says, or refuse somebody because nobody knows that: a sentence each, with what mends it. */
+export function putBackFindings(surveyed: Surveyed): string[] {
+  const answered = [...surveyed].flatMap(([cell, one]) => (typeof one === 'string' ? [] : [{ cell, ...one }]))
+  return answered.flatMap(({ cell, entities, moves = [] }) => {
+    const own = new Map(moves.map(move => [move.merchantId, move]))
+    const others = answered.flatMap(one => (one.cell === cell ? [] : (one.moves ?? []).map(move => ({ cell: one.cell, move }))))
+    const claims = Map.groupBy(others, ({ move }) => move.merchantId)
+    const mends = `\`tollgate cells restored --cells FILE --cell ${cell}\``
+    const left = entities.flatMap(({ id, kind }) => {
+      const claim = kind === 'merchant' && mayServe(own.get(id)) ? claimOn(own.get(id), claims.get(id) ?? []) : undefined
+      return claim?.kind === 'has'
+        ? [
+            `The merchant ${id} has moved from ${cell} to ${claim.cell}, and ${cell} was put back to before that: ${mends} takes it away there.`,
+          ]
+        : []
+    })
+    const held = moves.filter(({ putBackAt }) => putBackAt !== null).length
+    return held === 0
+      ? left
+      : [...left, `${cell} was put back, and refuses ${held} merchants until the other cells were asked: ${mends}.`]
+  })
 }
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What a cell says, or why it says nothing. */
-export async function surveyCell(cell: Cell): Promise<CellContents | string> {
+export async function surveyCell(cell: Cell, gateways: Cell['gateways'] = [], notes = false): Promise<CellContents | string> {
   try {
     const connection = connectionOf(readConfig(environmentOf(cell), projectFolder))
     if (!connection) return 'its embedded database does not run'
     const pool = makePool({ ...connection, query_timeout: 10_000 }, 1, () => {})
-    return await readContents(pool)
+    const read = async (): Promise<CellContents | string> => {
+      const [database, ...told] = await Promise.all([databaseId(pool), ...gateways.map(askDatabase)])
+      const stranger = gateways.find((_, at) => database !== undefined && told[at] !== undefined && told[at] !== database)
+      if (stranger !== undefined) return `its gateway ${stranger} works on another database than the file names`
+      if (notes) await noteCell(pool)
+      return { ...(await readContents(pool)), ...(database !== undefined && { database }) }
+    }
+    return await read()
       .catch(
         async error =>
           (isOfSchema(error) && (await otherSchema(pool).catch(() => undefined))?.replace(/\.$/, '')) || Promise.reject(error),
@@ -139,7 +187,8 @@ async function readContents(pool: Connection): Promise<CellContents> {
   const everywhere = JSON.stringify(readSeed(sandboxSeed))
   const now = systemClock.real()
   const [entities, tokens] = [await readEntities(pool), await readTokens(pool)]
-  const moves = new Map((await listMoves(pool)).map(({ merchantId, here, state }) => [merchantId, here ? 'here' : state]))
+  const listed = await listMoves(pool)
+  const moves = new Map(listed.map(({ merchantId, here, state }) => [merchantId, here ? 'here' : state]))
   const isGone = (merchantId: string | null) =>
     ['arriving', 'moved', 'forgetting', 'forgotten'].includes(moves.get(merchantId!) ?? '')
   const [mode, proofs, schema] = [await readMode(pool), await readProofs(pool), await appliedMigrations(pool)]
@@ -151,6 +200,7 @@ async function readContents(pool: Connection): Promise<CellContents> {
       ?.proof.toString('hex')
   return {
     entities: entities.filter(({ id, merchantId }) => !isGone(merchantId) && (mode === 'live' || !everywhere.includes(id))),
+    moves: listed,
     passing: entities.filter(({ merchantId }) => merchantId !== null && isGone(merchantId)),
     leaving: new Set(
       [...moves].flatMap(([id, state]) => (['frozen', 'fenced', 'handing', 'returning'].includes(state) ? [id] : [])),
@@ -191,7 +241,7 @@ export async function renewMap(cells: Cells): Promise<RenewedMap> {
   const { map, reload } = cells
   const unlock = await lockMap(map)
   try {
-    const surveyed = await survey(cells)
+    const surveyed = await survey(cells, true)
     const before = readMap(map)
     const { lines, wrong } = cellMapOf(surveyed, before)
     const changed = !existsSync(map) || lines.size !== before.size || [...lines].some(([key, cell]) => before.get(key) !== cell)
@@ -205,7 +255,7 @@ export async function renewMap(cells: Cells): Promise<RenewedMap> {
       rmSync(unread)
     }
     const silent = [...surveyed].flatMap(([cell, why]) => (typeof why === 'string' ? [{ cell, why }] : []))
-    return { lines: lines.size, changed, wrong, silent }
+    return { lines: lines.size, changed, wrong: [...wrong, ...putBackFindings(surveyed)], silent }
   } finally {
     unlock()
   }

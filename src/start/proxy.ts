@@ -43,6 +43,12 @@ const noCell = '!{ var(txn.cell) -m found }'
  * pattern gives back what it took, and what follows the entity is taken as it is: a body can make it read each sign once, and no more. */
 const ofXml = `bytes(0,${3 * loadBytesMost}),url_dec(1),regsub('^(?s)(?>.*?<Query)(?>[^>]*?[[:space:]]entity[[:space:]]*+=[[:space:]]*+[^0-9a-f>]([0-9a-f]{32})).*+','\\1')`
 
+/** Nothing is read in such a body, here or by a gateway. */
+const notAForm = [
+  "{ req.fhdr(content-type) -m found } !{ req.fhdr(content-type) -m reg -i '^(application/x-www-form-urlencoded[[:space:]]*(;|$)|$)' }",
+  "{ req.fhdr(content-encoding) -m found } !{ req.fhdr(content-encoding) -m reg -i '^(identity)?$' }",
+]
+
 /** Where gateways read it: the body of a POST, the query of all else, both of a DELETE. */
 const entityIn: readonly (readonly [sample: string, condition: string])[] = [
   ['urlp(entityId),url_dec(1)', 'if of_merchants !METH_POST'],
@@ -104,6 +110,7 @@ ${office(names, certificate !== undefined)}
   ${refusal(413, 'bodyTooLarge')} if of_merchants { req.body_size gt ${limits.bodyMaxBytes} }
 ${entityIn.map(([sample, condition]) => `  http-request set-var(txn.entity) "${sample}" ${condition}`).join('\n')}
 ${keys.map(([sample, condition]) => `  http-request set-var(txn.cell) ${sample},map_str(${map}) ${condition}`).join('\n')}
+${notAForm.map(condition => `  ${refusal(415, 'wrongContentType')} if METH_POST of_merchants ${noEntity} ${noCell} ${condition}`).join('\n')}
   ${refusal(400, 'entityMissing')} if of_merchants !{ var(txn.cell) -m found } !{ var(txn.entity) -m found }
   use_backend %[var(txn.desk)] if of_office
   use_backend %[var(txn.cell)] if { var(txn.cell) -m found }

@@ -45,6 +45,7 @@ import { unwatched, watchClock } from './clockWatch.ts'
 import { type Config, followerOf, hostRules, publicUrlOf } from './config.ts'
 import { credentialsOf, figureOfCredentials } from './credentials.ts'
 import { measuresOf } from './measures.ts'
+import { watchPutBack } from './moves/putBack.ts'
 import { isPublicAddress } from './networks.ts'
 import { routesOf } from './routes.ts'
 import { tracesOf } from './traces.ts'
@@ -93,6 +94,7 @@ export async function startGateway(parts: Parts): Promise<RunningGateway> {
 
 async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<RunningGateway> {
   const { config, keys, clock, random, log } = parts
+  const putBackWatch = await watchPutBack(database, clock, log)
   const clockWatch = parts.ownTime ? unwatched : await watchClock(database.work, clock, log)
   const stopping = new AbortController()
   let port = config.port
@@ -134,7 +136,10 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       keys: async () => compareKeys(await readProofs(database.work), keys) === undefined,
       clock: clockWatch.isTrusted,
     },
-    says: () => ({ ...(database.reporting.follows && { reporting: database.reporting.follows.standing().state }) }),
+    says: () => ({
+      ...(putBackWatch.database() !== undefined && { database: putBackWatch.database()! }),
+      ...(database.reporting.follows && { reporting: database.reporting.follows.standing().state }),
+    }),
     mayKnow: address => !isPublicAddress(address),
   }
   const requests = keepRequests(gateway, config.requestRecords)
@@ -148,6 +153,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     ...(traces && { trace: traces.request }),
   })
   const close = async () => {
+    putBackWatch.stop()
     await requests.stop()
     await assembly.stop()
     await ownSimulators?.stop()

@@ -13,6 +13,7 @@ import type { Keys } from '../../vault/keys.ts'
 import { accountsOf, giveNumbers } from './accounts.ts'
 import { copyAround, shareTokens } from './around.ts'
 import { accountsTaken, compareCells, groupsThatDiffer, reasonsToStay } from './check.ts'
+import { mayServe } from './claims.ts'
 import { copyAll } from './copy.ts'
 import { fence, unfence } from './fence.ts'
 import { forgetAll } from './forget.ts'
@@ -112,6 +113,7 @@ export const giveUpMove = (
       throw new OperatorError(`The merchant ${merchantId} is not on its way out of ${source.name}.`)
     if (!target && move.state === 'handing')
       throw new OperatorError(`${move.other} may have taken over, and cannot be asked: when it can, give the command again.`)
+    if (move.putBackAt !== null) throw isHeld(source, merchantId)
     const there = target && (await readMove(target.database.work, merchantId))
     if (target && (there ? !isOtherEnd(move, there) : move.state === 'handing')) throw anotherDatabase(target, move)
     if (there?.state === 'arrived')
@@ -134,6 +136,11 @@ const anotherDatabase = ({ name }: MoveSide, { merchantId }: Move) =>
     `The database that ${name} names is not the one with which the move of the merchant ${merchantId} began, which may serve it, or was put back to before its end: name that one as it was.`,
   )
 
+const isHeld = ({ name }: MoveSide, merchantId: string) =>
+  new OperatorError(
+    `${name} was put back, and nobody has asked the other cells whether the merchant ${merchantId} has left it since: \`tollgate cells restored --cells FILE --cell ${name}\` does.`,
+  )
+
 async function inPlace<Value>(
   { source, merchantId }: Pick<MoveEnds, 'source' | 'merchantId'>,
   work: () => Promise<Value>,
@@ -150,6 +157,7 @@ async function inPlace<Value>(
 /** Writes down that it is under way, in both cells, as a run of its own: whoever was at it before writes nothing any more. */
 async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
   const [from, to] = [await readMove(source.database.work, merchantId), await readMove(target.database.work, merchantId)]
+  if (from?.putBackAt != null) throw isHeld(source, merchantId)
   const goesOn = from?.direction === 'leaving' && (onTheWay.includes(from.state) || from.state === 'moved')
   if (goesOn && from.other !== target.name)
     throw new OperatorError(
@@ -164,7 +172,9 @@ async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
   const there = await readEntities(target.database.work, [merchantId])
   if (to ? !isOurs && to.state !== 'forgotten' : there.length > 0)
     throw new OperatorError(
-      `${target.name} has something of the merchant ${merchantId} already${to ? `, which is ${to.state}: let it forget that first` : ''}.`,
+      to && mayServe(to)
+        ? `${target.name} has the merchant ${merchantId} already. If ${source.name} was put back to before it left, \`tollgate cells restored --cells FILE --cell ${source.name}\` takes it away there.`
+        : `${target.name} has something of the merchant ${merchantId} already${to ? `, which is ${to.state}: let it forget that first` : ''}.`,
     )
   const now = source.clock.real()
   const run = Math.max(from?.run ?? 0, to?.run ?? 0) + 1

@@ -38,10 +38,12 @@ export type Move = {
   readonly moveId: string | null
   readonly counted: Counted | null
   readonly changedAt: number
+  /** Since when nobody knows whether another cell has the merchant; null = it is known (see putBack). */
+  readonly putBackAt: number | null
 }
 
 const columns =
-  'merchant_id as "merchantId", direction, state, here, other, run, move_id as "moveId", counted, changed_at as "changedAt"'
+  'merchant_id as "merchantId", direction, state, here, other, run, move_id as "moveId", counted, changed_at as "changedAt", put_back_at as "putBackAt"'
 
 export async function readMove(db: Connection, merchantId: string): Promise<Move | undefined> {
   return (await db.query<Move>(`select ${columns} from merchant_moves where merchant_id = $1`, [merchantId])).rows[0]
@@ -73,13 +75,13 @@ const isOfMove = (move: Move, there: Move): boolean =>
 export async function putMove(
   db: Connection,
   before: Move | undefined,
-  move: Omit<Move, 'counted' | 'changedAt'> & { readonly accounts?: readonly string[] },
+  move: Omit<Move, 'counted' | 'changedAt' | 'putBackAt'> & { readonly accounts?: readonly string[] },
   now: number,
 ): Promise<void> {
   const { rowCount } = await db.query(
     `insert into merchant_moves (merchant_id, direction, state, here, other, run, move_id, changed_at, accounts) values ($1, $2, $3, $4, $5, $6, $7, $8, $11)
      on conflict (merchant_id) do update set direction = excluded.direction, state = excluded.state, here = excluded.here, other = excluded.other,
-       run = excluded.run, move_id = excluded.move_id, counted = null, changed_at = excluded.changed_at, accounts = excluded.accounts
+       run = excluded.run, move_id = excluded.move_id, counted = null, changed_at = excluded.changed_at, accounts = excluded.accounts, put_back_at = null
        where merchant_moves.run = $9 and merchant_moves.state = $10`,
     [
       move.merchantId,
