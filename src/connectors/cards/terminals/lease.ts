@@ -64,22 +64,22 @@ export async function leaseTraces(
         fetching = undefined
       })
   }
-  function renewSoon(): Promise<void> {
+  function renewSoon(): void {
     triedAt = clock.elapsed()
     renewing ??= renew()
       .catch(onError)
       .finally(() => {
         renewing = undefined
       })
-    return renewing
   }
-  const renewal = clock.every(renewSeconds * 1000, () => void renewSoon())
-  await renewSoon()
+  const renewal = clock.every(renewSeconds * 1000, renewSoon)
+  renewSoon()
+  await renewing
   return {
     next() {
       // Who slept through its lease, or could not renew it, does not know whose the terminal is now.
       if (clock.elapsed() >= heldUntil) {
-        if (clock.elapsed() >= triedAt + retrySeconds * 1000) void renewSoon()
+        if (clock.elapsed() >= triedAt + retrySeconds * 1000) renewSoon()
         return undefined
       }
       blocks = blocks.filter(block => block.next < block.end)
