@@ -195,6 +195,7 @@ describe('each command that reads prints one document with the fields that it na
     )
     words['cells map'] = ['--cells', cells]
     words['cells check'] = ['--cells', cells]
+    words['cells restored'] = ['--cells', cells, '--cell', 'one']
     words.report = ['--entity', sandbox.merchantId, '--from', today, '--to', today]
     words['endpoints secret'] = [endpoint]
     words['notifications list'] = [endpoint]
@@ -224,6 +225,7 @@ describe('each command that reads prints one document with the fields that it na
   // files to banks slipOrders.test.ts's, refunds of receipts transfers.test.ts's, files of receipts receiptFiles.test.ts's, archives archive.test.ts's.
   const mayBeEmpty = [
     'cells map',
+    'cells restored',
     'doctor',
     'returns list',
     'transfers list',

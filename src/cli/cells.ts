@@ -14,7 +14,7 @@ import { refuseCommand, runCommand, timeText } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 type CellsOption = { readonly cells: string }
-type RestoredOptions = ReadOptions & CellsOption & { readonly cell: string; readonly serve: readonly string[] }
+type RestoredOptions = ReadOptions & CellsOption & { readonly cell: string; readonly serve?: readonly string[] }
 
 export default (program: Command): void => {
   const cells = program.command('cells').description('several installations beside each other, each with merchants of its own')
@@ -69,10 +69,10 @@ export default (program: Command): void => {
       )
       .requiredOption('--cells <file>', 'the cells file')
       .requiredOption('--cell <name>', 'the cell that was put back')
-      .option('--serve <merchantId...>', 'serve these there as they are, though another cell has sent them back since', []),
+      .option('--serve <merchantId...>', 'serve these there as they are, though another cell has sent them back since'),
     {
+      '': 'served',
       'left[]': 'merchantId to',
-      'served[]': '',
       'held[]': 'merchantId why',
       'twice[]': 'merchantId paymentId what paymentType amount currency',
       'silent[]': 'cell why',
@@ -98,7 +98,7 @@ export default (program: Command): void => {
 }
 
 async function settleCell(options: RestoredOptions): Promise<void> {
-  const { cells: file, cell: name, serve } = options
+  const { cells: file, cell: name, serve = [] } = options
   const given = readCells(file)
   cellOfName(given, name)
   const { opened, silent } = await openCells(given)
@@ -112,7 +112,7 @@ async function settleCell(options: RestoredOptions): Promise<void> {
     const { left, served, held, twice } = settled
     const asMoney = (amount: number | null, currency: string | null) =>
       amount === null ? '' : ` ${amountText(amount)} ${currency}`
-    show(options, { ...settled, silent }, () =>
+    show(options, { served, left, held, twice, silent }, () =>
       [
         ...silent.map(one => silentText(one).trim()),
         ...left.map(
