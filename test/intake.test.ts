@@ -153,6 +153,17 @@ describe('returns on a server', () => {
     assert.deepEqual(done(), ['broken.ret', 'half.ret'])
   })
 
+  it('that stay there, however many, keep no other out', async () => {
+    for (let at = 0; at < 500; at++) lay(`EXTRATO${at}.txt`, `statement ${at}\n`)
+    const slip = await desk.issue('brasil-1')
+    lay('RET1.ret', returnOf(slip))
+    for (let looks = 0; looks < 3; looks++) await look()
+    assert.equal(await paid(slip), 1)
+    for (let at = 0; at < 500; at++) rmSync(join(out, `EXTRATO${at}.txt`))
+    rmSync(join(out, 'done/RET1.ret'))
+    await look()
+  })
+
   it('with a name that was there before are moved beside that one', async () => {
     for (const slip of [await desk.issue('brasil-1'), await desk.issue('brasil-1')]) {
       lay('same.ret', returnOf(slip))

@@ -498,6 +498,12 @@ describe('is refused by name, and nothing is begun', () => {
       `update entities set settings = '{}' where id = '${division}'`,
     )
     await beside(
+      two,
+      `insert into entities (id, kind, name, settings, changed_at) values ('5a11d0000000000000000000000000b9', 'psp', 'Other', '{}', '2020-01-01')`,
+      /two belongs to another PSP/,
+      `delete from entities where id = '5a11d0000000000000000000000000b9'`,
+    )
+    await beside(
       one,
       `insert into registrations (owner_id, id, channel_id, usable, mode, brand, record, made_at)
        values ('${division}', gen_random_uuid(), '${division}', true, 'internal', 'VISA', '{}', '2020-01-01')`,

@@ -251,8 +251,14 @@ test('where it was not noticed and both have served, what was done twice is name
 test("who came back after that moment is served by an operator's word alone", async () => {
   const merchant = nextMerchant()
   await paidIn(one, merchant)
+  await one.gateway.pool.query(
+    `insert into slips values ($1, gen_random_uuid(), 'came back', '1', '', '2030-01-01', 1, 'BRL', '', '', decode('0cb1', 'hex'), '2020-01-01')`,
+    [merchant.id],
+  )
+  await one.gateway.pool.query(`insert into slip_numbers values ('came back', 101)`)
   await one.keepCopy()
   await move(merchant)
+  await two.gateway.pool.query(`update slip_numbers set next = 201 where account = 'came back'`)
   await forgetMerchant(one.side, two.side, merchant.id)
   await move(merchant, two, one)
   await one.putBack()
@@ -263,6 +269,8 @@ test("who came back after that moment is served by an operator's word alone", as
   assert.equal((await payIn(one, merchant)).status, 503)
   assert.equal((await restored('--serve', merchant.id)).code, 0)
   await eventually(async () => (await payIn(one, merchant)).status === 200, 'it is served')
+  const numbers = (await one.gateway.pool.query(`select next, elsewhere from slip_numbers where account = 'came back'`)).rows
+  assert.deepEqual(numbers, [{ next: 201, elsewhere: false }])
 })
 
 test('a process that lives through a fail-over tells it from a database that was put back', async () => {
@@ -326,7 +334,10 @@ test('a file that names the databases of two cells the wrong way round writes no
       /The cell one does not answer: its gateway 127\.0\.0\.1:\d+ works on another database than the file names\./,
     )
   }
+  assert.match((await restored()).out, /The cell one does not answer: its gateway .* works on another database/)
   writeCells({ same: true })
+  const left = await restored()
+  assert.deepEqual([left.code, /The cell two does not answer/.test(left.out)], [1, true], left.out)
   const { code, out } = await cellsCommand('cells', 'map')
   assert.equal(code, 1)
   assert.match(out, /The cell two does not answer: its gateway .* works on another database/)

@@ -75,6 +75,27 @@ describe('a request', () => {
       }
   })
 
+  it('with card numbers where a value of a large form is cut twice hides each', () => {
+    const padding = 'y '.repeat(5000)
+    for (const between of ['%252520'.repeat(68), ' '.repeat(470), '%2520'.repeat(80), `<b class="${'z'.repeat(180)}">`.repeat(3)])
+      for (let more = 0; more < 24; more++)
+        for (const number of [
+          '5555555555554444',
+          '4%2D2%2D4%2D2%2D4242%2D42424242',
+          `424242424242<b ${'z'.repeat(190)}><b ${'z'.repeat(190)}>4242`,
+        ]) {
+          const value = `4111111111111111 ${between}${'.'.repeat(more)}${number}${' and more'.repeat(40)}`
+          const [, [, shown]] = heldForm({
+            pairs: [
+              ['a', padding],
+              ['b', value],
+            ],
+            broken: new Set(),
+          }).pairs as [[string, string], [string, string]]
+          assert.doesNotMatch(shown.replace(/%2D/g, ''), /[45]\d{11}/, `${more} ${between.slice(0, 9)} ${number}`)
+        }
+  })
+
   it('of a stranger costs no more for what is not shown of it', () => {
     // Of the worst kind: at each digit a number may begin.
     const form = (length: number) => ({

@@ -163,6 +163,7 @@ describe('the messages', () => {
       ['RReq', { authenticationValue: cavv.slice(1) }, false],
       ['RReq', { transStatus: 'C' }, false],
       ['RReq', { messageCategory: '02' }, false],
+      ['ARes', { messageCategory: '02', transStatus: 'Y', authenticationValue: undefined }, false],
       ['RReq', { transStatus: 'N', authenticationValue: undefined, transStatusReason: '01' }, true],
       ['RReq', { transStatus: 'N', authenticationValue: undefined }, false],
       ['ARes', { transStatus: 'C', acsURL: undefined }, false],

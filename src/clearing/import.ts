@@ -6,6 +6,7 @@ import { type CaseKind, nobody, openCase } from '../payments/cases/cases.ts'
 import { closeSettled } from '../payments/cases/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
+import { areHeld, ServedElsewhere } from '../platform/database/elsewhere.ts'
 import { fileHash, othersTurn } from './steps.ts'
 import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 
@@ -61,6 +62,10 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
   const lines = format.read(content)
   if (!lines) return undefined
   const db = parts.database.work
+  if (await areHeld(db))
+    throw new ServedElsewhere(
+      `Nothing of ${name} is read: merchants of this cell are held until \`tollgate cells restored\` has asked the others.`,
+    )
   const hash = await fileHash(typeof content === 'string' ? Buffer.from(content) : content)
   const again = await insertFile(db, { hash, kind: format.kind, name, lines: lines.length, receivedAt: parts.clock.real() })
   const settled = await settledLines(db, hash)

@@ -85,7 +85,7 @@ export function replaceNumbers(
 
 /** As it was meant: `%34` is a 4, `%20` a space, so often as a caller has escaped a text, up to three times; `&#52;` is a 4, and other references and marks
  * of HTML are as good as a space. */
-function unescaped(text: string): string {
+export function unescaped(text: string): string {
   let plain = text
   for (let times = 0; times < 3 && plain.includes('%'); times++)
     plain = plain.replace(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))

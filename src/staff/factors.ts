@@ -39,15 +39,19 @@ export const attemptsOf = ({ keys }: Pick<StaffParts, 'keys'>, name: string): st
 /** Why nobody comes in. Busy: so many attempt it at this moment that this one was not looked at. */
 export type NotProven = 'wrong' | 'wait' | 'busy'
 
-/** Attempts from somewhere, counted for its networks before anything else is: true when there were too many. */
+/**
+ * Attempts from somewhere, counted for its networks before anything else is: true when there were too many. What its narrowest network may not do counts for no wider
+ * one, and a wider one, used up by others, refuses nobody's first attempt: else one neighbour would keep all others out.
+ */
 export async function countOfNetworks({ database, clock }: StaffParts, address: string): Promise<boolean> {
   const now = clock.real()
-  const counted: boolean[] = []
-  for (const network of networksAround(address)) {
-    const attempts = await countSignIn(database.signIns, ofNetwork(network), now, now - attemptsMinutes * 60_000)
-    counted.push(attempts > signInAttemptsMost.network * networkShare(network))
-  }
-  return counted.includes(true)
+  const count = (network: string) => countSignIn(database.signIns, ofNetwork(network), now, now - attemptsMinutes * 60_000)
+  const [own, ...wider] = networksAround(address)
+  const attempts = await count(own!)
+  if (attempts > signInAttemptsMost.network) return true
+  for (const network of wider)
+    if ((await count(network)) > signInAttemptsMost.network * networkShare(network) && attempts > 1) return true
+  return false
 }
 
 /** One that was none. */

@@ -45,6 +45,7 @@ import { paymentLane } from '../payments/store/payments.ts'
 import { buildFigure, buildNumber } from '../platform/build.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
+import { areHeld } from '../platform/database/elsewhere.ts'
 import { countBatches, figuresOfPools } from '../platform/database/metrics.ts'
 import { type DueSource, dueWork } from '../platform/due/source.ts'
 import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
@@ -135,6 +136,12 @@ export type Assembly = {
 /** Rules to begin with; no channel uses them unless its settings say so. */
 const standardRiskRules = fileURLToPath(new URL('../../seeds/risk-rules.json', import.meta.url))
 
+/** What is done with rows of many merchants, or says of a day what all of them did, waits while some are held: it would take them for gone. */
+const unlessHeld =
+  (handler: DueHandler<Gateway>): DueHandler<Gateway> =>
+  async (parts, item) =>
+    (await areHeld(parts.database.work)) ? { again: parts.clock.real() + 30_000, well: true } : handler(parts, item)
+
 export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gateway>>([
   ['recover', recover],
   ['reverse', reverse],
@@ -143,16 +150,16 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['missedReturn', missedReturn],
   ['redirectExpiry', redirectExpiry],
   [checkoutErasure, eraseOldCheckout],
-  ['cutOver', cutOver],
-  ['compareDay', compareDue],
-  ['captureFile', captureFile],
-  ['transferFile', transferFile],
-  ['receiptFiles', deliverReceipts],
-  [scheduleWork, deliverScheduled],
+  ['cutOver', unlessHeld(cutOver)],
+  ['compareDay', unlessHeld(compareDue)],
+  ['captureFile', unlessHeld(captureFile)],
+  ['transferFile', unlessHeld(transferFile)],
+  ['receiptFiles', unlessHeld(deliverReceipts)],
+  [scheduleWork, unlessHeld(deliverScheduled)],
   [exportWork, makeExport],
-  ['returnServer', pollReturns],
-  ['orderFile', orderFile],
-  ['returnFolder', returnFolder],
+  ['returnServer', unlessHeld(pollReturns)],
+  ['orderFile', unlessHeld(orderFile)],
+  ['returnFolder', unlessHeld(returnFolder)],
   [alertWork, alertMail],
 ])
 

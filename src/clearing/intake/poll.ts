@@ -65,12 +65,13 @@ async function fetchAll(
   left: Left,
 ): Promise<Left> {
   const now: Record<string, string> = Object.create(null)
-  for (const file of (await server.list(folder)).slice(0, filesAtOnce)) {
-    const mark = `${file.bytes} ${file.modifiedAt}`
-    if (left[file.name] === told(mark)) {
-      now[file.name] = told(mark)
-      continue
-    }
+  // What was told of and stays there keeps no other out.
+  const markOf = ({ bytes, modifiedAt }: RemoteFile) => `${bytes} ${modifiedAt}`
+  const isTold = (file: RemoteFile) => left[file.name] === told(markOf(file))
+  const files = await server.list(folder)
+  for (const file of files.filter(isTold)) now[file.name] = told(markOf(file))
+  for (const file of files.filter(one => !isTold(one)).slice(0, filesAtOnce)) {
+    const mark = markOf(file)
     if (file.bytes > returnBytesMost) {
       await refuseFile(parts, account, file.name, tooLong(file.bytes))
       now[file.name] = told(mark)

@@ -2,13 +2,23 @@
 // refused until it comes to the right cell, and whoever works through the rows of many merchants leaves theirs alone.
 
 import pg from 'pg'
+import { OperatorError } from '../errors.ts'
+import type { Connection } from './connect.ts'
 
 /** A condition on the column of merchants, for every statement that writes rows of merchants that it was not given, or counts them. */
 export const servedHere = (column = 'merchant_id'): string =>
   `${column} <> all (array(select elsewhere.merchant_id from merchant_moves elsewhere where not elsewhere.here))`
 
+/** Whether merchants are held until somebody has asked the other cells for them: whose a row is that names no merchant is not known either. */
+export async function areHeld(db: Pick<Connection, 'query'>): Promise<boolean> {
+  const { rows } = await db.query<{ held: boolean }>(
+    'select exists (select from merchant_moves where put_back_at is not null) as held',
+  )
+  return rows[0]!.held
+}
+
 /** The merchant is served by another cell, or by none for some seconds: the same request is to be sent again. */
-export class ServedElsewhere extends Error {}
+export class ServedElsewhere extends OperatorError {}
 
 /** Also what the fence of the database said, see migration 0038. */
 export const isElsewhere = (error: unknown): boolean =>

@@ -1,7 +1,7 @@
 // A request of the interface as it is shown to the people of its merchant: masked by the parameter table. Of a secret stands that it was sent, of a card
 // number what an answer tells of it, and of an unknown parameter the name alone, because its value may be a mistyped secret.
 
-import { beginningOf, maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from '../../contract/cardNumbers.ts'
+import { beginningOf, maskCardNumbers, mayBeRepeated, mayHoldCardNumber, unescaped } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { matches } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
@@ -51,10 +51,16 @@ const valueMost = 255
 const answerMost = 64 * 1024
 
 const heldMost = 8 * 1024
+/** No number is written longer, with signs and marks of HTML between its digits. */
+const writtenMost = 32 * 1024
 /** A copy that keeps nothing of the text that it was cut from. Masked first, with so much more of it that a number is known again where it is cut: what a
- * stranger sends is as long as he likes. */
-const beginning = (text: string): string =>
-  text.length > valueMost ? Buffer.from(`${beginningOf(masked(text.slice(0, 2 * valueMost)), valueMost)}…`).toString() : text
+ * stranger sends is as long as he likes. It is cut as it was meant, so that digits at its end are seen to be such. */
+function beginning(text: string): string {
+  if (text.length <= valueMost) return text
+  const plain = unescaped(text.slice(0, writtenMost))
+  const most = beginningOf(text.length > writtenMost ? `${plain}…` : plain, Math.min(plain.length, 2 * valueMost))
+  return Buffer.from(`${beginningOf(masked(most), valueMost)}…`).toString()
+}
 
 /** What is kept of a form until its answer is known, which can take minutes: all of a small one, the beginnings of a large one. */
 export function heldForm(form: Form): Form {

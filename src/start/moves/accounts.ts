@@ -44,6 +44,19 @@ export async function giveNumbers(db: Connection, merchantId: string, giver: 'he
   ])
 }
 
+/** No number of a merchant's accounts is given out here that another cell may have given out. */
+export async function passNumbersOf(db: Connection, there: Connection, merchantId: string): Promise<void> {
+  const { rows } = await there.query<{ account: string; next: number }>(
+    'select account, next from slip_numbers where account = any ($1)',
+    [await accountsOf(db, merchantId)],
+  )
+  await db.query(
+    `update slip_numbers n set next = greatest(n.next, theirs.next)
+       from unnest($1::text[], $2::bigint[]) as theirs (account, next) where n.account = theirs.account`,
+    [rows.map(({ account }) => account), rows.map(({ next }) => next)],
+  )
+}
+
 export async function accountsOf(db: Connection, merchantId: string): Promise<string[]> {
   const { rows } = await db.query<{ account: string }>(`${ownAccounts} order by account`, [merchantId])
   return rows.map(({ account }) => account)

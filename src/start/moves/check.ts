@@ -1,6 +1,7 @@
 // Whether a merchant can go from one cell to another at all: both must be able to read what the other one has sealed, to store what it has, and nothing that
 // the merchant shares with others may stay behind unnoticed.
 
+import { severalPsps } from '../../merchants/seed.ts'
 import { type EntityRow, readEntities, readLineage } from '../../merchants/store.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { readMode } from '../../platform/database/installation.ts'
@@ -72,10 +73,10 @@ async function migrationsThatDiffer(source: MoveSide, target: MoveSide): Promise
 }
 
 async function settingsThatDiffer(groups: readonly EntityRow[], { name, database }: MoveSide): Promise<string[]> {
-  const there = await readEntities(
-    database.work,
-    groups.map(({ id }) => id),
-  )
+  const all = await readEntities(database.work)
+  const several = severalPsps([...all, ...groups.filter(({ id }) => !all.some(one => one.id === id))])
+  if (several.length > 0) return [`${name} belongs to another PSP. ${several.join(' ')}`]
+  const there = all.filter(({ id }) => groups.some(group => group.id === id))
   return groups
     .filter(group => there.some(({ id, settings }) => id === group.id && textOf(settings) !== textOf(group.settings)))
     .map(

@@ -21,7 +21,7 @@ export async function watchPutBack({ work }: Pick<Database, 'work'>, clock: Cloc
   tell()
   const look = async () => {
     const before = seen
-    seen = await noticePutBack(work, clock.real(), seen.lastStep)
+    seen = await noticePutBack(work, clock.real(), seen)
     if (seen.held > before.held) tell()
   }
   const timer = clock.every(lookMilliseconds, () => {
@@ -34,10 +34,19 @@ export async function watchPutBack({ work }: Pick<Database, 'work'>, clock: Cloc
 export type PutBackWatch = { database(): string | undefined; stop(): void }
 
 /** `lastStep`: when the last step of a move was written, as this database knows. `held`: merchants who are refused because nobody knows where they are. */
-type MovesSeen = { readonly lastStep: number; readonly held: number; readonly database: string | undefined }
+type MovesSeen = {
+  readonly at: number
+  readonly stands: string | undefined
+  readonly lastStep: number
+  readonly held: number
+  readonly database: string | undefined
+}
 
-/** `lived`: the last step that this process has seen. Where only the time line is another and nothing of that is lost, a standby has taken over. */
-async function noticePutBack(pool: pg.Pool, now: number, lived?: number): Promise<MovesSeen> {
+/**
+ * `lived`: what this process saw last. Where only the time line is another and nothing of that is lost, a standby has taken over; a process that began meanwhile cannot
+ * know that, and whom it has held is served again.
+ */
+async function noticePutBack(pool: pg.Pool, now: number, lived?: MovesSeen): Promise<MovesSeen> {
   const stands = await standingOf(pool)
   const known = await readStanding(pool)
   if (stands !== undefined && known !== undefined && known !== stands)
@@ -45,13 +54,36 @@ async function noticePutBack(pool: pg.Pool, now: number, lived?: number): Promis
       const before = await readStanding(db, 'for update')
       if (before === stands) return // another process was first
       await db.query('update installation set stands_on = $1', [stands])
-      const hasLived = lived !== undefined && (await readSeen(db)).lastStep >= lived
-      const isPromoted = hasLived && before !== null && clusterOf(before!) === clusterOf(stands)
-      if (before === null || isPromoted || !(await isOneOfCells(db))) return
+      if (before === null || (await hasLived(db, before, stands, lived)) || !(await isOneOfCells(db))) return
       await holdMerchants(db, now)
       await announceChange(db)
     })
-  return readSeen(pool)
+  else if (stands !== undefined && lived?.stands !== undefined && lived.stands !== stands)
+    await inTransaction(pool, async db => {
+      if ((await readStanding(db, 'for update')) !== stands || !(await hasLived(db, lived.stands!, stands, lived))) return
+      await releaseMerchants(db, await heldSince(db, lived.at))
+      await announceChange(db)
+    })
+  return { ...(await readSeen(pool)), at: now, stands }
+}
+
+/** Only the time line is another, and nothing is lost of what was there when this process looked last. */
+const hasLived = async (
+  db: Connection,
+  before: string | undefined,
+  stands: string,
+  lived: MovesSeen | undefined,
+): Promise<boolean> =>
+  lived !== undefined &&
+  before !== undefined &&
+  clusterOf(before) === clusterOf(stands) &&
+  (await readSeen(db)).lastStep >= lived.lastStep
+
+async function heldSince(db: Connection, at: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>('select merchant_id as id from merchant_moves where put_back_at >= $1', [
+    timeParameter(at),
+  ])
+  return rows.map(({ id }) => id)
 }
 
 /** `cluster database timeline`; undefined where the role may not ask. */
@@ -72,9 +104,9 @@ async function readStanding(db: Connection, lock = ''): Promise<string | null | 
   return (await db.query<{ stands: string | null }>(`select stands_on as stands from installation ${lock}`)).rows[0]?.stands
 }
 
-async function readSeen(db: Connection): Promise<MovesSeen> {
+async function readSeen(db: Connection): Promise<Pick<MovesSeen, 'lastStep' | 'held' | 'database'>> {
   const { rows } = await db.query<{ last: number | null; held: number }>(
-    'select max(changed_at) as last, count(put_back_at) as held from merchant_moves',
+    'select max(changed_at) filter (where put_back_at is null or run > 0) as last, count(put_back_at) as held from merchant_moves',
   )
   return { lastStep: rows[0]!.last ?? 0, held: rows[0]!.held, database: await databaseId(db) }
 }

@@ -4,6 +4,7 @@
 import { record } from '../../audit/chain.ts'
 import { announceChange, readEntities } from '../../merchants/store.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
+import { giveNumbers, passNumbersOf } from './accounts.ts'
 import { type Claim, claimOn, mayServe } from './claims.ts'
 import { fence } from './fence.ts'
 import type { MoveSide } from './move.ts'
@@ -80,7 +81,7 @@ export async function settleRestored(order: SettleOrder): Promise<Settled> {
   const served = found.flatMap(({ merchantId, move, claim }) =>
     move?.putBackAt != null && claim?.kind !== 'has' && !isHeld.has(merchantId) ? [merchantId] : [],
   )
-  for (const one of claimed('passed')) if (order.serve.includes(one.merchantId)) await serveAnyway(own, one)
+  for (const one of claimed('passed')) if (order.serve.includes(one.merchantId)) await serveAnyway(own, one, others)
   await inTransaction(work, async db => {
     await holdMerchants(db, own.clock.real(), [...isHeld])
     await releaseMerchants(db, served)
@@ -113,12 +114,16 @@ const refuse = ({ database, clock }: MoveSide, { merchantId, move, claim }: Gone
     const run = direction === 'leaving' ? claim.move.run - 1 : claim.move.run
     const row = { merchantId, direction: 'leaving', state: 'frozen', here: false, other: claim.cell, run, moveId } as const
     await putMove(db, move, row, clock.real())
+    await giveNumbers(db, merchantId, 'elsewhere')
     await announceChange(db)
   })
 
 /** A later run than the other cell's: it is not asked about again. */
-const serveAnyway = (own: MoveSide, { merchantId, move, claim }: Gone): Promise<void> =>
+const serveAnyway = (own: MoveSide, { merchantId, move, claim }: Gone, others: readonly OtherCell[]): Promise<void> =>
   inTransaction(own.database.work, async db => {
+    const there = others.find(({ name }) => name === claim.cell)!
+    await passNumbersOf(db, there.database.work, merchantId)
+    await giveNumbers(db, merchantId, 'here')
     const row = { direction: 'leaving', state: 'stayed', here: true, other: claim.cell, run: claim.move.run + 1 } as const
     await putMove(db, move, { merchantId, moveId: null, ...row }, own.clock.real())
     await record(db, own, [

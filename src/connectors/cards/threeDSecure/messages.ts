@@ -30,8 +30,7 @@ const payment = (message: ThreeDSecureMessage) => message.messageCategory === '0
 const challenged = (message: ThreeDSecureMessage) => message.transStatus === 'C'
 const scripted = (message: ThreeDSecureMessage) => message.browserJavascriptEnabled === true
 // An ARes does not repeat the category: ours are payments.
-const authenticated = (message: ThreeDSecureMessage) =>
-  message.messageCategory !== '02' && (message.transStatus === 'Y' || message.transStatus === 'A')
+const authenticated = (message: ThreeDSecureMessage) => message.transStatus === 'Y' || message.transStatus === 'A'
 const failed = (message: ThreeDSecureMessage) => ['N', 'U', 'R'].includes(String(message.transStatus))
 
 const common = { messageVersion: always(version), threeDSServerTransID: always(uuid) }
