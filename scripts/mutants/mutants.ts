@@ -948,9 +948,9 @@ export const mutants: readonly Mutant[] = [
     find: '{ bodyMax: openBodyMax, ...route,', instead: '{ ...route,' },
   { name: 'staff: a link lets in who has risen since', file: 'src/staff/people.ts', tests: ['staffLinks'],
     find: `    await dropLinksOf(db, id)
-    if (!mayInvite(`, instead: `    if (!mayInvite(` },
+    if (!mayInvite(`, instead: `    if (!mayInvite(`, survives: 'because the link itself asks who made it, and for whom' },
   { name: 'staff: whose role was taken keeps his links', file: 'src/staff/people.ts', tests: ['staffLinks'],
-    find: 'if (!mayInvite(parts.directory, { role, entities }, person.entities)) await dropLinksBy(db, id)', instead: '' },
+    find: 'if (!mayInvite(parts.directory, { role, entities }, person.entities)) await dropLinksBy(db, id)', instead: '', survives: 'because the link itself asks who made it, and for whom' },
   { name: 'staff: a link does not ask who made it', file: 'src/staff/links.ts', tests: ['staffLinks'],
     find: '(maker && mayInvite(parts.directory, maker, now.entities))', instead: 'maker' },
   { name: 'staff: a link for other factors outlives the time of its session', file: 'src/staff/links.ts', tests: ['staff'],
