@@ -3,11 +3,11 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../test/support/freePort.ts'
 import { hasPromtool, wrongRules } from './watching/check.ts'
 import { dashboardExpressions, packaged } from './watching/expressions.ts'
 
@@ -94,12 +94,4 @@ async function until(holds: () => Promise<boolean>, what: string): Promise<void>
     await sleep(1000)
   }
   throw new Error(`never happened: ${what}`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
-  const { port } = server.address() as { port: number }
-  await new Promise(done => server.close(done))
-  return port
 }

@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { addEndpoint } from './support/endpoints.ts'
+import { freePort } from './support/freePort.ts'
 import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 const page = readFileSync(new URL('../docs/first-hour.md', import.meta.url), 'utf8')
@@ -108,11 +108,3 @@ for (const { name, fence, file, command, needs } of programs)
     }
     assert.equal((await fetch(`http://127.0.0.1:${port}/notifications`, forged)).status, 400)
   })
-
-async function freePort(): Promise<number> {
-  const server = net.createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
-}

@@ -21,6 +21,7 @@ import { readConfig } from '../src/start/config.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { freePort } from './support/freePort.ts'
 import { eventually } from './support/gateway.ts'
 import { acquirersFile } from './support/host.ts'
 import { manyCommands, project, type Started, startProcess } from './support/process.ts'
@@ -712,11 +713,3 @@ test('no command takes a secret as an argument', async () => {
     assert.match(out, /Unknown option '--token'/)
   }
 })
-
-async function freePort(): Promise<number> {
-  const server = https.createServer()
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
-}

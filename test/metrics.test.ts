@@ -1,8 +1,8 @@
 // The figures for the operator: on a port of their own, few label values, and the conservation of notifications among them.
+
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
-import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -13,6 +13,7 @@ import type { Log } from '../src/platform/log.ts'
 import { distribution, type Figure, gauge } from '../src/platform/metrics.ts'
 import { type FigureSource, reader, readFigure } from '../src/platform/scrape.ts'
 import { addEndpoint } from './support/endpoints.ts'
+import { freePort } from './support/freePort.ts'
 import { eventually, testGateway } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
 import { runningOn, startProcess } from './support/process.ts'
@@ -229,11 +230,3 @@ test('a distribution counts each value in the first bound that holds it, and all
     ['count', undefined, 5],
   ])
 })
-
-async function freePort(): Promise<number> {
-  const server = net.createServer()
-  await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
-  const { port } = server.address() as AddressInfo
-  await new Promise(done => server.close(done))
-  return port
-}

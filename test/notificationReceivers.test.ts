@@ -1,13 +1,14 @@
 // The receivers of docs/reference/notifications.md, as they stand there: they decrypt what the gateway sends, in both wrappings, and refuse
 // the rest. A language that this machine cannot run is left out.
+
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { onTheWire, type Wrapper } from '../src/notifications/notification.ts'
+import { freePort } from './support/freePort.ts'
 import { eventually } from './support/gateway.ts'
 
 const page = readFileSync(new URL('../docs/reference/notifications.md', import.meta.url), 'utf8')
@@ -62,12 +63,4 @@ for (const { name, fence, file, program, runs } of languages) {
     assert.equal(await send('none', [Buffer.alloc(32, 6)]), 400)
     await eventually(async () => said.split('000.100.110').length === 3, 'both were decrypted')
   })
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer()
-  await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
-  const { port } = server.address() as AddressInfo
-  await new Promise(done => server.close(done))
-  return port
 }

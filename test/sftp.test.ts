@@ -16,6 +16,7 @@ import { read } from '../src/platform/schema.ts'
 import { looksLikeKey, serverOf, sftpServer } from '../src/platform/sftp/server.ts'
 import { type Sftp, SftpError, type SftpLimits, sftpLimits, withSftp } from '../src/platform/sftp/sftp.ts'
 import { startFlood } from './support/flood.ts'
+import { freePort } from './support/freePort.ts'
 import { eventually } from './support/gateway.ts'
 import { keyPair, type SftpTestServer, startSftpServer } from './support/sftpServer.ts'
 
@@ -437,11 +438,3 @@ describe('OpenSSH', () => {
     }
   })
 })
-
-const freePort = () =>
-  new Promise<number>(found => {
-    const one = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = one.address() as { port: number }
-      one.close(() => found(port))
-    })
-  })

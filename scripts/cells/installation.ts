@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { makePool } from '../../src/platform/database/connect.ts'
 import { runningEmbedded } from '../../src/platform/database/find.ts'
+import { freePort } from '../../test/support/freePort.ts'
 import { project } from '../highAvailability/gateway.ts'
-import { freePort, type Place, type Program, until } from '../highAvailability/programs.ts'
+import { type Place, type Program, until } from '../highAvailability/programs.ts'
 import { seedOf, shopOf } from './shops.ts'
 
 export type RunningCell = {

@@ -4,10 +4,11 @@
 import { execFileSync } from 'node:child_process'
 import { chownSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../../test/support/freePort.ts'
 import { binaries, type Cluster } from './cluster.ts'
 import { command, countLost, startGateway } from './gateway.ts'
 import { startLoad } from './load.ts'
-import { freePort, type Place, until } from './programs.ts'
+import { type Place, until } from './programs.ts'
 
 export async function tryBackup(place: Place, cluster: Cluster): Promise<void> {
   const leader = await cluster.leader()

@@ -3,7 +3,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort, type Place, type Program, until } from './programs.ts'
+import { freePort } from '../../test/support/freePort.ts'
+import { type Place, type Program, until } from './programs.ts'
 
 export type Node = { readonly name: string; readonly port: number; readonly rest: number; readonly patroni: Program }
 export type Cluster = {

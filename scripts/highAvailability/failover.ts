@@ -1,9 +1,10 @@
 // Payments are under way, and the node that takes writes is killed with -9: what was answered must be there, once, and the interruption is measured.
 
+import { freePort } from '../../test/support/freePort.ts'
 import { type Cluster, follows } from './cluster.ts'
 import { command, countLost, startGateway } from './gateway.ts'
 import { startLoad } from './load.ts'
-import { freePort, type Place, until } from './programs.ts'
+import { type Place, until } from './programs.ts'
 
 export async function tryFailover(place: Place, cluster: Cluster): Promise<void> {
   const proxyPort = await freePort()

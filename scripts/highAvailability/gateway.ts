@@ -4,8 +4,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '../../test/support/freePort.ts'
 import type { Account } from './load.ts'
-import { freePort, type Place, type Program, until } from './programs.ts'
+import { type Place, type Program, until } from './programs.ts'
 
 export const project = fileURLToPath(new URL('../..', import.meta.url))
 

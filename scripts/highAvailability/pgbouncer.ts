@@ -2,10 +2,11 @@
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../../test/support/freePort.ts'
 import type { Cluster } from './cluster.ts'
 import { command, countLost, startGateway } from './gateway.ts'
 import { startLoad } from './load.ts'
-import { freePort, type Place, until } from './programs.ts'
+import { type Place, until } from './programs.ts'
 
 export async function tryPooler(place: Place, cluster: Cluster): Promise<void> {
   const users = join(place.folder, 'users.txt')

@@ -2,7 +2,6 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, chownSync, createWriteStream, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -20,14 +19,6 @@ export async function until<Value>(what: string, look: () => Promise<Value | und
     if (found) return found
   }
   throw new Error(`Waited ${seconds} s in vain: ${what}. ${why ?? ''}`)
-}
-
-export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
 }
 
 /** A place with programs of one user of the machine. PostgreSQL does not run as root. */

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
+import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Shop, seedOf, shopOf } from '../../scripts/cells/shops.ts'
@@ -14,6 +14,7 @@ import { type Cells, readCells } from '../../src/start/cells.ts'
 import { type ProxyOptions, proxyConfiguration } from '../../src/start/proxy.ts'
 import { keepKeys } from '../../src/vault/keys.ts'
 import { databaseUrl } from './database.ts'
+import { freePort } from './freePort.ts'
 import { eventually, type TestGateway, testGateway, testKeys } from './gateway.ts'
 
 export const withoutHaproxy = spawnSync('haproxy', ['-v']).error ? 'haproxy is missing: apt-get install haproxy' : false
@@ -116,12 +117,4 @@ async function isServed(url: string, { channelId, token }: Shop): Promise<boolea
   const path = `/v1/payments/${'0'.repeat(32)}?entityId=${channelId}`
   const answer = await fetch(`${url}${path}`, { headers: { Authorization: `Bearer ${token}` } }).catch(() => undefined)
   return answer?.status === 404
-}
-
-export async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await new Promise(resolve => server.once('listening', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise(resolve => server.close(resolve))
-  return port
 }

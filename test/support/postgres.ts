@@ -13,7 +13,6 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
@@ -21,6 +20,7 @@ import { makePool } from '../../src/platform/database/connect.ts'
 import { findBinaries } from '../../src/platform/database/embedded/binaries.ts'
 import { migrate } from '../../src/platform/database/migrate.ts'
 import { copyCluster, type TestDatabase } from './database.ts'
+import { freePort } from './freePort.ts'
 import { eventually } from './gateway.ts'
 
 const given = process.env.POSTGRES_BIN
@@ -145,12 +145,4 @@ async function serverOn(folder: string, port: number): Promise<PostgresServer> {
       await ended
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await new Promise(ready => server.once('listening', ready))
-  const { port } = server.address() as AddressInfo
-  await new Promise(done => server.close(done))
-  return port
 }
