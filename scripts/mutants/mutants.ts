@@ -1307,7 +1307,7 @@ export const mutants: readonly Mutant[] = [
     find: 'return run > (own?.run ?? 0)', instead: 'return run > 0' },
   { name: 'moves: what was done twice is not told', file: 'src/start/moves/restored.ts', tests: ['putBack'],
     find: 'if (!same || isEnded) yield', instead: 'if (isEnded) yield' },
-  { name: 'cells: gateways may work on another database', file: 'src/start/cellMap.ts', tests: ['putBack'],
+  { name: 'cells: gateways may work on another database', file: 'src/start/gatewayDatabase.ts', tests: ['putBack'],
     find: 'told[at] !== undefined && told[at] !== database', instead: 'false' },
   { name: 'keys: what one cell gave up goes from the files of all', file: 'src/cli/keyFiles.ts', tests: ['keyCells'],
     find: 'if (!isKnown.includes(true) && isRetired.includes(true))', instead: 'if (isRetired.includes(true))' },
@@ -1495,7 +1495,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'moves: a cell that was put back gives out the numbers of who left', file: 'src/start/moves/restored.ts', tests: ['putBack'],
     find: 'await passNumbersOf(db, there.database.work, merchantId)', instead: 'there.name' },
   { name: 'cells: commands work on another database than the gateways', file: 'src/cli/eachCell.ts', tests: ['putBack'],
-    find: "if (typeof found === 'string') return", instead: "if (typeof found === 'number') return" },
+    find: "if (!('why' in its)) return", instead: "if (!('why' in its) || true) return" },
   { name: 'intake: what stays on a server keeps others out', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
     find: 'files.filter(one => !isTold(one)).slice(0, filesAtOnce)', instead: 'files.slice(0, filesAtOnce)' },
 ]

@@ -47,6 +47,12 @@ export async function readEntities(db: Connection, ids?: readonly string[]): Pro
   return rows
 }
 
+/** One, where nobody mistyped. */
+export async function readPsps(db: Connection): Promise<EntityRow[]> {
+  const { rows } = await db.query<EntityRow>(`select ${entityColumns} from entities where kind = 'psp'`)
+  return rows
+}
+
 /** An entity and those above it, nearest first; none when there is no such entity. */
 export async function readLineage(db: Connection, id: string): Promise<EntityRow[]> {
   const { rows } = await db.query<EntityRow>(

@@ -20,9 +20,9 @@ import { syncFolder } from '../platform/files.ts'
 import { type Proof, readProofs } from '../vault/store.ts'
 import { type Cell, type Cells, environmentOf } from './cells.ts'
 import { readConfig } from './config.ts'
-import { askDatabase } from './gatewayDatabase.ts'
+import { databaseOfCell, whyShared } from './gatewayDatabase.ts'
 import { claimOn, mayServe } from './moves/claims.ts'
-import { databaseId, noteCell } from './moves/putBack.ts'
+import { noteCell } from './moves/putBack.ts'
 import { listMoves, type Move } from './moves/store.ts'
 
 /** Who is in a cell. */
@@ -123,14 +123,8 @@ const keysOf = (id: string, kind: EntityRow['kind']): string[] =>
  */
 export async function survey({ cells }: Cells, notes = false): Promise<Surveyed> {
   const found = await Promise.all(cells.map(async cell => [cell.name, await surveyCell(cell, cell.gateways, notes)] as const))
-  const databaseOf = (one: CellContents | string) => (typeof one === 'string' ? undefined : one.database)
-  return new Map(
-    found.map(([name, one]) => {
-      const database = databaseOf(one)
-      const twin = database && found.find(([other, theirs]) => other !== name && databaseOf(theirs) === database)
-      return [name, twin ? `the file names its database for ${twin[0]} too` : one]
-    }),
-  )
+  const databases = new Map(found.map(([name, one]) => [name, typeof one === 'string' ? undefined : one.database]))
+  return new Map(found.map(([name, one]) => [name, whyShared(name, databases) ?? one]))
 }
 
 /** Cells that serve somebody who has left them by what another cell says, or refuse somebody because nobody knows that: a sentence each, with what mends it. */
@@ -165,11 +159,10 @@ export async function surveyCell(cell: Cell, gateways: Cell['gateways'] = [], no
     if (!connection) return 'its embedded database does not run'
     const pool = makePool({ ...connection, query_timeout: 10_000 }, 1, () => {})
     const read = async (): Promise<CellContents | string> => {
-      const [database, ...told] = await Promise.all([databaseId(pool), ...gateways.map(askDatabase)])
-      const stranger = gateways.find((_, at) => database !== undefined && told[at] !== undefined && told[at] !== database)
-      if (stranger !== undefined) return `its gateway ${stranger} works on another database than the file names`
+      const its = await databaseOfCell(pool, gateways)
+      if ('why' in its) return its.why
       if (notes) await noteCell(pool)
-      return { ...(await readContents(pool)), ...(database !== undefined && { database }) }
+      return { ...(await readContents(pool)), ...its }
     }
     return await read()
       .catch(

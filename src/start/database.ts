@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { beginAudit, type Recorder, record } from '../audit/chain.ts'
 import { applySeed, findPublicTokens, readSeed, sandboxSeed, severalPsps } from '../merchants/seed.ts'
-import { announceChange, readEntities, revokeToken } from '../merchants/store.ts'
+import { announceChange, readEntities, readPsps, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { inTransaction, makePool } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
@@ -89,7 +89,7 @@ export async function prepareDatabase(
       const { revoked } = await applySeed(pool, keys, clock, random, seed, { refusal: channelRefusal(config) })
       for (const label of revoked) say(`The token ${label} of SEED_FILE is revoked and stays so.`)
     }
-    const several = severalPsps(await readEntities(pool))
+    const several = severalPsps(await readPsps(pool))
     if (several.length > 0) throw new OperatorError(several.join('\n'))
     await noteCredentials(pool, { keys, clock }, await credentialsOf(config, keys))
     return { keys }

@@ -2,7 +2,7 @@
 // the merchant shares with others may stay behind unnoticed.
 
 import { severalPsps } from '../../merchants/seed.ts'
-import { type EntityRow, readEntities, readLineage } from '../../merchants/store.ts'
+import { type EntityRow, readEntities, readLineage, readPsps } from '../../merchants/store.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { readMode } from '../../platform/database/installation.ts'
 import { OperatorError } from '../../platform/errors.ts'
@@ -73,10 +73,13 @@ async function migrationsThatDiffer(source: MoveSide, target: MoveSide): Promise
 }
 
 async function settingsThatDiffer(groups: readonly EntityRow[], { name, database }: MoveSide): Promise<string[]> {
-  const all = await readEntities(database.work)
-  const several = severalPsps([...all, ...groups.filter(({ id }) => !all.some(one => one.id === id))])
+  const psps = await readPsps(database.work)
+  const several = severalPsps([...psps, ...groups.filter(({ id }) => !psps.some(one => one.id === id))])
   if (several.length > 0) return [`${name} belongs to another PSP. ${several.join(' ')}`]
-  const there = all.filter(({ id }) => groups.some(group => group.id === id))
+  const there = await readEntities(
+    database.work,
+    groups.map(({ id }) => id),
+  )
   return groups
     .filter(group => there.some(({ id, settings }) => id === group.id && textOf(settings) !== textOf(group.settings)))
     .map(

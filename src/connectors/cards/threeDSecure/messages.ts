@@ -29,7 +29,7 @@ const browserChannel = (message: ThreeDSecureMessage) => message.deviceChannel =
 const payment = (message: ThreeDSecureMessage) => message.messageCategory === '01'
 const challenged = (message: ThreeDSecureMessage) => message.transStatus === 'C'
 const scripted = (message: ThreeDSecureMessage) => message.browserJavascriptEnabled === true
-// An ARes does not repeat the category: ours are payments.
+// Ours are payments, whatever category an answer names: a good status has its cryptogram.
 const authenticated = (message: ThreeDSecureMessage) => message.transStatus === 'Y' || message.transStatus === 'A'
 const failed = (message: ThreeDSecureMessage) => ['N', 'U', 'R'].includes(String(message.transStatus))
 
