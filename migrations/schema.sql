@@ -452,6 +452,8 @@ create table installation (
   id uuid not null default gen_random_uuid(),
   stands_on text,
   in_cells boolean not null default false,
+  transfers_held boolean not null default false,
+  transfers_released text[] not null default '{}'::text[],
   constraint installation_pkey PRIMARY KEY (single),
   constraint installation_mode CHECK ((mode = ANY (ARRAY['sandbox'::text, 'live'::text]))),
   constraint installation_single CHECK (single)
@@ -514,6 +516,8 @@ create table merchant_moves (
   move_id uuid,
   accounts text[],
   put_back_at timestamp with time zone,
+  steps integer not null default 0,
+  held_after text,
   constraint merchant_moves_pkey PRIMARY KEY (merchant_id),
   constraint merchant_moves_direction CHECK ((direction = ANY (ARRAY['leaving'::text, 'arriving'::text])))
 );
@@ -664,6 +668,7 @@ create table refund_transfers (
   constraint refund_transfers_pkey PRIMARY KEY (merchant_id, payment_id),
   constraint refund_transfers_check CHECK (((sequence IS NULL) = (line IS NULL)))
 );
+CREATE INDEX refund_transfers_by_id ON refund_transfers USING btree (account, payment_id);
 CREATE UNIQUE INDEX refund_transfers_by_place ON refund_transfers USING btree (account, sequence, line) WHERE (sequence IS NOT NULL);
 CREATE INDEX refund_transfers_sealed ON refund_transfers USING btree (ordered_at) WHERE (sealed IS NOT NULL);
 CREATE INDEX refund_transfers_waiting ON refund_transfers USING btree (account, ordered_at) WHERE (sequence IS NULL);
@@ -735,11 +740,13 @@ create table return_files (
   refused text,
   sealed bytea,
   received_at timestamp with time zone not null,
+  series text not null default 'slips'::text,
   constraint return_files_pkey PRIMARY KEY (merchant_id, id),
   constraint return_files_hash_key UNIQUE (hash),
-  constraint return_files_hash_check CHECK ((length(hash) = 32))
+  constraint return_files_hash_check CHECK ((length(hash) = 32)),
+  constraint return_files_series_check CHECK ((series = ANY (ARRAY['slips'::text, 'transfers'::text])))
 );
-CREATE UNIQUE INDEX return_files_by_number ON return_files USING btree (account, number) WHERE (number > 0);
+CREATE UNIQUE INDEX return_files_by_number ON return_files USING btree (account, series, number) WHERE (number > 0);
 
 create table risk_attempts (
   merchant_id uuid not null,
@@ -1008,11 +1015,18 @@ create table terminals (
   constraint terminals_next_trace_check CHECK (((next_trace >= 1) AND (next_trace <= 999999)))
 );
 
+create table trace_numbers (
+  acquirer_id text not null,
+  blocks bigint not null,
+  constraint trace_numbers_pkey PRIMARY KEY (acquirer_id)
+);
+
 create table transfer_files (
   account text not null,
   sequence integer not null,
   made_at timestamp with time zone not null,
   written_at timestamp with time zone,
+  by_place boolean not null default true,
   constraint transfer_files_pkey PRIMARY KEY (account, sequence),
   constraint transfer_files_sequence_check CHECK ((sequence > 0))
 );

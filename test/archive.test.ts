@@ -22,6 +22,7 @@ import { keepKeys } from '../src/vault/keys.ts'
 import { databaseUrl } from './support/database.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 import { signedIn } from './support/office.ts'
 import { manyCommands, project } from './support/process.ts'
 import { startReceiver } from './support/receiver.ts'
@@ -149,14 +150,6 @@ const allRead = () =>
     async () => (await gateway.pool.query('select from events where notified is null or searched is null')).rowCount === 0,
     'all events are read',
   )
-/** Until a statement with these words waits for a lock. */
-const waits = (words: string) =>
-  eventually(async () => {
-    const { rows } = await gateway.pool.query(
-      `select query from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
-    )
-    return rows.some(({ query }) => query.includes(words))
-  }, `${words} waits`)
 const unknown = 'Invalid payment data: there is no payment with this id to refund'
 const leaves = ['debit', 'captured', 'reversed', 'held', 'declined', 'charged']
 const stays = ['large', 'waiting', 'answered', 'due', 'inCase', 'youngRefund', 'told', 'broken', 'kept']
@@ -308,9 +301,9 @@ test('what happened between writing and taking out stays, and a reversal that wa
   await holder.query('begin')
   await holder.query('select from payments where id = $1 for update', [old.held])
   const erasing = tollgate('archive', 'erase', file('two.gz'))
-  await waits('order by id for update')
+  await untilWaiting(gateway.pool, 'order by id for update')
   const reversal = gateway.refer(old.held!, { paymentType: 'RV', ...eur('92.00') })
-  await waits('select 1 from payments where merchant_id = $1 and id = $2 for update')
+  await untilWaiting(gateway.pool, 'select 1 from payments where merchant_id = $1 and id = $2 for update')
   await holder.query('commit')
   holder.release()
   assert.equal(
@@ -416,7 +409,7 @@ async function killedAt(lock: string, waitsFor: string, ...words: string[]): Pro
     stdio: 'ignore',
   })
   const ended = once(child, 'exit')
-  await waits(waitsFor)
+  await untilWaiting(gateway.pool, waitsFor)
   child.kill('SIGKILL')
   await ended
   await holder.query('rollback')
@@ -477,7 +470,7 @@ test('killed at each step, the same command goes on, and one command works at a 
     await db.query('select from payments where id = $1 for update', [last])
     const one = eraseArchived(holder, file('three.gz'))
     one.catch(() => {})
-    await waits('order by id for update')
+    await untilWaiting(gateway.pool, 'order by id for update')
     assert.match((await tollgate('archive', 'erase', file('three.gz'))).out, /Another command works on an archive/)
     return () => one
   }).then(wait => wait())

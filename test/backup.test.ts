@@ -114,9 +114,27 @@ it('without a moment all that was written is there', async () => {
   const folder = emptyFolder('all')
   const restored = await restore(folder, base)
   assert.equal(restored.code, 0, restored.out)
+  // Before a gateway gives out numbers that shoppers have.
+  const skipped = await commandLine({ DATA_DIR: folder }, 'slips', 'skip', 'oxxo-demo', '5000')
+  assert.deepEqual([skipped.code, skipped.out], [0, 'oxxo-demo goes on behind 5000.\n'])
+  assert.deepEqual([existsSync(join(folder, 'gateway.lock')), runningOn(folder)], [false, []])
   const gateway = await startProcess({ DATA_DIR: folder })
+  const again = await commandLine({ DATA_DIR: folder }, 'slips', 'skip', 'oxxo-demo', '1')
+  assert.equal(again.out, 'oxxo-demo goes on behind 5001.\n')
   assert.deepEqual(await Promise.all([a, b].map(id => readAt(gateway, id))), [200, 200])
   await gateway.stop()
+})
+
+it('what is not there is no backup, in a sentence', async () => {
+  const { code, stderr } = await restore(emptyFolder('of-nothing'), join(root, 'no-backup'))
+  assert.deepEqual([code, stderr], [1, `There is no backup ${join(root, 'no-backup')}. Nothing was restored.\n`])
+})
+
+it('numbers of slips are passed over in a database, and none is made for that', async () => {
+  const folder = join(root, 'nothing')
+  const { code, out } = await commandLine({ DATA_DIR: folder }, 'slips', 'skip', 'oxxo-demo', '5000')
+  assert.deepEqual([code, existsSync(folder)], [1, false])
+  assert.match(out, /^No gateway is running on /)
 })
 
 it('a table that no log is written of is left out: its rows are secrets of minutes', () => {

@@ -18,6 +18,7 @@ import { dialectOf } from '../src/connectors/cards/iso8583/dialects.ts'
 import { profileSchema } from '../src/connectors/cards/iso8583/profile.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
+import { ServedElsewhere } from '../src/platform/database/elsewhere.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { errorText, OperatorError } from '../src/platform/errors.ts'
 import { read } from '../src/platform/schema.ts'
@@ -27,6 +28,7 @@ import { withPool } from './support/database.ts'
 import { beginDay, type Day } from './support/day.ts'
 import { eventually, sandbox, testKeys, visa } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
+import { holdWhen } from './support/movingCells.ts'
 import { commandLine, startProcess } from './support/process.ts'
 
 type Test = { after(end: () => Promise<void> | void): void }
@@ -402,6 +404,35 @@ describe('an acknowledgement', () => {
       await acknowledge(one, takeCaptures(one.host.ledger, one.text(), '423930'))
       assert.deepEqual([await outcomes(one), await one.cases()], [['accepted', 'accepted'], []], 'a corrected one closes it')
     })
+
+  it('of a merchant who has left says what it said before; what it says anew is a case, and the rest goes on', async t => {
+    const one = await acknowledged(t, 'rejects')
+    await acknowledge(one, one.said)
+    const corrected = takeCaptures(one.host.ledger, one.text(), '423930')
+    const { pool } = one.gateway
+    const { merchantId } = sandbox
+    await pool.query(
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, 'leaving', 'moved', false, 'two', 1, now())`,
+      [merchantId],
+    )
+    await pool.query(
+      `create trigger fence before insert or update or delete on collected_captures for each row execute function refuse_elsewhere('${merchantId}')`,
+    )
+    const told: string[] = []
+    const report = await acknowledge(one, corrected, (at, { kind }) => told.push(`${at} ${kind}`))
+    assert.deepEqual([told, 'broken' in report || report.missing], [['2 known', '3 refused'], 0])
+    assert.deepEqual(await outcomes(one), ['accepted', 'rejected'])
+  })
+
+  it('whose merchants come to be held goes on when they are served again', async t => {
+    const one = await acknowledged(t)
+    const release = await holdWhen(one.gateway.pool, 'clearing_lines', 'new.line = 2')
+    await assert.rejects(acknowledge(one, one.said), ServedElsewhere)
+    assert.deepEqual([await outcomes(one), await one.cases()], [['accepted', null], []])
+    await release()
+    await acknowledge(one, one.said)
+    assert.deepEqual([await outcomes(one), await one.cases()], [['accepted', 'accepted'], []])
+  })
 
   it('that is cut off, of another acquirer, or none is refused as a whole', async t => {
     const one = await acknowledged(t)

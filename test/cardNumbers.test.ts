@@ -13,6 +13,7 @@ import type { Parameter } from '../src/contract/parameters/parameter.ts'
 import { type Group, groups, valueNamed } from '../src/contract/parameters/table.ts'
 import { requests } from '../src/contract/requests.ts'
 import type { Seed } from '../src/merchants/seed.ts'
+import { storableJson } from '../src/platform/database/json.ts'
 import { scrub } from '../src/platform/log.ts'
 import { type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { acquirersFile, testHost } from './support/host.ts'
@@ -46,6 +47,20 @@ const forms = [
   '4539&#32;5787&#x20;6362&middot;1486',
   '&#52;539578763621486',
   '4539<span class="number of 4 digits">5787</span><br>6362 1486',
+  '%094539578763621486',
+  '%E5%8F%B74539578763621486',
+  '4539%0A5787%0A6362%0A1486',
+  '4539%C2%A05787%C2%A06362%C2%A01486',
+  '%EF%BC%94%EF%BC%95%EF%BC%93%EF%BC%99578763621486',
+  '\\u53f74539578763621486',
+  '\\u0034539578763621486',
+  '4539\\u00a05787\\u00a06362\\u00A01486',
+  '4539\\n5787\\n6362\\n1486',
+  '%5Cu0034539578763621486',
+  '&amp;#52;539578763621486',
+  '&#37;34539578763621486',
+  '&#000052;539578763621486',
+  '\\x34539578763621486',
 ]
 
 const mask = (text: string) => maskCardNumbers(text, standardBrands)
@@ -70,6 +85,53 @@ describe('what is a card number', () => {
       assert.equal(masked.match(/x/g)?.length, 12, form)
     }
     assert.equal(mask('4539 5787 6362 1486'), 'xxxx xxxx xxxx 1486')
+  })
+
+  test('one that is escaped in part hides none that stands beside it', () => {
+    for (const text of [`${number}%31 and 374245455400126`, `4539 5787 6362 1486%31 and %33374245455400126`]) {
+      const masked = mask(text)
+      assert.ok(!masked.replace(/\D/g, '').includes(number), masked)
+    }
+    assert.ok(!mask(`${number}%31 and 374245455400126`).includes('374245455400126'))
+  })
+
+  test('however often it was escaped, no more than its last four digits are left', () => {
+    const escaped = (text: string) => [...text].map(one => `%${one.charCodeAt(0).toString(16)}`).join('')
+    for (let at = 0; at < 300; at++) {
+      const bare = `4${String(at * 7919).padStart(14, '0')}`
+      const sum = [...bare].reduce(
+        (sum, one, place) => sum + (place % 2 === 0 ? [0, 2, 4, 6, 8, 1, 3, 5, 7, 9][Number(one)]! : Number(one)),
+        0,
+      )
+      const card = `${bare}${(10 - (sum % 10)) % 10}`
+      for (const text of [escaped(card), escaped(card).replaceAll('%', '%25'), card.replace(/(\d{4})(?=\d)/g, '$1%2520')]) {
+        let plain = mask(text)
+        for (let times = 0; times < 3; times++) plain = decodeURIComponent(plain.replace(/%(?![0-9a-f]{2})/gi, '%25'))
+        assert.ok(plain.replace(/\D/g, '').length <= 4, `${text} ${plain}`)
+      }
+    }
+  })
+
+  test('what was escaped comes back as no sign that a text may not have', () => {
+    for (const mark of [
+      '&#0;',
+      '&#x0;',
+      '&#xD800;',
+      '&#55296;',
+      '&#127;',
+      '%00',
+      '%7F',
+      '%C2%85',
+      '\\u0000',
+      '\\ud83d',
+      '\\uDE00',
+      '%5Cu0000',
+    ]) {
+      const masked = mask(`%34539578763621486 ${mark}`)
+      assert.match(masked, /^x{12}1486/, mark)
+      assert.doesNotMatch(masked, /[\p{Cc}\p{Cs}]/u, mark)
+    }
+    assert.equal(mask('%34539578763621486 \\ud83d\\ude00 &#x1F600;'), 'xxxxxxxxxxxx1486 😀 😀')
   })
 
   test('it is found beside other numbers, and they are left', () => {
@@ -171,6 +233,20 @@ describe('every row of the parameter table', () => {
       }
     })
   }
+})
+
+test('what the database keeps of others it can read: no NUL, and no half of a pair', () => {
+  const said = ['a\0b', '\ud800', 'x\udc00y', '\\u0000', '\\\\ud800', '\\\0', '😀', '\n"']
+  assert.deepEqual(JSON.parse(storableJson(said)), [
+    'a\ufffdb',
+    '\ufffd',
+    'x\ufffdy',
+    '\\u0000',
+    '\\\\ud800',
+    '\\\ufffd',
+    '😀',
+    '\n"',
+  ])
 })
 
 it('an id of ours may pass for a card number by chance: it is what it is', () => {
@@ -319,6 +395,19 @@ describe('through the interface', () => {
     assert.ok(!holdsNumber(await stored()))
     assert.ok(gateway.logged.some(line => line.includes('card numbers') && line.includes('giftCard.message')))
     assert.ok(!gateway.logged.some(holdsNumber))
+  })
+
+  it('what is masked brings no sign with it that the database cannot read: the day of an acquirer would not end', async () => {
+    const paid = await gateway.pay({
+      entityId: sandbox.lenientEntityId,
+      merchantMemo: '%34539578763621486 &#0;',
+      'customer.browser.acceptHeader': '%34539578763621486 &#xD800;%00',
+    })
+    assert.equal(paid.status, 200, paid.text)
+    const { rows } = await gateway.pool.query(
+      `select record::jsonb ->> 'fields' as fields from payments where record::json ->> 'fields' like '%xxxxxxxxxxxx1486%'`,
+    )
+    assert.ok(rows.some(({ fields }) => fields.includes('xxxxxxxxxxxx1486  ')))
   })
 
   it('identifiers are kept with a warning that names them, or refused or masked where the channel says so', async () => {

@@ -219,6 +219,49 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     assert.match(again.out, /two: 4 entities[\s\S]*The cell gone does not answer/)
   })
 
+  it('a seed goes to the cell that serves a merchant, whatever an older map says', async () => {
+    const given = JSON.parse(readFileSync(cells.file, 'utf8'))
+    const [shop] = seedOf([1]).divisions as unknown as [{ merchants: [{ id: string; name: string }] }]
+    const [{ id }] = shop.merchants
+    const map = place('older.map')
+    const file = place('renamed.json')
+    const seeding = async (name: string, cellsOf: object[]) => {
+      const seed = place('older.json')
+      writeFileSync(seed, JSON.stringify(seedOf([1])).replace('"Shop 1"', JSON.stringify(name)))
+      assert.ok(readFileSync(seed, 'utf8').includes(name))
+      writeFileSync(file, JSON.stringify({ ...given, map, reload: undefined, cells: cellsOf }), { mode: 0o600 })
+      return tollgate('seed', seed, '--cells', file)
+    }
+    const nameIn = async (cell: string) =>
+      (await cells.gateways[cell]!.pool.query('select name from entities where id = $1', [id])).rows.map(({ name }) => name)
+    const [first, ...others] = given.cells
+    // A cell that has another name by now, and one that had the merchant before.
+    for (const [line, name] of [
+      ['before', 'Renamed'],
+      ['two', 'Moved'],
+    ] as const) {
+      writeFileSync(map, readFileSync(cells.given.map, 'utf8').replaceAll(/ one$/gm, ` ${line}`))
+      const seeded = await seeding(name, [{ ...first, name: 'uno' }, ...others])
+      assert.equal(seeded.code, 0, seeded.out)
+      assert.deepEqual([await nameIn('one'), await nameIn('two')], [[name], []])
+      assert.match(readFileSync(map, 'utf8'), new RegExp(`^${id} uno$`, 'm'))
+    }
+    // A cell that does not answer may have it.
+    writeFileSync(map, readFileSync(cells.given.map, 'utf8').replaceAll(/ one$/gm, ' two'))
+    const [second, third] = others
+    const environment = { ...second.environment, DATABASE_URL: 'postgres://127.0.0.1:9/none' }
+    const unknown = await seeding('Unknown', [first, { ...second, environment }, third])
+    assert.deepEqual([unknown.code, await nameIn('one')], [1, ['Moved']])
+    // What nobody says that answers is not written into no cell.
+    const away = { ...first, name: 'away', environment: { ...first.environment, DATABASE_URL: 'postgres://127.0.0.1:9/none' } }
+    writeFileSync(map, readFileSync(cells.given.map, 'utf8'))
+    const unnamed = await seeding('Nowhere', [away, ...others])
+    assert.equal(unnamed.code, 1)
+    assert.match(unnamed.out, new RegExp(`The merchant ${id} is in one by the map, and the cells file names no such cell\\.`))
+    assert.deepEqual(await nameIn('one'), ['Moved'])
+    await seeding('Shop 1', given.cells)
+  })
+
   it('an id of one cell is given to no other by a seed, and one that is keeps nobody else from the map', async () => {
     const [of1, of2] = [shopOf(1), shopOf(2)]
     const { psp, divisions } = seedOf([3])
@@ -477,5 +520,27 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     const several = 'several payments have this reference: name the payment by its id'
     assert.deepEqual(await texts(broken), [several, 'it is not known whose it is, and gone, mute does not answer'])
     assert.deepEqual(await texts(cells.file), [several, 'recorded'])
+    // In one cell alone, the merchant of one of them has left.
+    await withReference('three', 3, 'H79')
+    await withReference('three', 30, 'H79')
+    await withReference('three', 30, 'H80')
+    const { pool } = cells.gateways.three!
+    const isAway = `merchant_id = '${shopOf(30).merchantId}'`
+    await pool.query(
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, 'leaving', 'moved', false, 'two', 1, now())`,
+      [shopOf(30).merchantId],
+    )
+    try {
+      writeFileSync(
+        file,
+        ['report,line,type,acquirer,reference,amount,currency,reason,date', line(3, 'H79'), line(4, 'H80'), ''].join('\n'),
+      )
+      const { environment } = JSON.parse(readFileSync(cells.file, 'utf8')).cells[2]
+      const told = await commandLine(environment, 'chargebacks', 'import', file)
+      assert.match(told.out, /several payments have this reference[\s\S]*there is no such payment/)
+      assert.equal((await pool.query(`select from payments where payment_type = 'CB' and ${isAway}`)).rowCount, 0)
+    } finally {
+      await pool.query(`delete from merchant_moves where ${isAway}`)
+    }
   })
 })

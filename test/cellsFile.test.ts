@@ -31,6 +31,12 @@ describe('the cells file', () => {
     assert.equal('reload' in readingOf(quiet)(), false)
   })
 
+  it('is a file: a device or a pipe, which may never end, is not waited for', () => {
+    for (const given of ['/dev/zero', folder])
+      assert.throws(() => readCells(given, {}), { message: `The cells file ${given} is no file.` })
+    assert.throws(() => readCells(join(folder, 'none'), {}), /none cannot be read\.$/)
+  })
+
   it('tells each mistake with its field', () => {
     refused({ ...whole, map: '' }, 'map must not be empty')
     refused({ ...whole, reload: [] }, 'reload must hold at least one')

@@ -107,6 +107,27 @@ describe('recording', () => {
     await booksAgree()
   })
 
+  it('a line that was imported for one merchant is none of another, however it was mended', async () => {
+    const { body: db } = await gateway.pay()
+    const other = '0'.repeat(31).concat('7')
+    await gateway.pool.query(
+      `insert into entities (id, kind, parent_id, merchant_id, name, changed_at) select $1, 'merchant', parent_id, $1, 'Other', now() from entities where id = $2`,
+      [other, sandbox.merchantId],
+    )
+    const same = { report: 'mended', line: 1, amount: 1000 }
+    await gateway.pool.query('insert into chargeback_lines values ($1, $2, $3, gen_random_uuid())', [
+      other,
+      same.report,
+      same.line,
+    ])
+    assert.equal(await kind(record(db.id, same)), 'otherLine')
+    assert.equal(await kind(record(db.id, { ...same, line: 2 })), 'recorded')
+    // What two had before is each one's own.
+    await gateway.pool.query('insert into chargeback_lines values ($1, $2, $3, gen_random_uuid())', [other, same.report, 2])
+    assert.equal(await kind(record(db.id, { ...same, line: 2 })), 'known')
+    await booksAgree()
+  })
+
   it('chargebacks together stay within what was cleared, whatever was refunded', async () => {
     const { body: pa } = await gateway.pay({ paymentType: 'PA' })
     assert.equal(await kind(record(pa.id)), 'nothingCleared')

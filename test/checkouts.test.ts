@@ -18,6 +18,7 @@ import {
   testGateway,
   visa,
 } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { formsOf, makeShopper } from './support/shopper.ts'
 
@@ -216,6 +217,39 @@ describe('a shopper who left', () => {
     assert.equal((await status(id)).status, 400)
     assert.equal((await press(id)).status, 400)
     assert.equal((await payments(id)).length, 0)
+  })
+})
+
+describe('a checkout that is changed while its shopper pays', () => {
+  it('pays nothing, and says so', async () => {
+    const id = await create()
+    const beside = await gateway.another()
+    const holder = await gateway.pool.connect()
+    let changed: Promise<Reply>
+    let pressed: Promise<Reply>
+    try {
+      await holder.query('begin; select from checkouts for update')
+      changed = gateway.post(`/v1/checkouts/${id}`, { entityId: sandbox.entityId, amount: '1.00' })
+      await untilWaiting(gateway.pool, 'checkouts')
+      pressed = press(id, {}, beside)
+      await untilWaiting(gateway.pool, 'checkouts', 2)
+    } finally {
+      await holder.query('rollback')
+      holder.release()
+    }
+    assert.equal((await changed).status, 200)
+    const { body } = await pressed
+    await beside.stop()
+    assert.equal(body.result.description, results.checkoutChanged.description)
+    assert.equal((await payments(id)).length, 0)
+    is(await press(id), 'succeededInTestMode')
+  })
+  it('says of wrong names no more than twenty, and the beginning of each', async () => {
+    const id = await create()
+    const names = Array.from({ length: 100 }, (_, at) => [`customParameters[${at}${'x'.repeat(1000)}]`, 'y'])
+    const { status, body } = await press(id, Object.fromEntries(names))
+    const errors = body.result.parameterErrors as { name: string }[]
+    assert.deepEqual([status, errors.length, errors[0]!.name.length], [400, 20, 100])
   })
 })
 

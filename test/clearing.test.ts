@@ -91,7 +91,7 @@ describe('what fits no payment', () => {
     assert.equal((await read('longer', `${text}\n${lineOf('south', 3, unknown)}`)).refused, 3)
     const subjects = await open()
     assert.deepEqual(subjects.filter(subject => subject.startsWith('south')).sort(), ['south line 1', 'south line 3'])
-    assert.equal(subjects.length, 4) // the unreadable line stands in two files
+    assert.equal(subjects.length, 4) // the unreadable line stands in two files, and is a case of each
     assert.equal(await payments(), before)
     // The acquirer sends the line again, with the right reference.
     const { body } = await gateway.pay()
@@ -99,6 +99,28 @@ describe('what fits no payment', () => {
     assert.ok(!(await open()).includes('south line 1'))
     const [closed] = (await findCases(gateway.pool, true, 100)).filter(({ subject }) => subject === 'south line 1')
     assert.deepEqual([closed!.closedBy, closed!.reason], ['gateway', 'the line came again and was recorded'])
+  })
+
+  it('and cannot even be read is one case for the file, which says how much of it that is', async () => {
+    const before = await open()
+    const { body } = await gateway.pay()
+    const text = [heading, lineOf('west', 1, body.id), ...Array(300).fill('x'), 'west,2,XX,,nonsense,1,EUR,,2031-03-04'].join(
+      '\n',
+    )
+    const report = await read('nonsense.csv', text)
+    assert.deepEqual([report.recorded, report.refused, report.told[1]], [1, 301, '3 refused'])
+    const cases = (await findCases(gateway.pool, false, 400)).filter(({ subject }) => !before.includes(subject))
+    assert.deepEqual(
+      cases.map(({ kind, details }) => [kind, JSON.parse(details)]),
+      [['clearingLine', { file: 'nonsense.csv', line: 3, why: 'has 1 columns, the heading has 9', unreadable: 301 }]],
+    )
+    // A process that died before the first of them was stored leaves the case to whoever goes on.
+    const another = `${text}\nx`
+    await assert.rejects(read('died.csv', another, 1), /died/)
+    await read('died.csv', another)
+    assert.equal((await open()).length, before.length + 2)
+    await read('again.csv', another)
+    assert.equal((await open()).length, before.length + 2)
   })
 
   it('is closed once, by somebody, with a reason that the audit keeps', async () => {

@@ -189,9 +189,10 @@ describe('each command that reads prints one document with the fields that it na
     writeFileSync(join(folder, 'transfers.ret'), noTransfers)
     words['audit payment'] = [paymentId]
     const cells = join(folder, 'cells.json')
+    const gateways = [new URL(gateway.sandbox.baseUrl).host]
     writeFileSync(
       cells,
-      JSON.stringify({ map: 'cells.map', cells: [{ name: 'one', environment: { DATA_DIR: dataDir }, gateways: ['a:1'] }] }),
+      JSON.stringify({ map: 'cells.map', cells: [{ name: 'one', environment: { DATA_DIR: dataDir }, gateways }] }),
     )
     words['cells map'] = ['--cells', cells]
     words['cells check'] = ['--cells', cells]
@@ -219,7 +220,7 @@ describe('each command that reads prints one document with the fields that it na
 
   // Everything but what makes, changes or hands on.
   const others =
-    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (add|prefer|rewrap|retire)|staff (add|reset|remove|enter)|reset|backup|restore|upgrade-database|archive (write|erase|check|show|bring-back|cancel)|search rebuild|slips pay|transfers (enter|end)|receipts again|schedules (add|end|again)|cells (proxy|reporting)|merchants (move|forget)|completion (bash|zsh))$/
+    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (add|prefer|rewrap|retire)|staff (add|reset|remove|enter)|reset|backup|restore|upgrade-database|archive (write|erase|check|show|bring-back|cancel)|search rebuild|slips (pay|skip)|transfers (enter|end|release)|receipts again|schedules (add|end|again)|cells (proxy|reporting)|merchants (move|forget)|completion (bash|zsh))$/
 
   // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make, days of acquirers reconciliation.test.ts's, files of captures captures.test.ts's,
   // files to banks slipOrders.test.ts's, refunds of receipts transfers.test.ts's, files of receipts receiptFiles.test.ts's, archives archive.test.ts's.
@@ -365,6 +366,50 @@ describe('slips pay', () => {
       /^--on must be a day, for example 2026-01-31\.\n$/,
     )
     assert.match((await tollgate('slips', 'pay', id, '--on', '2020-02-29T23:00')).stderr, /^--on must be a day, /)
+  })
+})
+
+describe('slips skip', () => {
+  it('lets an account go on behind numbers that a backup does not know, and the audit tells of it', async () => {
+    const { baseUrl, accessToken } = gateway.sandbox
+    const issue = async () => {
+      const headers = { Authorization: `Bearer ${accessToken}`, 'Content-Type': 'application/x-www-form-urlencoded' }
+      const answer = await fetch(`${baseUrl}/v1/payments`, { headers, method: 'POST', body: new URLSearchParams(oxxo) })
+      const { resultDetails } = (await answer.json()) as Body
+      return Number(resultDetails.acquirerTxId1.slice(0, -1)) // the last digit checks the others
+    }
+    const before = await issue()
+    const skipped = await tollgate('slips', 'skip', 'oxxo-demo', '5000')
+    assert.deepEqual([skipped.code, skipped.stdout], [0, `oxxo-demo goes on behind ${before + 5000}.\n`])
+    assert.equal(await issue(), before + 5001)
+    const { rows } = JSON.parse((await tollgate('audit', '--json')).stdout)
+    const told = rows.find(({ action }: { action: string }) => action === 'slipNumbersSkipped')
+    assert.deepEqual([told.subject, told.details], ['oxxo-demo', { first: before + 1, count: 5000 }])
+    assert.match((await tollgate('slips', 'skip', 'nobody', '1')).stderr, /^SLIPS_FILE has no account nobody: it has .*oxxo-demo/)
+    for (const wrong of ['0', '-1', 'x', '1000001']) assert.equal((await tollgate('slips', 'skip', 'oxxo-demo', wrong)).code, 2)
+  })
+
+  it('of an account with few numbers passes over a tenth at most', async () => {
+    const file = join(folder, 'short.json')
+    const place = { street: 'Rua Um 1', city: 'Santos', state: 'SP', postcode: '01310100' }
+    const short = {
+      ...{
+        name: 'short',
+        brand: 'SHORT',
+        bank: '001',
+        modes: ['internal'],
+        beneficiary: { name: 'Loja', taxId: '11222333000181', ...place },
+      },
+      ...{ agency: '4042', account: '00061900', accountDigit: '7', wallet: '18', agreement: '123879' },
+    }
+    writeFileSync(file, JSON.stringify({ banks: [short], chains: [] }), { mode: 0o600 })
+    const skip = (count: string) => commandHost.runIn({ SLIPS_FILE: file }, 'slips', 'skip', 'short', count)
+    const { code, stderr } = await skip('10001')
+    assert.deepEqual(
+      [code, stderr],
+      [1, 'short has few numbers: at most 10000 are passed over at a time. To pass over more, give the command again.\n'],
+    )
+    assert.equal((await skip('10000')).stdout, 'short goes on behind 10000.\n')
   })
 })
 

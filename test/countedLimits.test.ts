@@ -24,6 +24,7 @@ import { addPerson, changeRole, peopleMost } from '../src/staff/people.ts'
 import type { SignedIn } from '../src/staff/sessions.ts'
 import { endpointParts } from './support/endpoints.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 import { addStaff, type OfficeReply, signedIn } from './support/office.ts'
 
 let gateway: TestGateway
@@ -182,18 +183,6 @@ function waitingAfter(pool: pg.Pool, statement: RegExp) {
   return { pool: { connect: async () => client(await pool.connect()) } as unknown as pg.Pool, reached, goes }
 }
 
-const waitsForLock = () =>
-  eventually(
-    async () => {
-      const { rows } = await gateway.pool.query(
-        `select count(*) from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())`,
-      )
-      return rows[0].count > 0
-    },
-    'the second waits for the first',
-    20,
-  )
-
 for (const [what, { fill, most, writes, add, other, count }] of Object.entries(limits))
   test(`${what}: two that come at once are one too many`, async () => {
     const { rows } = await gateway.pool.query(count)
@@ -204,7 +193,7 @@ for (const [what, { fill, most, writes, add, other, count }] of Object.entries(l
     if (other) assert.ok(await other(), 'nobody else waits')
     const second = add(gateway.pool, 1).catch(String)
     // Whoever does not wait has ended.
-    await Promise.race([second, waitsForLock()])
+    await Promise.race([second, untilWaiting(gateway.pool)])
     goes.resolve()
     await Promise.all([first, second])
     assert.equal((await gateway.pool.query(count)).rows[0].count, most)

@@ -247,7 +247,7 @@ it('however many ask for the health of a process, its database is asked once', a
   )
   const checks = { pool: () => pool.query().then(() => true) }
   const parts = { database, clock: systemClock, build: '', log: {} } as unknown as HttpParts
-  const routes = healthRoutes(parts, { checks, says: () => ({}), mayKnow: () => true })
+  const routes = healthRoutes(parts, { checks, says: async () => ({}), mayKnow: () => true })
   const request = { query: '', headers: {}, number: '0'.repeat(32) } as Request
   const answers = await Promise.all(Array.from({ length: 999 }, (_, at) => routes[at % 3]!.answer(request, {})))
   assert.equal(answers.filter(({ status }) => status === 200).length, 999)

@@ -7,13 +7,14 @@ import type pg from 'pg'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
-import { clockWith, systemClock, timeOrderedId } from '../src/platform/clock.ts'
+import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
 import { WriteTimeout } from '../src/platform/database/errors.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue, takeDue } from '../src/platform/due/store.ts'
 import { eventually, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 
 const success = '000.100.110'
 const pending = '000.200.000'
@@ -174,8 +175,6 @@ describe('connections that are cut', () => {
       await eventually(async () => code(await gateway.pay()) === success, 'payments go on')
     }
     assert.equal((await gateway.get('/health')).status, 200)
-    const made = gateway.wire!.made()
-    await eventually(async () => gateway.wire!.made() > made, 'listening began again')
     await gateway.pool.query(`update entities set settings = '{"disabled": true}' where id = $1`, [sandbox.entityId])
     await eventually(async () => {
       await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
@@ -310,10 +309,7 @@ describe('locks that others hold', () => {
     let waiting: Promise<Reply[]> | undefined
     await locked(gateway.pool, `select 1 from payments where id = '${stuck.id}' for update`, async () => {
       waiting = times(40, () => gateway.refer(stuck.id, { paymentType: 'RF', ...at('1.00') }))
-      await eventually(
-        async () => (await gateway.pool.query(`select 1 from pg_stat_activity where wait_event_type = 'Lock'`)).rowCount! > 0,
-        'they wait for the lock',
-      )
+      await untilWaiting(gateway.pool)
       const began = performance.now()
       assert.equal(code(await gateway.refer(free.id, { paymentType: 'RF', ...at('1.00') })), success)
       assert.equal((await gateway.get('/health')).status, 200)
@@ -470,6 +466,28 @@ describe('a clock beside that of the database', () => {
     await assert.rejects(ahead(-40), /seconds behind that of its database/)
     const gateway = await ahead(10)
     assert.ok(gateway.logged.some(line => line.includes('the clocks differ')))
+    await gateway.stop()
+  })
+})
+
+describe('what listens', () => {
+  it('listens again as soon as its connection is lost, and hears what was said meanwhile', async () => {
+    const gateway = await testGateway()
+    const never = { cancel() {}, unref: () => never } as unknown as Timer
+    // Nobody asks whether the connection lives.
+    const after: Clock['after'] = (milliseconds, work) => (milliseconds > 10_000 ? never : systemClock.after(milliseconds, work))
+    const database = connect(gateway.connection, { ...systemClock, after }, () => {})
+    let heard = 0
+    await database.listen('anything', () => heard++)
+    for (const round of [1, 2, 3]) {
+      await gateway.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = 'listen anything'`,
+      )
+      await eventually(async () => heard === round, 'it is heard')
+    }
+    await database.close()
+    await new Promise(resolve => setTimeout(resolve, 50))
+    assert.equal(heard, 3, 'who has closed listens no more')
     await gateway.stop()
   })
 })

@@ -29,6 +29,24 @@ before(async () => {
 })
 after(() => gateway.stop())
 
+test('a payment that is no JSON', async () => {
+  const { body } = await gateway.pay({ merchantTransactionId: 'number-no-json' })
+  const of = { entityId: sandbox.entityId }
+  const read = () => gateway.get(`/v1/payments/${body.id}`, of)
+  await gateway.pool.query('update answers set body = $2 where payment_id = $1', [body.id, 'Jane Jones'])
+  assert.equal((await read()).status, 500)
+  await gateway.pool.query('update payments set record = $2 where id = $1', [body.id, 'Jane Jones'])
+  assert.equal((await read()).status, 500)
+  for (const path of ['/v3/query', '/v1/query'])
+    assert.equal((await gateway.get(path, { ...of, merchantTransactionId: 'number-no-json' })).status, 500, path)
+  const told = (column: string) =>
+    gateway.logged.filter(line => line.includes(`the ${column} of the payment ${body.id} is no JSON object`)).length
+  assert.deepEqual([told('body'), told('record')], [1, 3])
+  assert.ok(!gateway.logged.some(line => line.includes('Jane')))
+  await gateway.pool.query('delete from answers where payment_id = $1', [body.id])
+  await gateway.pool.query('delete from payments where id = $1', [body.id])
+})
+
 const one = `(select id from payments order by id limit 1)`
 const forged: readonly (readonly [what: string, table: string, change: string, where?: string])[] = [
   ['a time without an end', 'searched_payments', `received_at = 'infinity'`],

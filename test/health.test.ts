@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict'
 import { BlockList } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import type { Request } from '../src/http/answer.ts'
 import { healthRoutes } from '../src/http/health.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import { router } from '../src/http/router.ts'
 import { makeServer } from '../src/http/server.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { poolNames } from '../src/platform/database/connect.ts'
 import { eventually, type TestGateway, testGateway } from './support/gateway.ts'
 
 describe('health', () => {
@@ -90,6 +92,31 @@ describe('health', () => {
   })
 })
 
+it('what is worth a word is said where it is known in time, and keeps nobody from being ready', async () => {
+  const timers: (() => void)[] = []
+  const clock = {
+    ...systemClock,
+    after(_: number, act: () => void) {
+      timers.push(act)
+      return { cancel() {}, unref: () => undefined as never }
+    },
+  }
+  const pool = { query: async () => {} }
+  const database = Object.fromEntries(poolNames.map(name => [name, pool]))
+  const parts = { database, random: systemRandom, clock, build: 'test', log: {} } as unknown as HttpParts
+  const saying = async (says: () => Promise<Record<string, string>>) => {
+    const ready = healthRoutes(parts, { checks: {}, says, mayKnow: () => true })[2]!
+    const answer = ready.answer({ query: '', headers: {}, number: '0'.repeat(32) } as unknown as Request, {})
+    await new Promise(setImmediate)
+    for (const act of timers.splice(0)) act()
+    const { status, body } = await answer
+    return [status, JSON.parse(String(body)).word]
+  }
+  assert.deepEqual(await saying(async () => ({ word: 'here' })), [200, 'here'])
+  assert.deepEqual(await saying(() => Promise.reject(new Error('away'))), [200, undefined])
+  assert.deepEqual(await saying(() => new Promise(() => {})), [200, undefined])
+})
+
 it('in live mode behind a proxy whoever looks after the process needs neither, and all others do', async () => {
   const quiet = () => {}
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
@@ -102,7 +129,7 @@ it('in live mode behind a proxy whoever looks after the process needs neither, a
     log,
   } as unknown as HttpParts
   const other = { method: 'GET', path: '/other', callers: 'anyone', answer: () => ({ status: 200, body: '{}' }) } as const
-  const [, live] = healthRoutes(parts, { checks: {}, says: () => ({}), mayKnow: () => true })
+  const [, live] = healthRoutes(parts, { checks: {}, says: async () => ({}), mayKnow: () => true })
   const server = makeServer(parts, router(parts, [live!, other]), {
     trustedProxies: new BlockList(),
     requireForwardedTls: true,

@@ -1,18 +1,19 @@
-// While merchants of a cell are held, nothing is done with rows that name no merchant: it would take theirs for gone. And who began during a fail-over is put right
-// by who lived through it.
+// While merchants of a cell are held, nothing is done with rows that name no merchant: it would take theirs for gone.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type pg from 'pg'
-import { type FileFormat, type ImportParts, importFile } from '../src/clearing/import.ts'
+import { type Bookkeeping, chargebackReports } from '../src/clearing/chargebacks/chargebacks.ts'
+import { type FileFormat, type ImportParts, importFile, type LineResult } from '../src/clearing/import.ts'
+import { openDirectory } from '../src/merchants/directory.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { areHeld, ServedElsewhere } from '../src/platform/database/elsewhere.ts'
-import { keepMode } from '../src/platform/database/installation.ts'
 import type { DueItem } from '../src/platform/due/store.ts'
+import { returnText } from '../src/sandbox/slipBank/returnText.ts'
 import { dueHandlers } from '../src/start/assemble.ts'
-import { holdMerchants, releaseMerchants, watchPutBack } from '../src/start/moves/putBack.ts'
+import { holdMerchants, releaseMerchants } from '../src/start/moves/putBack.ts'
 import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
-import { sideOf } from './support/movingCells.ts'
+import { holdWhen, sideOf } from './support/movingCells.ts'
+import { openDesk, places } from './support/slipDesk.ts'
 
 let gateway: TestGateway
 let side: ReturnType<typeof sideOf>
@@ -52,36 +53,65 @@ test('no file is read, and what belongs to no merchant waits', async () => {
   assert.equal(await areHeld(work), false)
 })
 
-test('whom a process has held that began during a fail-over is served again by one that lived through it', async () => {
-  const { work } = side.database
-  let line = '00000001'
-  /** Two processes on a server whose time line is the test's to say. */
-  const pool = {
-    connect: () => work.connect(),
-    query: async (text: string, values?: unknown[]) =>
-      text.includes('pg_control_system') ? { rows: [{ stands: `cluster database ${line}` }] } : work.query(text, values),
-  } as unknown as pg.Pool
-  const ticks: (() => void)[] = []
-  const clock = {
-    ...systemClock,
-    every: (_: number, act: () => void) => ({ cancel: () => {}, unref: () => undefined as never, act: ticks.push(act) }),
+test('a return whose merchants come to be held while it is read says nothing of them, and goes on when they are served again', async () => {
+  const desk = await openDesk()
+  try {
+    const place = places['brasil-1']
+    const slips = await Promise.all(Array.from({ length: 20 }, () => desk.issue('brasil-1')))
+    const day = { occurredOn: '2026-11-20', creditedOn: '2026-11-23', face: 12345, paid: 12345 }
+    const titles = slips.map(({ number }) => ({ number: place.agreement + number, occurrence: '06', ...day }))
+    const text = returnText(place, 1, '2026-11-23', titles)
+    const files = async () =>
+      (await desk.gateway.pool.query('select finished_at is not null as finished from clearing_files')).rows
+    const release = await holdWhen(desk.gateway.pool, 'clearing_lines', 'new.line between 8 and 9')
+    await assert.rejects(desk.read('brasil-1', text), ServedElsewhere)
+    const before = await desk.countReceipts()
+    assert.ok(before > 0 && before < slips.length, `${before}`)
+    assert.deepEqual([await desk.cases('returnLine'), await files()], [[], [{ finished: false }]])
+    await release()
+    await desk.read('brasil-1', text)
+    const receipts = await Promise.all(slips.map(async slip => (await desk.receipts(slip)).length))
+    assert.deepEqual(new Set(receipts), new Set([1]))
+    assert.deepEqual([await desk.cases('returnLine'), await files()], [[], [{ finished: true }]])
+  } finally {
+    await desk.stop()
   }
-  const log = { debug() {}, info() {}, warn() {}, error() {} }
-  const held = async () => (await work.query('select from merchant_moves where put_back_at is not null')).rowCount!
-  await keepMode(gateway.pool, 'sandbox', Date.now())
-  await work.query(`update installation set in_cells = true, stands_on = 'cluster database 00000001'`)
-  await watchPutBack({ work: pool }, clock, log)
-  line = '00000002'
-  await watchPutBack({ work: pool }, clock, log)
-  assert.ok((await held()) > 0, 'a new one cannot know')
-  ticks[0]!()
-  for (let tries = 0; (await held()) > 0 && tries < 200; tries++) await new Promise(resolve => setTimeout(resolve, 20))
-  assert.equal(await held(), 0)
-  // Of another cluster it is no fail-over.
-  line = '00000003'
-  await work.query(`update installation set stands_on = 'other database 00000003'`)
-  await holdMerchants(work, Date.now(), [sandbox.merchantId])
-  ticks[1]!()
-  await new Promise(resolve => setTimeout(resolve, 300))
-  assert.ok((await held()) > 0)
+})
+
+test('so does a file of chargebacks, also one that was read before', async () => {
+  const directory = await openDirectory(side.database, side.keys, systemClock, () => {})
+  const parts = { ...side, directory, build: 'test' } as unknown as Bookkeeping & ImportParts
+  const heading = 'report,line,type,acquirer,reference,amount,currency,reason,date'
+  const paid = [await gateway.pay(), await gateway.pay(), await gateway.pay()]
+  const text = [heading, ...paid.map(({ body }, at) => `held,${at + 1},CB,,${body.id},1.00,EUR,,2026-01-02`)].join('\n')
+  const told: string[] = []
+  const tell = (at: number, { kind }: LineResult) => void told.push(`${at} ${kind}`)
+  const read = () => importFile(parts, chargebackReports, 'report', text, tell)
+  const count = async (sql: string): Promise<number> => Number((await gateway.pool.query(`select count(*) ${sql}`)).rows[0].count)
+  const counts = async () => [await count(`from payments where payment_type = 'CB'`), await count('from operator_cases')]
+  const release = await holdWhen(gateway.pool, 'clearing_lines', 'new.line = 3')
+  await assert.rejects(read(), ServedElsewhere)
+  assert.deepEqual(
+    [told.splice(0), await counts()],
+    [
+      ['2 recorded', '3 recorded'],
+      [2, 0],
+    ],
+  )
+  await release()
+  await read()
+  assert.deepEqual(
+    [told.splice(0), await counts()],
+    [
+      ['2 known', '3 known', '4 recorded'],
+      [3, 0],
+    ],
+  )
+  // Of lines that were settled before nothing is told either.
+  await gateway.pool.query('delete from clearing_lines where line = 2')
+  const again = await holdWhen(gateway.pool, 'clearing_lines', 'new.line = 2')
+  await assert.rejects(read(), ServedElsewhere)
+  assert.deepEqual([told.splice(0), await counts()], [['2 known'], [3, 0]])
+  await again()
+  await directory.close()
 })

@@ -69,6 +69,17 @@ it('card numbers are masked with spaces, dots and hyphens between', () => {
   assert.equal(scrub('4539578763621487'), '4539578763621487')
 })
 
+it('our own ids stand whole, whatever digits are among them, and what a caller put before them does not', () => {
+  const own = `01a${card}afaa104915a2d8`.padEnd(32, '0').slice(0, 32)
+  const written: string[] = []
+  const log = makeLog('info', { write: line => void written.push(line) })
+  log.info({ paymentId: own, ndc: `${own}_${own}`, tokenId: own, entityId: own }, 'told')
+  const { paymentId, ndc, tokenId, entityId } = JSON.parse(written[0]!)
+  assert.deepEqual([paymentId, tokenId], [own, own])
+  for (const one of [ndc, entityId]) assert.match(one, /^01a\[card number\]/)
+  assert.ok(ndc.endsWith(`_${own}`))
+})
+
 it('no digits of a card number stand where a text is cut', () => {
   for (const [name, most] of [
     ['wire', 1500],

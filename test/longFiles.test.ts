@@ -11,10 +11,11 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { cnab240 } from '../src/clearing/cnab/cnab240.ts'
 import { writeRecord } from '../src/clearing/cnab/layout.ts'
 import { importFolder } from '../src/clearing/returns/folder.ts'
-import { importReturn, returnFilePlace, returnsOf } from '../src/clearing/returns/importReturn.ts'
+import { importReturn, returnsOf } from '../src/clearing/returns/importReturn.ts'
 import { fixedRows, returnBytesMost } from '../src/clearing/returns/rows.ts'
 import { rowsMost } from '../src/clearing/rows.ts'
-import { nobody } from '../src/payments/cases/cases.ts'
+import { sealFile } from '../src/clearing/steps.ts'
+import { systemRandom } from '../src/platform/clock.ts'
 import { unseal } from '../src/vault/seal.ts'
 import { testKeys } from './support/gateway.ts'
 import { openDesk, type SlipDesk } from './support/slipDesk.ts'
@@ -115,15 +116,13 @@ it('what a long file costs is paid in pieces, and it is kept as it came', async 
   }
   look()
   const report = await importReturn(desk.parts, returnsOf(account()), 'noise', bytes, () => {})
+  const sealed = await sealFile(testKeys, systemRandom, 'somewhere', bytes)
   isOver = true
   assert.ok('broken' in report)
   assert.ok(longest < atOnce / 3, `others waited for ${Math.round((100 * longest) / atOnce)} % of the time that it takes at once`)
-  const { rows } = await desk.gateway.pool.query<{ id: string; hash: Buffer; sealed: Buffer }>(
-    `select id, hash, sealed from return_files where name = 'noise'`,
-  )
-  const { id, hash, sealed } = rows[0]!
-  assert.deepEqual(hash, createHash('sha256').update(bytes).digest())
-  assert.ok(gunzipSync(Buffer.from(unseal(testKeys, returnFilePlace(nobody, id), sealed), 'base64')).equals(bytes))
+  const { rows } = await desk.gateway.pool.query<{ hash: Buffer }>(`select hash from return_files where name = 'noise'`)
+  assert.deepEqual(rows[0]!.hash, createHash('sha256').update(bytes).digest())
+  assert.ok(gunzipSync(Buffer.from(unseal(testKeys, 'somewhere', sealed), 'base64')).equals(bytes))
 })
 
 it('a file in a folder that is longer than any bank sends is refused by its size', async () => {

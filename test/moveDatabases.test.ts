@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { insertCame } from '../src/clearing/returns/store.ts'
 import { applySeed, type Seed } from '../src/merchants/seed.ts'
+import { announceChange, lockTree } from '../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { takeNumbers } from '../src/slips/store.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
@@ -12,6 +13,7 @@ import { giveUpMove, moveMerchant } from '../src/start/moves/move.ts'
 import { readMove } from '../src/start/moves/store.ts'
 import { movedTables } from '../src/start/moves/tables.ts'
 import { eventually, type TestGateway, testKeys } from './support/gateway.ts'
+import { lockWaiters, untilWaiting } from './support/locks.ts'
 import {
   type CellMerchant,
   cellMerchant,
@@ -126,6 +128,22 @@ test('a cell that was put back to before the merchant arrived is not taken for t
   assert.ok((await forgetMerchant(one.side, two.side, merchant.id)) > 0)
 })
 
+test('a move whose other end was put back to before it began is given up, as long as nothing was handed over', async () => {
+  const merchant = nextMerchant()
+  const { one, two } = cells
+  const tell = (step: string) => {
+    if (step === 'copied') throw new Error('broken')
+  }
+  await assert.rejects(moveMerchant(moveParts(cells, merchant, { tell })), /broken/)
+  // As after a command that was killed.
+  await one.gateway.pool.query(`update merchant_moves set state = 'fenced', here = false where merchant_id = $1`, [merchant.id])
+  await putBack(merchant, `direction = 'leaving', state = 'forgotten', here = false, run = 0, move_id = gen_random_uuid()`)
+  await assert.rejects(moveMerchant(moveParts(cells, merchant)), wrongDatabase)
+  await giveUpMove({ source: one.side, target: two.side, merchantId: merchant.id, tell: () => {} })
+  assert.equal((await readMove(one.gateway.pool, merchant.id))!.here, true)
+  assert.equal((await readMove(two.gateway.pool, merchant.id))!.state, 'forgotten')
+})
+
 test('moves that began before there were ids know each other by what was handed over, and by nothing that is absent', async () => {
   const merchant = nextMerchant()
   const { one, two } = cells
@@ -160,7 +178,15 @@ test('a file of the bank that still comes to the old cell keeps nothing there fo
   )
   await pool.query(`insert into order_files values (${order})`)
   await moveMerchant(moveParts(cells, merchant))
-  const file = { hash: Buffer.alloc(32, 7), account: 'files', name: 'RET1', number: 1, sealed: Buffer.from('x'), receivedAt: 1 }
+  const file = {
+    hash: Buffer.alloc(32, 7),
+    series: 'slips' as const,
+    account: 'files',
+    name: 'RET1',
+    number: 1,
+    sealed: Buffer.from('x'),
+    receivedAt: 1,
+  }
   await insertCame(pool, { id: 'f'.repeat(32), ...file })
   await pool.query(`update order_files set sealed = null, written_at = now() where account = 'files'`)
   const forget = () => forgetMerchant(one.side, two.side, merchant.id)
@@ -333,8 +359,10 @@ test('what a cell has of a move that was given up while it was away is forgotten
   await assert.rejects(forget(), /is on its way from one to two: go on with that, or give it up with --back/)
   await giveUpMove({ ...moveParts(cells, merchant), target: undefined })
   assert.equal(await paymentsOf(two.gateway.pool, merchant), 1)
-  const served = (here: boolean) =>
-    one.gateway.pool.query('update merchant_moves set here = $2 where merchant_id = $1', [merchant.id, here])
+  const served = async (here: boolean) => {
+    await one.gateway.pool.query('update merchant_moves set here = $2 where merchant_id = $1', [merchant.id, here])
+    await announceChange(one.gateway.pool)
+  }
   await served(false)
   await assert.rejects(forget(), /one does not serve the merchant \w+ with all payments that two has: nothing is taken away/)
   await served(true)
@@ -348,7 +376,7 @@ test('what a cell has of a move that was given up while it was away is forgotten
     [0, 'forgotten'],
   )
   await assert.rejects(forget(), /has not moved away from two: there is nothing to forget/)
-  assert.equal((await payIn(one, merchant)).status, 200)
+  await eventually(async () => (await payIn(one, merchant)).status === 200, 'it is served')
   await moveMerchant(moveParts(cells, merchant))
   assert.equal(await paymentsOf(two.gateway.pool, merchant), 2)
 })
@@ -367,13 +395,8 @@ test('two opposite moves of merchants with one token both come to their end', as
   const readers = await Promise.all([one, two].map(({ gateway }) => gateway.pool.connect()))
   for (const reader of readers) await reader.query(`begin; select from access_tokens where label = 'opposite' for share`)
   const moves = Promise.allSettled([moveMerchant(moveParts(cells, merchant)), moveMerchant(back(other))])
-  const waiting = async () =>
-    (
-      await one.gateway.pool.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = any ($1)`, [
-        [one, two].map(({ gateway }) => gateway.connection.database),
-      ])
-    ).rowCount
-  await eventually(async () => (await waiting())! >= 2, 'both wait')
+  const waiting = async () => (await Promise.all([one, two].map(({ gateway }) => lockWaiters(gateway.pool)))).flat().length
+  await eventually(async () => (await waiting()) >= 2, 'both wait')
   for (const reader of readers) {
     await reader.query('commit')
     reader.release()
@@ -382,6 +405,28 @@ test('two opposite moves of merchants with one token both come to their end', as
     (await moves).map(one => (one.status === 'rejected' ? one.reason.message : 'moved')),
     ['moved', 'moved'],
   )
+})
+
+test('a PSP that is seeded while a merchant is on its way stays the only one: the move is refused, and nobody has moved', async () => {
+  const merchant = nextMerchant()
+  const { pool } = cells.two.gateway
+  const seeding = await pool.connect()
+  await seeding.query('begin')
+  await lockTree(seeding)
+  await seeding.query(
+    `insert into entities (id, kind, name, settings, changed_at) values ('${'b'.repeat(32)}', 'psp', 'Seeded', '{}', now())`,
+  )
+  const moving = moveMerchant(moveParts(cells, merchant)).then(
+    () => 'moved',
+    (error: Error) => error.message,
+  )
+  await untilWaiting(pool, 'pg_advisory_xact_lock')
+  await seeding.query('commit')
+  seeding.release()
+  assert.match(await moving, /^The other cell belongs to another PSP\. An installation has one PSP, not .*\(Seeded\)/)
+  assert.equal((await payIn(cells.one, merchant)).status, 200)
+  await pool.query(`delete from entities where name = 'Seeded'`)
+  await moveMerchant(moveParts(cells, merchant))
 })
 
 test('a move that waits too long for what others hold says what to do', async () => {
@@ -406,4 +451,11 @@ test('a move that waits too long for what others hold says what to do', async ()
   await waited.finally(() => holder.query('commit').then(() => holder.release()))
   await moveMerchant(moveParts(cells, merchant))
   assert.equal((await readMove(two.gateway.pool, merchant.id))!.state, 'arrived')
+})
+
+test('more numbers than an account has are none, also of one that has given none yet', async () => {
+  const { pool } = cells.one.gateway
+  assert.equal(await takeNumbers(pool, 'fresh', 100, 100), undefined)
+  assert.equal(await takeNumbers(pool, 'fresh', 99, 100), 1)
+  assert.equal(await takeNumbers(pool, 'fresh', 1, 100), undefined)
 })

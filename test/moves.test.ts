@@ -21,7 +21,7 @@ import { allKept } from '../src/start/kept.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { giveUpMove, type MoveParts, type MoveSide, type MoveStep, moveMerchant, moveSteps } from '../src/start/moves/move.ts'
 import { pageMost, readPage } from '../src/start/moves/rows.ts'
-import { readMove, stepMove } from '../src/start/moves/store.ts'
+import { readMove, stepMove, takePlace } from '../src/start/moves/store.ts'
 import { movedTables, staysInCell } from '../src/start/moves/tables.ts'
 import { keepKeys, makeKeys } from '../src/vault/keys.ts'
 import { databaseUrl } from './support/database.ts'
@@ -44,7 +44,7 @@ import { manyCommands, project } from './support/process.ts'
 import { opened, startReceiver } from './support/receiver.ts'
 import { wireTo } from './support/wire.ts'
 
-const { merchants, nextMerchant } = cellMerchants(40)
+const { merchants, nextMerchant } = cellMerchants(48)
 
 let cells: TestCells
 before(async () => {
@@ -172,6 +172,37 @@ describe('a command that was killed is given again', () => {
       await moveMerchant(moveParts(cells, merchant))
       await eventually(async () => (await statuses(merchant)).join() === '503,200', 'it is served there')
     })
+})
+
+describe('who interrupts a move leaves no merchant refused', () => {
+  for (const [step, sentence] of [
+    ['begun', /^It was interrupted\.\none serves the merchant as before\. The same command goes on/],
+    ['frozen', /^It was interrupted\.\none serves the merchant as before\./],
+    ['compared', /^It was interrupted\.\none serves the merchant as before\./],
+  ] as const)
+    test(`after ${step}`, async () => {
+      const merchant = nextMerchant()
+      await payIn(cells.one, merchant)
+      const controller = new AbortController()
+      const interrupted = { interrupted: controller.signal }
+      const tell = (done: MoveStep) => {
+        if (done === step) controller.abort()
+      }
+      await assert.rejects(moveMerchant(moveParts(cells, merchant, { tell, ...interrupted })), { message: sentence })
+      await eventually(async () => (await statuses(merchant))[0] === 200, 'it is served where it was')
+      await moveMerchant(moveParts(cells, merchant))
+      await eventually(async () => (await statuses(merchant)).join() === '503,200', 'it is served there')
+    })
+})
+
+test('who interrupts a move when it is handed over has it come to its end', async () => {
+  const merchant = nextMerchant()
+  const controller = new AbortController()
+  const tell = (done: MoveStep) => {
+    if (done === 'handing') controller.abort()
+  }
+  await moveMerchant(moveParts(cells, merchant, { tell, interrupted: controller.signal }))
+  await eventually(async () => (await statuses(merchant)).join() === '503,200', 'it is served there')
 })
 
 describe('a move is given up', () => {
@@ -809,16 +840,21 @@ describe('the command line', () => {
       await keepMode(gateway.pool, 'sandbox', Date.now())
       await inTransaction(gateway.pool, db => keepKeys(db, testKeys, Date.now()))
     }
-    const cell = (name: string, DATABASE_URL: string, port: number) => ({
+    const cell = (name: string, DATABASE_URL: string, gateway: string) => ({
       name,
       environment: { DATABASE_URL },
-      gateways: [`127.0.0.1:${port}`],
+      gateways: [gateway],
     })
+    const [first, second] = [cells.one, cells.two].map(({ gateway }) => new URL(gateway.baseUrl).host) as [string, string]
     writeFileSync(
       file,
       JSON.stringify({
         map: join(folder, 'map'),
-        cells: [cell('one', urls[0]!, 1), cell('two', urls[1]!, 2), cell('away', 'postgresql://127.0.0.1:1/none', 3)],
+        cells: [
+          cell('one', urls[0]!, first),
+          cell('two', urls[1]!, second),
+          cell('away', 'postgresql://127.0.0.1:1/none', 'a:1'),
+        ],
       }),
       { mode: 0o600 },
     )
@@ -849,17 +885,58 @@ describe('the command line', () => {
     const again = await run('move', merchant.id, '--cells', file, '--to', 'two')
     assert.equal(again.code, 0, again.out)
     const back = await run('move', merchant.id, '--cells', file, '--back')
-    assert.deepEqual(
-      [back.code, /No cell that could be asked has the merchant|is not on its way/.test(back.out)],
-      [1, true],
-      back.out,
-    )
+    assert.deepEqual([back.code, /No cell that answers has the merchant|is not on its way/.test(back.out)], [1, true], back.out)
     const forgot = await run('forget', merchant.id, '--cells', file)
     assert.match(forgot.out, /^one has forgotten the merchant: \d+ rows\.\n$/)
     const never = await run('forget', merchant.id, '--cells', file)
     assert.equal(never.code, 1)
-    assert.match(never.out, /No cell that could be asked holds something.*\naway cannot be asked: /)
+    assert.match(never.out, /No cell that answers holds something.*\nThe cell away does not answer: /)
   })
+
+  for (const signal of ['SIGINT', 'SIGHUP'] as const)
+    test(`${signal} leaves the merchant served where it was`, async () => {
+      const merchant = nextMerchant()
+      await payIn(cells.one, merchant)
+      const { code, out } = await signalled(signal, merchant)
+      assert.equal(code, 1, out)
+      assert.match(out, /It was interrupted\.\none serves the merchant as before/)
+      await eventually(async () => (await statuses(merchant))[0] === 200, 'it is served')
+    })
+
+  test('a merchant whom a command that was killed has left refused is named until a command goes on', async () => {
+    const merchant = nextMerchant()
+    const words = ['check', '--cells', file]
+    const named = new RegExp(
+      `^The merchant ${merchant.id} is refused by one since \\S+: its move from one to two is \\w+, and no command is at it\\.`,
+      'm',
+    )
+    await signalled('SIGKILL', merchant)
+    await eventually(async () => named.test((await commands.run('cells', ...words)).out), 'it is named')
+    const place = await takePlace(cells.one.side.database.work, merchant.id)
+    assert.doesNotMatch((await commands.run('cells', ...words)).out, named, 'a command is at it')
+    await place!.giveBack()
+    assert.equal((await run('move', merchant.id, '--cells', file, '--back')).code, 0)
+    assert.doesNotMatch((await commands.run('cells', ...words)).out, named)
+  })
+
+  /** A command that gets the signal as soon as the merchant is refused. */
+  async function signalled(
+    signal: NodeJS.Signals,
+    { id }: CellMerchant,
+  ): Promise<{ readonly code: number | null; readonly out: string }> {
+    const env = { PATH: process.env.PATH, SEAL_KEY: '01'.repeat(32), LOOKUP_KEY: '02'.repeat(32) }
+    const child = spawn(join(project, 'bin/tollgate'), ['merchants', 'move', id, '--cells', file, '--to', 'two'], { env })
+    let out = ''
+    const more = (piece: Buffer) => {
+      const before = out
+      out += piece
+      if (!before.includes('New requests are refused.') && out.includes('New requests are refused.')) child.kill(signal)
+    }
+    child.stdout.on('data', more)
+    child.stderr.on('data', more)
+    const [code] = (await once(child, 'close')) as [number | null]
+    return { code, out }
+  }
 
   test('forgets what a cell has of a move that was given up while it was away', async () => {
     const merchant = nextMerchant()
@@ -895,6 +972,10 @@ describe('the command line', () => {
     const unknown = await run('move', 'f'.repeat(32), '--cells', file, '--to', 'three')
     assert.match(unknown.out, /There is no cell three: the file names one, two, away/)
     const away = await run('move', merchants.at(-1)!.id, '--cells', file, '--to', 'away')
-    assert.deepEqual([away.code, /^away: The database cannot be reached/.test(away.out)], [1, true], away.out)
+    assert.deepEqual(
+      [away.code, /^The cell away does not answer: The database cannot be reached/.test(away.out)],
+      [1, true],
+      away.out,
+    )
   })
 })

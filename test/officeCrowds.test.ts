@@ -9,6 +9,7 @@ import { personRequestsMost } from '../src/pages/office/route.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { sizes } from '../src/platform/database/connect.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { lockWaiters } from './support/locks.ts'
 import { type Clerk, type OfficeReply, signedIn, signedInAgain } from './support/office.ts'
 
 let gateway: TestGateway
@@ -20,12 +21,7 @@ after(() => gateway.stop())
 const finance = () => signedIn(gateway, 'finance', [sandbox.merchantId])
 
 /** The pools of the connections that wait for a lock. */
-const waiting = async (): Promise<string[]> =>
-  (
-    await gateway.pool.query<{ name: string }>(
-      `select application_name as name from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' order by 1`,
-    )
-  ).rows.map(({ name }) => name)
+const waiting = async (): Promise<string[]> => (await lockWaiters(gateway.pool)).map(({ name }) => name)
 
 /** What the audit tells of, and no line in memory. */
 const take = (clerk: Clerk): Promise<OfficeReply> => clerk.ask('/office/payments.csv')

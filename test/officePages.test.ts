@@ -13,6 +13,7 @@ import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { fieldsOf } from '../src/platform/schemaFields.ts'
 import { decode } from './support/entities.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys, visa } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 import { type Clerk, type OfficeReply, signedIn, textOf } from './support/office.ts'
 import { startReceiver } from './support/receiver.ts'
 
@@ -375,13 +376,7 @@ test('of two who save at once in two processes one is told', async () => {
     // Both can read, and neither can write before both have read or wait for their turn.
     await holder.query('begin; lock table entities in share mode')
     const saves = Promise.all([35, 36].map(save))
-    await eventually(async () => {
-      const { rows } = await gateway.pool.query(
-        `select count(*) from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock' and query like '%entities%'`,
-      )
-      return rows[0].count === 2
-    }, 'both wait')
+    await untilWaiting(gateway.pool, 'entities', 2)
     await holder.query('rollback')
     assert.deepEqual((await saves).map(({ length }) => length).sort(), [0, 1])
   } finally {

@@ -6,9 +6,11 @@ import { after, before, describe, it, test } from 'node:test'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { passkeysMost, relyingParty } from '../src/staff/passkeys/passkeys.ts'
+import { endSessionsOf, setFactors } from '../src/staff/store.ts'
 import { decode } from './support/entities.ts'
 import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
-import { type Clerk, type OfficeReply, signedIn, visitor } from './support/office.ts'
+import { untilWaiting } from './support/locks.ts'
+import { type Clerk, type OfficeReply, signedIn, visitor, whileLocked } from './support/office.ts'
 
 let gateway: TestGateway
 let now = Date.now()
@@ -236,6 +238,33 @@ describe('nobody comes in', () => {
     await forgive()
   })
 
+  it('with a key that was made while all were taken away', async () => {
+    const clerk = await signedIn(gateway, 'finance', [sandbox.merchantId], clock)
+    const own = device()
+    const challenge = challengeIn(await clerk.ask(page))
+    const { adding } = await whileLocked(gateway.pool, clerk.id!, async db => {
+      const adding = add(clerk, own.make(challenge))
+      await untilWaiting(gateway.pool)
+      await setFactors(db, clerk.id!)
+      await endSessionsOf(db, clerk.id!)
+      return { adding }
+    })
+    assert.notEqual((await adding).location, page)
+    assert.equal((await gateway.pool.query('select from passkeys where staff_id = $1', [clerk.id])).rowCount, 0)
+  })
+
+  it('with a key that is taken away meanwhile, and it is in the way of nobody', async () => {
+    const { clerk, own } = await clerkWith()
+    const { entering } = await whileLocked(gateway.pool, clerk.id!, async db => {
+      const entering = newChallenge().then(challenge => enter(own.sign(challenge)))
+      await untilWaiting(gateway.pool)
+      await setFactors(db, clerk.id!)
+      return { entering }
+    })
+    assert.equal((await entering).reply.status, 403)
+    await forgive()
+  })
+
   it('with a copy of a key whose device counts', async () => {
     const { own } = await clerkWith()
     for (const [count, status] of [
@@ -247,6 +276,28 @@ describe('nobody comes in', () => {
     ] as const) {
       own.count(count)
       assert.equal((await enter(own.sign(await newChallenge()))).reply.status, status, String(count))
+    }
+    await forgive()
+  })
+
+  it('who is kept waiting by neighbours, but where somebody has signed in before: a challenge makes no browser that', async () => {
+    const { own } = await clerkWith()
+    const usedUp = () =>
+      gateway.pool.query(
+        `insert into sign_in_attempts (subject, since, attempts) values ('network 127.0.0.1', $1, 50)
+         on conflict (subject) do update set since = excluded.since, attempts = 50`,
+        [new Date(now).toISOString()],
+      )
+    const { by } = await enter(own.sign(await newChallenge()))
+    const known = by.cookies.get('tollgate_browser')!
+    for (const [browser, status] of [
+      [await newChallenge(), 429],
+      [known, 303],
+    ] as const) {
+      await usedUp()
+      const there = visitor(gateway)
+      there.cookies.set('tollgate_browser', browser)
+      assert.equal((await enter(own.sign(await newChallenge()), there)).reply.status, status)
     }
     await forgive()
   })

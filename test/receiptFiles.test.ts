@@ -242,6 +242,20 @@ describe('a server that', () => {
     assert.deepEqual([there().length, await openCases()], [2, 0])
   })
 
+  it('refuses in words that no database can say counts as one that refuses, and is given up', async () => {
+    server.odd.set('OPEN', (channel, id) => channel.status(id, 4, 'no\0room'))
+    await endDay()
+    assert.match((await counts()).failure, /no\ufffdroom/)
+    const before = await counts()
+    now += 7 * dayMilliseconds + 60_000
+    await work()
+    assert.equal((await counts()).givenUp - before.givenUp, 2)
+    server.odd.clear()
+    assert.equal(await oweAgain(gateway.pool, sandbox.merchantId, receiptSource, '2030-01-01', now), 2)
+    await work()
+    assert.deepEqual([(await counts()).scheduled, await openCases()], [0, 0])
+  })
+
   it('stays away for more than a week is given up, with a case; what is owed again is delivered', async () => {
     const ended = day
     await setReceiptFiles({ port: 1 })

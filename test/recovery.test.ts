@@ -15,6 +15,7 @@ import { findPayment } from '../src/payments/store/read.ts'
 import { clockWith, systemRandom } from '../src/platform/clock.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
+import { untilWaiting } from './support/locks.ts'
 import { answerAll, type Peer, startPeer } from './support/peer.ts'
 
 let ahead = 0
@@ -143,10 +144,7 @@ describe('an operation without an answer', () => {
       const holder = await gateway.pool.connect()
       await holder.query('begin; lock table payments in exclusive mode')
       const sent = send(before.id)
-      await eventually(
-        async () => (await gateway.pool.query(`select 1 from pg_locks where not granted`)).rows.length > 0,
-        'it waits for the database',
-      )
+      await untilWaiting(gateway.pool)
       const { now } = performance
       t.mock.method(performance, 'now', () => now.call(performance) + (writePatienceSeconds + 1) * 1000)
       await holder.query('rollback')
@@ -253,7 +251,7 @@ it('a start looks for what was left behind before it takes requests: the first p
     })
     // Not the search of the gateway that is stopped.
     const waiting = `select 1 from pg_locks join pg_stat_activity using (pid)
-                      where not granted and relation = 'unanswered'::regclass
+                      where not granted and relation = 'unanswered'::regclass and datname = current_database()
                         and backend_start > (select xact_start from pg_stat_activity where pid = $1)`
     const { rows } = await holder.query<{ pid: number }>('select pg_backend_pid() as pid')
     await eventually(async () => (await other.pool.query(waiting, [rows[0]!.pid])).rowCount === 1, 'the search waits')

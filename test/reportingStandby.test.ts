@@ -3,11 +3,16 @@
 import assert from 'node:assert/strict'
 import { after, before, it } from 'node:test'
 import type pg from 'pg'
+import { openCells } from '../src/cli/eachCell.ts'
 import { clockWith } from '../src/platform/clock.ts'
-import { connect, makePool } from '../src/platform/database/connect.ts'
+import { connect, inTransaction, makePool } from '../src/platform/database/connect.ts'
 import { lookAt } from '../src/platform/database/following.ts'
+import { keepMode } from '../src/platform/database/installation.ts'
 import { followingDatabase } from '../src/platform/database/reporting.ts'
-import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { survey } from '../src/start/cellMap.ts'
+import { keepKeys } from '../src/vault/keys.ts'
+import { readProofs } from '../src/vault/store.ts'
+import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { sandboxDeveloper } from './support/office.ts'
 import { type PostgresServer, type PostgresServers, postgresServers } from './support/postgres.ts'
 
@@ -53,6 +58,20 @@ const metric = async (name: string): Promise<number | undefined> => {
   return value === undefined ? undefined : Number(value)
 }
 
+it('is no database of a cell', async () => {
+  await keepMode(gateway.pool, 'sandbox', Date.now())
+  await inTransaction(gateway.pool, db => keepKeys(db, testKeys, Date.now()))
+  const pool = makePool({ connectionString: standby.urlOf('tollgate') }, 1, () => {})
+  await eventually(async () => (await readProofs(pool)).length > 0, 'the standby has it')
+  await pool.end()
+  const keys = { SEAL_KEY: Buffer.alloc(32, 1).toString('hex'), LOOKUP_KEY: Buffer.alloc(32, 2).toString('hex') }
+  const environment = { DATABASE_URL: standby.urlOf('tollgate'), ...keys }
+  const cells = [{ name: 'one', environment, gateways: [] }]
+  const why = 'its database takes no writes: it is a standby, or was set to be read only'
+  assert.deepEqual(await openCells({ map: '', cells }), { opened: [], silent: [{ cell: 'one', why }] })
+  assert.deepEqual([...(await survey({ map: '', cells }))], [['one', why]])
+})
+
 it('is read for lists, where nothing can be written', async () => {
   await stands('ready')
   const { body } = await gateway.pay()
@@ -82,6 +101,31 @@ it('lags and says so, in answers, figures and the office; payments and a reading
   await there.query('select pg_wal_replay_resume()')
   await eventually(() => has(body.id), 'the payment is in a list')
   await stands('ready')
+})
+
+it('that has what is no payment is as if it were away, and what it has is in no log', async () => {
+  const { body } = await gateway.pay()
+  await eventually(() => has(body.id), 'the payment is in a list')
+  for (const [table, key, column] of [
+    ['payments', 'id', 'record'],
+    ['answers', 'payment_id', 'reply'],
+    ['answers', 'payment_id', 'body'],
+  ] as const)
+    for (const text of ['Jane Jones, 1 Long Street', '7']) {
+      const set = (value: string) => gateway.pool.query(`update ${table} set ${column} = $2 where ${key} = $1`, [body.id, value])
+      const { rows } = await gateway.pool.query(`select ${column} as text from ${table} where ${key} = $1`, [body.id])
+      await set(text)
+      const refused = await eventually(async () => {
+        const answer = await list()
+        return answer.status === 200 ? undefined : answer
+      }, 'the copy has it')
+      assert.deepEqual([refused.status, refused.body.result.code], [503, '800.800.801'], `${column} ${text}`)
+      assert.equal(refused.headers.get('retry-after'), '5')
+      await set(rows[0].text)
+      await eventually(() => has(body.id), 'the payment is in a list again')
+    }
+  assert.ok(gateway.logged.some(line => line.includes(`the record of the payment ${body.id} is no JSON object`)))
+  assert.ok(!gateway.logged.some(line => /Jane|Jones/.test(line)))
 })
 
 it('that is gone makes a page of the office say so, and no other', async () => {

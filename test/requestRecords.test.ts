@@ -75,6 +75,16 @@ describe('a request', () => {
       }
   })
 
+  it('with a card number in the escapes of JSON where a value of a large form is cut hides it', () => {
+    const [open, escaped] = ['4539578763621486', [...'4539578763621486'].map(one => `\\u003${one}`).join('')]
+    for (let before = 60; before < 180; before++) {
+      const value = `${'%79'.repeat(before)} ${open} %20${escaped} ${'z'.repeat(9000)}`
+      const kept = heldForm({ pairs: [['merchantMemo', value]], broken: new Set() }).pairs[0]![1]
+      const meant = kept.replace(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+      assert.ok(meant.replace(/\D/g, '').length <= 8, `${before}: ${meant.slice(-40)}`)
+    }
+  })
+
   it('with card numbers where a value of a large form is cut twice hides each', () => {
     const padding = 'y '.repeat(5000)
     for (const between of ['%252520'.repeat(68), ' '.repeat(470), '%2520'.repeat(80), `<b class="${'z'.repeat(180)}">`.repeat(3)])

@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { limits } from '../src/contract/limits.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { type Body, eventually, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { lockWaiters, untilWaiting } from './support/locks.ts'
 
 let now = Date.UTC(2030, 0, 31, 12)
 const merchantId = 'c0ffee000000000000000000000000e1'
@@ -89,13 +90,6 @@ describe('a page', () => {
 })
 
 describe('searches of a token that the database does not answer', () => {
-  const waiting = async (): Promise<string[]> =>
-    (
-      await gateway.pool.query<{ name: string }>(
-        `select application_name as name from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      )
-    ).rows.map(({ name }) => name)
-
   it('hold one connection of their own, end in time, and the rest are told to come again', async () => {
     const locked = await gateway.pool.connect()
     try {
@@ -108,8 +102,8 @@ describe('searches of a token that the database does not answer', () => {
         assert.equal(told(reply), '429 800.120.100')
         assert.ok(Number(reply.headers.get('retry-after')) > 0)
       }
-      await eventually(async () => (await waiting()).length > 0, 'a search waits for its lock')
-      assert.equal((await waiting()).filter(one => one === 'tollgate searches').length, 1)
+      await untilWaiting(gateway.pool)
+      assert.equal((await lockWaiters(gateway.pool)).filter(({ name }) => name === 'tollgate searches').length, 1)
       assert.equal((await fetch(`${gateway.baseUrl}/health`)).status, 200)
       await eventually(
         async () => early.some(reply => told(reply) === '503 800.800.801'),

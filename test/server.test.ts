@@ -97,6 +97,28 @@ describe('sizes', () => {
     close(await ask(post(filled(bodyMax + 1)), 413, '200.100.103'))
     close(await ask(post(filled(8 * bodyMax)), 413, '200.100.103'))
   })
+  it('what comes from browsers, and from other sides, is small', async () => {
+    const send = async (path: string, size: number) => {
+      const line = open()
+      line.write(lines(`POST ${path} HTTP/1.1`, host, form, `Content-Length: ${size}`) + 'x'.repeat(size))
+      const { status } = await line.next(true)
+      close(line)
+      return status
+    }
+    for (const [path, most] of [
+      ['/v1/checkouts/x.y/payment', 256],
+      ['/v1/checkouts/x.y/registration', 256],
+      ['/r/x', 32],
+      ['/r/cancel/x', 32],
+      ['/r/method/x', 32],
+      ['/r/methodDone/x', 32],
+      ['/r/return/x', 128],
+      ['/r/notice/x', 128],
+    ] as const) {
+      assert.notEqual(await send(path, most * 1024), 413, path)
+      assert.equal(await send(path, most * 1024 + 1), 413, path)
+    }
+  })
   it('a body without an announced end is cut off too', async () => {
     const line = open()
     line.write(lines('POST /v1/payments HTTP/1.1', host, authorization, form, 'Transfer-Encoding: chunked'))

@@ -8,17 +8,21 @@ import { after, before, describe, it } from 'node:test'
 import { dayAfter } from '../src/clearing/reconciliation/day.ts'
 import { importSettlement } from '../src/clearing/reconciliation/settlement.ts'
 import { exampleDialect } from '../src/connectors/cards/iso8583/dialects.ts'
-import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
+import { applySeed, readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
+import { ServedElsewhere } from '../src/platform/database/elsewhere.ts'
 import {
   type HostFileLayout,
   hostBookings,
   type SettlementFault,
   settlementText,
 } from '../src/sandbox/acquirerHost/settlement.ts'
+import { forgetMerchant } from '../src/start/moves/forget.ts'
+import { type MoveSide, moveMerchant } from '../src/start/moves/move.ts'
 import { beginDay, type Day, fullDay } from './support/day.ts'
-import { eventually, testKeys } from './support/gateway.ts'
+import { eventually, testGateway, testKeys } from './support/gateway.ts'
+import { cellMerchant, holdWhen, payIn, seedOf, sideOf } from './support/movingCells.ts'
 import { signedIn } from './support/office.ts'
 import { commandLine } from './support/process.ts'
 
@@ -84,6 +88,11 @@ describe('a settlement file', () => {
       const second = await readFile(day, text, { layout })
       assert.deepEqual([second.recorded, second.known], [0, 10])
       assert.equal((await readFile(day, `\uFEFF${text}`, { layout })).known, 10)
+      if (layout === 'fixed') {
+        const filledUp = text.replaceAll(' ', '\0')
+        assert.notEqual(filledUp, text)
+        assert.equal((await readFile(day, filledUp, { layout })).known, 10)
+      }
       assert.deepEqual(await day.cases(), [])
     })
 
@@ -203,6 +212,93 @@ describe('what does not fit', () => {
     assert.equal((await readFile(day, fileOf(day, 'missing'))).missing, undefined)
     assert.deepEqual(await day.cases(), [])
   })
+})
+
+describe('where a merchant has left the cell', () => {
+  const merchant = cellMerchant(1)
+  /** A day with three debits; the second is of a merchant who has moved since. */
+  async function movedDay(t: { after(end: () => Promise<void>): void }) {
+    const day = await beginDay(byFile)
+    t.after(day.stop)
+    const other = await testGateway()
+    t.after(other.stop)
+    await applySeed(day.gateway.pool, testKeys, day.clock, systemRandom, seedOf([merchant]))
+    await day.pay('DB', '92.00')
+    const one = sideOf('one', day.gateway.connection)
+    const two = sideOf('two', other.connection)
+    t.after(async () => void (await Promise.all([one.close(), two.close()])))
+    const paid = async () =>
+      (await payIn({ gateway: day.gateway, side: one }, merchant, { amount: '8.00', testMode: 'EXTERNAL' })).status
+    await eventually(async () => (await paid()) === 200, 'the seed is known')
+    await day.pay('DB', '7.00')
+    const parts = { source: one as MoveSide, target: two as MoveSide, merchantId: merchant.id, tell: () => {} }
+    await moveMerchant({ ...parts, patienceSeconds: 2, refusalSeconds: 60 })
+    return { day, other: { ...day, gateway: other }, forget: () => forgetMerchant(one, two, merchant.id) }
+  }
+  const elsewhere = 'settlementLine: the merchant of the booking is served by another cell: hand the file in there too'
+
+  it('its line alone is a case, and the file is read to its end; the other cell settles it', async t => {
+    const { day, other, forget } = await movedDay(t)
+    day.end(1)
+    const text = fileOf(day)
+    const report = await readFile(day, text)
+    assert.deepEqual([report.told, report.missing], [['2 recorded', '3 refused', '4 recorded'], 0])
+    assert.deepEqual([await rowsOf(day, 'settled_bookings'), await rowsOf(day, 'settled_days')], [2, 1])
+    assert.deepEqual(await kindsOf(day), [elsewhere])
+    assert.deepEqual((await readFile(day, text)).told, ['2 known', '3 refused', '4 known'])
+    assert.deepEqual((await readFile(other, text)).told, ['2 refused', '3 recorded', '4 refused'])
+    const settled = await other.gateway.pool.query('select merchant_id from settled_bookings')
+    assert.deepEqual(
+      settled.rows.map(row => row.merchant_id),
+      [merchant.id],
+    )
+    await forget()
+    assert.deepEqual((await readFile(day, text)).told, ['2 known', '3 refused', '4 known'])
+  })
+
+  it('its bookings are not missed, and the day ends', async t => {
+    const { day, other } = await movedDay(t)
+    day.end(1)
+    const [heading, ...lines] = fileOf(day).split('\r\n')
+    const withoutIt = [heading, lines[0], 'TOTAL,1,9200'].join('\n')
+    const missed = async ({ gateway }: Day): Promise<number[]> =>
+      (await gateway.pool.query(`select details from operator_cases where kind = 'lineMissing'`)).rows.map(
+        ({ details }) => JSON.parse(details).ours.amount,
+      )
+    const report = await readFile(day, withoutIt)
+    assert.deepEqual([report.recorded, report.missing], [1, 1])
+    assert.deepEqual(await missed(day), [700])
+    day.end(61)
+    const waits = async () =>
+      (await day.gateway.pool.query(`select details ->> 'day' as day from due_work where kind = 'cutOver'`)).rows[0].day
+    await eventually(async () => (await waits()) === dayAfter(day.day), 'the next day is awaited')
+    // Where it is served they are asked for.
+    await readFile(other, withoutIt)
+    assert.deepEqual(await missed(other), [800])
+  })
+})
+
+it('the rest of a file whose merchants come to be held meanwhile is settled when they are served again', async t => {
+  const day = await endedDay(t)
+  const { pool } = day.gateway
+  const release = await holdWhen(pool, 'clearing_lines', 'new.line = 2')
+  await assert.rejects(readFile(day, fileOf(day)), ServedElsewhere)
+  assert.deepEqual([await rowsOf(day, 'settled_bookings'), await rowsOf(day, 'settled_days')], [1, 0])
+  assert.deepEqual(await day.cases(), [])
+  await release()
+  assert.deepEqual((await readFile(day, fileOf(day))).told, ['2 known', '3 recorded'])
+})
+
+it('nothing is called missing while merchants are held', async t => {
+  const day = await endedDay(t)
+  const text = fileOf(day, 'missing')
+  // When the file is settled, and before anybody asks what it has not.
+  const release = await holdWhen(day.gateway.pool, 'settled_days', 'true')
+  await assert.rejects(readFile(day, text), ServedElsewhere)
+  assert.deepEqual(await day.cases(), [])
+  await release()
+  assert.equal((await readFile(day, text)).missing, 1)
+  assert.deepEqual(await kindsOf(day), ['lineMissing'])
 })
 
 it('the acquirer host writes the file of a day from its ledger, right or wrong', async t => {

@@ -3,13 +3,14 @@
 
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { after, before, beforeEach, describe, it } from 'node:test'
+import { after, before, beforeEach, describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
+import type { Attributes, SFTPWrapper } from 'ssh2'
 import { systemClock } from '../src/platform/clock.ts'
 import { OperatorError } from '../src/platform/errors.ts'
 import { read } from '../src/platform/schema.ts'
@@ -18,7 +19,7 @@ import { type Sftp, SftpError, type SftpLimits, sftpLimits, withSftp } from '../
 import { startFlood } from './support/flood.ts'
 import { freePort } from './support/freePort.ts'
 import { eventually } from './support/gateway.ts'
-import { keyPair, type SftpTestServer, startSftpServer } from './support/sftpServer.ts'
+import { keyPair, type Question, type SftpTestServer, startSftpServer } from './support/sftpServer.ts'
 
 const ours = keyPair()
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-sftp-'))
@@ -32,6 +33,7 @@ beforeEach(() => {
   for (const name of readdirSync(folder)) rmSync(inFolder(name), { recursive: true })
   server.faults.clear()
   server.lies.clear()
+  server.odd.clear()
   server.asked.length = 0
 })
 after(async () => {
@@ -56,7 +58,7 @@ describe('files', () => {
   it('are listed by name: no folders, links, hidden files, and nothing that somebody still writes', async () => {
     for (const name of ['b.ret', 'a.ret', '.hidden', 'c.tmp', 'd.FILEPART']) writeFileSync(inFolder(name), 'x')
     mkdirSync(inFolder('done'))
-    const found = await use(sftp => sftp.list('.'))
+    const { files: found } = await use(sftp => sftp.list('.'))
     assert.deepEqual(
       found.map(({ name, bytes }) => [name, bytes]),
       [
@@ -272,6 +274,68 @@ describe('a hostile server', () => {
       }
     })
 
+  const handle = (channel: SFTPWrapper, id: number) => channel.handle(id, Buffer.from('0'))
+  const page = (channel: SFTPWrapper, id: number) => channel.name(id, [])
+  const attributes = (channel: SFTPWrapper, id: number) => channel.attrs(id, {} as Attributes)
+  const status = (code: number) => (channel: SFTPWrapper, id: number) => channel.status(id, code)
+  /** An answer whose rest is missing. */
+  const garbage = (type: number) => (channel: SFTPWrapper, id: number) => {
+    const { _protocol, outgoing } = channel as unknown as {
+      _protocol: { channelData(id: number, bytes: Buffer): void }
+      outgoing: { id: number }
+    }
+    _protocol.channelData(outgoing.id, Buffer.from([0, 0, 0, 7, type, 0, 0, 0, id, 0xff, 0xff]))
+  }
+  const list = (sftp: Sftp) => sftp.list('.')
+  const readIt = (sftp: Sftp) => sftp.read('a', 10)
+  const putIt = (sftp: Sftp) => sftp.put('b', Buffer.from('b'))
+  const other = /: the server answers another question$/
+  for (const [question, work, answers] of [
+    ['OPENDIR', list, { page, attributes, status: status(0) }],
+    ['READDIR', list, { handle, attributes, status: status(0) }],
+    ['OPEN', readIt, { page, attributes, status: status(0) }],
+    ['FSTAT', readIt, { handle, page, status: status(0) }],
+    ['STAT', putIt, { handle, page, status: status(0) }],
+    ['CLOSE', readIt, { handle, page, attributes }],
+    ['RENAME', putIt, { handle, page, attributes }],
+  ] as [Question, (sftp: Sftp) => Promise<unknown>, Record<string, (channel: SFTPWrapper, id: number) => void>][])
+    it(`that answers ${question} with what is no answer to it is left`, async () => {
+      writeFileSync(inFolder('a'), 'a')
+      for (const answer of Object.values(answers)) {
+        server.odd.set(question, answer)
+        await refused(use(work, {}, quick), other)
+      }
+      for (const type of [102, 104, 105]) {
+        server.odd.set(question, garbage(type))
+        await refused(use(work, {}, quick), /Malformed/)
+      }
+      for (const code of [1, 3, 8]) {
+        server.odd.set(question, status(code))
+        const isEnd = question === 'READDIR' && code === 1
+        await (isEnd ? use(work) : refused(use(work, {}, quick), /./, 'file'))
+      }
+      await eventually(async () => server.connections() === 0, 'nothing is heard of it any more')
+    })
+
+  it('that does not say how long a file is gives none, and takes none', async () => {
+    writeFileSync(inFolder('a'), 'a')
+    server.odd.set('FSTAT', attributes)
+    await refused(use(readIt), /still written to or cut off/, 'file')
+    server.odd.set('STAT', attributes)
+    await refused(
+      use(sftp => sftp.put('a', Buffer.from('a'))),
+      /^a is there already, and is not ours$/,
+      'file',
+    )
+    assert.equal(readFileSync(inFolder('a'), 'utf8'), 'a')
+  })
+
+  it('that falls silent while it is looked whether a file is ours is not told of as another file', async () => {
+    writeFileSync(inFolder('b'), 'b')
+    server.faults.set('read', 'stall')
+    await refused(use(putIt, {}, quick), /no answer within 1 s/)
+  })
+
   it('that speaks while nobody asks is left at once, and who comes back to it is told', async () => {
     const work = async (sftp: Sftp) => {
       await sftp.list('.')
@@ -310,10 +374,14 @@ describe('a hostile server', () => {
 
   it('whose list has no end is read to a bound', async () => {
     server.lies.add('endlessList')
-    assert.equal((await use(sftp => sftp.list('.'), {}, { ...sftpLimits, filesMost: 250 })).length, 250)
+    const listed = async () => {
+      const { files, isCut } = await use(sftp => sftp.list('.'), {}, { ...sftpLimits, filesMost: 250 })
+      return [files.length, isCut]
+    }
+    assert.deepEqual(await listed(), [250, true])
     server.lies.clear()
     server.lies.add('emptyPages')
-    assert.equal((await use(sftp => sftp.list('.'), {}, { ...sftpLimits, filesMost: 250 })).length, 0)
+    assert.deepEqual(await listed(), [0, true])
     server.lies.clear()
     server.lies.add('endlessList')
     await refused(
@@ -379,7 +447,8 @@ describe('OpenSSH', () => {
     assert.equal(readFileSync(inFolder('c.ret'), 'utf8'), 'a')
   })
 
-  it("'s server lists, gives, takes and moves for our client", { skip: withoutServer }, async t => {
+  /** `host_rsa` and the like are its keys, `client` is ours, `files` a folder. */
+  async function startSshd(t: TestContext, ...more: readonly string[]): Promise<{ own: string; port: number }> {
     const own = mkdtempSync(join(tmpdir(), 'tollgate-sshd-'))
     t.after(() => rmSync(own, { recursive: true }))
     for (const type of ['ed25519', 'rsa', 'ecdsa'])
@@ -399,27 +468,38 @@ describe('OpenSSH', () => {
         'PermitRootLogin prohibit-password',
         'PidFile none',
         'Subsystem sftp internal-sftp',
+        ...more,
         '',
       ].join('\n'),
     )
     const sshd = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', join(own, 'config')], { stdio: 'ignore' })
     t.after(() => sshd.kill())
-    const key = readFileSync(join(own, 'client'), 'utf8')
-    const files = join(own, 'files')
-    mkdirSync(join(files, 'done'), { recursive: true })
+    mkdirSync(join(own, 'files', 'done'), { recursive: true })
+    return { own, port }
+  }
+  const placeOf = ({ own, port }: { own: string; port: number }, type: string) => {
+    const hostKey = readFileSync(join(own, `host_${type}.pub`), 'utf8')
+      .split(' ')
+      .slice(0, 2)
+      .join(' ')
+    const given = { host: '127.0.0.1', port, user: userInfo().username, hostKey, folder: join(own, 'files') }
+    return serverOf(read(sftpServer, given, 'test'), readFileSync(join(own, 'client'), 'utf8'))
+  }
+  /** It may not listen yet. */
+  const whenItListens = (again: () => Promise<true>, what: string) =>
+    eventually(() => again().catch(error => (/ECONNREFUSED/.test(error.message) ? undefined : Promise.reject(error))), what)
+
+  it("'s server lists, gives, takes and moves for our client", { skip: withoutServer }, async t => {
+    const sshd = await startSshd(t)
+    const files = join(sshd.own, 'files')
     symlinkSync('/etc/passwd', join(files, 'link'))
     for (const type of ['ed25519', 'rsa', 'ecdsa']) {
-      const hostKey = readFileSync(join(own, `host_${type}.pub`), 'utf8')
-        .split(' ')
-        .slice(0, 2)
-        .join(' ')
-      const place = read(sftpServer, { host: '127.0.0.1', port, user: userInfo().username, hostKey, folder: files }, 'test')
       const bytes = Buffer.alloc(300_000, type)
-      const again = async () => {
-        await withSftp(systemClock, serverOf(place, key), async sftp => {
+      const again = async (): Promise<true> => {
+        await withSftp(systemClock, placeOf(sshd, type), async sftp => {
           await sftp.put(`${files}/${type}.csv`, bytes)
           assert.deepEqual(
-            (await sftp.list(files)).map(({ name, bytes }) => [name, bytes]),
+            (await sftp.list(files)).files.map(({ name, bytes }) => [name, bytes]),
             [[`${type}.csv`, bytes.length]],
           )
           assert.deepEqual(await sftp.read(`${files}/${type}.csv`, bytes.length), bytes)
@@ -429,12 +509,23 @@ describe('OpenSSH', () => {
         })
         return true
       }
-      // It may not listen yet.
-      await eventually(
-        () => again().catch(error => (/ECONNREFUSED/.test(error.message) ? undefined : Promise.reject(error))),
-        type,
-      )
+      await whenItListens(again, type)
       assert.deepEqual(readFileSync(join(files, 'done', `${type}.csv`)), bytes)
     }
+  })
+
+  it("'s server that changes keys with each megabyte gives and takes a long file", { skip: withoutServer }, async t => {
+    const sshd = await startSshd(t, 'RekeyLimit 1M')
+    const path = join(sshd.own, 'files', 'long.ret')
+    const bytes = randomBytes(60_000_000)
+    const again = async (): Promise<true> => {
+      await withSftp(systemClock, placeOf(sshd, 'ed25519'), async sftp => {
+        await sftp.put(path, bytes)
+        assert.ok((await sftp.read(path, bytes.length)).equals(bytes))
+      })
+      return true
+    }
+    await whenItListens(again, 'the file is there, and ours')
+    assert.ok(readFileSync(path).equals(bytes))
   })
 })

@@ -17,11 +17,11 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { after, before, it, mock } from 'node:test'
 import { putFile } from '../src/clearing/putFile.ts'
-import { importFolder } from '../src/clearing/returns/folder.ts'
+import { type FolderFile, importFolder } from '../src/clearing/returns/folder.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { returnText } from '../src/sandbox/slipBank/returnText.ts'
 import { returnFaults } from '../src/sandbox/slipBank/slipBank.ts'
-import { dyingAfter } from './support/dying.ts'
+import { dyingAfter, refusing } from './support/dying.ts'
 import { type IssuedSlip, openDesk, places, type SlipDesk } from './support/slipDesk.ts'
 
 let desk: SlipDesk
@@ -88,7 +88,8 @@ it('a file is moved through no link of another user', {
   const elsewhere = folderOf('elsewhere', {})
   symlinkSync(elsewhere, join(folder, 'done'))
   lchownSync(join(folder, 'done'), 5, 5)
-  await assert.rejects(read(folder), /linked\/done is a link of another user/)
+  const [{ report }] = (await read(folder)) as [FolderFile]
+  assert.match('broken' in report ? report.broken : '', /it cannot be moved: .*linked\/done is a link of another user/)
   assert.deepEqual([names(folder), names(elsewhere)], [['a.ret', 'done'], []])
   lchownSync(join(folder, 'done'), 0, 0)
   await read(folder)
@@ -101,7 +102,7 @@ function rightAfter(ask: 'lstatSync' | 'openSync', path: string, happens: () => 
   let isOver = false
   const asked = mock.method(fs, ask, (...given: unknown[]) => {
     const answer = original(...given)
-    if (given[0] === path && !isOver) {
+    if (String(given[0]) === path && !isOver) {
       isOver = true
       happens()
     }
@@ -127,10 +128,37 @@ it('a link that takes the place of a file between the look and the reading is no
       unlinkSync(path)
       symlinkSync(secret, path)
     })
-    await assert.rejects(read(folder), /ELOOP/)
+    const [{ report }] = (await read(folder)) as [FolderFile]
+    assert.match('broken' in report ? report.broken : '', /^it could not be read: ELOOP/)
   }
   assert.equal((await desk.receipts(slip)).length, 0)
 })
+
+for (const [how, replace] of [
+  [
+    'is renamed to its name',
+    (path: string, next: string) => {
+      writeFileSync(`${path}.tmp`, next)
+      renameSync(`${path}.tmp`, path)
+    },
+  ],
+  ['is written over it', (path: string, next: string) => writeFileSync(path, next)],
+] as const)
+  it(`a file that ${how} while it is read is read at the next look`, async () => {
+    const [one, other] = [await desk.issue('itau-1'), await desk.issue('itau-1')]
+    const number = how.startsWith('is renamed') ? 31 : 33
+    const folder = folderOf(how, { 'RETORNO.RET': text(number, one) })
+    const path = join(folder, 'RETORNO.RET')
+    {
+      using _ = rightAfter('openSync', path, () => replace(path, text(number + 1, other)))
+      await read(folder)
+    }
+    assert.deepEqual([names(folder), names(folder, 'done')], [['RETORNO.RET', 'done'], []])
+    utimesSync(path, 1, 1)
+    await read(folder)
+    assert.deepEqual([names(folder), names(folder, 'done')], [['done'], ['RETORNO.RET']])
+    assert.equal((await desk.receipts(other)).length, 1)
+  })
 
 for (const ask of ['lstatSync', 'openSync'] as const)
   it(`a link that takes the place of the folder aside after ${ask} gets nothing`, async () => {
@@ -154,8 +182,26 @@ it('of a folder that others may change no link is followed, whoever made it', as
   const elsewhere = folderOf('elsewhere-open', {})
   symlinkSync(elsewhere, join(folder, 'refused'))
   chmodSync(folder, 0o777)
-  await assert.rejects(read(folder), /open\/refused is a link that others may replace/)
+  const [{ report }] = (await read(folder)) as [FolderFile]
+  assert.match('broken' in report ? report.broken : '', /open\/refused is a link that others may replace/)
   assert.deepEqual([names(folder), names(elsewhere)], [['a.ret', 'refused'], []])
+})
+
+it('a file that throws keeps none behind it out, and is a case once; that our database is away is none', async () => {
+  const slip = await desk.issue('itau-1')
+  const folder = folderOf('poisoned', { 'a21.ret': text(21, await desk.issue('itau-1')), 'b.ret': text(22, slip) })
+  const failing = (error: Error) => ({ ...desk.parts, database: refusing(desk.parts.database, 'a21.ret', error) })
+  for (let times = 0; times < 2; times++) await read(folder, failing(new Error('nobody thought of it')))
+  assert.deepEqual([names(folder), names(folder, 'done')], [['a21.ret', 'done'], ['b.ret']])
+  assert.equal((await desk.receipts(slip)).length, 1)
+  const told = async () => (await desk.cases('returnFile')).filter(({ subject }) => subject === 'itau-1 a21.ret')
+  assert.deepEqual(
+    (await told()).map(({ details }) => details.why),
+    ['it could not be read: nobody thought of it'],
+  )
+  await assert.rejects(read(folder, failing(new Error('Connection terminated'))), /Connection terminated/)
+  await read(folder)
+  assert.deepEqual(names(folder), ['done'])
 })
 
 it('what is put for others is compared with no link', () => {
@@ -172,6 +218,34 @@ it('a file that is written still is left until it is at rest', async () => {
   folderOf('busy', {}, 60)
   utimesSync(join(folder, 'new.ret'), 1, 1)
   assert.equal((await read(folder)).length, 1)
+})
+
+it('a file whose name is no UTF-8 is read, and gets the name that Latin-1 makes of it', async () => {
+  const [one, other] = [await desk.issue('itau-1'), await desk.issue('itau-1')]
+  const folder = folderOf('latin', { 'RETORNO_SÃO.RET': text(41, one) })
+  const latin = (name: string) => Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name, 'latin1')])
+  writeFileSync(latin('RETORNO_SÃO.RET'), text(42, other))
+  writeFileSync(latin('SÃO.tmp'), 'half')
+  for (const name of ['RETORNO_SÃO.RET', 'SÃO.tmp']) utimesSync(latin(name), 1, 1)
+  assert.equal((await read(folder)).length, 2)
+  assert.deepEqual(names(folder, 'done'), ['RETORNO_SÃO.RET', 'RETORNO_SÃO.RET.2'])
+  assert.deepEqual(readdirSync(folder, 'latin1').sort(), ['SÃO.tmp', 'done'])
+  for (const slip of [one, other]) assert.equal((await desk.receipts(slip)).length, 1)
+})
+
+it('a file whose time is ahead is read when it is at rest; with a clock that is ahead it is a case', async () => {
+  const slip = await desk.issue('itau-1')
+  const folder = folderOf('ahead', { 'a.ret': text(44, slip) })
+  utimesSync(join(folder, 'a.ret'), 4e9, 4e9)
+  const at = (milliseconds: number) => ({ ...desk.parts, clock: { ...desk.parts.clock, real: () => Date.now() + milliseconds } })
+  assert.deepEqual(await read(folder), [])
+  for (let looks = 0; looks < 2; looks++) {
+    const [{ report }] = (await read(folder, at(-3_600_000))) as [FolderFile]
+    assert.match('broken' in report ? report.broken : '', /^its time is ahead of the clock of the gateway/)
+  }
+  assert.equal((await desk.cases('returnFile')).filter(({ subject }) => subject === 'itau-1 a.ret').length, 1)
+  await read(folder, at(20_000))
+  assert.deepEqual([names(folder), (await desk.receipts(slip)).length], [['done'], 1])
 })
 
 it('a file is moved only when all of it is in the books', async () => {

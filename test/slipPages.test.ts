@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { barPlaces, barsOf, modulesOf } from '../src/pages/slip/bars.ts'
 import { violations } from './support/axe.ts'
-import { launchBrowser } from './support/chromium.ts'
+import { launchBrowser, pictureOf } from './support/chromium.ts'
 import { type Body, type Fields, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { boleto, oxxo } from './support/slips.ts'
 
@@ -147,7 +147,7 @@ describe('a scanner reads', () => {
         const problems: string[] = []
         screen.on('console', message => message.type() === 'error' && problems.push(message.text()))
         await screen.goto(details.EXTERNAL_SYSTEM_LINK)
-        await screen.screenshot({ path: join(folder, 'screen.png'), fullPage: true })
+        writeFileSync(join(folder, 'screen.png'), await pictureOf(screen))
         assert.ok(scanned(join(folder, 'screen.png')).some(one => one.endsWith(`:${details.EXTERNAL_SYSTEM_BARCODE_NUMBER}`)))
         assert.ok(await screen.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'nothing is cut off')
         await screen.click('[data-copies=line]')

@@ -231,6 +231,7 @@ describe('a return', () => {
     const malformed = (place: Place, change: (text: string) => string) =>
       (linesOf(place, change(fileOf(place, {}, {}))) as { malformed?: string }[]).map(line => line.malformed)
     assert.match(malformed('itau400', put(2, 111, '311126'))[0]!, /columns 111 to 116 \(occurredOn\) hold no day/)
+    assert.match(malformed('brasil240', put(4, 138, '31120000'))[0]!, /\(occurredOn\) hold no day/)
     assert.match(malformed('itau400', put(2, 153, '12345 '))[0]!, /face/)
     assert.match(malformed('itau400', put(2, 160, '      '))[0]!, /face/) // not 12 centavos
     assert.equal(malformed('itau400', put(2, 153, '12345 '))[1], undefined)
@@ -295,8 +296,20 @@ describe('a return', () => {
         (text: string) => text.replaceAll('\r\n', '\r\r\n'),
         (text: string) => text.slice(0, -2),
         (text: string) => `${text}\r\n\x1a`,
+        (text: string) => `${text}\x1a\r\n`,
+        (text: string) => `${text.slice(0, -2)}\x1a`,
+        (text: string) => `${text}${'\r\n'.repeat(1000)}`,
+        (text: string) => `${text}${' '.repeat(240)}\r\n \r\n`,
+        (text: string) => text + '\0'.repeat(600),
+        (text: string) => text.replace(/ +\r\n/g, blanks => `${'\0'.repeat(blanks.length)}\r\n`),
       ])
         assert.deepEqual(linesOf(place, change(text)), all)
+      for (const more of ['\x1a\x1a', '\x1a\r\n\x1a', '\r\n\x1ax', '\0x', '\n'.repeat(70_000)])
+        assert.match(
+          why(place, text + more),
+          /behind the end|is out of order|is empty|no place here|hold no|of bank|no text/,
+          JSON.stringify(more.slice(0, 9)),
+        )
     }
   })
 
@@ -328,6 +341,55 @@ describe('a return', () => {
             if ('line' in line && line.line.paid > 0) assert.deepEqual(money(line.line), whole, `${place} ${row} ${column}`)
         }
     }
+  })
+})
+
+describe('a file in which any byte is another', () => {
+  const chain: ReturnsAccount = { kind: 'chain', name: 'oxxo-1', currency: 'MXN', prefix: '20', agreement: 'TOLL' }
+  const paidAtStore = { reference: '000000123455', amount: 123_45, store: 'S1', till: '2', folio: '77', day: '2026-12-01' }
+  const files: readonly (readonly [name: string, ReturnsAccount, string])[] = [
+    ...(Object.keys(places) as Place[]).map(
+      place =>
+        [place, accountOf(place), fileOf(place, { own: 'order-1' }, { occurrence: '02', document: 'd', reasons: 'A1' })] as const,
+    ),
+    ['chain', chain, chainText('TOLL', 3, '2026-12-02', [paidAtStore])],
+  ]
+  const readWhole = (content: Buffer, account: ReturnsAccount) => {
+    const file = readAtOnce(content, account)
+    return 'broken' in file ? file : { ...file, lines: [...file.lines] }
+  }
+  for (const [name, account, text] of files)
+    it(`is refused, or a question, or says something else that can be stored: ${name}`, () => {
+      const whole = bytes(text)
+      const width = text.indexOf('\r')
+      for (let at = 0; at < whole.length; at++) {
+        if (at % (width + 2) >= width) continue
+        const [row, column] = [Math.floor(at / (width + 2)) + 1, (at % (width + 2)) + 1]
+        const readWith = (byte: number) => {
+          const content = Buffer.from(whole)
+          content[at] = byte
+          return readWhole(content, account)
+        }
+        for (const letter of ['X', 'e', '-', '+', '.', 'ÿ', '9', '0'])
+          assert.doesNotMatch(JSON.stringify(readWith(letter.charCodeAt(0))), /\\u0000/)
+        assert.deepEqual(readWith(0), readWith(32), `NUL is a blank in line ${row}, column ${column}`)
+        for (const byte of [1, 9, 27, 127]) {
+          const told = readWith(byte)
+          assert.match('broken' in told ? told.broken : 'read', new RegExp(`^line ${row} has byte ${byte} in column ${column},`))
+        }
+      }
+    })
+
+  it('counts its lines in digits alone', () => {
+    assert.match(why('brasil240', put(3, 9, '0x001')(fileOf('brasil240', {}))), /out of order/)
+    assert.match(why('itau400', put(2, 395, '2e0   ')(fileOf('itau400', {}))), /out of order/)
+  })
+
+  it('has a face that is no amount: the sum of its lot says so', () => {
+    const changed = put(3, 91, 'X')(fileOf('brasil240', {}))
+    assert.match(why('brasil240', changed), /the lot has a sum of titles of 0, its end says 12345/)
+    const uncounted = changed.replace(/^(.{7}5.{21}).*$/m, '$1') // banks may leave the sum out
+    assert.match((linesOf('brasil240', uncounted) as { malformed?: string }[])[0]!.malformed!, /\(face\) hold no amount/)
   })
 })
 

@@ -1,13 +1,16 @@
 // Slips: a PA issues one, which moves nothing; what is paid on it is a receipt of its own, and only a receipt is refunded.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { type Receipt, type ReceiptResult, recordReceipt } from '../src/clearing/receipts/receipts.ts'
+import { readSlipsFile } from '../src/connectors/slips/accounts.ts'
 import { readBarcode, readLine } from '../src/connectors/slips/banks/barcode.ts'
 import { type Directory, openDirectory } from '../src/merchants/directory.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database } from '../src/platform/database/connect.ts'
+import { measureSlipNumbers } from '../src/slips/metrics.ts'
 import { findSlip } from '../src/slips/store.ts'
 import { addEndpoint } from './support/endpoints.ts'
 import {
@@ -168,43 +171,78 @@ describe('issuing', () => {
 })
 
 describe('when something goes wrong', () => {
-  const takeUp = async (next: number) => {
-    await gateway.pool.query(`update slip_numbers set next = $1 where account = 'itau-demo'`, [next])
-    await gateway.restart()
+  const countTo = (next: number) => gateway.pool.query(`update slip_numbers set next = $1 where account = 'itau-demo'`, [next])
+  const counted = async (): Promise<number> =>
+    (await gateway.pool.query(`select next from slip_numbers where account = 'itau-demo'`)).rows[0].next
+  const leftOf = async (account: string): Promise<number | undefined> => {
+    const measure = measureSlipNumbers(database, readSlipsFile(readFileSync('seeds/slips.json', 'utf8'), 'test'))
+    await measure.measure()
+    return measure.figures[0]!.read().find(([labels]) => labels.account === account)?.[1]
   }
-
-  it('a process that died before its answer: the slip is issued with the number that stands with the payment', async () => {
-    const slip = await issue()
+  /** As if its process had died before the answer. */
+  const issueAnew = async (id: string): Promise<Body> => {
     for (const table of ['answers', 'slips', 'events'])
-      await gateway.pool.query(`delete from ${table} where payment_id = $1`, [slip.id])
+      await gateway.pool.query(`delete from ${table} where payment_id = $1`, [id])
     await gateway.pool.query(`insert into due_work (kind, merchant_id, subject_id, due_at) values ('recover', $1, $2, now())`, [
       sandbox.merchantId,
-      slip.id,
+      id,
     ])
-    const again = await eventually(async () => {
-      const body = await read(slip.id)
+    return eventually(async () => {
+      const body = await read(id)
       return body.result.code === success && body
     }, 'the slip is issued')
-    assert.equal(again.resultDetails.acquirerTxId1, slip.resultDetails.acquirerTxId1)
-    assert.equal(again.resultDetails.EXTERNAL_SYSTEM_BARCODE_NUMBER, slip.resultDetails.EXTERNAL_SYSTEM_BARCODE_NUMBER)
-    assert.notEqual(again.resultDetails.EXTERNAL_SYSTEM_LINK, slip.resultDetails.EXTERNAL_SYSTEM_LINK)
-    assert.equal((await findSlip(gateway.pool, 'itau-demo', slip.resultDetails.acquirerTxId1))?.paymentId, slip.id)
+  }
+
+  it('a process that died before its answer: the slip is issued with a number that nobody has heard of', async () => {
+    const slip = await issue()
+    const again = await issueAnew(slip.id)
+    assert.equal(Number(again.resultDetails.acquirerTxId1), Number(slip.resultDetails.acquirerTxId1) + 1)
+    assert.equal((await findSlip(gateway.pool, 'itau-demo', slip.resultDetails.acquirerTxId1))?.paymentId, undefined)
+    assert.equal((await findSlip(gateway.pool, 'itau-demo', again.resultDetails.acquirerTxId1))?.paymentId, slip.id)
     await booksAgree()
   })
 
-  it('an account without numbers issues nothing, and says so', async () => {
-    await takeUp(10 ** 8 - 99)
+  it('a start takes no numbers, and a slip takes one', async () => {
+    const before = await counted()
+    await gateway.restart()
+    await gateway.restart()
+    assert.equal(await counted(), before)
+    const issued = await Promise.all(Array.from({ length: 20 }, () => issue()))
+    assert.equal(new Set(issued.map(slip => slip.resultDetails.acquirerTxId1)).size, 20)
+    assert.equal(await counted(), before + 20)
+  })
+
+  it('the last numbers of an account are given, then it issues nothing and says so', async () => {
+    await countTo(10 ** 8 - 3)
+    assert.equal(await leftOf('itau-demo'), 3)
+    const codes = (await Promise.all(Array.from({ length: 8 }, () => ask(boleto)))).map(({ body }) => body.result.code)
+    assert.deepEqual(codes.sort(), [...Array(3).fill(success), ...Array(5).fill('900.100.600')])
     const { status, body } = await ask(boleto)
     assert.deepEqual([status, body.result.code, body.resultDetails], [400, '900.100.600', undefined])
+    assert.equal(await leftOf('itau-demo'), 0)
     await issue(oxxo)
   })
 
-  it('a database that was put back gives a number again: no second slip of it is told', async () => {
-    await takeUp(1)
-    const { body } = await ask(boleto)
-    assert.deepEqual([body.result.code, body.resultDetails], ['000.200.000', undefined])
-    await takeUp(10_000)
-    await issue()
+  it('where another cell gives out numbers none is given here, though nothing was started anew', async () => {
+    await countTo(10_000)
+    const elsewhere = (is: boolean) =>
+      gateway.pool.query(`update slip_numbers set elsewhere = $1 where account = 'itau-demo'`, [is])
+    await elsewhere(true)
+    assert.equal((await ask(boleto)).body.result.code, '900.100.600')
+    assert.equal(await leftOf('itau-demo'), undefined)
+    await elsewhere(false)
+    assert.equal((await issue()).resultDetails.acquirerTxId1, '00010000')
+  })
+
+  it('a number that a slip has already is passed over: each slip gets one of its own, at once', async () => {
+    await countTo(1)
+    const codes = await Promise.all([1, 2, 3].map(() => issue()))
+    const given = codes.map(({ resultDetails }) => resultDetails.acquirerTxId1)
+    for (const [at, number] of given.entries())
+      assert.equal((await findSlip(gateway.pool, 'itau-demo', number))?.paymentId, codes[at]!.id)
+    await gateway.pool.query(`update slip_numbers set next = 1 where account = 'oxxo-demo'`)
+    await issue(oxxo)
+    await countTo(20_000)
   })
 })
 
@@ -312,7 +350,7 @@ describe('receipts', () => {
     const slip = await issue()
     const count = async () => (await gateway.pool.query('select 1 from payments')).rowCount
     const earlier = await count()
-    assert.deepEqual(await receive(slip, { number: '99999999' }), { kind: 'refused', why: 'noSlip' })
+    assert.deepEqual(await receive(slip, { number: '88888888' }), { kind: 'refused', why: 'noSlip' })
     assert.deepEqual(await receive(slip, { account: 'oxxo-demo' }), { kind: 'refused', why: 'noSlip' })
     assert.deepEqual(await receive(slip, { currency: 'MXN' }), { kind: 'refused', why: 'currencyDiffers' })
     assert.deepEqual(await receive(slip, { amount: 0 }), { kind: 'refused', why: 'nothingPaid' })

@@ -7,9 +7,11 @@ import { enterSandbox, makeStaffLink } from '../src/staff/links.ts'
 import type { StaffParts } from '../src/staff/parts.ts'
 import { hashPassword, passwordRefusal } from '../src/staff/password.ts'
 import { findSignedIn } from '../src/staff/sessions.ts'
+import { dropLinksOf, endSessionsOf, setFactors } from '../src/staff/store.ts'
 import { stepAt, stepSeconds, totpCode } from '../src/staff/totp.ts'
 import { sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
-import { addStaff, type Clerk, sandboxDeveloper, signedIn, textOf, visitor } from './support/office.ts'
+import { untilWaiting } from './support/locks.ts'
+import { addStaff, type Clerk, sandboxDeveloper, signedIn, textOf, visitor, whileLocked } from './support/office.ts'
 
 const password = 'my dog eats 7 shoes'
 const minutes = 60_000
@@ -175,6 +177,21 @@ describe('signing in', () => {
     later(31 * minutes)
   })
 
+  test('with factors that are taken away while they are looked at lets nobody in', async () => {
+    const { clerk, name, key } = await enrolled()
+    later()
+    const browser = visitor(gateway)
+    const { entering } = await whileLocked(gateway.pool, clerk.id!, async db => {
+      const entering = signIn(browser, name, codeOf(key))
+      await untilWaiting(gateway.pool)
+      await setFactors(db, clerk.id!)
+      await endSessionsOf(db, clerk.id!)
+      return { entering }
+    })
+    assert.equal((await entering).status, 403)
+    assert.equal((await gateway.pool.query('select from staff_sessions where staff_id = $1', [clerk.id])).rowCount, 0)
+  })
+
   test('leads to the page that was wanted, and to no other host', async () => {
     const asked = await visitor(gateway).ask('/office/account?x=1')
     assert.equal(asked.location, `/office/sign-in?${new URLSearchParams({ to: '/office/account?x=1' })}`)
@@ -224,7 +241,7 @@ describe('a session', () => {
     assert.ok(!(await isIn(clerk)))
     const cookies = new Map(second.cookies)
     await second.post('/office/sign-out')
-    assert.equal(second.cookies.size, 0)
+    assert.deepEqual([...second.cookies.keys()], ['tollgate_browser'])
     for (const [name, value] of cookies) second.cookies.set(name, value)
     assert.ok(!(await isIn(second)), 'the cookie of a session that ended is worth nothing')
   })
@@ -233,8 +250,9 @@ describe('a session', () => {
     const { name, key } = await enrolled()
     later()
     const clerk = visitor(gateway)
-    const header = (await signIn(clerk, name, codeOf(key))).headers.getSetCookie()[0]!
-    assert.match(header, /^tollgate_office=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)
+    const [session, browser] = (await signIn(clerk, name, codeOf(key))).headers.getSetCookie()
+    assert.match(session!, /^tollgate_office=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)
+    assert.match(browser!, /^tollgate_browser=[A-Za-z0-9_-]{51}; Path=\/; Max-Age=7776000; HttpOnly; SameSite=Lax$/)
     const { rows } = await gateway.pool.query('select s::text as text from staff_sessions s')
     const token = clerk.cookies.get('tollgate_office')!
     for (const { text } of rows) assert.ok(!text.includes(token) && !text.includes(Buffer.from(token).toString('hex')))
@@ -252,6 +270,39 @@ describe('a session', () => {
     later()
     assert.equal((await clerk.post('/office/prove', { password, code: codeOf(key) })).status, 429)
     later(31 * minutes)
+  })
+
+  test('is ended while a colleague takes its factors away, and neither is in the way of the other', async () => {
+    const { clerk } = await enrolled()
+    const { leaving } = await whileLocked(gateway.pool, clerk.id!, async db => {
+      await dropLinksOf(db, clerk.id!)
+      const leaving = clerk.post('/office/sign-out')
+      await untilWaiting(gateway.pool)
+      await endSessionsOf(db, clerk.id!)
+      return { leaving }
+    })
+    assert.equal((await leaving).location, '/office/sign-in')
+  })
+
+  test('whose factors are taken away meanwhile gets no link for others', async () => {
+    const { clerk } = await enrolled()
+    const { asking } = await whileLocked(gateway.pool, clerk.id!, async db => {
+      const asking = clerk.post('/office/account/factors')
+      await untilWaiting(gateway.pool)
+      await dropLinksOf(db, clerk.id!)
+      await setFactors(db, clerk.id!)
+      await endSessionsOf(db, clerk.id!)
+      return { asking }
+    })
+    assert.equal((await asking).location, '/office/account')
+    assert.equal((await gateway.pool.query('select from staff_links where staff_id = $1', [clerk.id])).rowCount, 0)
+  })
+
+  test('a link for other factors ends with the next one', async () => {
+    const { clerk } = await enrolled()
+    const [first, second] = [await clerk.post('/office/account/factors'), await clerk.post('/office/account/factors')]
+    assert.equal((await visitor(gateway).ask(first.location!)).status, 410)
+    assert.equal((await visitor(gateway).ask(second.location!)).status, 200)
   })
 
   test('a link for other factors ends with the session in which it was asked for', async () => {

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { withThreeDSecure } from '../src/connectors/cards/threeDSecure/authenticate.ts'
 import { authenticationAlone } from '../src/connectors/cards/threeDSecure/authenticationAlone.ts'
 import { browserGiven, buildAReq, buildCReq, challengeInd, methodData } from '../src/connectors/cards/threeDSecure/build.ts'
-import type { DirectoryServer } from '../src/connectors/cards/threeDSecure/directory.ts'
+import { type DirectoryServer, directoryServer } from '../src/connectors/cards/threeDSecure/directory.ts'
 import {
   decodeMessage,
   encodeMessage,
@@ -22,6 +22,8 @@ import {
 } from '../src/connectors/cards/threeDSecure/statuses.ts'
 import type { Operation } from '../src/connectors/connector.ts'
 import { channelSettings } from '../src/merchants/settings.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
+import { makeLog } from '../src/platform/log.ts'
 import { read } from '../src/platform/schema.ts'
 
 const id = '8a829417-4b7e-4b28-814b-9699220015ca'
@@ -116,7 +118,7 @@ const good: Readonly<Record<MessageType, ThreeDSecureMessage>> = {
 /** What must be there in these samples; everything else of theirs may be left out. */
 const required: Readonly<Record<MessageType, string>> = {
   PReq: 'messageVersion threeDSServerTransID threeDSServerRefNumber',
-  PRes: 'messageVersion threeDSServerTransID cardRangeData dsStartProtocolVersion dsEndProtocolVersion',
+  PRes: 'messageVersion threeDSServerTransID cardRangeData',
   AReq:
     'messageVersion threeDSServerTransID threeDSServerRefNumber threeDSServerURL threeDSRequestorID threeDSRequestorName threeDSRequestorURL ' +
     'threeDSRequestorAuthenticationInd threeDSCompInd acquirerBIN acquirerMerchantID merchantName mcc merchantCountryCode acctNumber ' +
@@ -158,6 +160,10 @@ describe('the messages', () => {
       ['AReq', { notificationURL: 'javascript:alert(1)' }, false],
       ['AReq', { messageVersion: '2.1.0' }, true],
       ['AReq', { messageVersion: '2.3.1' }, false],
+      ['PRes', { messageVersion: '2.3.1', dsEndProtocolVersion: '2.3.1' }, true],
+      ['PRes', { dsEndProtocolVersion: '3.0.0' }, false],
+      ['PRes', { dsEndProtocolVersion: '2.3' }, false],
+      ['ARes', { messageVersion: '2.3.1' }, false],
       ['CReq', { challengeWindowSize: '05' }, true],
       ['CReq', { challengeWindowSize: '06' }, false],
       ['RReq', { authenticationValue: cavv.slice(1) }, false],
@@ -301,6 +307,77 @@ describe('without a directory server', () => {
         reply.structures?.threeDSecure?.errorCode === '405' &&
         reply.structures.threeDSecure.eci === undefined,
     )
+  })
+})
+
+describe('where an issuer has shoppers go', () => {
+  const web = (scheme: string, length: number) => `${scheme}://issuer.example/`.padEnd(length, 'a')
+  const bad = [
+    'javascript:alert(1)//https://a.example',
+    'data:text/html,x',
+    '//issuer.example/',
+    'https:issuer.example',
+    'https://',
+    'https://issuer.example/ a',
+    'https://issuer.example/\n',
+    '',
+    7,
+    { toString: 'https://issuer.example/' },
+    null,
+  ]
+  /** As the shopper's browser is told, by a directory server that says so. */
+  async function flow(said: { method?: unknown; acsURL?: unknown }, httpsOnly = false) {
+    const range = {
+      startRange: '4200000000000018',
+      endRange: '4200000000000018',
+      acsEndProtocolVersion: '2.2.0',
+      threeDSMethodURL: said.method,
+    }
+    const directory = directoryServer({
+      requestor,
+      url: () => 'https://directory.example/',
+      httpsOnly,
+      clock: systemClock,
+      random: systemRandom,
+      log: makeLog('silent'),
+      transport: async ({ body }) => {
+        const asked = JSON.parse(body!) as ThreeDSecureMessage
+        const own = { threeDSServerTransID: asked.threeDSServerTransID }
+        const answer =
+          asked.messageType === 'PReq'
+            ? { ...good.PRes, ...own, cardRangeData: [range] }
+            : { ...good.ARes, ...own, transStatus: 'C', acsURL: said.acsURL }
+        return { status: 200, body: JSON.stringify(answer) }
+      },
+    })
+    const settings = read(channelSettings, { threeDSecure: 'always', withoutAuthentication: 'refuse' }, 'test')
+    const asked = operation({ channel: { id: '2'.repeat(32), settings } })
+    return withThreeDSecure(authenticationAlone('external'), directory).perform(asked, new AbortController().signal)
+  }
+  // Without an address for the hidden frame the cardholder is authenticated at once.
+  const acsURL = 'https://issuer.example/challenge'
+  const framed = async (method: unknown, httpsOnly = false) => {
+    const reply = await flow({ method, acsURL }, httpsOnly)
+    assert.equal(reply.kind, 'redirect')
+    return reply.kind === 'redirect' && reply.hop.kind === 'browser' ? reply.hop.method?.url : undefined
+  }
+  it('in the hidden frame is an address of the web, or nowhere', async () => {
+    for (const url of [web('https', 256), web('http', 256)]) assert.equal(await framed(url), url)
+    for (const url of [...bad, web('https', 257)]) assert.equal(await framed(url), undefined, String(JSON.stringify(url)))
+    assert.equal(await framed(web('https', 256), true), web('https', 256))
+    assert.equal(await framed(web('http', 256), true), undefined)
+  })
+  it('with the whole page is an address of the web, or there is no authentication', async () => {
+    const sent = async (url: unknown, httpsOnly = false) => {
+      const reply = await flow({ acsURL: url }, httpsOnly)
+      if (reply.kind === 'redirect') return reply.hop.kind === 'post' ? reply.hop.url : reply.hop.kind
+      assert.ok(reply.kind === 'answer' && reply.result === 'threeDSecureRejectedByTechnicalError', JSON.stringify(reply))
+      return undefined
+    }
+    for (const url of [web('https', 2048), web('http', 2048)]) assert.equal(await sent(url), url)
+    for (const url of [...bad, web('https', 2049)]) assert.equal(await sent(url), undefined, String(JSON.stringify(url)))
+    assert.equal(await sent(web('https', 2048), true), web('https', 2048))
+    assert.equal(await sent(web('http', 2048), true), undefined)
   })
 })
 

@@ -66,6 +66,7 @@ const platformTables = [
   'staff_sessions',
   'sweeps',
   'terminals',
+  'trace_numbers',
   'transfer_files',
 ]
 
@@ -162,6 +163,18 @@ test('no statement asks the server for the time, but the one that compares the c
   )
   assert.deepEqual(
     found.map(({ path }) => path),
+    [],
+  )
+})
+
+// The whole run shares a server, but for the standby's test.
+test('what a test asks about connections and locks names a database', () => {
+  const asks = (code: string) => [...code.matchAll(/`[^`]*pg_(?:locks|stat_activity)[^`]*`/g)].map(([words]) => words)
+  const shared = everything.filter(({ path }) => path.startsWith('test/') && path !== 'test/reportingStandby.test.ts')
+  const found = shared.flatMap(({ path, code }) => asks(code).map(words => ({ path, words })))
+  assert.ok(found.length > 5)
+  assert.deepEqual(
+    found.filter(({ words }) => !/datname/.test(words)),
     [],
   )
 })

@@ -8,21 +8,38 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type { LineResult } from '../src/clearing/import.ts'
 import { recordReceipt } from '../src/clearing/receipts/receipts.ts'
-import { importTransferReturn, isTransferReturn } from '../src/clearing/transfers/transferReturn.ts'
+import { BrokenReturn } from '../src/clearing/returns/rows.ts'
+import { importTransferReturn, isTransferReturn, readTransferReturn } from '../src/clearing/transfers/transferReturn.ts'
 import { type TransferFileParts, transferFile } from '../src/clearing/transfers/write.ts'
 import { type BankSlipAccount, readSlipsFile } from '../src/connectors/slips/accounts.ts'
 import { isWorkingDay } from '../src/connectors/slips/workingDays.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { readBankDetails } from '../src/payments/transfers/bankDetails.ts'
-import { findTransfer, findTransfers } from '../src/payments/transfers/store.ts'
-import { endByHand, enterDetails } from '../src/payments/transfers/transfer.ts'
+import { findTransfer, findTransfers, readTransferHold } from '../src/payments/transfers/store.ts'
+import { endByHand, enterDetails, settleTransfer } from '../src/payments/transfers/transfer.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
-import { connect, type Database } from '../src/platform/database/connect.ts'
+import { connect, type Database, inTransaction } from '../src/platform/database/connect.ts'
+import { ServedElsewhere } from '../src/platform/database/elsewhere.ts'
+import { keepMode } from '../src/platform/database/installation.ts'
 import { sweep } from '../src/platform/retention/erase.ts'
 import { allKept } from '../src/start/kept.ts'
-import { type Body, type Fields, type Reply, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { watchPutBack } from '../src/start/moves/putBack.ts'
+import { keepKeys } from '../src/vault/keys.ts'
+import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import {
+  type Body,
+  eventually,
+  type Fields,
+  type Reply,
+  sandbox,
+  type TestGateway,
+  testGateway,
+  testKeys,
+} from './support/gateway.ts'
+import { holdWhen } from './support/movingCells.ts'
 import { signedIn } from './support/office.ts'
+import { manyCommands } from './support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-transfers-'))
 const files = join(folder, 'out')
@@ -38,8 +55,10 @@ let gateway: TestGateway
 let database: Database
 let parts: TransferFileParts
 const bankDetails = allKept.find(({ kind }) => kind === 'bankDetails')!
-before(async () => {
-  gateway = await testGateway({ environment: { SLIPS_FILE: slipsFile } })
+before(() => begin())
+/** `named`: a database that is there already. */
+async function begin(named?: TestDatabase): Promise<void> {
+  gateway = await testGateway({ environment: { SLIPS_FILE: slipsFile }, ...(named && { database: named }) })
   database = connect(gateway.connection, systemClock, () => {})
   const directory = await openDirectory(database, testKeys, systemClock, () => {})
   parts = {
@@ -52,11 +71,14 @@ before(async () => {
     slipAccounts: accounts,
     log: { info() {} },
   } as unknown as TransferFileParts
-})
-after(async () => {
+}
+async function end(): Promise<void> {
   await parts.directory.close()
   await database.close()
   await gateway.stop()
+}
+after(async () => {
+  await end()
   rmSync(folder, { recursive: true })
 })
 beforeEach(() => mkdirSync(files, { recursive: true }))
@@ -222,7 +244,7 @@ describe('a refund of a receipt', () => {
       `select string_agg(t::text, ' ') as all from (select p::text from payments p union all select a::text from answers a union all
          select r::text from refund_transfers r union all select e::text from events e union all select c::text from operator_cases c) t`,
     )
-    assert.doesNotMatch(rows[0].all + text + gateway.logged.join(), /56789|111\.444|merchantMemo.{0,9}Jo/)
+    assert.doesNotMatch(rows[0].all + text + gateway.logged.join(), /\b56789\b|111\.444|merchantMemo.{0,9}Jo/)
     const above = await refund(rc, '40.01')
     assert.deepEqual([above.status, above.body.result.code], [400, '700.400.200'])
     assert.equal((await refund(rc, '40.00')).status, 200)
@@ -422,6 +444,69 @@ describe("a bank's return", () => {
     await booksAgree()
   })
 
+  it('in which any byte is another counts for nothing, is a question, or says something else that can be stored', async () => {
+    await write()
+    await ordered('23.00')
+    const [order] = await newest()
+    const whole = returnOf([[order!, '00']])
+    const read = (at: number, byte: number) => {
+      const bytes = Buffer.from(whole)
+      bytes[at] = byte
+      try {
+        const steps = readTransferReturn(bytes, account, '')
+        for (let next = steps.next(); ; next = steps.next()) if (next.done) return { ...next.value, lines: [...next.value.lines] }
+      } catch (error) {
+        assert.ok(error instanceof BrokenReturn, `${at} ${byte}: ${error}`)
+        return error.message
+      }
+    }
+    for (let at = 0; at < whole.length; at++) {
+      if (at % 242 >= 240) continue
+      for (const letter of ['X', 'e', '-', '.', 'ÿ', '9', '0']) read(at, letter.charCodeAt(0))
+      assert.deepEqual(read(at, 0), read(at, 32))
+      assert.match(JSON.stringify(read(at, 27)), new RegExp(`line ${Math.floor(at / 242) + 1} has byte 27`))
+    }
+  })
+
+  it('about a merchant who has left is a case, and the rest goes on; while merchants are held it waits', async () => {
+    await write()
+    const [first, second] = [await ordered('24.00'), await ordered('25.00')]
+    const [one, two] = await newest()
+    const { merchantId } = sandbox
+    const bytes = returnOf([
+      [one!, '00'],
+      [two!, '00'],
+    ])
+    await gateway.pool.query(
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, 'leaving', 'moved', false, 'two', 1, now())`,
+      [merchantId],
+    )
+    // As the fence does.
+    await gateway.pool.query(
+      `create trigger fence before insert or update or delete on answers for each row execute function refuse_elsewhere('${merchantId}')`,
+    )
+    assert.deepEqual(
+      (await tellUs(bytes)).map(result => result.kind === 'refused' && result.why),
+      ['we have ordered no such transfer', 'we have ordered no such transfer'],
+    )
+    await gateway.pool.query('drop trigger fence on answers')
+    await gateway.pool.query('delete from merchant_moves')
+    const release = await holdWhen(gateway.pool, 'clearing_lines', 'new.line = 3')
+    const later = returnOf([
+      [one!, '00'],
+      [two!, '00'],
+    ])
+    await assert.rejects(tellUs(later), ServedElsewhere)
+    await release()
+    await eventually(async () => (await resultOf(first.rf)) === '000.100.112', 'it is served again')
+    assert.equal(await resultOf(second.rf), '000.200.000')
+    assert.equal(await openCases('transferLine', two!.own), 1) // that of before
+    await tellUs(later)
+    assert.equal(await resultOf(second.rf), '000.100.112')
+    assert.deepEqual([await openCases('transferLine', one!.own), await openCases('transferLine', two!.own)], [0, 0])
+    await booksAgree()
+  })
+
   it('that is not whole, or of another account, counts for nothing', async () => {
     await write()
     const { rf } = await ordered('24.00')
@@ -464,7 +549,10 @@ describe('where the money went', () => {
     await endByHand(parts, (await findTransfer(gateway.pool, open.rf))!, true, 'Paid')
     const reopened = await ordered('44.00')
     await assert.rejects(write({ ...parts, slipAccounts: lost }))
-    await endByHand(parts, (await findTransfer(gateway.pool, unwritten.rf))!, true, 'Paid')
+    const inFile = (await findTransfer(gateway.pool, unwritten.rf))!
+    assert.equal(await endByHand(parts, inFile, false, 'The bank knows nothing of it'), 'inFile')
+    assert.equal(await resultOf(unwritten.rf), '000.200.000')
+    await inTransaction(gateway.pool, db => settleTransfer(parts, db, inFile, { paid: true, text: 'Paid' }))
     await gateway.pool.query('update refund_transfers set ordered_at = $1 where payment_id = any ($2)', [
       new Date(Date.now() - 181 * 86_400_000),
       [ended.rf, open.rf, unwritten.rf, reopened.rf],
@@ -570,7 +658,10 @@ describe('what nobody can read', () => {
     assert.deepEqual((await findTransfer(gateway.pool, rf))!.sealed, before)
     const page = (await colleague.ask('/office/approvals')).text
     assert.match(page, /Eva Mal[\s\S]*56789-0/)
-    assert.doesNotMatch((await (await signedIn(gateway, 'support', [sandbox.merchantId])).ask('/office/approvals')).text, /56789/)
+    assert.doesNotMatch(
+      (await (await signedIn(gateway, 'support', [sandbox.merchantId])).ask('/office/approvals')).text,
+      /\b56789\b/,
+    )
     assert.match(page, /card 420000…0000/)
     const approve = /\/office\/approvals\/[0-9a-f]{32}\/[0-9a-f]{32}\/approve/.exec(page)![0]
     assert.equal((await asker.post(approve)).status, 403)
@@ -606,17 +697,236 @@ describe('what nobody can read', () => {
     const rc = await receipt('100.00', 'OXXO')
     const { body } = await gateway.refer(rc, { paymentType: 'RF', amount: '100.00', currency: 'MXN' })
     const row = (await findTransfer(gateway.pool, body.id))!
-    assert.equal(await endByHand(parts, row, true, 'Paid by SPEI'), true)
+    assert.equal(await endByHand(parts, row, true, 'Paid by SPEI'), 'ended')
     const ended = await readBack(body.id)
     assert.deepEqual([ended.result.code, ended.resultDetails.ExtendedDescription], ['000.100.112', 'Paid by SPEI'])
     assert.equal(await openCases('transferDetails', body.id), 0)
-    assert.equal(await endByHand(parts, row, true, 'Paid by SPEI'), true)
-    assert.equal(await endByHand(parts, row, false, 'Refused'), false)
+    assert.equal(await endByHand(parts, row, true, 'Paid by SPEI'), 'ended')
+    assert.equal(await endByHand(parts, row, false, 'Refused'), 'otherwise')
     const { rf } = await ordered('31.00')
-    assert.equal(await endByHand(parts, (await findTransfer(gateway.pool, rf))!, false, 'The shopper wants it otherwise'), true)
+    assert.equal(
+      await endByHand(parts, (await findTransfer(gateway.pool, rf))!, false, 'The shopper wants it otherwise'),
+      'ended',
+    )
     const count = written().length
     await write()
     assert.equal(written().length, count)
     await booksAgree()
+  })
+})
+
+describe('returns about transfers', () => {
+  const readFile = (bytes: Buffer, more?: { sameNumber: boolean }) =>
+    importTransferReturn(parts, account, 'return', bytes, () => {}, more)
+
+  it('are counted apart from those about slips: a number that is left out is a case until its file comes', async () => {
+    await write()
+    await ordered('35.00')
+    const [order] = await newest()
+    const [before, between, last] = [0, 1, 2].map(() => returnOf([[order!, 'BD']])) as [Buffer, Buffer, Buffer]
+    await readFile(before)
+    const report = await readFile(last)
+    assert.deepEqual('missing' in report && report.missing, [returns - 1])
+    assert.equal(await openCases('returnMissing', `itau-demo transfers ${returns - 1}`), 1)
+    await readFile(between)
+    assert.equal(await openCases('returnMissing', `itau-demo transfers ${returns - 1}`), 0)
+    const slips = `insert into return_files (merchant_id, id, hash, account, name, number, received_at)
+      values ($1, gen_random_uuid(), $2, 'itau-demo', 'RET', $3, now())`
+    for (const number of [returns + 1, returns + 2])
+      await gateway.pool.query(slips, ['0'.repeat(32), Buffer.alloc(32, number), number])
+    returns++
+    const next = await readFile(returnOf([[order!, 'BD']]))
+    assert.deepEqual('missing' in next && next.missing, [returns - 1])
+  })
+
+  it('that have the number of another are refused, until somebody has seen that it is right', async () => {
+    await write()
+    const { rf } = await ordered('36.00')
+    const [order] = await newest()
+    await readFile(returnOf([[order!, 'BD']]))
+    returns--
+    const other = returnOf([[order!, '00']])
+    assert.deepEqual(await readFile(other), { broken: `its number, ${returns}, is that of return, which has other bytes` })
+    assert.equal(await resultOf(rf), '000.200.000')
+    assert.ok('recorded' in (await readFile(other, { sameNumber: true })))
+    assert.equal(await resultOf(rf), '000.100.112')
+  })
+
+  it('about what others have ordered are a case for each line of each file', async () => {
+    await write()
+    await ordered('37.00')
+    const [order] = await newest()
+    const before = await openCases('transferLine', ' line ')
+    const named = (name: string) => (row: string) => put(row, 74, name.padEnd(20))
+    for (const name of ['', 'SALARIES'])
+      for (const _ of ['one file', 'another'])
+        await tellUs(
+          returnOf([
+            [order!, '00', named(name)],
+            [order!, '00', named(name)],
+          ]),
+        )
+    assert.equal((await openCases('transferLine', ' line ')) - before, 8)
+  })
+})
+
+describe('a file of a gateway of before', () => {
+  it('names its orders by their places, and is answered so; no file of today is', async () => {
+    await write()
+    const { transfers: _, ...rest } = account
+    const gone = new Map([['itau-demo', { ...rest, transfers: { ...account.transfers!, folder: join(folder, 'gone') } }]])
+    const before = await ordered('41.00')
+    await assert.rejects(write({ ...parts, slipAccounts: gone }))
+    await gateway.pool.query('update transfer_files set by_place = default where written_at is null')
+    const [old] = await newest()
+    assert.match(old!.own, /^RF\d{12}$/)
+    assert.equal((await tellUs(returnOf([[old!, '00']])))[0]!.kind, 'recorded')
+    assert.equal(await resultOf(before.rf), '000.100.112')
+    const today = await ordered('42.00')
+    const [own] = await newest()
+    assert.match(own!.own, /^RF[0-9A-Z]{18}$/)
+    const place = `RF${written().at(-1)!.slice(-10, -4)}000001`
+    const [result] = await tellUs(returnOf([[own!, '00', row => put(row, 74, place.padEnd(20))]]))
+    assert.equal(result!.kind === 'refused' && result!.why, 'we have ordered no such transfer')
+    assert.equal(await resultOf(today.rf), '000.200.000')
+    for (const strange of ['RFZZZZZZZZZZZZZZZZZZ', 'RF000000000000000000'])
+      assert.equal((await tellUs(returnOf([[own!, '00', row => put(row, 74, strange)]])))[0]!.kind, 'refused', strange)
+  })
+})
+
+describe('a database that was put back', () => {
+  let named: TestDatabase
+  let commands: ReturnType<typeof manyCommands>
+  before(async () => {
+    await end()
+    named = await makeDatabase()
+    await withPool(named.connection, async pool => {
+      await keepMode(pool, 'sandbox', Date.now())
+      await inTransaction(pool, db => keepKeys(db, testKeys, Date.now()))
+    })
+    commands = manyCommands({
+      DATABASE_URL: databaseUrl(named.connection),
+      SLIPS_FILE: slipsFile,
+      SEAL_KEY: '01'.repeat(32),
+      LOOKUP_KEY: '02'.repeat(32),
+    })
+    for (const name of written()) rmSync(join(files, name))
+    await begin({ ...named, drop: async () => {} })
+  })
+  after(async () => {
+    commands.stop()
+    await end()
+    await named.drop()
+    await begin()
+  })
+  const release = (behind: string) => commands.run('transfers', 'release', 'itau-demo', '--behind', behind)
+  const held = () => readTransferHold(gateway.pool)
+  const copyOf = () => `${named.connection.database}_kept`
+  async function whileStopped(...statements: string[]): Promise<void> {
+    await end()
+    await withPool({ ...named.connection, database: 'postgres' }, async pool => {
+      for (const statement of statements) await pool.query(statement)
+    })
+    await begin({ ...named, drop: async () => {} })
+  }
+
+  it('writes no files until somebody has said what the bank has, and no word of the bank about an old file ends another refund', async () => {
+    const [first] = [await ordered('50.00'), await write()]
+    const [waiting, taken, open] = [await ordered('60.00'), await ordered('61.00'), await ordered('62.00')]
+    await whileStopped(`create database ${copyOf()} template ${named.connection.database}`)
+    await ordered('50.00')
+    const sent = await newest()
+    assert.equal(sent.length, 4)
+    for (const name of written()) rmSync(join(files, name))
+    await whileStopped(
+      `drop database ${named.connection.database} with (force)`,
+      `alter database ${copyOf()} rename to ${named.connection.database}`,
+    )
+    assert.equal(await openCases('transfersHeld', 'itau-demo'), 1, 'a start tells of it')
+    const fresh = await ordered('50.00')
+    await write()
+    assert.deepEqual(written(), [])
+
+    const words = sent.map(order => [order, order.amount.endsWith('6100') ? 'BD' : order.amount.endsWith('6200') ? 'AL' : '00'])
+    const said = await tellUs(returnOf(words as unknown as Word[]))
+    assert.deepEqual(
+      said.map(one => (one.kind === 'refused' ? one.why : one.kind)),
+      [
+        'recorded',
+        'it is in a file that this database knows nothing of: release no files of transfers before it has ended',
+        'recorded',
+        'we have ordered no such transfer',
+      ],
+    )
+    const ends = await Promise.all([first, waiting, taken, open, fresh].map(({ rf }) => resultOf(rf)))
+    assert.deepEqual(ends, ['000.200.000', '000.100.112', '000.200.000', '100.200.103', '000.200.000'])
+    assert.equal((await tellUs(returnOf([[sent[1]!, '00']])))[0]!.kind, 'recorded')
+
+    assert.match((await release('0')).stderr, /^The last file of itau-demo that this database knows is 1: /)
+    assert.match((await release('10002')).stderr, /^The last file of itau-demo/)
+    assert.match(
+      (await commands.run('transfers', 'release', 'oxxo-demo', '--behind', '2')).stderr,
+      /^SLIPS_FILE has no bank account/,
+    )
+    const released = await release('2')
+    assert.deepEqual([released.code, released.out], [0, 'itau-demo goes on with file 3, for which 1 refunds wait.\n'])
+    assert.equal((await release('2')).stderr, 'No files of transfers of itau-demo wait to be released.\n')
+    assert.equal(await openCases('transfersHeld', 'itau-demo'), 0)
+    const [next, ...others] = await newest()
+    assert.deepEqual([written(), others], [['transfers-itau-demo-000003.rem'], []])
+    const list = JSON.parse((await commands.run('transfers', 'list', '--all', '--json')).stdout).transfers
+    assert.equal(list.find(({ refundId }: Body) => refundId === fresh.rf).reference, next!.own)
+    await tellUs(returnOf([[next!, '00']]))
+    assert.equal(await resultOf(fresh.rf), '000.100.112')
+    await booksAgree()
+  })
+
+  it('takes what was in a file that was not on disk into the next', async () => {
+    const { transfers: _, ...rest } = account
+    const gone = new Map([['itau-demo', { ...rest, transfers: { ...account.transfers!, folder: join(folder, 'gone') } }]])
+    await ordered('70.00')
+    await assert.rejects(write({ ...parts, slipAccounts: gone }))
+    await gateway.pool.query(`update installation set stands_on = 'another 1 00000001'`)
+    const count = written().length
+    await write()
+    assert.equal(written().length, count, 'before anybody has looked, too')
+    await end()
+    await begin({ ...named, drop: async () => {} })
+    await write()
+    assert.equal(written().length, count)
+    assert.equal((await release('9')).code, 0)
+    assert.deepEqual(
+      (await newest()).map(({ amount }) => Number(amount)),
+      [7000],
+    )
+    assert.deepEqual(written().slice(count), ['transfers-itau-demo-000010.rem'])
+  })
+
+  it('is told from a fail-over by a process that lives, which knows how far the files were', async () => {
+    const ticks: (() => void)[] = []
+    const every = (_: number, act: () => void) => ({ cancel: () => {}, at: ticks.push(act) })
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    await watchPutBack(database, { ...systemClock, every } as never, log)
+    const look = async (what: () => Promise<boolean>) => {
+      ticks[0]!()
+      await eventually(what, 'it looks')
+    }
+    const failOver = async () => {
+      await gateway.pool.query(`update installation set stands_on = regexp_replace(stands_on, '\\S+$', '00000000')`)
+      const known = `select from installation where stands_on not like '% 00000000'`
+      await look(async () => (await gateway.pool.query(known)).rowCount === 1)
+    }
+    const before = await held()
+    await gateway.pool.query(`insert into transfer_files values ('moved', 7, now(), now())`)
+    await failOver()
+    assert.deepEqual(await held(), before, 'a standby has taken over')
+    await gateway.pool.query(`delete from transfer_files where account = 'moved'`)
+    await failOver()
+    assert.deepEqual(await held(), before, 'a merchant who left was forgotten')
+    const last = Number(written().at(-1)!.slice(-10, -4))
+    await gateway.pool.query('update refund_transfers set sequence = null, line = null where sequence = $1', [last])
+    await gateway.pool.query('delete from transfer_files where sequence = $1', [last])
+    await look(async () => (await held()).released.length === 0)
+    assert.deepEqual(await held(), { held: true, released: [] })
   })
 })

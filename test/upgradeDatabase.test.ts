@@ -107,6 +107,20 @@ it('every row is moved and compared, from wherever an earlier run was broken off
   await gateway.stop()
 })
 
+it('a cell that was put back, and that no gateway has noticed, is put back behind the upgrade too', async () => {
+  for (const [where, status] of [
+    ['stands_on', 200],
+    [`regexp_replace(stands_on, '\\S+$', '00000000')`, 503],
+  ] as const) {
+    rmSync(`${cluster}-18`, { recursive: true })
+    await withServer(`update installation set in_cells = true, stands_on = ${where}`)
+    await upgrade()
+    const gateway = await startProcess({ DATA_DIR: dataDir })
+    assert.equal(await readAt(gateway, ids[0]!), status)
+    await gateway.stop()
+  }
+})
+
 const [movedAway, returned] = ['5a11d0000000000000000000000000e1', '5a11d0000000000000000000000000e2'] as const
 const writingOf = (merchantId: string): string =>
   `insert into challenge_secrets (merchant_id, payment_id, sealed, erase_after) values ('${merchantId}', gen_random_uuid(), 'x', '2126-01-01')`

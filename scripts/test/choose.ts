@@ -38,6 +38,7 @@ export const testFiles = (project: string): NamedChoice[] =>
 export const longFiles: ReadonlySet<string> = new Set([
   'cellCommands.test.ts',
   'moves.test.ts',
+  'putBack.test.ts',
   'reportingCells.test.ts',
   'walArchive.test.ts',
 ])

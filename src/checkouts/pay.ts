@@ -53,6 +53,9 @@ export async function pressPay(parts: CheckoutParts, checkout: Checkout, form: F
   return { said, ...(shopperResultUrl !== undefined && { shopperResultUrl }) }
 }
 
+/** So many wrong names are told. */
+const wrongMost = 20
+
 /** What merchant and shopper say together: the shopper may say what the interface gives to shoppers, and nothing else. */
 async function requestOf(
   parts: CheckoutParts,
@@ -71,7 +74,9 @@ async function requestOf(
   const { values } = checkout
   const otherShop = sent.some(([name, value]) => name === 'shopperResultUrl' && values.has(name) && values.get(name) !== value)
   const errors: ParameterError[] = [
-    ...wrong.map(([name]) => ({ name, message: `must begin with ${shoppersPrefix} where a shopper sends it` })),
+    ...wrong
+      .slice(0, wrongMost)
+      .map(([name]) => ({ name: name.slice(0, 100), message: `must begin with ${shoppersPrefix} where a shopper sends it` })),
     ...(otherShop ? [{ name: 'shopperResultUrl', message: 'is not the one that the checkout was made with' }] : []),
   ]
   if (errors.length > 0) return { refused: 'invalidParameter', stored: false, parameterErrors: errors }
@@ -235,7 +240,7 @@ async function begin(
     if (last && !(payment?.answer && !payment.answer.approved)) return last
     if (last?.attempt === attemptsMost) return { refused: 'tooManyAttempts', stored: false }
     // What was changed meanwhile is not what the shopper saw.
-    if (!isDeepStrictEqual(openValues(parts, row), checkout.values)) return { refused: 'checkoutUnderWay', stored: false }
+    if (!isDeepStrictEqual(openValues(parts, row), checkout.values)) return { refused: 'checkoutChanged', stored: false }
     const madeAt = parts.directory.businessTime(merchantId)
     await insertAttempt(db, row, { attempt: (last?.attempt ?? 0) + 1, subjectId, form, madeAt })
     await write(db)

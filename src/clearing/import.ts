@@ -6,7 +6,7 @@ import { type CaseKind, nobody, openCase } from '../payments/cases/cases.ts'
 import { closeSettled } from '../payments/cases/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
-import { areHeld, ServedElsewhere } from '../platform/database/elsewhere.ts'
+import { refuseWhileHeld } from '../platform/database/elsewhere.ts'
 import { fileHash, othersTurn } from './steps.ts'
 import { finishFile, insertFile, insertLine, settledLines } from './store.ts'
 
@@ -32,6 +32,8 @@ export type FileFormat<Parts, Line, Content = string> = {
   readonly kind: string
   /** What a line that is not settled becomes. */
   readonly caseKind: CaseKind
+  /** Lines that cannot be read are one case for all of the file; without it each is one. */
+  readonly unreadable?: 'together'
   /** Undefined when it is no such file. */
   read(content: Content): FileLines<Line> | undefined
   /** Lines of one name are settled one after another, others beside them; without it each waits for the one before. */
@@ -62,28 +64,38 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
   const lines = format.read(content)
   if (!lines) return undefined
   const db = parts.database.work
-  if (await areHeld(db))
-    throw new ServedElsewhere(
-      `Nothing of ${name} is read: merchants of this cell are held until \`tollgate cells restored\` has asked the others.`,
-    )
+  await refuseWhileHeld(db, name)
   const hash = await fileHash(typeof content === 'string' ? Buffer.from(content) : content)
   const again = await insertFile(db, { hash, kind: format.kind, name, lines: lines.length, receivedAt: parts.clock.real() })
   const settled = await settledLines(db, hash)
+  const unreadable = format.unreadable && unreadableOf(lines)
   const counts = { recorded: 0, known: 0, noted: 0, refused: 0 }
   const settle = (one: FileLine<Line>): Promise<LineResult> => {
     const before = settled.get(one.at)
+    // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.
+    const isSettled = before !== undefined && before !== 'refused'
     const store = async (connection: Connection, result: LineResult): Promise<void> => {
+      await refuseWhileHeld(connection, name) // since this line was begun, too
+      if (isSettled) return
       await insertLine(connection, { hash, line: one.at, result, settledAt: parts.clock.real() })
+      const together = 'malformed' in one ? unreadable : undefined
+      if (together && one.at !== together.first) return // told of with the first
       const subject = 'malformed' in one ? `${hash.toString('hex').slice(0, 16)} line ${one.at}` : one.subject
       const about = { merchantId: nobody, kind: format.caseKind, subject } as const
       if (result.kind !== 'refused')
         return closeSettled(connection, about, parts.clock.real(), 'gateway', 'the line came again and was recorded')
-      await openCase(connection, parts, { ...about, details: { file: name, line: one.at, why: result.why, ...result.details } })
+      const details = {
+        file: name,
+        line: one.at,
+        why: result.why,
+        ...result.details,
+        ...(together && { unreadable: together.count }),
+      }
+      await openCase(connection, parts, { ...about, details })
     }
-    // What was refused may fit by now; what was recorded is asked about again, so that the same is said of it.
     return 'malformed' in one
       ? refuseLine(parts, { kind: 'refused', why: one.malformed }, before === undefined ? store : undefined)
-      : format.settle(parts, one.line, before === undefined || before === 'refused' ? store : async () => {})
+      : format.settle(parts, one.line, store)
   }
   for (const set of sideBySide(lines, format)) {
     await othersTurn() // lines that were settled before may ask nobody
@@ -102,6 +114,12 @@ export async function importFile<Parts extends ImportParts, Line, Content extend
       ])
   })
   return { again, ...counts }
+}
+
+/** How many lines cannot be read, and the first of them. Undefined when all can. */
+function unreadableOf<Line>(lines: FileLines<Line>): { readonly first: number; readonly count: number } | undefined {
+  const unreadable = [...lines].filter(one => 'malformed' in one)
+  return unreadable[0] && { first: unreadable[0].at, count: unreadable.length }
 }
 
 /** Fewer than a pool has connections for chains. */

@@ -1,6 +1,7 @@
 // Files that came, and what became of their lines.
 
 import { type Connection, timeParameter } from '../platform/database/connect.ts'
+import { storableText } from '../platform/database/json.ts'
 import type { LineResult } from './import.ts'
 
 /** True when the same bytes were read to their end before. */
@@ -22,7 +23,7 @@ export async function insertFile(
 ): Promise<boolean> {
   await db.query(
     'insert into clearing_files (hash, kind, name, lines, received_at) values ($1, $2, $3, $4, $5) on conflict do nothing',
-    [hash, kind, name, lines, timeParameter(receivedAt)],
+    [hash, kind, storableText(name), lines, timeParameter(receivedAt)],
   )
   const { rows } = await db.query<{ finished: boolean }>(
     'select finished_at is not null as finished from clearing_files where hash = $1',
@@ -53,7 +54,7 @@ export async function insertLine(
     `insert into clearing_lines (hash, line, outcome, subject, settled_at) values ($1, $2, $3, $4, $5)
      on conflict (hash, line) do update set outcome = excluded.outcome, subject = excluded.subject, settled_at = excluded.settled_at
       where clearing_lines.outcome = 'refused'`,
-    [hash, line, result.kind, subjectOf(result), timeParameter(settledAt)],
+    [hash, line, result.kind, storableText(subjectOf(result)), timeParameter(settledAt)],
   )
 }
 

@@ -4,12 +4,13 @@ import type { Command } from 'commander'
 import { amountText } from '../contract/amounts.ts'
 import { isValidAt } from '../merchants/store.ts'
 import { systemClock } from '../platform/clock.ts'
-import { cellMapOf, putBackFindings, readMap, renewMap, type Surveyed, survey } from '../start/cellMap.ts'
+import { cellMapOf, moveFindings, readMap, renewMap, type Surveyed, survey } from '../start/cellMap.ts'
 import { type Cells, cellOfName, readCells } from '../start/cells.ts'
-import { settleRestored } from '../start/moves/restored.ts'
+import { lostText } from '../start/moves/claims.ts'
+import { type Returned, settleRestored } from '../start/moves/restored.ts'
 import { type ProxyOptions, proxyConfiguration, standardLimits } from '../start/proxy.ts'
 import { wholeNumber } from './choices.ts'
-import { openCells, silentText } from './eachCell.ts'
+import { openServingCells, silentText } from './eachCell.ts'
 import { refuseCommand, runCommand, timeText } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
@@ -69,12 +70,17 @@ export default (program: Command): void => {
       )
       .requiredOption('--cells <file>', 'the cells file')
       .requiredOption('--cell <name>', 'the cell that was put back')
-      .option('--serve <merchantId...>', 'serve these there as they are, though another cell has sent them back since'),
+      .option(
+        '--serve <merchantId...>',
+        'serve these there as they are, though another cell has sent them back since, or had them and was put back itself',
+      ),
     {
       '': 'served',
       'left[]': 'merchantId to',
       'held[]': 'merchantId why',
       'twice[]': 'merchantId paymentId what paymentType amount currency',
+      'lost[]': 'merchantId from to why',
+      'returned[]': 'merchantId from accounts',
       'silent[]': 'cell why',
     },
   ).action((options: RestoredOptions) => runCommand(() => settleCell(options)))
@@ -101,7 +107,7 @@ async function settleCell(options: RestoredOptions): Promise<void> {
   const { cells: file, cell: name, serve = [] } = options
   const given = readCells(file)
   cellOfName(given, name)
-  const { opened, silent } = await openCells(given)
+  const { opened, silent } = await openServingCells(given)
   try {
     const sides = opened.map(({ cell, parts }) => ({ ...parts, name: cell.name }))
     const own = sides.find(one => one.name === name)
@@ -109,10 +115,10 @@ async function settleCell(options: RestoredOptions): Promise<void> {
     const others = sides.filter(one => one !== own)
     const mapped = readMap(given.map)
     const settled = await settleRestored({ own, others, silent: silent.map(({ cell }) => cell), mapped, serve })
-    const { left, served, held, twice } = settled
+    const { left, served, held, twice, lost, returned } = settled
     const asMoney = (amount: number | null, currency: string | null) =>
       amount === null ? '' : ` ${amountText(amount)} ${currency}`
-    show(options, { served, left, held, twice, silent }, () =>
+    show(options, { served, left, held, twice, lost, returned, silent }, () =>
       [
         ...silent.map(one => silentText(one).trim()),
         ...left.map(
@@ -120,22 +126,32 @@ async function settleCell(options: RestoredOptions): Promise<void> {
             `The merchant ${merchantId} is in ${to}: ${name} serves it no more, and does nothing of its due work.`,
         ),
         ...(served.length > 0 ? [`${served.length} merchants are served by ${name} as before.`] : []),
+        ...returned.map(one => returnedText(name, one)),
         ...held.map(({ merchantId, why }) => `The merchant ${merchantId} is refused: ${why}.`),
+        ...lost.map(lostText),
         ...twice.map(
           ({ merchantId, paymentId, what, paymentType, amount, currency }) =>
             `The payment ${paymentId} (${paymentType}${asMoney(amount, currency)}) of the merchant ${merchantId} was ${what} in ${name}, and not by the cell that has the merchant: decide what becomes of it.`,
         ),
-        ...(left.length + served.length + held.length + twice.length === 0
+        ...(left.length + served.length + held.length + twice.length + lost.length + returned.length === 0
           ? [`Nobody has left ${name} but by its own word.`]
           : []),
       ]
         .map(line => `${line}\n`)
         .join(''),
     )
-    if (silent.length + held.length + twice.length > 0) process.exitCode = 1
+    if (silent.length + held.length + twice.length + lost.length > 0) process.exitCode = 1
   } finally {
     for (const { parts } of opened) await parts.close()
   }
+}
+
+function returnedText(name: string, { merchantId, from, accounts }: Returned): string {
+  const slips =
+    accounts.length === 0
+      ? ''
+      : ` Slips that ${from} has issued since are with shoppers: their numbers must be passed over with \`tollgate slips skip\`, of ${accounts.join(', ')}.`
+  return `The merchant ${merchantId} is served by ${name} as it was when it left: what ${from} did for it is lost. \`tollgate cells map\` leads requests there.${slips}`
 }
 
 async function check(given: Cells) {
@@ -144,6 +160,11 @@ async function check(given: Cells) {
   const { lines, wrong } = cellMapOf(surveyed, written)
   const silent = [...surveyed].flatMap(([cell, why]) =>
     typeof why === 'string' ? [`The cell ${cell} does not answer: ${why}.`] : [],
+  )
+  const unsure = [...surveyed].flatMap(([cell, one]) =>
+    typeof one === 'string' || one.unsure === undefined
+      ? []
+      : [`The cell ${cell} serves nobody, as far as can be told: ${one.unsure}.`],
   )
   const astray = [...new Set([...lines.keys(), ...written.keys()])].filter(key => lines.get(key) !== written.get(key)).length
   const toWrite = astray === 0 ? [] : [`${astray} lines of ${given.map} are not what the cells say: run \`tollgate cells map\`.`]
@@ -155,8 +176,9 @@ async function check(given: Cells) {
     cells,
     findings: [
       ...silent,
+      ...unsure,
       ...wrong,
-      ...putBackFindings(surveyed),
+      ...moveFindings(surveyed),
       ...differencesOf(surveyed),
       ...tokenDifferencesOf(surveyed, systemClock.real()),
       ...toWrite,

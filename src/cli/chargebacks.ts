@@ -5,8 +5,9 @@ import type { Command } from 'commander'
 import { chargebackReports, findNamed, mismatches } from '../clearing/chargebacks/chargebacks.ts'
 import { importFile } from '../clearing/import.ts'
 import { buildNumber } from '../platform/build.ts'
+import { areHeld } from '../platform/database/elsewhere.ts'
 import { readCells } from '../start/cells.ts'
-import { openCells, silentText } from './eachCell.ts'
+import { isHeldText, openCells, silentText } from './eachCell.ts'
 import { collectLines, type FileLineText, lineText } from './files.ts'
 import { type CommandParts, readText, refuseCommand, runCommand, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
@@ -44,24 +45,36 @@ const refuseHeading = (file: string): never =>
 async function importOverCells(file: string, cellsFile: string, options: ReadOptions): Promise<void> {
   const text = readText(file)
   const read = [...(chargebackReports.read(text) ?? refuseHeading(file))]
-  const { opened, silent } = await openCells(readCells(cellsFile))
+  const { opened, silent: unopened } = await openCells(readCells(cellsFile))
   try {
-    const places = new Map<number, CommandParts[]>(read.map(({ at }) => [at, []]))
-    for (const { parts } of opened)
-      for (const one of read) if ('line' in one) for (const _ of await findNamed(parts, one.line)) places.get(one.at)!.push(parts)
+    const silent = [...unopened]
+    const places: { readonly at: number; readonly id: string; readonly isHere: boolean; readonly parts: CommandParts }[] = []
+    for (const { cell, parts } of opened) {
+      const own: typeof places = []
+      for (const { at, ...one } of read)
+        if ('line' in one) own.push(...(await findNamed(parts, one.line)).map(({ id, isHere }) => ({ at, id, isHere, parts })))
+      // Asked afterwards: whoever is held is nowhere by then.
+      if (await areHeld(parts.database.work)) silent.push({ cell: cell.name, why: isHeldText(cell.name) })
+      else places.push(...own)
+    }
+    const found = Map.groupBy(places, ({ at }) => at)
+    const cellOf = (at: number) => found.get(at)?.find(({ isHere }) => isHere)?.parts
     const unsure = silent.length > 0 ? `, and ${silent.map(({ cell }) => cell).join(', ')} does not answer` : ''
     const refused = (line: number, why: string): FileLineText => ({ line, outcome: 'refused', text: why })
     const lines = read.flatMap((one): FileLineText[] => {
       if ('malformed' in one) return [refused(one.at, one.malformed)]
-      const found = places.get(one.at)!
-      if (found.length === 0) return [refused(one.at, `${mismatches.noPayment}${unsure}`)]
-      if (found.length > 1) return [refused(one.at, mismatches.severalPayments)]
+      const named = found.get(one.at) ?? []
+      if (named.length === 0) return [refused(one.at, `${mismatches.noPayment}${unsure}`)]
+      // What a merchant on its way has in two cells is one payment.
+      if (new Set(named.map(({ id }) => id)).size > 1 || named.filter(({ isHere }) => isHere).length > 1)
+        return [refused(one.at, mismatches.severalPayments)]
+      if (!cellOf(one.at)) return [refused(one.at, `no cell serves its merchant in this moment: give the file again${unsure}`)]
       // A reference of an acquirer may be another payment's in a cell that cannot be asked.
       return silent.length > 0 && one.line.acquirer !== undefined ? [refused(one.at, `it is not known whose it is${unsure}`)] : []
     })
     const settled = new Set(lines.map(({ line }) => line))
     for (const { parts } of opened) {
-      const own = read.filter(({ at }) => !settled.has(at) && places.get(at)![0] === parts)
+      const own = read.filter(({ at }) => !settled.has(at) && cellOf(at) === parts)
       const told = collectLines()
       const format = { ...chargebackReports, read: () => own }
       if (own.length > 0) await importFile({ ...parts, build: buildNumber() }, format, basename(file), text, told.tell)

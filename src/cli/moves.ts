@@ -2,15 +2,16 @@
 
 import type { Command } from 'commander'
 import { readEntities } from '../merchants/store.ts'
-import { OperatorError } from '../platform/errors.ts'
+import { endingSignals, OperatorError } from '../platform/errors.ts'
 import { readMap, renewMap } from '../start/cellMap.ts'
-import { type Cell, type Cells, cellOfName, environmentOf, readCells } from '../start/cells.ts'
+import { type Cell, type Cells, cellOfName, readCells } from '../start/cells.ts'
 import { mayServe } from '../start/moves/claims.ts'
 import { forgetMerchant } from '../start/moves/forget.ts'
 import { giveUpMove, type MoveSide, moveMerchant } from '../start/moves/move.ts'
 import { listMoves, type Move, readMove } from '../start/moves/store.ts'
 import { wholeNumber } from './choices.ts'
-import { type CommandParts, looksLikeId, open, refuseCommand, refuseWords, runCommand, table, withOpened } from './open.ts'
+import { openServingCells, silentText } from './eachCell.ts'
+import { type CommandParts, looksLikeId, refuseCommand, refuseWords, runCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type MoveOptions = {
@@ -57,7 +58,9 @@ export default (program: Command): void => {
           const parts = { source, target: target!, merchantId, patienceSeconds, refusalSeconds, tell }
           const flip =
             options.cells === undefined ? undefined : async () => flipTo(readCells(options.cells!), merchantId, options.to!)
-          const { rows, refusedSeconds } = await moveMerchant({ ...parts, ...(flip && { flip }) })
+          const { rows, refusedSeconds } = await untilSignal(interrupted =>
+            moveMerchant({ ...parts, interrupted, ...(flip && { flip }) }),
+          )
           const refused = refusedSeconds === undefined ? '' : `, requests were refused for ${refusedSeconds.toFixed(1)} s`
           process.stdout.write(`The merchant has moved: ${rows} rows${refused}.\n`)
         })
@@ -104,6 +107,16 @@ export default (program: Command): void => {
     )
 }
 
+/** Ctrl-C, or who ends the session, leaves no merchant refused; a second one ends the command there and then. */
+async function untilSignal<Value>(work: (interrupted: AbortSignal) => Promise<Value>): Promise<Value> {
+  const controller = new AbortController()
+  const interrupt = () => controller.abort()
+  for (const signal of endingSignals) process.once(signal, interrupt)
+  return work(controller.signal).finally(() => {
+    for (const signal of endingSignals) process.removeListener(signal, interrupt)
+  })
+}
+
 function checkId(merchantId: string): void {
   if (!looksLikeId(merchantId)) refuseWords('A merchant is named by the 32 hex characters that `tollgate list` shows.')
 }
@@ -121,29 +134,25 @@ async function withEnds(
   const cells = options.cells === undefined ? withoutFile(options.to) : readCells(options.cells)
   const wanted = options.to === undefined || options.cells !== undefined ? options.to : nameOf(options.to)
   if (wanted !== undefined) cellOfName(cells, wanted)
-  const opened: OpenCell[] = []
-  const failed = new Map<string, Error>()
-  await Promise.all(
-    cells.cells.map(cell =>
-      openCell(cell, options.cells !== undefined).then(
-        one => void opened.push(one),
-        (error: Error) => void failed.set(cell.name, error),
-      ),
-    ),
-  )
+  const { opened: answering, silent } = await openServingCells(cells)
+  const opened: readonly OpenCell[] = answering.map(({ cell, parts }) => ({ ...parts, name: cell.name }))
   try {
     const found = await movesIn(opened, merchantId)
     const source = which === 'left' ? leftBehind(found) : sourceOf(found, wanted)
-    const unreachable = [...failed].map(([name, { message }]) => `${name} cannot be asked: ${message}`)
     if (!source)
-      throw new OperatorError([`No cell that could be asked ${absence[which]} ${merchantId}.`, ...unreachable].join('\n'))
+      throw new OperatorError(
+        [`No cell that answers ${absence[which]} ${merchantId}.`, ...silent.map(silentText)].join('\n').trim(),
+      )
     const move = found.find(({ one }) => one === source)?.move
     // What a move has copied that was given up is forgotten where another cell serves the merchant, wherever that is by now.
     const isCopy = which === 'left' && move?.direction === 'arriving'
     const serving = isCopy ? found.find(one => one.one !== source && isServing(one))?.one.name : undefined
     const name = which === 'left' || options.back ? (serving ?? move?.other) : wanted
     const target = opened.find(one => one.name === name)
-    if (!target && !options.back) refuseCommand(`${name}: ${failed.get(name!)?.message ?? 'the cells file does not name it'}`)
+    if (!target && !options.back) {
+      const away = silent.find(({ cell }) => cell === name)
+      refuseCommand(away ? silentText(away).trim() : `${name}: the cells file does not name it`)
+    }
     await work({ source, target })
   } finally {
     await Promise.all(opened.map(one => one.close()))
@@ -180,19 +189,12 @@ function sourceOf(found: readonly FoundMove[], to: string | undefined): OpenCell
   return (onItsWay ?? serving ?? found.find(one => hasLeft(one) && one.move?.other === to))?.one
 }
 
-async function openCell(cell: Cell, isOfFile: boolean): Promise<OpenCell> {
-  const isHere = !isOfFile && cell.name === here
-  return { ...(await open(isHere ? process.env : environmentOf(cell))), name: cell.name }
-}
-
-const here = 'this cell'
-
 /** The database of this process, and the one of an address, which is named without its password. */
 function withoutFile(to: string | undefined): Cells {
   if (to === undefined || !URL.canParse(to))
     return refuseWords('--cells must name the file of the cells, or --to the address of the other database.')
   const cell = (name: string, url: string): Cell => ({ name, environment: { DATABASE_URL: url }, gateways: [] })
-  return { map: '', cells: [cell(here, ''), cell(nameOf(to), to)] }
+  return { map: '', cells: [cell('this cell', process.env.DATABASE_URL ?? ''), cell(nameOf(to), to)] }
 }
 
 const nameOf = (to: string): string => `${new URL(to).host}${new URL(to).pathname}`

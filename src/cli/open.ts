@@ -1,13 +1,14 @@
 // What the commands work with: the database of the gateway that runs (or the one that DATABASE_URL names) and its keys.
 // Several processes may work on one database, so nothing needs to be stopped.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Actor, thisProcess } from '../audit/entry.ts'
 import { dayBegin, momentOf } from '../contract/formats.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
-import { connect, type Database } from '../platform/database/connect.ts'
+import { type Connection, connect, type Database } from '../platform/database/connect.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf, isServerOf } from '../platform/database/find.ts'
 import { lookAt, refuseReporting } from '../platform/database/following.ts'
@@ -20,6 +21,7 @@ import { resolver } from '../platform/egress/resolve.ts'
 import { errorText, OperatorError, visible } from '../platform/errors.ts'
 import { readLongFile } from '../platform/files.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
+import { openDatabase } from '../start/database.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 
@@ -49,8 +51,11 @@ export function openOtherSchemas(may: boolean): void {
 
 export const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
-/** `environment`: the process's own, or that of a cell. */
-export async function open(environment: Environment = process.env): Promise<CommandParts> {
+/** `environment`: the process's own, or that of a cell. `judge` may refuse the database before somebody listens there, which a standby lets nobody do. */
+export async function open(
+  environment: Environment = process.env,
+  judge: (db: Connection) => Promise<void> = async () => {},
+): Promise<CommandParts> {
   const config = readConfig(environment, projectFolder)
   const connection = connectionOf(config)
   const noGateway = `No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`
@@ -70,6 +75,7 @@ export async function open(environment: Environment = process.env): Promise<Comm
     if (other !== undefined) process.stderr.write(`${other}\n`)
     const keys = config.keys()
     compareKeys(proofs, keys)
+    await judge(database.work)
     const directory = await openDirectory(database, keys, systemClock, () => {})
     return {
       config,
@@ -114,15 +120,24 @@ export async function seeReporting({ database, clock }: CommandParts): Promise<v
 }
 
 /** Opens, works, closes. */
-export async function withOpened(work: (opened: CommandParts) => Promise<void>): Promise<void> {
-  await runCommand(async () => {
-    const opened = await open()
-    try {
-      await work(opened).catch(error => Promise.reject(ofOtherSchema(error, opened.otherSchema)))
-    } finally {
-      await opened.close()
-    }
+export const withOpened = (work: (opened: CommandParts) => Promise<void>): Promise<void> => runCommand(() => workOpened(work))
+
+/** The same for what has to be done before a gateway runs: the server of an embedded database that stands still runs as long as the work does, and keeps gateways out. */
+export const withOwnServer = (work: (opened: CommandParts) => Promise<void>): Promise<void> =>
+  runCommand(async () => {
+    const config = readConfig(process.env, projectFolder)
+    const isStill = connectionOf(config) === undefined && existsSync(join(config.dataDir, 'postgres', 'PG_VERSION'))
+    const server = isStill ? await openDatabase(config, () => {}, new AbortController().signal) : undefined
+    await workOpened(work).finally(() => server?.close())
   })
+
+async function workOpened(work: (opened: CommandParts) => Promise<void>): Promise<void> {
+  const opened = await open()
+  try {
+    await work(opened).catch(error => Promise.reject(ofOtherSchema(error, opened.otherSchema)))
+  } finally {
+    await opened.close()
+  }
 }
 
 export async function runCommand(work: () => Promise<void>): Promise<void> {

@@ -5,7 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type Command, CommanderError } from 'commander'
 import { systemClock } from '../platform/clock.ts'
-import { putBackFindings, readMap, survey, surveyCell } from '../start/cellMap.ts'
+import { moveFindings, readMap, survey, surveyCell } from '../start/cellMap.ts'
 import { type Cell, type Cells, environmentOf, readCells } from '../start/cells.ts'
 import { runCommand } from './open.ts'
 import { shapeOf } from './reads.ts'
@@ -39,17 +39,17 @@ export async function runOverCells(given: Cells, words: readonly string[], entit
   const home = entity === undefined ? undefined : readMap(given.map).get(entity)
   const meant = given.cells.filter(({ name }) => home === undefined || name === home)
   const ended = await Promise.all(meant.map(cell => runIn(cell, words)))
-  const putBack = words[0] === 'doctor' ? putBackFindings(await survey(given)) : []
+  const moves = words[0] === 'doctor' ? moveFindings(await survey(given)) : []
   const merged = mergedOf(ended.flatMap(({ cell, document }) => (document ? [{ cell, document }] : [])))
   if (json) {
     const cells = ended.map(({ cell, code, document, text }) => ({ cell, code, ...(!document && { why: text.trim() }) }))
-    process.stdout.write(`${JSON.stringify({ ...merged, ...(putBack.length > 0 && { putBack }), cells }, null, 2)}\n`)
+    process.stdout.write(`${JSON.stringify({ ...merged, ...(moves.length > 0 && { moves }), cells }, null, 2)}\n`)
   } else {
     for (const { cell, text } of ended) process.stdout.write(`${cell}:\n${text}\n`)
-    for (const finding of putBack) process.stdout.write(`${finding}\n`)
+    for (const finding of moves) process.stdout.write(`${finding}\n`)
     process.stdout.write(`All cells: ${sumsText(merged)}.\n`)
   }
-  process.exitCode = Math.max(...ended.map(({ code }) => code), Math.min(putBack.length, 1))
+  process.exitCode = Math.max(...ended.map(({ code }) => code), Math.min(moves.length, 1))
 }
 
 const main = fileURLToPath(new URL('main.ts', import.meta.url))

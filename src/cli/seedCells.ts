@@ -5,6 +5,8 @@ import { readEntities } from '../merchants/store.ts'
 import { readMap, renewMap } from '../start/cellMap.ts'
 import { cellOfName, readCells } from '../start/cells.ts'
 import { channelRefusal } from '../start/channelRefusal.ts'
+import { isAtHome } from '../start/moves/claims.ts'
+import { listMoves } from '../start/moves/store.ts'
 import { openCells, silentText } from './eachCell.ts'
 import { refuseCommand } from './open.ts'
 
@@ -17,12 +19,30 @@ export async function seedOverCells(file: string, cellsFile: string, newIn: stri
     const first = opened[0]?.parts.config
     if (!first) return refuseCommand(silent.map(silentText).join('').trim())
     const seed = readSeed(file, first.brandNames, first.mode)
-    const entities = opened.flatMap(({ cell, parts }) => parts.directory.entities().map(one => [one, cell.name] as const))
-    const homes = new Map([
-      ...entities.flatMap(([one, name]) => ('merchantId' in one ? [[one.id, name] as const] : [])),
-      ...readMap(cells.map), // of one that has moved, what it left behind is in the other cell still
-    ])
-    for (const [one] of entities) if (!('merchantId' in one)) homes.delete(one.id) // groups go into every cell
+    const rows = new Set<string>()
+    const entities: { id: string; cell: string; isGroup: boolean; isServed: boolean }[] = []
+    for (const { cell, parts } of opened) {
+      const moves = new Map((await listMoves(parts.database.work)).map(move => [move.merchantId, move]))
+      for (const { id, merchantId } of await readEntities(parts.database.work)) {
+        const move = moves.get(merchantId ?? '')
+        rows.add(id)
+        if (isAtHome(move)) entities.push({ id, cell: cell.name, isGroup: merchantId === null, isServed: move?.here !== false })
+      }
+    }
+    const mapped = readMap(cells.map)
+    const homesOf = (isServed: boolean) =>
+      entities.filter(one => !one.isGroup && one.isServed === isServed).map(({ id, cell }) => [id, cell] as const)
+    const serving = homesOf(true)
+    const served = new Set(serving.map(one => one.join()))
+    /** Of several that serve it, the one that the map names; one that does not answer may have it. */
+    const isKept = (id: string, line: string | undefined) =>
+      line !== undefined && (served.has([id, line].join()) || silent.some(({ cell }) => cell === line))
+    // Who is refused in a cell for a time is in another one where that serves it. A map may be older than a move, and than a cell's name.
+    const homes = new Map([...homesOf(false), ...mapped, ...serving.filter(([id]) => !isKept(id, mapped.get(id)))])
+    /** A cell that answers and has nothing of whom the map leads there, though another has: it was put back to before that merchant came. */
+    const hasLost = (id: string, home: string) =>
+      opened.some(({ cell }) => cell.name === home) && rows.has(id) && !entities.some(one => one.id === id && one.cell === home)
+    for (const { id, isGroup } of entities) if (isGroup) homes.delete(id) // groups go into every cell
     const given = entitiesOf(seed)
     const wrong = doubledIds(given)
     for (const { cell, parts } of opened) {
@@ -32,6 +52,12 @@ export async function seedOverCells(file: string, cellsFile: string, newIn: stri
     for (const merchant of (seed.divisions ?? []).flatMap(({ merchants }) => merchants ?? [])) {
       const home = homes.get(merchant.id) ?? newIn
       if (home === undefined) wrong.push(`The merchant ${merchant.id} is in no cell: name one with --cell.`)
+      else if (!cells.cells.some(({ name }) => name === home))
+        wrong.push(`The merchant ${merchant.id} is in ${home} by the map, and the cells file names no such cell.`)
+      else if (hasLost(merchant.id, home))
+        wrong.push(
+          `The merchant ${merchant.id} is in ${home} by the map, which does not have it: \`tollgate cells check\` says what to do.`,
+        )
       else if (!homes.has(merchant.id) && silent.length > 0)
         wrong.push(`The merchant ${merchant.id} may be in a cell that does not answer.`)
       else {

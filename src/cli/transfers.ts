@@ -3,14 +3,16 @@
 import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { returnBytesMost } from '../clearing/returns/rows.ts'
+import { transferReference } from '../clearing/transfers/transferFile.ts'
 import { importTransferReturn } from '../clearing/transfers/transferReturn.ts'
-import { transferWaitsFor } from '../clearing/transfers/write.ts'
+import { releaseTransferFiles, transferWaitsFor } from '../clearing/transfers/write.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readBankDetails } from '../payments/transfers/bankDetails.ts'
 import { findTransfer, findTransfers, type TransferRow } from '../payments/transfers/store.ts'
 import { endByHand, enterDetails } from '../payments/transfers/transfer.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Config } from '../start/config.ts'
+import { wholeNumber } from './choices.ts'
 import { collectLines, linesText } from './files.ts'
 import {
   type CommandParts,
@@ -34,14 +36,14 @@ export default (program: Command): void => {
     .option('--all', 'ended ones too')
     .option('--limit <count>', 'how many', '100')
   reads(list, {
-    'transfers[]': 'refundId merchantId account amount currency mode waitsFor orderedAt file line',
+    'transfers[]': 'refundId merchantId account amount currency mode waitsFor orderedAt file line reference',
   }).action((options: ReadOptions & { all?: true; limit: string }) =>
     withOpened(async ({ database, config }) => {
       if (!/^\d{1,6}$/.test(options.limit)) refuseWords('--limit must be a number.')
       const found = await findTransfers(database.work, options.all === true, Number(options.limit))
       show(options, { transfers: found.map(one => documentOf(one, config)) }, () =>
         table([
-          ['refund', 'merchant', 'account', 'amount', 'currency', 'waits for', 'ordered', 'file'],
+          ['refund', 'merchant', 'account', 'amount', 'currency', 'waits for', 'ordered', 'file', 'reference'],
           ...found.map(one => [
             one.paymentId,
             one.merchantId,
@@ -51,6 +53,7 @@ export default (program: Command): void => {
             waitsFor(one, config),
             timeText(one.orderedAt),
             one.sequence,
+            transferReference(one.paymentId),
           ]),
         ]),
       )
@@ -89,9 +92,32 @@ export default (program: Command): void => {
         if (as !== 'paid' && as !== 'refused') refuseWords('--as must be paid or refused.')
         if (reason.trim() === '' || reason.length > 200) refuseWords('--reason must be 1 to 200 characters.')
         const row = await named(opened, refundId)
-        if (!(await endByHand(partsOf(opened), row, as === 'paid', reason)))
-          return refuseCommand(`The refund ${refundId} has ended otherwise before.`)
+        const end = await endByHand(partsOf(opened), row, as === 'paid', reason)
+        if (end === 'otherwise') return refuseCommand(`The refund ${refundId} has ended otherwise before.`)
+        if (end === 'inFile')
+          return refuseCommand(
+            `The refund ${refundId} stands in a file that is not on disk yet, and will go to the bank with it: end it when the bank has told of it, or mend the folder first.`,
+          )
         process.stdout.write(`The refund ${refundId} has ended: ${as}.\n`)
+      }),
+    )
+
+  transfers
+    .command('release <account>')
+    .description(
+      'files of transfers wait in a database that was put back, until somebody has heard of the bank what it has already',
+    )
+    .requiredOption('--behind <number>', 'of the last file that the bank has; 0 if it has none', wholeNumber(0, 999_998))
+    .action((name: string, { behind }: { behind: number }) =>
+      withOpened(async opened => {
+        if (opened.config.slips.get(name)?.kind !== 'bank') return refuseCommand(`SLIPS_FILE has no bank account ${name}.`)
+        const released = await releaseTransferFiles(opened, name, behind, opened.by.id)
+        if (released === 'notHeld') return refuseCommand(`No files of transfers of ${name} wait to be released.`)
+        if (typeof released === 'object')
+          return refuseCommand(
+            `The last file of ${name} that this database knows is ${released.last}: --behind must be that or not far above.`,
+          )
+        process.stdout.write(`${name} goes on with file ${behind + 1}, for which ${released} refunds wait.\n`)
       }),
     )
 
@@ -99,14 +125,16 @@ export default (program: Command): void => {
     .command('import <file>')
     .description("reads a bank's return about transfers; reading it again changes nothing. Ends with 1 when a line fits nothing")
     .requiredOption('--account <name>', 'the account, as SLIPS_FILE names it')
+    .option('--same-number', 'the bank has given the number of another file again: read it all the same')
   reads(returned, { 'lines[]': 'line outcome text' }, () => true).action(
-    (file: string, options: ReadOptions & { account: string }) =>
+    (file: string, options: ReadOptions & { account: string; sameNumber?: true }) =>
       withOpened(async opened => {
         const account = opened.config.slips.get(options.account)
         if (account?.kind !== 'bank') return refuseCommand(`SLIPS_FILE has no bank account ${options.account}.`)
         const { lines, tell } = collectLines()
         const bytes = await readBytes(file, returnBytesMost)
-        const report = await importTransferReturn(partsOf(opened), account, basename(file), bytes, tell)
+        const how = { sameNumber: options.sameNumber === true }
+        const report = await importTransferReturn(partsOf(opened), account, basename(file), bytes, tell, how)
         if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
         show(options, { lines }, () => linesText(lines))
         if (report.refused > 0) process.exitCode = 1
@@ -137,4 +165,5 @@ const documentOf = (one: TransferRow, config: Config) => ({
   orderedAt: timeField(one.orderedAt),
   file: one.sequence,
   line: one.line,
+  reference: transferReference(one.paymentId),
 })

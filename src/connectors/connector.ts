@@ -184,7 +184,8 @@ export type ReturnResult =
   | { readonly kind: 'forged'; readonly why: string }
 
 /** A notice has an answer for the server that sent it. */
-export type NoticeResult = Exclude<ReturnResult, { kind: 'wait' }> & { readonly answer: string; readonly contentType: string }
+export type NoticeResult = Exclude<ReturnResult, { kind: 'wait' }> & NoticeAnswer
+export type NoticeAnswer = { readonly answer: string; readonly contentType: string }
 
 export type Arrival = {
   readonly step: string
@@ -238,8 +239,8 @@ export type Connector = {
   /** Pure: is this return the one that was waited for? */
   readReturn?(arrival: Arrival): ReturnResult
   readNotice?(arrival: Omit<Arrival, 'values'> & { readonly body: string }): NoticeResult
-  /** The answer to a notice for a payment that is no longer waiting, or never was. */
-  staleNotice?(body: string): { readonly answer: string; readonly contentType: string }
+  /** The answer to a notice for a payment that is no longer waiting, or never was. `told`: what the payment's answer says, once it has one. */
+  staleNotice?(body: string, told: () => Promise<Structures | undefined>): Promise<NoticeAnswer>
   /** Called once; the connector hands over replies that come late or twice. */
   start?(late: LateReply, found: FoundReply): void
   stop?(): Promise<void>

@@ -12,6 +12,8 @@ export type Transport = (
     readonly url: string
     readonly headers?: Readonly<Record<string, string>>
     readonly body?: string
+    /** Bytes of the answer's body; a longer one is none. A megabyte where nothing is said. */
+    readonly answerMost?: number
     /** Whom to trust, and our own certificate, when the other side asks for one. */
     readonly tls?: ClientTls
   },
@@ -21,10 +23,10 @@ export type Transport = (
 /** The connection was never made: nothing can have been carried out. */
 export class NotSent extends Error {}
 
-const bodyMax = 1_000_000
+const standardMost = 1_000_000
 
 /** A connection for each call: one that is used again may be closed by the other side just then, and nobody would know what has arrived. */
-export const httpTransport: Transport = ({ method, url, headers, body, tls }, signal) =>
+export const httpTransport: Transport = ({ method, url, headers, body, answerMost = standardMost, tls }, signal) =>
   new Promise((resolve, reject) => {
     let connected = false
     const failed = (error: Error & { code?: string }) => {
@@ -40,7 +42,7 @@ export const httpTransport: Transport = ({ method, url, headers, body, tls }, si
     const request = url.startsWith('https:')
       ? https.request(url, { ...options, ...spokenTls, ...tls })
       : http.request(url, options)
-    boundAnswer(request, 2 * bodyMax)
+    boundAnswer(request, answerMost + standardMost)
     request.once('error', failed)
     request.once('socket', socket => {
       // What is written before the other side has proved who it is stays here.
@@ -54,7 +56,7 @@ export const httpTransport: Transport = ({ method, url, headers, body, tls }, si
       let length = 0
       response.on('data', (chunk: Buffer) => {
         length += chunk.length
-        if (length > bodyMax) response.destroy(new Error('the answer is too long'))
+        if (length > answerMost) response.destroy(new Error('the answer is too long'))
         chunks.push(chunk)
       })
       response.once('error', failed)

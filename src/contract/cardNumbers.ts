@@ -35,7 +35,9 @@ export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(text) 
 
 /** Of each card number of some brands only the last four digits are left, the others are `x`; without brands of all that could be one. */
 export const maskCardNumbers = (text: string, brands?: CardBrands): string =>
-  replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked)
+  mayHoldCardNumber(text)
+    ? replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked)
+    : text
 
 /** The beginning of a longer text. Digits at its end are left out: a number that is cut has no right check digit, and would be shown. */
 export const beginningOf = (text: string, most: number): string =>
@@ -48,7 +50,7 @@ export function shortenCards(text: string, brands: CardBrands): string {
     text,
     beginning => lengthsOf(brands, beginning),
     found => {
-      const number = [...found].map(one => valueOfDigit(one.codePointAt(0)!) ?? '').join('')
+      const number = digitsOf(found)
       return `${number.slice(0, 6)}…${number.slice(-4)}`
     },
   )
@@ -76,43 +78,61 @@ export function replaceNumbers(
   lengthsOf: (beginning: string) => readonly number[],
   instead: (found: string) => string,
 ): string {
+  const written = new Set<string>()
+  const asWritten = replaceIn(text, lengthsOf, found => {
+    written.add(digitsOf(found))
+    return instead(found)
+  })
   const plain = unescaped(text)
-  if (plain === text) return replaceIn(text, lengthsOf, instead)
-  // What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it.
-  const replaced = replaceIn(plain, lengthsOf, instead)
-  return replaced === plain ? replaceIn(text, lengthsOf, instead) : replaced
+  if (plain === text) return asWritten
+  // What was escaped once too often is looked at as it was meant, and stays as it came when there is nothing in it. A number that stood open before is one still, also
+  // where a digit that was escaped has come beside it.
+  const replaced = replaceIn(plain, lengthsOf, instead, written)
+  return replaced === plain ? asWritten : replaced
 }
 
-/** As it was meant: `%34` is a 4, `%20` a space, so often as a caller has escaped a text, up to three times; `&#52;` is a 4, and other references and marks
- * of HTML are as good as a space. */
+/** As it was meant: `%34` is a 4, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
+ * other references and marks of HTML are as good as a space. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
 export function unescaped(text: string): string {
   let plain = text
-  for (let times = 0; times < 3 && plain.includes('%'); times++)
-    plain = plain.replace(/%([2-7][0-9a-f])/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-  if (plain.includes('&')) plain = plain.replace(/&(?:#(x?)([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
+  for (let times = 0; times < 3 && /[%\\&]/.test(plain); times++)
+    plain = plain
+      .replaceAll('&amp;', '&')
+      .replace(/(?:%[0-9a-f]{2})+/gi, run => textOnly(Buffer.from(run.replaceAll('%', ''), 'hex').toString()))
+      .replace(/(?:\\u[0-9a-f]{4})+/gi, run =>
+        textOnly(Buffer.from(run.replaceAll(/\\u/gi, ''), 'hex').swap16().toString('utf16le')),
+      )
+      .replace(/\\x([0-9a-f]{2})/gi, (_, code: string) => textOnly(String.fromCharCode(Number.parseInt(code, 16))))
+      .replace(/\\[bfnrt]/g, ' ')
+      .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
   return plain.includes('<') ? plain.replace(/<[^<>]{1,200}>/g, ' ') : plain
 }
 
 const referenceText = (_: string, hex: string | undefined, number: string | undefined): string => {
   const point = Number.parseInt(number ?? '20', hex === '' ? 10 : 16)
-  return Number.isNaN(point) ? ' ' : String.fromCodePoint(point)
+  return Number.isNaN(point) ? ' ' : textOnly(String.fromCodePoint(point))
 }
 
+/** Control characters and halves of surrogate pairs are as good as a space. */
+const textOnly = (text: string): string => text.replace(/[\p{Cc}\p{Cs}]/gu, ' ')
+
+/** `known`: digits of numbers that need no group of their own. */
 function replaceIn(
   text: string,
   lengthsOf: (beginning: string) => readonly number[],
   instead: (found: string) => string,
+  known: ReadonlySet<string> = new Set(),
 ): string {
   return text.replace(anyRuns, run => {
     const read = readRun(run)
     let replaced = ''
     let copied = 0
     for (let first = 0; first + shortest <= read.digits.length; first++) {
-      let last = endOfNumber(read, first, lengthsOf)
+      let last = endOfNumber(read, first, lengthsOf, known)
       if (last === undefined) continue
       // Which of overlapping numbers is the card cannot be known: they go together.
       for (let inside = first + 1; inside <= last && inside + shortest <= read.digits.length; inside++)
-        last = Math.max(last, endOfNumber(read, inside, lengthsOf) ?? 0)
+        last = Math.max(last, endOfNumber(read, inside, lengthsOf, known) ?? 0)
       replaced += run.slice(copied, read.at[first]) + instead(run.slice(read.at[first], read.at[last]! + read.widths[last]!))
       copied = read.at[last]! + read.widths[last]!
       first = last
@@ -170,16 +190,23 @@ function readRun(text: string): Run {
   return { ...run, digits: values.toString('latin1', 0, place) }
 }
 
-function endOfNumber(run: Run, first: number, lengthsOf: (beginning: string) => readonly number[]): number | undefined {
+function endOfNumber(
+  run: Run,
+  first: number,
+  lengthsOf: (beginning: string) => readonly number[],
+  known: ReadonlySet<string>,
+): number | undefined {
   const { digits, begins, sums } = run
-  if (!begins[first]) return undefined
+  if (!begins[first] && known.size === 0) return undefined
   let lengths: readonly number[] | undefined
   for (let length = Math.min(longest, digits.length - first); length >= shortest; length--) {
     const last = first + length - 1
     // The last digit is the check digit, the one before it counts twice.
     const sum = sums[last % 2 === 0 ? 0 : 1]
     const endsGroup = last + 1 === digits.length || begins[last + 1]
-    if (!endsGroup || (sum[last + 1]! - sum[first]!) % 10 !== 0) continue
+    if ((sum[last + 1]! - sum[first]!) % 10 !== 0) continue
+    if (known.size > 0 && known.has(digits.slice(first, last + 1))) return last
+    if (!endsGroup || !begins[first]) continue
     lengths ??= lengthsOf(digits.slice(first, first + shortest))
     if (lengths.includes(length) && isWritten(run, first, last)) return last
   }
@@ -194,6 +221,9 @@ function isWritten({ begins, strange }: Run, first: number, last: number): boole
   for (let place = first + 1; place <= last; place++) if (begins[place]) groups |= 1 << (place - first)
   return groups === cardGroups[length] || groups === 2 ** length - 1
 }
+
+/** Its digits as ours. */
+const digitsOf = (found: string): string => [...found].map(one => valueOfDigit(one.codePointAt(0)!) ?? '').join('')
 
 /** All but the last four digits. */
 function masked(found: string): string {

@@ -1,7 +1,7 @@
 // From names and values to checked parameters: every wrong one is named, all at once.
 
 import { type CardBrands, standardBrands } from './brands.ts'
-import { type CardNumberRules, maskCardNumbers, mayBeRepeated, mayHoldCardNumber } from './cardNumbers.ts'
+import { type CardNumberRules, maskCardNumbers, mayBeRepeated } from './cardNumbers.ts'
 import type { Form } from './form.ts'
 import { matches } from './formats.ts'
 import { limits } from './limits.ts'
@@ -119,7 +119,6 @@ function withoutCardNumber(
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
   if (parameter.numbersAt?.includes(String(path.at(-1)))) return asSent
-  if (!mayHoldCardNumber(value) && !mayHoldCardNumber(name)) return asSent
   const masked = { name: maskCardNumbers(name, brands), value: maskCardNumbers(value, brands) }
   if (masked.name === name && masked.value === value) return asSent
   const treatment = parameter.cardNumbers === 'byChance' ? cardNumbers.inIdentifiers : cardNumbers.inTexts

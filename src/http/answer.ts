@@ -49,6 +49,8 @@ export type HttpAnswer = {
   /** Bytes bring their Content-Type. Texts one after the other are sent as they come, without a length. */
   readonly body: string | Buffer | AsyncIterable<string>
   readonly headers?: Readonly<Record<string, string>>
+  /** Each as cookies.ts writes it. */
+  readonly cookies?: readonly string[]
   /** What it says, and to which token where one is known, for the log. */
   readonly result?: ResultName
   readonly tokenId?: string
@@ -62,10 +64,10 @@ export type TextAnswer = HttpAnswer & { readonly body: string }
 export const json = (status: number, record: Nested): TextAnswer => ({ status, body: JSON.stringify(record) })
 
 /** Sends a browser on by a GET; who it comes from is not told there. */
-export const redirectAnswer = (url: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({
+export const redirectAnswer = (url: string): HttpAnswer => ({
   status: 303,
   body: '',
-  headers: { ...headers, Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
+  headers: { Location: new URL(url).href, 'Content-Type': 'text/plain', 'Referrer-Policy': 'no-referrer' },
 })
 
 /** Every request has its own ndc; an entity that is named in a well-formed way stands in front. */

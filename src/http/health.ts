@@ -16,8 +16,8 @@ export type ReadyChecks = Readonly<Record<string, () => boolean | Promise<boolea
 
 export type Readiness = {
   readonly checks: ReadyChecks
-  /** What else is worth a word, and keeps nobody from being ready. */
-  says(): Readonly<Record<string, string>>
+  /** What else is worth a word, as it is now. What is late or fails is not said, and keeps nobody from being ready. */
+  says(): Promise<Readonly<Record<string, string>>>
   /** Whether the names of what is not ready are for this address: they say what a gateway stands on. */
   mayKnow(address: string): boolean
 }
@@ -25,6 +25,7 @@ export type Readiness = {
 export function healthRoutes(parts: HttpParts, { checks, says, mayKnow }: Readiness): Route[] {
   const pools = seenFor(parts.clock, () => unreachable(parts.database, parts.clock, patienceMilliseconds))
   const others = seenFor(parts.clock, () => failing(parts.clock, checks))
+  const words = seenFor(parts.clock, () => inTime(parts.clock, says, {}))
   let told = ''
   const tell = (names: readonly string[], message: string): void => {
     if (names.join() !== told && names.length > 0) parts.log.warn({ names }, message)
@@ -50,11 +51,11 @@ export function healthRoutes(parts: HttpParts, { checks, says, mayKnow }: Readin
     ),
     route('/health/live', request => resultAnswer(parts, request, 200, 'requestSucceeded')),
     route('/health/ready', async request => {
-      const [silent, wrong] = await Promise.all([look(), others()])
+      const isKnown = mayKnow(request.address)
+      const [silent, wrong, said] = await Promise.all([look(), others(), isKnown ? words() : {}])
       // Without a database the rest is not known to be wrong.
       const notReady = silent.length > 0 ? silent.map(name => `database ${name}`) : [...wrong]
-      const more = { ...says(), ...(notReady.length > 0 && { notReady }) }
-      const details = mayKnow(request.address) ? { more } : {}
+      const details = isKnown ? { more: { ...said, ...(notReady.length > 0 && { notReady }) } } : {}
       if (notReady.length === 0) return resultAnswer(parts, request, 200, 'requestSucceeded', details)
       return resultAnswer(parts, request, 503, 'notReady', details)
     }),
@@ -62,8 +63,8 @@ export function healthRoutes(parts: HttpParts, { checks, says, mayKnow }: Readin
 }
 
 /** The same for all who ask within a second. */
-function seenFor(clock: Clock, look: () => Promise<readonly string[]>): () => Promise<readonly string[]> {
-  let seen: Promise<readonly string[]> | undefined
+function seenFor<Value>(clock: Clock, look: () => Promise<Value>): () => Promise<Value> {
+  let seen: Promise<Value> | undefined
   return () => {
     seen ??= look().finally(() =>
       clock.after(holdsMilliseconds, () => {
@@ -76,15 +77,16 @@ function seenFor(clock: Clock, look: () => Promise<readonly string[]>): () => Pr
 
 async function failing(clock: Clock, checks: ReadyChecks): Promise<readonly string[]> {
   const names = Object.keys(checks)
-  const found = await Promise.all(names.map(name => inTime(clock, checks[name]!)))
+  const found = await Promise.all(names.map(name => inTime(clock, checks[name]!, false)))
   return names.filter((_, at) => !found[at])
 }
 
-const inTime = (clock: Clock, check: ReadyChecks[string]): Promise<boolean> =>
+/** `otherwise`: where it throws, or takes too long. */
+const inTime = <Value>(clock: Clock, look: () => Value | Promise<Value>, otherwise: Value): Promise<Value> =>
   new Promise(resolve => {
-    const timer = clock.after(patienceMilliseconds, () => resolve(false))
+    const timer = clock.after(patienceMilliseconds, () => resolve(otherwise))
     Promise.resolve()
-      .then(check)
-      .then(resolve, () => resolve(false))
+      .then(look)
+      .then(resolve, () => resolve(otherwise))
       .finally(() => timer.cancel())
   })

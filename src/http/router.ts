@@ -20,7 +20,7 @@ export type Route = {
   readonly callers: 'token' | 'browser' | 'anyone'
   /** What a POST may carry; `form` when absent. */
   readonly body?: 'form' | 'anything'
-  /** The most bytes of a body; the server's own limit when absent. */
+  /** The most bytes of a body; the server's own limit for such callers when absent. */
   readonly bodyMax?: number
   /** Scripts of all sites may read the answer. */
   readonly cors?: true

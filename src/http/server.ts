@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BlockList, Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { Charset } from '../contract/form.ts'
+import { limits } from '../contract/limits.ts'
 import type { ResultName } from '../contract/results/results.ts'
 import { randomHex } from '../platform/clock.ts'
 import { isElsewhere } from '../platform/database/elsewhere.ts'
@@ -23,7 +24,11 @@ import type { HttpParts } from './parts.ts'
 import type { Destination, Router } from './router.ts'
 import { fairTurns } from './turns.ts'
 
-export const bodyMax = 256 * 1024
+export const bodyMax = limits.bodyMaxBytes
+/** What shoppers fill in, and what they carry from one page to another. */
+export const browserBodyMax = 32 * 1024
+/** A message of 3-D Secure has extensions of up to 80 kB, and goes through a browser as base64. */
+export const messageBodyMax = 128 * 1024
 
 export type ServerOptions = {
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer }
@@ -92,7 +97,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     const number = randomHex(parts.random)
     const target = targetOf(incoming)
     const destination = find(incoming.method ?? 'GET', target.path)
-    readBody(incoming, destination.route?.bodyMax ?? bodyMax, connections, bytes => {
+    const most = destination.route?.callers === 'browser' ? browserBodyMax : bodyMax
+    readBody(incoming, destination.route?.bodyMax ?? most, connections, bytes => {
       const request = requestOf(incoming, target, number)
       const isTooLarge = bytes === undefined
       const begin = () => {
@@ -194,7 +200,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
 
   /** `sending`: until all that is made on the way was taken, or nobody takes it any more. */
   function send(outgoing: ServerResponse, made: HttpAnswer, cors?: true): { made: HttpAnswer; sending?: Promise<void> } {
-    const { status, before, body, headers: more } = made
+    const { status, before, body, headers: more, cookies = [] } = made
     if (outgoing.destroyed) return { made }
     const extra = more ? Object.entries(more).flat() : []
     const whole = typeof body === 'string' || Buffer.isBuffer(body)
@@ -202,6 +208,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       // A page brings its own type and caching, and is not for other sites' scripts.
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
+      ...cookies.flatMap(cookie => ['Set-Cookie', cookie]),
       ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
       ...(whole
         ? ['Content-Length', String((before?.length ?? 0) + (typeof body === 'string' ? Buffer.byteLength(body) : body.length))]

@@ -17,6 +17,7 @@ import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
 import { sealPending } from './read/pendingAnswers.ts'
 import { paymentRecord } from './read/record.ts'
+import { writtenText } from './read/written.ts'
 import { holdContinuation } from './redirects/continuation.ts'
 import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
@@ -232,7 +233,7 @@ export async function openPaymentCase(
   kind: CaseKind,
   why: string,
 ): Promise<void> {
-  const details = { type, amount: amountText(amount), currency, why, sent: record.prepared ?? [] }
+  const details = { type, amount: amountText(amount), currency, why: writtenText(why), sent: record.prepared ?? [] }
   if (await openCase(parts.database.work, parts, { kind, merchantId, subject: id, details }))
     parts.log.warn({ paymentId: id, kind, why }, 'somebody has to decide: a case is open')
 }

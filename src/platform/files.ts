@@ -134,17 +134,28 @@ export function syncFolder(folder: string): void {
 
 /**
  * Moves a file into a folder that others may put another, or a link, in the place of: it goes to the one that was opened, whatever its name says by then. A
- * name that is there already gets a number.
+ * name that is there already gets a number. `file`: what somebody has looked at; another that has taken its name since comes back, and is not moved: false.
  */
-export function moveInto(path: string, folder: string, { followsLink }: { readonly followsLink: boolean }): void {
+export function moveInto(path: string, folder: string, file: Stats, { followsLink }: { readonly followsLink: boolean }): boolean {
   const handle = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | (followsLink ? 0 : constants.O_NOFOLLOW))
   try {
     const opened = existsSync('/proc/self/fd') ? `/proc/self/fd/${handle}` : folder // systems without it have no such name of a handle
-    const name = basename(path)
-    let free = name
-    for (let count = 2; existsSync(join(opened, free)); count++) free = `${name}.${count}`
-    renameSync(path, join(opened, free))
+    const moved = freeIn(opened, basename(path))
+    renameSync(path, moved)
+    if (isSameFile(lstatSync(moved), file)) return true
+    renameSync(moved, freeIn(dirname(path), basename(path)))
+    return false
   } finally {
     closeSync(handle)
   }
 }
+
+/** Below a folder: what is there already keeps its name, and this one gets a number. */
+export function freeIn(folder: string, name: string): string {
+  let free = name
+  for (let count = 2; existsSync(join(folder, free)); count++) free = `${name}.${count}`
+  return join(folder, free)
+}
+
+const isSameFile = (one: Stats, other: Stats): boolean =>
+  one.dev === other.dev && one.ino === other.ino && one.size === other.size && one.mtimeMs === other.mtimeMs

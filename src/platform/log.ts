@@ -45,6 +45,12 @@ export type LogLevel = (typeof logLevels)[number]
 const number = (value: unknown): unknown => Number(value)
 /** Ids and names of our own. */
 const word = (value: unknown): string => scrub(String(value)).slice(0, 100)
+/** Made by us of hexadecimal digits, among which some look like a card number. What stands before them may be a caller's. */
+const ownId = (value: unknown): string => {
+  const text = String(value)
+  const own = /(?<=^|_)[0-9a-f]{32}$/.exec(text)?.[0] ?? ''
+  return word(text.slice(0, text.length - own.length)) + own
+}
 /** Names of parameters. What stands in brackets is a caller's. */
 const words = (value: unknown): string[] =>
   (value as string[]).slice(0, 20).map(name => scrub(name.replace(/\[[^\]]*\]?/g, '[…]')).slice(0, 160))
@@ -55,10 +61,10 @@ const cause = (value: unknown): string =>
     .slice(0, 300)
 
 const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
-  ndc: word,
+  ndc: ownId,
   entityId: word,
-  paymentId: word,
-  tokenId: word,
+  paymentId: ownId,
+  tokenId: ownId,
   address: word,
   method: word,
   route: word,

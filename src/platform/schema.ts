@@ -1,10 +1,10 @@
 // What operators write, checked by a schema: all mistakes are named at once with their places, never with a value, which may be a secret.
 // Types are read off the schemas, and `npm run generate` writes them as JSON Schemas into docs/reference/schemas.
 
-import { readFileSync } from 'node:fs'
 import * as v from 'valibot'
 import { nearestAmong } from '../contract/nearest.ts'
 import { OperatorError } from './errors.ts'
+import { readPlainFile, whyUnread } from './files.ts'
 
 export type Schema = v.GenericSchema
 export type TextSchema = v.GenericSchema<string, string>
@@ -79,12 +79,13 @@ function keyThatIsNone(value: unknown): string | undefined {
   return undefined
 }
 
+/** What is a pipe or a device is refused: it may never end. */
 export function readJsonFile(path: string, source: string): unknown {
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    text = readPlainFile(path).toString('utf8')
   } catch {
-    throw new OperatorError(`${source} cannot be read.`)
+    throw new OperatorError(`${source} ${whyUnread(path)}.`)
   }
   return parseJson(text, source)
 }

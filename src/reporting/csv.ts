@@ -3,11 +3,14 @@
 type CsvCell = string | number | undefined
 
 /** A row with its line end. What a spreadsheet would take for a formula is made text, and what it would take for the end of a cell, in whichever country, is quoted;
- * amounts are ours and stay numbers. */
+ * numbers stay numbers. */
 export const csvRow = (cells: readonly CsvCell[]): string =>
   `${cells.map(cell => quoted(plainCell(String(cell ?? '')))).join(',')}\r\n`
 
-const plainCell = (text: string): string => (/^[=+\-@\t\r]/.test(text) && !/^-?\d+\.\d\d$/.test(text) ? `'${text}` : text)
+const plainCell = (text: string): string => (/^-?\d+(\.\d+)?$/.test(text) ? text : text.replace(formulas, "'$&"))
+
+/** Also inside a cell: whoever parts at `;` or a tab sees no quote at the beginning of ours, so that each part of it is a cell of its own there. */
+const formulas = /^[\t\r\n]|(?<=^|[;\t\r\n])"*[=+\-@＝＋－＠]/g
 
 const quoted = (text: string): string => (/[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 

@@ -56,12 +56,44 @@ export async function findSlipByToken(db: Connection, merchantId: string, token:
   return rows[0]
 }
 
-/** The first of so many numbers, which nobody else gets; undefined when the account has no more below `end`, or another cell gives them out. */
-export async function takeNumbers(db: Connection, account: string, count: number, end: number): Promise<number | undefined> {
-  await db.query('insert into slip_numbers (account, next) values ($1, 1) on conflict do nothing', [account])
-  const { rows } = await db.query<{ first: number }>(
-    'update slip_numbers set next = next + $2 where account = $1 and next + $2 <= $3 and not elsewhere returning next - $2 as first',
-    [account, count, end],
-  )
-  return rows[0]?.first
+/** The first of so many numbers, which nobody else gets; undefined when the account has not so many below `end`, or another cell gives them out. */
+export const takeNumbers = async (db: Connection, account: string, count: number, end: number): Promise<number | undefined> =>
+  (await goOn(db, account, count, end, false))?.first
+
+type Passed = { readonly first: number; readonly elsewhere: boolean }
+
+/** Passes over so many numbers, also where another cell gives them out; undefined when the account has not so many below `end`. */
+export const passOver = (db: Connection, account: string, count: number, end: number): Promise<Passed | undefined> =>
+  goOn(db, account, count, end, true)
+
+async function goOn(
+  db: Connection,
+  account: string,
+  count: number,
+  end: number,
+  isElsewhereToo: boolean,
+): Promise<Passed | undefined> {
+  const { rows } = await db.query<Passed>({
+    name: 'take numbers',
+    text: `insert into slip_numbers as n (account, next) select $1, 1 + $2::bigint where 1 + $2 <= $3
+           on conflict (account) do update set next = n.next + $2 where n.next + $2 <= $3 and (not n.elsewhere or $4)
+           returning next - $2 as first, elsewhere`,
+    values: [account, count, end, isElsewhereToo],
+  })
+  return rows[0]
 }
+
+/** Of those, the numbers that slips have. */
+export async function findGivenNumbers(db: Connection, account: string, numbers: readonly string[]): Promise<Set<string>> {
+  const { rows } = await db.query<{ number: string }>({
+    name: 'given numbers',
+    text: 'select number from slips where account = $1 and number = any ($2)',
+    values: [account, numbers],
+  })
+  return new Set(rows.map(({ number }) => number))
+}
+
+export type NumberCounter = { readonly account: string; readonly next: number; readonly elsewhere: boolean }
+
+export const readCounters = async (db: Connection): Promise<NumberCounter[]> =>
+  (await db.query<NumberCounter>('select account, next, elsewhere from slip_numbers')).rows

@@ -1,6 +1,7 @@
 // Who waits for a password to be looked at. Each look is slow on purpose (password.ts) and takes one of Node's few threads, so that few are made at a time; and
-// strangers can ask for many. The line is short, and who leaves, or has waited for too long, is out of it. Whoever had fewer looks lately comes first, and of these
-// who came less often: whoever floods comes often, and stands behind those who do not.
+// strangers can ask for many. The line is short, and who leaves, or has waited for too long, is out of it. Who is known stands before all strangers: a flood can
+// come from more networks than looks can be made. Among strangers whoever had fewer looks lately comes first, and of these who came less often: whoever floods
+// comes often, and stands behind those who do not.
 
 import type { Clock } from '../platform/clock.ts'
 import { attemptsMinutes } from './kept.ts'
@@ -11,11 +12,14 @@ export const attemptsWaitingMost = 50
 export const looksAtOnce = 8
 const patienceSeconds = 5
 const rememberedMost = 50_000
-/** However often somebody came, one look more weighs more. */
+/** However often somebody came, one look more weighs more; and however many looks somebody had, being a stranger does. */
 const visitsOfLook = 1_000_000
+const looksOfStranger = 1_000_000
+/** Within half an hour: whoever is known and floods is a stranger then. */
+export const looksOfKnownMost = 20
 
-/** Who attempts: a network, a session, or the person of a link; and whether there is still somebody to be answered. */
-export type Attempter = { readonly whose: string; isGone?(): boolean }
+/** Who attempts: a network; or, known to us, a browser, a session, or the person of a link. And whether there is still somebody to be answered. */
+export type Attempter = { readonly whose: string; readonly isKnown?: boolean; isGone?(): boolean }
 
 export type AttemptLine = {
   /** Busy: nothing was looked at, and nothing was counted. */
@@ -59,7 +63,9 @@ export function attemptLine(clock: Clock): AttemptLine {
 
   function turn(attempter: Attempter): Promise<boolean> {
     const one = knownOf(attempter.whose)
-    const before = one.looks * visitsOfLook + Math.min(one.visits++, visitsOfLook - 1)
+    const isFirst = attempter.isKnown === true && one.looks < looksOfKnownMost
+    const looks = one.looks + (isFirst ? 0 : looksOfStranger)
+    const before = looks * visitsOfLook + Math.min(one.visits++, visitsOfLook - 1)
     const begin = () => {
       looking++
       one.looks++

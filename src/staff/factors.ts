@@ -8,6 +8,7 @@ import { networkShare, networksAround } from '../platform/network.ts'
 import { keyedHash } from '../vault/keys.ts'
 import { unseal } from '../vault/seal.ts'
 import type { Attempter } from './attempts.ts'
+import { personOfBrowser } from './browsers.ts'
 import { attemptsMinutes } from './kept.ts'
 import type { StaffParts } from './parts.ts'
 import { isPassword } from './password.ts'
@@ -22,7 +23,7 @@ export type Factors = {
   readonly code: string
 }
 
-/** Attempts that are looked at within half an hour: for one name, from wherever, or of one session; and from one network. */
+/** Attempts that are looked at within half an hour: for one name, from wherever, or of one session; and from one network, or in the browsers of one person. */
 export const signInAttemptsMost = { user: 10, network: 50 } as const
 
 const nobodysId = '0'.repeat(32)
@@ -39,60 +40,79 @@ export const attemptsOf = ({ keys }: Pick<StaffParts, 'keys'>, name: string): st
 /** Why nobody comes in. Busy: so many attempt it at this moment that this one was not looked at. */
 export type NotProven = 'wrong' | 'wait' | 'busy'
 
+/** Where an attempt comes from: an address, and perhaps a browser in which this person has signed in. */
+export type AttemptSource = { readonly address: string; readonly staffId?: string }
+
+export function attemptSourceOf(parts: StaffParts, { address, browser = '' }: Visitor): AttemptSource {
+  const staffId = personOfBrowser(parts, browser)
+  return { address, ...(staffId !== undefined && { staffId }) }
+}
+
 /**
- * Attempts from somewhere, counted for its networks before anything else is: true when there were too many. What its narrowest network may not do counts for no wider
- * one, and a wider one, used up by others, refuses nobody's first attempt: else one neighbour would keep all others out.
+ * Counts an attempt before anything else is looked at, and returns for what; undefined when there were too many. A browser that is known has attempts of its own,
+ * and is one of its network when they are used up. What a network may not do counts for none around it: one neighbour uses up half of what all may, and no more.
  */
-export async function countOfNetworks({ database, clock }: StaffParts, address: string): Promise<boolean> {
+export async function countAttemptFrom(
+  parts: StaffParts,
+  { address, staffId }: AttemptSource,
+): Promise<readonly string[] | undefined> {
+  const { database, clock } = parts
   const now = clock.real()
-  const count = (network: string) => countSignIn(database.signIns, ofNetwork(network), now, now - attemptsMinutes * 60_000)
-  const [own, ...wider] = networksAround(address)
-  const attempts = await count(own!)
-  if (attempts > signInAttemptsMost.network) return true
-  for (const network of wider)
-    if ((await count(network)) > signInAttemptsMost.network * networkShare(network) && attempts > 1) return true
-  return false
+  const mayDo = async (subject: string, share = 1) =>
+    (await countSignIn(database.signIns, subject, now, now - attemptsMinutes * 60_000)) <= signInAttemptsMost.network * share
+  const known = staffId !== undefined && (await findPerson(database.work, 'id', staffId)) ? `browser ${staffId}` : undefined
+  if (known !== undefined && (await mayDo(known))) return [known]
+  const networks = networksAround(address)
+  for (const network of networks) if (!(await mayDo(ofNetwork(network), networkShare(network)))) return undefined
+  return networks.map(ofNetwork)
 }
 
 /** One that was none. */
-export async function forgiveNetworks({ database, attempts }: StaffParts, address: string): Promise<void> {
-  for (const network of networksAround(address)) await forgiveAttempt(database.work, ofNetwork(network))
-  attempts.forgive(attempterAt(address).whose)
+export async function forgiveCounted(
+  { database, attempts }: StaffParts,
+  source: AttemptSource,
+  counted: readonly string[],
+): Promise<void> {
+  for (const subject of counted) await forgiveAttempt(database.work, subject)
+  attempts.forgive(attempterAt(source).whose)
 }
 
 const ofNetwork = (network: string): string => `network ${network}`
 
 /** Strangers take turns by the widest network that they may have to themselves. */
-export const attempterAt = (address: string): Attempter => ({ whose: ofNetwork(networksAround(address).at(-1)!) })
+export const attempterAt = ({ address, staffId }: AttemptSource): Attempter =>
+  staffId === undefined ? { whose: ofNetwork(networksAround(address).at(-1)!) } : { whose: `browser ${staffId}`, isKnown: true }
 
 /** `session`: of somebody who is signed in, and whom attempts of strangers for the same name do not keep waiting. */
-export function proveFactors(
-  parts: StaffParts,
-  sent: Factors,
-  { address, isGone }: Pick<Visitor, 'address' | 'isGone'>,
-  session?: string,
-): Promise<Person | NotProven> {
+export function proveFactors(parts: StaffParts, sent: Factors, visitor: Visitor, session?: string): Promise<Person | NotProven> {
   // What waits is what is needed, and no more of it than there can be.
   const factors = {
     name: nameOfStaff(sent.name.slice(0, 300)),
     password: sent.password.slice(0, 1000),
     code: sent.code.slice(0, 100),
   }
-  const attempter = session === undefined ? attempterAt(address) : { whose: `session ${session}` }
-  return parts.attempts.inTurn({ ...attempter, ...(isGone && { isGone }) }, () => lookAt(parts, factors, address, session))
+  const { address, isGone } = visitor
+  const source = session === undefined ? attemptSourceOf(parts, visitor) : undefined
+  const attempter = source ? attempterAt(source) : { whose: `session ${session}`, isKnown: true }
+  return parts.attempts.inTurn({ ...attempter, ...(isGone && { isGone }) }, () =>
+    lookAt(parts, factors, address, session, source),
+  )
 }
 
+/** `source`: of whoever has no session. */
 async function lookAt(
   parts: StaffParts,
   { name, password, code }: Factors,
   address: string,
   session: string | undefined,
+  source: AttemptSource | undefined,
 ): Promise<Person | 'wrong' | 'wait'> {
   const { clock, keys, database } = parts
   const now = clock.real()
   const guesser = session === undefined ? attemptsOf(parts, name) : `session ${session}`
-  // A network that guesses waits before any name is looked at, or remembered.
-  if (session === undefined && (await countOfNetworks(parts, address))) return 'wait'
+  // Who guesses from somewhere waits before any name is looked at, or remembered.
+  const counted = source && (await countAttemptFrom(parts, source))
+  if (source && !counted) return 'wait'
   const attempts = await countSignIn(database.signIns, guesser, now, now - attemptsMinutes * 60_000)
   const person = name.length > 0 && name.length <= 254 ? await findPerson(database.work, 'name', name) : undefined
   if (attempts > signInAttemptsMost.user) {
@@ -110,7 +130,7 @@ async function lookAt(
   const isTaken = step ? await takeStep(database.work, id, step) : await takeRecoveryCode(database.work, id, recoveryHash(code))
   if (isRight && isTaken) {
     await forgetAttempts(database.work, guesser)
-    if (session === undefined) await forgiveNetworks(parts, address)
+    if (source && counted) await forgiveCounted(parts, source, counted)
     return person!
   }
   const credential = `staff:${person?.id ?? keyedHash(keys, 'staff name', name).toString('hex').slice(0, 16)}`

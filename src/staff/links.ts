@@ -11,7 +11,7 @@ import { attemptsOf, recoveryHash, totpPlace } from './factors.ts'
 import type { StaffParts } from './parts.ts'
 import { hashPassword, passwordRefusal } from './password.ts'
 import { mayInvite } from './permissions.ts'
-import { actorOfStaff, beginSession, type Visitor } from './sessions.ts'
+import { type BegunSession, beginSession, endFormer, type SignedIn, type Visitor, whileSignedIn } from './sessions.ts'
 import {
   dropLinksOf,
   endSessionsOf,
@@ -66,7 +66,7 @@ export async function useInvitation(
   password: string,
   code: string,
   visitor: Visitor,
-): Promise<{ token: string; recovery: readonly string[] } | FactorsRefusal> {
+): Promise<{ session: BegunSession; recovery: readonly string[] } | FactorsRefusal> {
   const { keys, random, clock, database } = parts
   const found = await findInvitation(parts, token)
   if (!found) return 'gone'
@@ -76,13 +76,13 @@ export async function useInvitation(
   const step = stepOfCode(secret, code, clock.real())
   if (step === undefined) return 'code'
   const { isGone } = visitor
-  const hashed = await parts.attempts.inTurn({ whose: `person ${person.id}`, ...(isGone && { isGone }) }, () =>
+  const hashed = await parts.attempts.inTurn({ whose: `person ${person.id}`, isKnown: true, ...(isGone && { isGone }) }, () =>
     hashPassword(random, password),
   )
   if (hashed === 'busy') return hashed
   const recovery = Array.from({ length: recoveryCodesGiven }, () => base32(random.bytes(10)).replace(/.{4}(?=.)/g, '$&-'))
   const sealedTotp = seal(keys, random, totpPlace(person.id), secret.toString('hex'))
-  return inTransaction(database.work, async db => {
+  const used = await inTransaction(database.work, async db => {
     const people = await lockPeople(db, [person.id, ...(madeBy === null ? [] : [madeBy])])
     const link = await takeLink(db, hashesOf(parts, token), clock.real())
     const now = people.find(({ id }) => id === person.id)
@@ -99,22 +99,26 @@ export async function useInvitation(
     })
     await endSessionsOf(db, person.id)
     await forgetAttempts(db, attemptsOf(parts, person.name))
-    return { token: await beginSession(db, parts, person.id, visitor, 'staffFactorsSet'), recovery }
+    return { session: await beginSession(db, parts, person.id, visitor, 'staffFactorsSet'), recovery }
   })
+  if (used !== 'gone') await endFormer(parts, visitor)
+  return used
 }
 
-/** A link for somebody who is signed in and wants other factors: the present ones hold until it is used. It ends with the session as that stands now. */
-export const makeOwnLink = (parts: StaffParts, staffId: string, address: string, endsAt: number): Promise<string> =>
-  inTransaction(parts.database.work, async db => {
-    const token = await makeStaffLink(db, parts, staffId, null, endsAt)
-    await record(db, parts, [{ actor: actorOfStaff(staffId, address), action: 'staffLinkMade', subject: staffId }])
+/** A link for somebody who is signed in and wants other factors: the present ones hold until it is used. It ends with the session as that stands now, and with the
+ *  next one that is asked for. */
+export const makeOwnLink = (parts: StaffParts, signedIn: SignedIn): Promise<string | undefined> =>
+  whileSignedIn(parts, signedIn, async (db, staffId) => {
+    await dropLinksOf(db, staffId)
+    const token = await makeStaffLink(db, parts, staffId, null, signedIn.endsAt)
+    await record(db, parts, [{ actor: signedIn.by, action: 'staffLinkMade', subject: staffId }])
     return token
   })
 
-/** The cookie's value for whoever has the link of a sandbox and sits at this machine. */
-export async function enterSandbox(parts: StaffParts, token: string, visitor: Visitor): Promise<string | undefined> {
+/** For whoever has the link of a sandbox and sits at this machine. */
+export async function enterSandbox(parts: StaffParts, token: string, visitor: Visitor): Promise<BegunSession | undefined> {
   if (!parts.sandbox || !isThisMachine(visitor.address)) return undefined
-  return inTransaction(parts.database.work, async db => {
+  const begun = await inTransaction(parts.database.work, async db => {
     const link = await takeLink(db, hashesOf(parts, token), parts.clock.real())
     if (!link) return undefined
     if (link.staffId !== null) throw new OperatorError('This link is for setting a password.') // rolls back: the link stays
@@ -123,4 +127,6 @@ export async function enterSandbox(parts: StaffParts, token: string, visitor: Vi
     if (error instanceof OperatorError) return undefined
     throw error
   })
+  if (begun) await endFormer(parts, visitor)
+  return begun
 }

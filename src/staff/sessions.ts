@@ -5,19 +5,21 @@ import type { Actor, AuditAction } from '../audit/entry.ts'
 import { timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { keyedHashes } from '../vault/keys.ts'
+import { makeBrowser } from './browsers.ts'
 import { type Factors, type NotProven, proveFactors } from './factors.ts'
 import { sessionHours } from './kept.ts'
 import type { StaffParts } from './parts.ts'
 import { type Role, roleMay, type StaffAction } from './permissions.ts'
 import {
   dropLinksOf,
-  type EndedSession,
   endSession,
   findSession,
   insertSession,
+  isSession,
+  lockPeople,
   proveSession,
+  type SessionRow,
   type SessionWithPerson,
-  takeSession,
   touchSession,
 } from './store.ts'
 
@@ -31,6 +33,8 @@ export type Visitor = {
   readonly agent: string
   /** What the cookie of a session says that the browser had before: it ends when another begins there. */
   readonly cookie?: string
+  /** What it was given when somebody signed in there before. */
+  readonly browser?: string
   /** Nobody is there any more. */
   isGone?(): boolean
 }
@@ -64,33 +68,44 @@ const ofNoMerchant = '0'.repeat(32)
 const isToken = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test(text)
 const hashesOf = ({ keys }: StaffParts, token: string) => keyedHashes(keys, 'staff session', token)
 
-/** Inside a transaction, and told of. Returns what the browser's cookie is to hold; nothing else knows it. */
+/** What a browser is to hold: the one for this session, the other as long as browsers are known. Nothing else knows either. */
+export type BegunSession = { readonly token: string; readonly browser?: string }
+
+/** Inside a transaction, and told of. Who gives it to a browser ends what that had before, see endFormer. */
 export async function beginSession(
   db: Connection,
   parts: StaffParts,
   staffId: string | null,
-  { address, agent, cookie = '' }: Visitor,
+  { address, agent }: Visitor,
   action: AuditAction,
-): Promise<string> {
+): Promise<BegunSession> {
   const { clock, random } = parts
-  const before = isToken(cookie) ? await takeSession(db, hashesOf(parts, cookie)) : undefined
-  if (before) await toldEnded(db, parts, before, actorOfStaff(before.staffId, address))
   const now = clock.real()
   const token = random.bytes(32).toString('base64url')
   const id = timeOrderedId(now, random)
   const row = { id, staffId, begunAt: now, usedAt: now, provenAt: now, address, agent: agent.slice(0, 200) }
   await insertSession(db, hashesOf(parts, token)[0], row)
   await record(db, parts, [{ actor: actorOfStaff(staffId, address), action, subject: staffId ?? '', details: { session: id } }])
-  return token
+  return { token, ...(staffId !== null && { browser: makeBrowser(parts, staffId) }) }
 }
 
-/** The cookie's value for whoever proved both factors. */
-export async function signIn(parts: StaffParts, factors: Factors, visitor: Visitor): Promise<{ token: string } | NotProven> {
+/** For whoever proved both factors. */
+export async function signIn(parts: StaffParts, factors: Factors, visitor: Visitor): Promise<BegunSession | NotProven> {
   const person = await proveFactors(parts, factors, visitor)
   if (typeof person === 'string') return person
-  return {
-    token: await inTransaction(parts.database.work, db => beginSession(db, parts, person.id, visitor, 'staffSignedIn')),
-  }
+  const begun = await inTransaction(parts.database.work, async db => {
+    const [now] = await lockPeople(db, [person.id])
+    // What was proven may have been taken away while it was looked at, and all sessions with it.
+    return now?.password === person.password ? beginSession(db, parts, person.id, visitor, 'staffSignedIn') : 'wrong'
+  })
+  if (begun !== 'wrong') await endFormer(parts, visitor)
+  return begun
+}
+
+/** Ends the session that a browser had, when another has begun there. In a transaction of its own: of two people neither waits for the other. */
+export async function endFormer(parts: StaffParts, { address, cookie = '' }: Visitor): Promise<void> {
+  const former = isToken(cookie) ? await findSession(parts.database.work, hashesOf(parts, cookie)) : undefined
+  if (former) await endSessionOf(parts, former, actorOfStaff(former.staffId, address))
 }
 
 /** Proves both factors again, for what asks for that. */
@@ -151,6 +166,22 @@ function signedInOf({ directory, clock }: StaffParts, found: SessionWithPerson, 
   }
 }
 
+/**
+ * What gives somebody another way in, in a transaction: whoever takes all ways in away waits for it, or it finds that the session is no more. Undefined then, and for
+ * the developer of a sandbox.
+ */
+export const whileSignedIn = async <Value>(
+  parts: StaffParts,
+  { sessionId, staffId }: Pick<SignedIn, 'sessionId' | 'staffId'>,
+  work: (db: Connection, staffId: string) => Promise<Value>,
+): Promise<Value | undefined> =>
+  staffId === null
+    ? undefined
+    : inTransaction(parts.database.work, async db => {
+        await lockPeople(db, [staffId])
+        return (await isSession(db, staffId, sessionId)) ? work(db, staffId) : undefined
+      })
+
 export const actorOfStaff = (staffId: string | null, address: string): Actor => ({
   kind: 'user',
   id: staffId ?? 'sandbox',
@@ -159,13 +190,13 @@ export const actorOfStaff = (staffId: string | null, address: string): Actor => 
 
 /** Ends one of the own sessions: this one, or another. False when there is no such session. */
 export const endOwnSession = (parts: StaffParts, { staffId, by }: SignedIn, id: string): Promise<boolean> =>
+  endSessionOf(parts, { id, staffId }, by)
+
+const endSessionOf = (parts: StaffParts, { id, staffId }: Pick<SessionRow, 'id' | 'staffId'>, actor: Actor): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
+    if (staffId !== null) await lockPeople(db, [staffId])
     if (!(await endSession(db, staffId, id))) return false
-    await toldEnded(db, parts, { id, staffId }, by)
+    if (staffId !== null) await dropLinksOf(db, staffId) // one that was asked for in this session
+    await record(db, parts, [{ actor, action: 'staffSignedOut', subject: staffId ?? '', details: { session: id } }])
     return true
   })
-
-async function toldEnded(db: Connection, parts: StaffParts, { id, staffId }: EndedSession, actor: Actor): Promise<void> {
-  if (staffId !== null) await dropLinksOf(db, staffId) // one that was asked for in this session
-  await record(db, parts, [{ actor, action: 'staffSignedOut', subject: staffId ?? '', details: { session: id } }])
-}

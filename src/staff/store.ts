@@ -37,7 +37,7 @@ export async function findPerson(db: Connection, by: 'id' | 'name', value: strin
   return rows[0] && personOf(rows[0])
 }
 
-/** Until the transaction ends nobody changes these. Always locked before links of theirs, and in one order. */
+/** Until the transaction ends nobody changes these. Always locked before links, sessions and keys of theirs, and in one order. */
 export async function lockPeople(db: Connection, ids: readonly string[]): Promise<Person[]> {
   const { rows } = await db.query<Person>(
     `select ${columns} from staff where id = any ($1) and removed_at is null order by id for update`,
@@ -236,6 +236,10 @@ export async function listSessions(db: Connection, staffId: string | null, begun
   return rows
 }
 
+export async function isSession(db: Connection, staffId: string, id: string): Promise<boolean> {
+  return (await db.query('select from staff_sessions where staff_id = $1 and id = $2', [staffId, id])).rowCount === 1
+}
+
 /** True when there was such a session of this person. */
 export async function endSession(db: Connection, staffId: string | null, id: string): Promise<boolean> {
   const { rowCount } = await db.query('delete from staff_sessions where staff_id is not distinct from $1::uuid and id = $2', [
@@ -243,17 +247,6 @@ export async function endSession(db: Connection, staffId: string | null, id: str
     id,
   ])
   return rowCount === 1
-}
-
-export type EndedSession = Pick<SessionRow, 'id' | 'staffId'>
-
-/** Ends whatever session a cookie names. */
-export async function takeSession(db: Connection, hashes: readonly Buffer[]): Promise<EndedSession | undefined> {
-  const { rows } = await db.query<EndedSession>(
-    'delete from staff_sessions where hash = any ($1) returning id, staff_id as "staffId"',
-    [hashes],
-  )
-  return rows[0]
 }
 
 export async function endSessionsOf(db: Connection, staffId: string): Promise<void> {

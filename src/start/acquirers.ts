@@ -8,7 +8,7 @@ import { profileSchema } from '../connectors/cards/iso8583/profile.ts'
 import type { AcquirerMetrics } from '../connectors/cards/metrics.ts'
 import { cardRouting, type RouteCounters } from '../connectors/cards/routing.ts'
 import { type Lease, leaseTraces } from '../connectors/cards/terminals/lease.ts'
-import { releaseTerminals } from '../connectors/cards/terminals/store.ts'
+import { releaseTerminals, type TraceNumbers } from '../connectors/cards/terminals/store.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import type { Connection } from '../platform/database/connect.ts'
@@ -61,7 +61,7 @@ export async function startAcquirers(options: readonly AcquirerOptions[], parts:
     const warn = (error: Error) => log.warn({ why: error.message }, 'terminals')
     const shown = () => JSON.stringify(acquirer ? linesOf(acquirer) : [])
     let acquirer: Acquirer | undefined
-    const lease = await leaseTraces(db, clock, random, one.name, one.terminals, warn, shown)
+    const lease = await leaseTraces({ db, clock, random, onError: warn, lines: shown }, one)
     leases.push(lease)
     acquirer = makeAcquirer(one, {
       traces: lease,
@@ -144,12 +144,24 @@ const acquirerSchema = object({
   showMessages: optional(flag, false),
 })
 
+/** DE11 has six digits. */
+const allTraceNumbers: TraceNumbers = { from: 1, to: 999_999 }
+
 /** ACQUIRERS_FILE. */
 export const acquirersSchema = file({
   acquirers: where(
     filledListOf(acquirerSchema),
     acquirers => new Set(acquirers.map(({ name }) => name)).size === acquirers.length,
     'holds two acquirers of the same name',
+  ),
+  /** Cells divide them, where an acquirer has one id for all. */
+  traceNumbers: optional(
+    where(
+      object({ from: whole(1, 999_999), to: whole(1, 999_999) }),
+      ({ from, to }) => to - from >= 299_999,
+      'must be 300000 numbers or more',
+    ),
+    allTraceNumbers,
   ),
 })
 
@@ -172,13 +184,13 @@ export function sandboxAcquirer(address: () => Promise<Address>): AcquirerOption
     terminals: Array.from({ length: 32 }, (_, at) => `TOLL${String(at + 1).padStart(4, '0')}`),
     answerWithinSeconds: 10,
   }
-  return optionsOf(read(acquirerSchema, own, 'the acquirer of the sandbox'), [address])
+  return optionsOf(read(acquirerSchema, own, 'the acquirer of the sandbox'), allTraceNumbers, [address])
 }
 
 /** Reads ACQUIRERS_FILE; every mistake is named with its place. */
 export function readAcquirers(path: string, mode: InstallationMode = 'sandbox'): AcquirerOptions[] {
   const source = `ACQUIRERS_FILE ${path}`
-  const { acquirers } = read(acquirersSchema, readJsonFile(path, source), source)
+  const { acquirers, traceNumbers } = read(acquirersSchema, readJsonFile(path, source), source)
   const wrong: string[] = []
   const options = acquirers.map((acquirer, at) => {
     const fail = (mistake: string) => wrong.push(`${source}: acquirers[${at}]${mistake}.`)
@@ -188,7 +200,7 @@ export function readAcquirers(path: string, mode: InstallationMode = 'sandbox'):
     const macKey = readMacKey(acquirer, dirname(resolve(path)), mode, fail)
     const tls =
       acquirer.tls && readTlsFiles(acquirer.tls, dirname(resolve(path)), mode === 'live', mistake => fail(`.${mistake}`))
-    return optionsOf(acquirer, addresses, tls, macKey)
+    return optionsOf(acquirer, traceNumbers, addresses, tls, macKey)
   })
   if (wrong.length > 0) throw new OperatorError(wrong.join('\n'))
   return options
@@ -217,6 +229,7 @@ function readMacKey(
 
 function optionsOf(
   acquirer: Output<typeof acquirerSchema>,
+  traceNumbers: TraceNumbers,
   addresses: AcquirerOptions['addresses'],
   tls?: ClientTls,
   macKey?: Buffer,
@@ -238,6 +251,7 @@ function optionsOf(
   const place = { name: merchantName, city: merchantCity, state: merchantState, country: merchantCountry }
   return {
     ...options,
+    traceNumbers,
     addresses,
     account: { acquirerId, merchantId, category, ...place, statement, facilitator },
     dialect: dialectOf(profile),

@@ -64,7 +64,7 @@ import { deliverReceipts, type ReceiptFileParts } from '../reporting/receiptFile
 import { deliverScheduled, type ScheduledReportParts } from '../reporting/schedules/deliver.ts'
 import { scheduleWork } from '../reporting/schedules/schedule.ts'
 import { passAuto } from '../sandbox/autoAnswer.ts'
-import { leaseNumbers } from '../slips/numbers.ts'
+import { slipNumbers } from '../slips/numbers.ts'
 import { type AttemptLine, attemptLine } from '../staff/attempts.ts'
 import type { Keys } from '../vault/keys.ts'
 import { channelRefusal } from './channelRefusal.ts'
@@ -168,11 +168,19 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const database = tracer ? tracedDatabase(surroundings.database, tracer) : surroundings.database
   const directory = await openDirectory(database, keys, clock, onError)
   refuseUnauthenticated(directory, config)
-  const numbers = await leaseNumbers(database.work, config.slips, onError)
+  const numbers = slipNumbers(database.work, config.slips, clock, onError)
   const figures: Figure[] = [...figuresOfPools(database), buildFigure()]
   const batches = countBatches(figures)
   const watch = watchAll([timeCalls(figures, clock), ...(tracer ? [traceCalls(tracer)] : [])])
-  const { connectors: made, methods } = makeConnectors(config, network, clock, random, { numbers, publicUrl })
+  const {
+    connectors: made,
+    methods,
+    figures: ofConnectors,
+  } = makeConnectors(config, network, clock, random, log, {
+    numbers,
+    publicUrl,
+  })
+  figures.push(...ofConnectors)
   const connectors = new Map([...made].map(([name, one]) => [name, watched(one, watch)]))
   const builtForm = buildForm()
   await keepScripts(database.work, Object.values(builtForm), clock.real())
@@ -225,7 +233,6 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     sources: [dueWork(gateway, dueHandlers), dueDeliveries(gateway, deliver)],
     async stop() {
       for (const connector of connectors.values()) await connector.stop?.()
-      await numbers.stop()
       await directory.close()
     },
   }

@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type pg from 'pg'
 import { merchantTail, shortTail } from '../merchants/merchantTail.ts'
 import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { type EntityRow, isValidAt, readEntities, readTokens, type TokenRow } from '../merchants/store.ts'
@@ -13,7 +14,7 @@ import { type Connection, makePool } from '../platform/database/connect.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf } from '../platform/database/find.ts'
 import { takeLock } from '../platform/database/folder.ts'
-import { readMode } from '../platform/database/installation.ts'
+import { noteCell, readInCells, readMode } from '../platform/database/installation.ts'
 import { appliedMigrations, otherSchema } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { syncFolder } from '../platform/files.ts'
@@ -21,9 +22,8 @@ import { type Proof, readProofs } from '../vault/store.ts'
 import { type Cell, type Cells, environmentOf } from './cells.ts'
 import { readConfig } from './config.ts'
 import { databaseOfCell, whyShared } from './gatewayDatabase.ts'
-import { claimOn, mayServe } from './moves/claims.ts'
-import { noteCell } from './moves/putBack.ts'
-import { listMoves, type Move } from './moves/store.ts'
+import { claimOn, isAtHome, lostArrivals, lostText, mayServe } from './moves/claims.ts'
+import { findAbandoned, inTheMidst, listMoves, type Move } from './moves/store.ts'
 
 /** Who is in a cell. */
 export type CellContents = {
@@ -38,8 +38,14 @@ export type CellContents = {
   readonly known?: readonly Pick<TokenRow, 'id' | 'hash' | 'label' | 'entities' | 'revokedAt'>[]
   /** Which one its database is. */
   readonly database?: string
+  /** Why nobody says that its gateways work on it. */
+  readonly unsure?: string
+  /** Whether it knows by a map that it is one of several. */
+  readonly inCells?: boolean
   /** What it says of moves. */
   readonly moves?: readonly Move[]
+  /** Those of them that refuse their merchant, and that no command goes on with. */
+  readonly abandoned?: readonly Move[]
   /** What has to be the same in all cells, by its name. */
   readonly alike: Readonly<Record<'mode' | 'keys' | 'schema', string>>
 }
@@ -119,18 +125,21 @@ const keysOf = (id: string, kind: EntityRow['kind']): string[] =>
 
 /**
  * Asks each cell, all at once, for a few seconds; one whose gateways say that they work on another database, or that names the database of another cell, counts as
- * one that does not answer. `notes`: each is told that it is one of several.
+ * one that does not answer.
  */
-export async function survey({ cells }: Cells, notes = false): Promise<Surveyed> {
-  const found = await Promise.all(cells.map(async cell => [cell.name, await surveyCell(cell, cell.gateways, notes)] as const))
+export async function survey({ cells }: Cells): Promise<Surveyed> {
+  const found = await Promise.all(cells.map(async cell => [cell.name, await surveyCell(cell, cell.gateways)] as const))
   const databases = new Map(found.map(([name, one]) => [name, typeof one === 'string' ? undefined : one.database]))
   return new Map(found.map(([name, one]) => [name, whyShared(name, databases) ?? one]))
 }
 
-/** Cells that serve somebody who has left them by what another cell says, or refuse somebody because nobody knows that: a sentence each, with what mends it. */
-export function putBackFindings(surveyed: Surveyed): string[] {
+/**
+ * Cells that serve somebody who has left them by what another cell says, have nothing of who came, or refuse somebody because nobody knows that, or because a move was
+ * left in its midst: a sentence each, with what mends it.
+ */
+export function moveFindings(surveyed: Surveyed): string[] {
   const answered = [...surveyed].flatMap(([cell, one]) => (typeof one === 'string' ? [] : [{ cell, ...one }]))
-  return answered.flatMap(({ cell, entities, moves = [] }) => {
+  return answered.flatMap(({ cell, entities, moves = [], abandoned = [] }) => {
     const own = new Map(moves.map(move => [move.merchantId, move]))
     const others = answered.flatMap(one => (one.cell === cell ? [] : (one.moves ?? []).map(move => ({ cell: one.cell, move }))))
     const claims = Map.groupBy(others, ({ move }) => move.merchantId)
@@ -143,28 +152,56 @@ export function putBackFindings(surveyed: Surveyed): string[] {
           ]
         : []
     })
+    const atHome = new Set(entities.map(({ id }) => id))
+    const lost = lostArrivals(cell, moves, atHome, others).map(lostText)
+    const midst = abandoned.map(
+      ({ merchantId, state, other, changedAt }) =>
+        `The merchant ${merchantId} is refused by ${cell} since ${new Date(changedAt).toISOString()}: its move from ${cell} to ${other} is ${state}, and no command is at it. ` +
+        `\`tollgate merchants move ${merchantId} --cells FILE --to ${other}\` goes on, and with --back gives it up.`,
+    )
     const held = moves.filter(({ putBackAt }) => putBackAt !== null).length
-    return held === 0
-      ? left
-      : [...left, `${cell} was put back, and refuses ${held} merchants until the other cells were asked: ${mends}.`]
+    const refused =
+      held === 0 ? [] : [`${cell} was put back, and refuses ${held} merchants until the other cells were asked: ${mends}.`]
+    return [...left, ...lost, ...midst, ...refused]
   })
 }
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What a cell says, or why it says nothing. */
-export async function surveyCell(cell: Cell, gateways: Cell['gateways'] = [], notes = false): Promise<CellContents | string> {
+export const surveyCell = (cell: Cell, gateways: Cell['gateways'] = []): Promise<CellContents | string> =>
+  askCell(cell, async pool => {
+    const its = await databaseOfCell(pool, gateways)
+    return 'why' in its ? its.why : { ...(await readContents(pool)), ...its }
+  })
+
+/**
+ * Tells each cell that it is one of several: whoever is put back later has to know it. A database of another mode or other keys than all others have is none of them,
+ * whatever a file says; one that stands alone in its file is one of several no more. A cell that cannot be told counts as one that does not answer.
+ */
+async function noteCells({ cells }: Cells, surveyed: Surveyed): Promise<Surveyed> {
+  const kindOf = (one: CellContents | string | undefined) =>
+    typeof one === 'object' ? `${one.alike.mode} ${one.alike.keys}` : undefined
+  const kinds = [...surveyed.values()].flatMap(one => kindOf(one) ?? [])
+  const told = await Promise.all(
+    cells.map(async (cell): Promise<[string, CellContents | string]> => {
+      const found = surveyed.get(cell.name)!
+      const isAlike = kinds.length === 1 || kinds.filter(kind => kind === kindOf(found)).length > 1
+      if (typeof found === 'string' || !isAlike || found.inCells === cells.length > 1) return [cell.name, found]
+      const note = (pool: pg.Pool) => noteCell(pool, cells.length > 1)
+      return [cell.name, (await askCell(cell, note)) ?? found]
+    }),
+  )
+  return new Map(told)
+}
+
+/** A sentence where the cell cannot be asked. */
+async function askCell<Value>(cell: Cell, work: (pool: pg.Pool) => Promise<Value>): Promise<Value | string> {
   try {
     const connection = connectionOf(readConfig(environmentOf(cell), projectFolder))
     if (!connection) return 'its embedded database does not run'
     const pool = makePool({ ...connection, query_timeout: 10_000 }, 1, () => {})
-    const read = async (): Promise<CellContents | string> => {
-      const its = await databaseOfCell(pool, gateways)
-      if ('why' in its) return its.why
-      if (notes) await noteCell(pool)
-      return { ...(await readContents(pool)), ...its }
-    }
-    return await read()
+    return await work(pool)
       .catch(
         async error =>
           (isOfSchema(error) && (await otherSchema(pool).catch(() => undefined))?.replace(/\.$/, '')) || Promise.reject(error),
@@ -181,10 +218,10 @@ async function readContents(pool: Connection): Promise<CellContents> {
   const now = systemClock.real()
   const [entities, tokens] = [await readEntities(pool), await readTokens(pool)]
   const listed = await listMoves(pool)
-  const moves = new Map(listed.map(({ merchantId, here, state }) => [merchantId, here ? 'here' : state]))
-  const isGone = (merchantId: string | null) =>
-    ['arriving', 'moved', 'forgetting', 'forgotten'].includes(moves.get(merchantId!) ?? '')
+  const moves = new Map(listed.map(move => [move.merchantId, move]))
+  const isGone = (merchantId: string | null) => !isAtHome(moves.get(merchantId!))
   const [mode, proofs, schema] = [await readMode(pool), await readProofs(pool), await appliedMigrations(pool)]
+  const inCells = await readInCells(pool)
   const newest = (kind: string) =>
     proofs
       .filter(({ name }) => name.startsWith(kind))
@@ -193,11 +230,11 @@ async function readContents(pool: Connection): Promise<CellContents> {
       ?.proof.toString('hex')
   return {
     entities: entities.filter(({ id, merchantId }) => !isGone(merchantId) && (mode === 'live' || !everywhere.includes(id))),
+    ...(inCells !== undefined && { inCells }),
     moves: listed,
+    abandoned: await findAbandoned(pool),
     passing: entities.filter(({ merchantId }) => merchantId !== null && isGone(merchantId)),
-    leaving: new Set(
-      [...moves].flatMap(([id, state]) => (['frozen', 'fenced', 'handing', 'returning'].includes(state) ? [id] : [])),
-    ),
+    leaving: new Set(listed.flatMap(({ merchantId, here, state }) => (!here && inTheMidst.includes(state) ? [merchantId] : []))),
     tokens: tokens.filter(token => isValidAt(token, now)),
     known: tokens.filter(
       token => !isGone(token.merchantId) && (mode === 'live' || !token.entities.every(id => everywhere.includes(id))),
@@ -234,7 +271,7 @@ export async function renewMap(cells: Cells): Promise<RenewedMap> {
   const { map, reload } = cells
   const unlock = await lockMap(map)
   try {
-    const surveyed = await survey(cells, true)
+    const surveyed = await noteCells(cells, await survey(cells))
     const before = readMap(map)
     const { lines, wrong } = cellMapOf(surveyed, before)
     const changed = !existsSync(map) || lines.size !== before.size || [...lines].some(([key, cell]) => before.get(key) !== cell)
@@ -248,7 +285,7 @@ export async function renewMap(cells: Cells): Promise<RenewedMap> {
       rmSync(unread)
     }
     const silent = [...surveyed].flatMap(([cell, why]) => (typeof why === 'string' ? [{ cell, why }] : []))
-    return { lines: lines.size, changed, wrong: [...wrong, ...putBackFindings(surveyed)], silent }
+    return { lines: lines.size, changed, wrong: [...wrong, ...moveFindings(surveyed)], silent }
   } finally {
     unlock()
   }

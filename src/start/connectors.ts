@@ -5,12 +5,15 @@ import { withThreeDSecure } from '../connectors/cards/threeDSecure/authenticate.
 import { authenticationAlone } from '../connectors/cards/threeDSecure/authenticationAlone.ts'
 import type { Requestor } from '../connectors/cards/threeDSecure/build.ts'
 import { type DirectoryServer, directoryServer } from '../connectors/cards/threeDSecure/directory.ts'
+import { figuresOfDirectories } from '../connectors/cards/threeDSecure/metrics.ts'
 import type { Connector, Mode } from '../connectors/connector.ts'
 import type { Connectors, Method, Methods } from '../connectors/registry.ts'
 import { type SlipParts, slipMethods, slips } from '../connectors/slips/slip.ts'
 import type { Transport } from '../connectors/transport.ts'
 import { wallet, walletMethod } from '../connectors/wallet/paypal.ts'
 import type { Clock, Random } from '../platform/clock.ts'
+import type { Log } from '../platform/log.ts'
+import type { Figure } from '../platform/metrics.ts'
 import type { ClientTls } from '../platform/tls.ts'
 import { cardSimulator } from '../sandbox/cards.ts'
 import { simulatorCredentials } from '../sandbox/wallet/paypal.ts'
@@ -24,8 +27,9 @@ export function makeConnectors(
   { acquirers, simulators, transport }: Network,
   clock: Clock,
   random: Random,
+  log: Log,
   slipParts: Pick<SlipParts, 'numbers' | 'publicUrl'>,
-): { connectors: Connectors; methods: Methods } {
+): { connectors: Connectors; methods: Methods; figures: readonly Figure[] } {
   const connectors = new Map<string, Connector>()
   const add = (connector: Connector) => connectors.set(connector.name, connector)
 
@@ -37,9 +41,11 @@ export function makeConnectors(
     const directory = directoryServer({
       requestor: given.requestor,
       url: () => given.url,
+      httpsOnly: mode === 'live',
       transport: transportTo(transport, mode === 'internal' ? undefined : config.directories[mode]?.tls),
       clock,
       random,
+      log,
     })
     directories.set(mode, directory)
     add(withThreeDSecure(authenticationAlone(mode), directory))
@@ -68,7 +74,7 @@ export function makeConnectors(
   for (const mode of modes)
     if ([...config.slips.values()].some(account => account.modes.includes(mode)))
       add(slips(mode, { ...slipParts, accounts: config.slips, random }))
-  return { connectors, methods }
+  return { connectors, methods, figures: figuresOfDirectories(directories) }
 }
 
 /** With the partner's own certificates, if it has any. */

@@ -48,5 +48,5 @@ export const stays: readonly (readonly [why: string, tables: string])[] = [
   ['made by people, and a row for each thing that they made',
     'access_tokens endpoints entities passkeys recovery_codes report_schedules risk_entries saved_filters staff'],
   ['a row for each part of the installation',
-    'beats credentials form_scripts installation key_checks migrations reporting_sources slip_numbers sweeps terminals'],
+    'beats credentials form_scripts installation key_checks migrations reporting_sources slip_numbers sweeps terminals trace_numbers'],
 ]

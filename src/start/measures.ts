@@ -1,6 +1,7 @@
 // Figures that are the same for all processes of a database: it is asked once for all of them.
 
 import { measureArchive } from '../archive/metrics.ts'
+import type { SlipAccounts } from '../connectors/slips/accounts.ts'
 import { measureDeliveries } from '../notifications/metrics.ts'
 import { measureOutbox, measureReversals } from '../payments/metrics.ts'
 import type { Clock } from '../platform/clock.ts'
@@ -12,13 +13,18 @@ import type { Log } from '../platform/log.ts'
 import { measureRetention } from '../platform/retention/erase.ts'
 import type { Kept } from '../platform/retention/kept.ts'
 import { type FigureSource, sourceOf } from '../platform/scrape.ts'
+import { measureSlipNumbers } from '../slips/metrics.ts'
 import { dueHandlers } from './assemble.ts'
 
 export const measuresOf = (
   database: Database,
   clock: Clock,
   log: Log,
-  { retention, backupDir }: { readonly retention: readonly Kept[]; readonly backupDir?: string },
+  {
+    retention,
+    slips,
+    backupDir,
+  }: { readonly retention: readonly Kept[]; readonly slips: SlipAccounts; readonly backupDir?: string },
 ): FigureSource[] =>
   [
     measureDue(database, clock, [...dueHandlers.keys()]),
@@ -28,5 +34,6 @@ export const measuresOf = (
     measureFollowing(database, clock),
     measureRetention({ clock, database, retention }),
     measureArchive(database, clock),
+    measureSlipNumbers(database, slips),
     ...(backupDir === undefined ? [] : [measureWal(database)]),
   ].map(sourceOf)

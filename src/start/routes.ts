@@ -19,7 +19,7 @@ import type { Gateway } from './assemble.ts'
 const officeOf = (gateway: Gateway): Gateway => ({ ...gateway, database: forOffice(gateway.database) })
 
 /** Without sockets nobody looks after the process. */
-const alwaysReady: Readiness = { checks: {}, says: () => ({}), mayKnow: () => false }
+const alwaysReady: Readiness = { checks: {}, says: async () => ({}), mayKnow: () => false }
 
 export const routesOf = (
   gateway: Gateway,

@@ -21,6 +21,7 @@ import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
 import { connect, type Database } from '../platform/database/connect.ts'
 import { watchFollowing } from '../platform/database/following.ts'
+import { readDatabaseIds } from '../platform/database/installation.ts'
 import { isMigrated } from '../platform/database/migrate.ts'
 import { releaseAllDue } from '../platform/due/store.ts'
 import { startWorker } from '../platform/due/worker.ts'
@@ -136,8 +137,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       keys: async () => compareKeys(await readProofs(database.work), keys) === undefined,
       clock: clockWatch.isTrusted,
     },
-    says: () => ({
-      ...(putBackWatch.database() !== undefined && { database: putBackWatch.database()! }),
+    says: async () => ({
+      ...(await readDatabaseIds(database.work)),
       ...(database.reporting.follows && { reporting: database.reporting.follows.standing().state }),
     }),
     mayKnow: address => !isPublicAddress(address),

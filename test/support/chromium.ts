@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { createBrotliDecompress } from 'node:zlib'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
 
 const cache = fileURLToPath(new URL('../../node_modules/.cache/chromium/', import.meta.url))
 
@@ -14,6 +14,17 @@ const cache = fileURLToPath(new URL('../../node_modules/.cache/chromium/', impor
 export async function launchBrowser({ isolated = false } = {}): Promise<Browser> {
   const isolation = isolated ? ['--site-per-process'] : []
   return chromium.launch({ executablePath: await unpacked(), args: ['--no-sandbox', '--disable-gpu', ...isolation] })
+}
+
+/** A PNG of the whole page. The browser refuses a picture now and then that it takes a moment later, most of all its first one: it is asked again. */
+export async function pictureOf(page: Page): Promise<Buffer> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await page.screenshot({ fullPage: true })
+    } catch (error) {
+      if (attempt === 5 || !String(error).includes('Unable to capture screenshot')) throw error
+      await page.waitForTimeout(100)
+    }
 }
 
 async function unpacked(): Promise<string> {

@@ -31,3 +31,17 @@ export function dyingAfter(database: Database, statements: number): Database {
       ),
   }
 }
+
+/** One that throws at every statement that is given a word. */
+export const refusing = (database: Database, word: string, error: Error): Database => ({
+  ...database,
+  work: new Proxy(database.work, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name)
+      if (typeof value !== 'function') return value
+      if (name !== 'query') return value.bind(target)
+      return (...given: unknown[]) =>
+        Array.isArray(given[1]) && given[1].includes(word) ? Promise.reject(error) : value.apply(target, given)
+    },
+  }),
+})

@@ -2,10 +2,12 @@
 
 import type pg from 'pg'
 import type { Seed } from '../../src/merchants/seed.ts'
+import { announceChange } from '../../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../../src/platform/clock.ts'
 import { connect } from '../../src/platform/database/connect.ts'
 import type { MoveParts, MoveSide } from '../../src/start/moves/move.ts'
-import { type Body, type Fields, type TestGateway, type TestOptions, testGateway, testKeys, visa } from './gateway.ts'
+import { releaseMerchants } from '../../src/start/moves/putBack.ts'
+import { type Body, type Fields, sandbox, type TestGateway, type TestOptions, testGateway, testKeys, visa } from './gateway.ts'
 
 /** A merchant with one channel and a token of its own. */
 export type CellMerchant = { readonly id: string; readonly channelId: string; readonly token: string }
@@ -77,6 +79,20 @@ export const moveParts = (cells: TestCells, { id }: CellMerchant, more: Partial<
   tell: () => {},
   ...more,
 })
+
+/** The sandbox's merchant is held from the commit on that writes a row which is so. Returns what serves it again. */
+export async function holdWhen(pool: pg.Pool, table: string, condition: string): Promise<() => Promise<void>> {
+  await pool.query(`create function hold() returns trigger language plpgsql as $$ begin
+    insert into merchant_moves (merchant_id, direction, state, here, other, run, put_back_at, changed_at)
+    values ('${sandbox.merchantId}', 'leaving', 'stayed', false, '', 0, now(), now()) on conflict do nothing;
+    return new; end $$`)
+  await pool.query(`create trigger hold after insert on ${table} for each row when (${condition}) execute function hold()`)
+  return async () => {
+    await pool.query('drop function hold cascade')
+    await releaseMerchants(pool, [sandbox.merchantId])
+    await announceChange(pool)
+  }
+}
 
 export type Answer = { readonly status: number; readonly body: Body; readonly retryAfter: string | null }
 

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict'
 import type pg from 'pg'
 import { randomHex, systemClock, systemRandom } from '../../src/platform/clock.ts'
-import { inTransaction } from '../../src/platform/database/connect.ts'
+import { type Connection, inTransaction } from '../../src/platform/database/connect.ts'
 import { makeStaffLink } from '../../src/staff/links.ts'
 import type { StaffParts } from '../../src/staff/parts.ts'
 import type { Role } from '../../src/staff/permissions.ts'
 import { beginSession } from '../../src/staff/sessions.ts'
-import { insertPerson } from '../../src/staff/store.ts'
+import { insertPerson, lockPeople } from '../../src/staff/store.ts'
 import { decode } from './entities.ts'
 import { type TestGateway, testKeys } from './gateway.ts'
 
@@ -84,7 +84,7 @@ export async function signedInAgain(
   { id, name }: { readonly id: string; readonly name: string },
   clock = systemClock,
 ): Promise<Clerk> {
-  const token = await inTransaction(gateway.pool, db =>
+  const { token } = await inTransaction(gateway.pool, db =>
     beginSession(db, { ...chance, clock } as unknown as StaffParts, id, { address: '127.0.0.1', agent: 'test' }, 'staffSignedIn'),
   )
   const clerk = visitor(gateway, id, name)
@@ -105,6 +105,13 @@ export async function addStaff(
   assert.ok(await insertPerson(pool, { id, name, role, entities, password: null, sealedTotp: null, factorsBy: null, madeAt }))
   return { id, name, link: `/office/invitation/${await makeStaffLink(pool, { ...chance, clock }, id)}` }
 }
+
+/** What is done in a transaction that has locked somebody, as a colleague's who changes that person. */
+export const whileLocked = <Value>(pool: pg.Pool, id: string, work: (db: Connection) => Promise<Value>): Promise<Value> =>
+  inTransaction(pool, async db => {
+    assert.equal((await lockPeople(db, [id])).length, 1)
+    return work(db)
+  })
 
 /** The developer of a sandbox, through its door. */
 export async function sandboxDeveloper(gateway: TestGateway, clock = systemClock): Promise<Clerk> {

@@ -8,6 +8,8 @@ import ssh2, { type Connection, type SFTPWrapper } from 'ssh2'
 export type Fault = 'stall' | 'cut' | 'flood' | 'keys'
 export type Operation = 'connect' | 'list' | 'open' | 'read' | 'write' | 'close' | 'rename'
 
+export type Question = 'OPENDIR' | 'READDIR' | 'STAT' | 'FSTAT' | 'OPEN' | 'READ' | 'CLOSE' | 'RENAME'
+
 export type SftpTestServer = {
   readonly port: number
   /** As an operator writes it down. */
@@ -16,8 +18,12 @@ export type SftpTestServer = {
   readonly faults: Map<Operation, Fault>
   /** Pages of a list without end, and files that are said to be longer than they are. */
   readonly lies: Set<'endlessList' | 'emptyPages' | 'longer' | 'shorter' | 'bytewise'>
+  /** Files that it gives to nobody. */
+  readonly denied: Set<string>
   /** What it says that a file has, by its name, whatever it has. */
   readonly claimed: Map<string, number>
+  /** What it does instead of answering a question of this name, as often as it is asked. */
+  readonly odd: Map<Question, (channel: SFTPWrapper, id: number) => void>
   /** What it was asked, in order. */
   readonly asked: string[]
   /** How many are open. */
@@ -40,7 +46,9 @@ export function keyPair(): { private: string; public: string } {
 export async function startSftpServer(folder: string, publicKey: string, hostPair = keyPair()): Promise<SftpTestServer> {
   const faults: SftpTestServer['faults'] = new Map()
   const lies: SftpTestServer['lies'] = new Set()
+  const denied: SftpTestServer['denied'] = new Set()
   const claimed: SftpTestServer['claimed'] = new Map()
+  const odd: SftpTestServer['odd'] = new Map()
   const asked: string[] = []
   const clients = new Set<Connection>()
   const allowed = ssh2.utils.parseKey(publicKey)
@@ -77,6 +85,13 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
 
   function serve(channel: SFTPWrapper, client: Connection): void {
     channel.on('end', () => client.end())
+    const emit = channel.emit.bind(channel) as (event: string, ...given: unknown[]) => boolean
+    channel.emit = (event: string, ...given: unknown[]): boolean => {
+      const instead = odd.get(event as Question)
+      if (!instead) return emit(event, ...given)
+      instead(channel, given[0] as number)
+      return true
+    }
     let next = 0
     const handles = new Map<string, { file?: number; names?: string[] }>()
     const given = (handle: { file?: number; names?: string[] }): Buffer => {
@@ -133,6 +148,7 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
     )
     channel.on('OPEN', (id, path, flags) =>
       on('open', path, id, () => {
+        if (denied.has(basename(path))) return void channel.status(id, STATUS_CODE.PERMISSION_DENIED)
         const file = openSync(join(folder, path), flags & OPEN_MODE.WRITE ? 'w' : 'r')
         channel.handle(id, given({ file }))
       }),
@@ -179,7 +195,9 @@ export async function startSftpServer(folder: string, publicKey: string, hostPai
     hostKey: hostPair.public.trim().split(' ').slice(0, 2).join(' '),
     faults,
     lies,
+    denied,
     claimed,
+    odd,
     asked,
     connections: () => clients.size,
     stop: () =>

@@ -3,6 +3,7 @@
 import { openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { findServedHere } from '../../platform/database/elsewhere.ts'
 import { type FileFormat, type ImportParts, type ImportReport, importFile, type LineResult } from '../import.ts'
 import { type AcknowledgedLine, type CaptureRules, readAcknowledgement } from './captureFile.ts'
 import { findUnacknowledged, lockFiled, storeOutcome, type WaitingCapture } from './store.ts'
@@ -61,10 +62,13 @@ async function settleLine(
   })
   if (!ours || ours.said.trace !== theirs.trace || ours.said.reference !== theirs.reference)
     return refuse('the file has no such capture')
-  const { paymentId, outcome } = ours
+  const { merchantId, paymentId, outcome } = ours
   if (theirs.outcome === 'rejected' && outcome === 'accepted') return refuse('it was accepted before')
-  await storeOutcome(db, ours, theirs.outcome)
-  await closeSettled(db, unacknowledged(ours), now, 'gateway', 'an acknowledgement names it')
+  if (theirs.outcome !== outcome) {
+    if (!(await findServedHere(db, [merchantId])).has(merchantId)) return refuse('its merchant is served by another cell')
+    await storeOutcome(db, ours, theirs.outcome)
+    await closeSettled(db, unacknowledged(ours), now, 'gateway', 'an acknowledgement names it')
+  }
   if (theirs.outcome === 'rejected') return refuse(`the acquirer rejects it: ${theirs.reason}`)
   return { kind: outcome === 'accepted' ? 'known' : 'recorded', paymentId, text: paymentId }
 }

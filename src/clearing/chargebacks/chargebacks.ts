@@ -51,9 +51,11 @@ export async function recordChargeback(
     await inTransaction(parts.database.work, db => settled(db, result))
     return result
   }
-  const places = await findNamed(parts, line)
-  if (places.length !== 1) return without({ kind: 'refused', why: places.length === 0 ? 'noPayment' : 'severalPayments' })
-  const { merchantId, id } = places[0]!
+  // Two payments of one reference are two, also where the merchant of one has left.
+  const [place, ...others] = await findNamed(parts, line)
+  if (others.length > 0) return without({ kind: 'refused', why: 'severalPayments' })
+  if (!place?.isHere) return without({ kind: 'refused', why: 'noPayment' })
+  const { merchantId, id } = place
   const rootId = await findRoot(parts.database.work, merchantId, id)
   if (rootId === undefined) return without({ kind: 'refused', why: 'noPayment' })
   return parts.database.inChain(
@@ -61,7 +63,7 @@ export async function recordChargeback(
     rootId,
     db => holdChain(db, merchantId, rootId),
     async (db, payments) => {
-      const result = await settleLine(parts, db, line, { merchantId, id }, rootId, payments)
+      const result = await settleLine(parts, db, line, place, rootId, payments)
       await settled(db, result)
       return result
     },
@@ -139,7 +141,7 @@ export function reversible(
 
 const hour = 3_600_000
 
-/** The payments that a line may mean. */
+/** The payments that a line may mean; by a reference also those of merchants who are served elsewhere. */
 export async function findNamed(
   { database }: Pick<Bookkeeping, 'database'>,
   { acquirer, reference, date }: ReportLine,
@@ -157,6 +159,7 @@ const inherited = ['merchantTransactionId', 'merchantInvoiceId', 'customer.merch
 export const chargebackReports: FileFormat<Bookkeeping & ImportParts, ReportLine> = {
   kind: 'chargebackReport',
   caseKind: 'clearingLine',
+  unreadable: 'together',
   read: text =>
     readReport(text)?.map(entry =>
       'malformed' in entry ? entry : { at: entry.at, subject: `${entry.line.report} line ${entry.line.line}`, line: entry.line },

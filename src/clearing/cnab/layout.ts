@@ -46,6 +46,9 @@ const kinds: Readonly<Record<FieldKind, string>> = { n: 'digits', x: 'text', v: 
 /** Blanks behind digits are the mark of a row that was cut. */
 const digits = (text: string): string | undefined => (/^ *\d*$/.test(text) ? text.trim() : undefined)
 
+/** NaN where no digits stand, which is equal to nothing. */
+export const numberIn = (text: string): number => (/^ *\d+$/.test(text) ? Number(text) : Number.NaN)
+
 const reads: Readonly<Record<FieldKind, (text: string) => string | undefined>> = {
   n: digits,
   x: text => text.trim(),
@@ -60,7 +63,7 @@ const reads: Readonly<Record<FieldKind, (text: string) => string | undefined>> =
 function dayOfParts(text: string, year: string): string | undefined {
   if (/^[0 ]*$/.test(text)) return ''
   const day = `${year}-${text.slice(2, 4)}-${text.slice(0, 2)}`
-  return /^\d+$/.test(text) && isCalendarDay(day) ? day : undefined
+  return /^\d+$/.test(text) && year !== '0000' && isCalendarDay(day) ? day : undefined // before the year 1 there is none that could be stored
 }
 
 const writes: Readonly<Record<FieldKind, (value: string, length: number) => string>> = {

@@ -3,6 +3,8 @@
 import type { SlipAccount } from '../../connectors/slips/accounts.ts'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import type { TransferParts } from '../../payments/transfers/transfer.ts'
+import { isElsewhere } from '../../platform/database/elsewhere.ts'
+import { isUnavailable } from '../../platform/database/errors.ts'
 import type { LineResult } from '../import.ts'
 import { importReturn, type ReturnParts, type ReturnReport, returnsOf } from '../returns/importReturn.ts'
 import { readReturn } from '../returns/readReturn.ts'
@@ -17,7 +19,7 @@ export async function isWhole(account: SlipAccount, bytes: Buffer): Promise<bool
   if (account.kind === 'chain' || !isTransferReturn(bytes))
     return !('broken' in (await inTurns(readReturn(bytes, returnsOf(account)))))
   try {
-    await inTurns(readTransferReturn(bytes, account))
+    await inTurns(readTransferReturn(bytes, account, ''))
     return true
   } catch (error) {
     if (error instanceof BrokenReturn) return false
@@ -38,13 +40,23 @@ export async function importBankFile(
   return 'broken' in report ? refuseFile(parts, account, name, report.broken) : report
 }
 
+export const aboutFile = (account: SlipAccount, name: string) =>
+  ({ merchantId: nobody, kind: 'returnFile', subject: `${account.name} ${name}` }) as const
+
 export async function refuseFile(
   parts: BankFileParts,
   account: SlipAccount,
   name: string,
   why: string,
 ): Promise<{ readonly broken: string }> {
-  const about = { merchantId: nobody, kind: 'returnFile', subject: `${account.name} ${name}` } as const
-  await openCase(parts.database.work, parts, { ...about, details: { file: name, why } })
+  await openCase(parts.database.work, parts, { ...aboutFile(account, name), details: { file: name, why } })
   return { broken: why }
 }
+
+/** Whatever one file throws keeps no other out: somebody is told of it. What concerns all files is thrown on: our own database is away, or merchants are held. */
+export function tellFailed(parts: BankFileParts, account: SlipAccount, name: string, what: string, error: unknown) {
+  if (isUnavailable(error) || isElsewhere(error)) throw error
+  return refuseFile(parts, account, name, `${what}: ${(error as Error).message}`)
+}
+
+export const notMoved = 'all that it says is stored, and it cannot be moved'

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { nobody, openCase } from '../../payments/cases/cases.ts'
 import { closeSettled } from '../../payments/cases/store.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { findServedHere, refuseWhileHeld } from '../../platform/database/elsewhere.ts'
 import { hourOf } from '../chargebacks/report.ts'
 import { type FileFormat, type ImportParts, type ImportReport, importFile, type LineResult } from '../import.ts'
 import { type Booking, bookingsOf, bookingsOfDay } from './bookings.ts'
@@ -32,6 +33,7 @@ export type SettlingAcquirer = {
 /** Why a line is not settled. */
 export const settlementMismatches = {
   notOurs: 'we have no such booking',
+  elsewhere: 'the merchant of the booking is served by another cell: hand the file in there too',
   several: 'several bookings of ours fit it',
   twice: 'the booking is settled already, by another line',
   otherAmount: 'the booking is of another amount or currency',
@@ -126,6 +128,10 @@ async function settleLine(
   candidates: readonly Booking[],
   now: number,
 ): Promise<LineResult> {
+  const here = await findServedHere(
+    db,
+    candidates.map(({ merchantId }) => merchantId),
+  )
   const [booking, ...others] = candidates
   const refuse = (why: SettlementMismatch): LineResult => ({
     kind: 'refused',
@@ -133,6 +139,7 @@ async function settleLine(
     details: { theirs: line, ours: candidates },
   })
   if (!booking || others.length > 0) return refuse(booking ? 'several' : 'notOurs')
+  if (!here.has(booking.merchantId)) return refuse('elsewhere')
   const { merchantId, paymentId, kind } = booking
   const agrees = booking.amount === line.amount && booking.currency === line.currency
   const outcome = agrees ? 'matched' : 'otherAmount'
@@ -149,7 +156,10 @@ async function settleLine(
 const missingCase = ({ merchantId, paymentId, kind }: Booking) =>
   ({ merchantId, kind: 'lineMissing', subject: `${paymentId} ${kind}` }) as const
 
-/** Opens a case for each booking of a day that is over that no file has. How many there are; undefined while the day is open or no file has come. */
+/**
+ * Opens a case for each booking of a day that is over that no file has; those of merchants who have left are asked for where they are served. How many there are;
+ * undefined while the day is open or no file has come.
+ */
 export async function missLines(
   parts: ComparisonParts,
   { name, rules }: Pick<SettlingAcquirer, 'name' | 'rules'>,
@@ -163,7 +173,11 @@ export async function missLines(
   const bookings = await bookingsOfDay(database.reports, name, day, rules)
   const [merchants, payments] = [bookings.map(one => one.merchantId), bookings.map(one => one.paymentId)]
   const settled = await findSettledOf(database.reports, [...new Set(merchants)], payments)
-  const missing = bookings.filter(({ paymentId, kind }) => !settled.has(`${paymentId} ${kind}`))
+  const here = await findServedHere(database.work, merchants)
+  await refuseWhileHeld(database.work, `The look at the files of ${name} for ${day}`)
+  const missing = bookings.filter(
+    ({ merchantId, paymentId, kind }) => here.has(merchantId) && !settled.has(`${paymentId} ${kind}`),
+  )
   for (const booking of missing)
     await openCase(database.work, parts, { ...missingCase(booking), details: { acquirer: name, ours: booking, theirs: null } })
   return missing.length

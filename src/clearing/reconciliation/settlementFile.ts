@@ -124,11 +124,11 @@ function cellValues(
   )
 }
 
-/** Blanks at the end of a line may have been cut on the way. */
+/** Blanks at the end of a line may have been cut on the way; some host systems fill up with NUL. */
 function placeValues(row: string, at: number, parts: SettlementLayout['line']['parts'], mark: string): RecordValues {
   const length = parts.reduce((total, part) => total + part.length!, mark.length)
   if (row.length > length) throw new Broken(`line ${at} is ${row.length} long, not ${length}`)
-  const padded = row.padEnd(length)
+  const padded = row.replaceAll('\0', ' ').padEnd(length)
   let from = mark.length
   return new Map(
     parts.map(({ what, length }) => {

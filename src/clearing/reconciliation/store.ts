@@ -13,6 +13,7 @@ import { slackMilliseconds } from '../../payments/store/sweep.ts'
 import { idAt } from '../../platform/clock.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { servedHere } from '../../platform/database/elsewhere.ts'
+import { storableJson } from '../../platform/database/json.ts'
 import type { Moved } from './bookings.ts'
 
 type MovedRow = Omit<Moved, 'kept'> & { readonly kept: string | null }
@@ -121,7 +122,7 @@ export async function insertDay(
   await db.query(
     `insert into day_totals (acquirer, day, terminal, currency, ours, trace, made_at) values ($1, $2, $3, $4, $5, $6, $7)
      on conflict do nothing`,
-    [acquirer, day, terminal, currency, JSON.stringify(ours), trace, timeParameter(madeAt)],
+    [acquirer, day, terminal, currency, storableJson(ours), trace, timeParameter(madeAt)],
   )
 }
 
@@ -157,7 +158,7 @@ export async function storeTheirs(
       day,
       terminal,
       currency,
-      isSilent ? null : JSON.stringify(said.theirs),
+      isSilent ? null : storableJson(said.theirs),
       isSilent ? null : said.balance,
       timeParameter(now),
     ],

@@ -13,7 +13,7 @@ import { fileHash, inTurns, sealFile } from '../steps.ts'
 import { type Movement, movementKey, type ReturnFile, type ReturnsAccount } from './movement.ts'
 import { isMoney } from './occurrences.ts'
 import { readReturn } from './readReturn.ts'
-import { insertCame, numberBefore } from './store.ts'
+import { type CameFile, insertCame, numberBefore } from './store.ts'
 
 export type ReturnParts = ImportParts & ReceiptParts
 
@@ -49,39 +49,55 @@ export async function importReturn(
   tell: (at: number, result: LineResult) => void,
   { sameNumber = false } = {},
 ): Promise<ReturnReport | { readonly broken: string }> {
-  const { database, clock, random, keys } = parts
+  const { database, clock, random } = parts
   const db = database.work
   const read = await inTurns(readReturn(bytes, account))
   const hash = await fileHash(bytes)
-  const id = timeOrderedId(clock.real(), random)
-  const sealed = await sealFile(keys, random, returnFilePlace(nobody, id), bytes)
-  const came = { id, hash, account: account.name, name, number: 0, sealed, receivedAt: clock.real() }
   const refuse = async (why: string): Promise<{ readonly broken: string }> => {
     const subject = `${account.name} ${hash.toString('hex').slice(0, 16)}`
     await inTransaction(db, async connection => {
-      await insertCame(connection, { ...came, refused: why })
+      const id = timeOrderedId(clock.real(), random)
+      const came = { id, hash, account: account.name, series: 'slips', name, number: 0, sealed: null } as const
+      await insertCame(connection, { ...came, receivedAt: clock.real(), refused: why })
       await openCase(connection, parts, { merchantId: nobody, kind: 'returnFile', subject, details: { file: name, why } })
     })
     return { broken: why }
   }
   if ('broken' in read) return refuse(read.broken)
-  const fileNumber = sameNumber ? 0 : read.fileNumber
-  const { numberOf } = await insertCame(db, { ...came, number: fileNumber, madeOn: read.madeOn })
-  if (numberOf !== undefined) return refuse(`its number, ${fileNumber}, is that of ${numberOf}, which has other bytes`)
-  const missing = fileNumber === 0 ? [] : await countFile(parts, account.name, name, fileNumber)
+  const number = sameNumber ? 0 : read.fileNumber
+  const kept = await keepReturn(parts, { account: account.name, series: 'slips', name, hash, number, madeOn: read.madeOn }, bytes)
+  if ('broken' in kept) return refuse(kept.broken)
   const report = await importFile(parts, formatOf(account, read), name, bytes, tell)
-  return { ...report!, fileNumber: read.fileNumber, missing }
+  return { ...report!, fileNumber: read.fileNumber, ...kept }
+}
+
+/** Keeps a file that is whole, sealed, and says which numbers are left out between it and the one before. `number`: 0 = it is not counted. */
+export async function keepReturn(
+  parts: ImportParts,
+  file: Omit<CameFile, 'id' | 'sealed' | 'receivedAt' | 'refused'>,
+  bytes: Buffer,
+): Promise<{ readonly missing: readonly number[] } | { readonly broken: string }> {
+  const { database, clock, random, keys } = parts
+  const id = timeOrderedId(clock.real(), random)
+  const sealed = await sealFile(keys, random, returnFilePlace(nobody, id), bytes)
+  const { numberOf } = await insertCame(database.work, { ...file, id, sealed, receivedAt: clock.real() })
+  if (numberOf !== undefined) return { broken: `its number, ${file.number}, is that of ${numberOf}, which has other bytes` }
+  return { missing: file.number === 0 ? [] : await countFile(parts, file) }
 }
 
 /** More than these are another count, and one case. */
 const missingMost = 20
 
 /** Which numbers are left out between a file and the one before it. */
-async function countFile(parts: ReturnParts, account: string, name: string, number: number): Promise<number[]> {
+async function countFile(
+  parts: ImportParts,
+  { account, series, name, number }: Pick<CameFile, 'account' | 'series' | 'name' | 'number'>,
+): Promise<number[]> {
   const db = parts.database.work
-  const about = (missing: number) => ({ merchantId: nobody, kind: 'returnMissing', subject: `${account} ${missing}` }) as const
+  const counted = series === 'slips' ? account : `${account} ${series}`
+  const about = (missing: number) => ({ merchantId: nobody, kind: 'returnMissing', subject: `${counted} ${missing}` }) as const
   await closeSettled(db, about(number), parts.clock.real(), 'gateway', 'the file has come')
-  const last = await numberBefore(db, account, number)
+  const last = await numberBefore(db, account, series, number)
   const count = last === undefined ? 0 : number - last - 1
   const missing = Array.from({ length: Math.min(count, missingMost) }, (_, at) => number - 1 - at).reverse()
   for (const one of missing) await openCase(db, parts, { ...about(one), details: { account, before: name, left: count } })

@@ -1,7 +1,7 @@
 // A return of CNAB 240: a header, lots of titles in two segments each, trailers that count. Pure.
 
 import { cnab240 } from '../cnab/cnab240.ts'
-import { readRecord } from '../cnab/layout.ts'
+import { numberIn, readRecord } from '../cnab/layout.ts'
 import type { FileLine } from '../import.ts'
 import type { Steps } from '../steps.ts'
 import { type BankReturns, isOurs, type Movement, movementOf, type ReturnFile } from './movement.ts'
@@ -57,7 +57,7 @@ function* titlesOf(bytes: Buffer, bank: string): Generator<Title | undefined> {
     if (lot) lot.records++
     if (type === '1' && !lot) lot = { number: ++lots, records: 1, sequence: 0, titles: 0, face: 0n }
     else if (type === '3' && lot) {
-      if (Number(text.slice(3, 7)) !== lot.number || Number(text.slice(8, 13)) !== ++lot.sequence)
+      if (numberIn(text.slice(3, 7)) !== lot.number || numberIn(text.slice(8, 13)) !== ++lot.sequence)
         throw broken('it is out of order: lines are missing, or stand there twice')
       const segment = text[13]
       if (title) {
@@ -69,7 +69,7 @@ function* titlesOf(bytes: Buffer, bank: string): Generator<Title | undefined> {
       if (segment === 'T') {
         title = row
         lot.titles++
-        lot.face += BigInt(text.slice(81, 96).trim() || 0)
+        lot.face += BigInt(numberIn(text.slice(81, 96)) || 0) // what is no amount is a question, or makes the sum another
       } else if (segment === 'U') throw broken('segment U without its T')
     } else if (type === '5' && lot) {
       checkLot(lot, row)

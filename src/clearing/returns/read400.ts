@@ -1,7 +1,7 @@
 // A return of CNAB 400, by the table of its bank. Pure.
 
 import { cnab400 } from '../cnab/cnab400.ts'
-import { type ColumnValues, readRecord } from '../cnab/layout.ts'
+import { type ColumnValues, numberIn, readRecord } from '../cnab/layout.ts'
 import type { FileLine } from '../import.ts'
 import type { Steps } from '../steps.ts'
 import { type BankReturns, isOurs, type Movement, movementOf, type ReturnFile } from './movement.ts'
@@ -88,7 +88,7 @@ function* orderedRows(bytes: Buffer): Generator<FixedRow> {
   let last = ''
   for (const row of fixedRows(bytes, 400)) {
     if (last === '9') throw new BrokenReturn(`line ${row.at} stands behind the end`)
-    if (Number(row.text.slice(394) || Number.NaN) !== row.at)
+    if (numberIn(row.text.slice(394)) !== row.at)
       throw new BrokenReturn(`line ${row.at} is out of order: lines are missing, or stand there twice`)
     last = row.text[0]!
     yield row

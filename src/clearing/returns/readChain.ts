@@ -1,7 +1,7 @@
 // The daily file of a store chain, in a layout of our own: a header, a line for each payment at a till, a trailer with count and sum. Pure.
 
 import { isStoreReference, readStoreNumber } from '../../connectors/slips/storeNumber.ts'
-import { type RecordLayout, readRecord } from '../cnab/layout.ts'
+import { numberIn, type RecordLayout, readRecord } from '../cnab/layout.ts'
 import type { FileLine } from '../import.ts'
 import type { Steps } from '../steps.ts'
 import { type ChainReturns, type Movement, movementKey, type ReturnFile } from './movement.ts'
@@ -74,9 +74,9 @@ function* paymentsOf(bytes: Buffer): Generator<FixedRow> {
     if (at === 1) continue
     if (isEnded) throw new BrokenReturn(`line ${at} stands behind the end`)
     if (text[0] === 'D') {
-      if (Number(text.slice(1, 7)) !== ++count)
+      if (numberIn(text.slice(1, 7)) !== ++count)
         throw new BrokenReturn(`line ${at} is out of order: lines are missing, or stand there twice`)
-      sum += BigInt(/^\d{9}$/.test(text.slice(49, 58)) ? text.slice(49, 58) : 0)
+      sum += BigInt(numberIn(text.slice(49, 58)) || 0)
       yield row
       continue
     }

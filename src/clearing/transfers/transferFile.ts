@@ -8,15 +8,33 @@ import { cnab240 } from '../cnab/cnab240.ts'
 import { writeRecord } from '../cnab/layout.ts'
 import { transferLayout } from './transferLayout.ts'
 
-/** One transfer; `line`: its place in the file, from 1; amount in hundredths. */
+/** One transfer; amount in hundredths. */
 export type TransferOrder = {
-  readonly line: number
+  readonly reference: string
   readonly amount: number
   readonly to: Extract<BankDetails, { bank: string }>
 }
 
-/** What tells an order apart from all others of the account; returns repeat it. */
-export const referenceText = (sequence: number, line: number): string => `RF${padded(sequence, 6)}${padded(line, 6)}`
+/** Of 128 bits of an id as many as 18 letters and digits hold: its millisecond, and 38 of chance. */
+const idDigits = 23
+
+/** Tells an order apart from all others, by the id of its refund: numbers of files come again when a database is put back. Returns repeat it. */
+export const transferReference = (paymentId: string): string =>
+  `RF${BigInt(`0x${paymentId.slice(0, idDigits)}`)
+    .toString(36)
+    .toUpperCase()
+    .padStart(18, '0')}`
+
+/** How the id of the refund begins. */
+export function idStartOf(reference: string): string | undefined {
+  const [, text] = /^RF([0-9A-Z]{18})$/.exec(reference) ?? []
+  if (text === undefined) return undefined
+  const start = [...text].reduce((sum, digit) => sum * 36n + BigInt(Number.parseInt(digit, 36)), 0n).toString(16)
+  return start.length > idDigits ? undefined : start.padStart(idDigits, '0')
+}
+
+/** As gateways of before have named orders. */
+export const placeText = (sequence: number, line: number): string => `RF${padded(sequence, 6)}${padded(line, 6)}`
 
 const padded = (value: number, length: number): string => String(value).padStart(length, '0')
 const hour = 3_600_000
@@ -65,7 +83,7 @@ export function transferText(
     }),
     ...lots.flatMap(({ form, clearing, orders }, at) => {
       const lot = at + 1
-      const details = orders.flatMap(({ line, amount, to }, index) => [
+      const details = orders.flatMap(({ reference, amount, to }, index) => [
         writeRecord(transferLayout.transfer, {
           bank,
           lot,
@@ -77,7 +95,7 @@ export function transferText(
           toAccount: to.account,
           toAccountDigit: to.accountDigit,
           holder: bankText(to.holder),
-          own: referenceText(sequence, line),
+          own: reference,
           payOn,
           amount,
         }),

@@ -152,7 +152,7 @@ export function transfer(
     resume: (operation, { data, event }, signal) => guarded(() => look(operation, data, event.ended === 'true', signal)),
     readReturn: () => ({ kind: 'resume', event: {} }),
     readNotice: (): NoticeResult => ({ kind: 'resume', event: {}, answer: 'ok', contentType: 'text/plain' }),
-    staleNotice: () => ({ answer: 'ok', contentType: 'text/plain' }),
+    staleNotice: async () => ({ answer: 'ok', contentType: 'text/plain' }),
   }
 
   async function refund(operation: Operation, signal: AbortSignal): Promise<Reply> {

@@ -23,6 +23,7 @@ import {
   totalsMessage,
 } from './iso8583/totals.ts'
 import { answerType, madeAtOf } from './iso8583/versions.ts'
+import type { TraceNumbers } from './terminals/store.ts'
 
 export type Address = { readonly host: string; readonly port: number }
 
@@ -38,6 +39,7 @@ export type AcquirerOptions = {
   readonly tls?: ConnectionOptions
   readonly account: AcquirerAccountData
   readonly terminals: readonly string[]
+  readonly traceNumbers: TraceNumbers
   readonly signOn: boolean
   readonly answerWithinSeconds: number
   /** So long after an answer failed to come recovery begins. */

@@ -11,11 +11,11 @@ import type { Method } from '../registry.ts'
 import type { SlipAccount, SlipAccounts } from './accounts.ts'
 import { digitableLine, slipBarcode } from './banks/barcode.ts'
 import { dueOn, questionsTo, wrongForSlip } from './request.ts'
-import { storeNumber, storeReference } from './storeNumber.ts'
+import { storeNumber } from './storeNumber.ts'
 import { bankText } from './text.ts'
 
-/** Gives the numbers of accounts, each once; undefined while none is at hand. */
-export type SlipNumbers = { next(account: string): number | undefined }
+/** Gives the numbers of accounts, each once, as slips have them; undefined where there is none for us. */
+export type SlipNumbers = { take(account: SlipAccount): Promise<string | undefined> }
 
 export type SlipParts = {
   readonly accounts: SlipAccounts
@@ -59,42 +59,30 @@ export function slipMethods(accounts: SlipAccounts): Method[] {
 
 /** One for each mode that an account has. */
 export function slips(mode: Mode, parts: SlipParts): Connector {
-  const { accounts, numbers } = parts
+  const { accounts } = parts
   return {
     name: `slip ${mode}`,
     answerWithinSeconds: 5,
-    // The number stands with the payment, so that issuing again issues the same.
+    // Nobody hears of a slip before its answer stands with its number: issuing again may give another one.
     operations: { PA: { how: 'repeat', afterSeconds: 5 }, RV: { how: 'repeat', afterSeconds: 5 } },
     partialReversal: () => false,
     refuses: ({ type, channel, brand }) =>
       type === 'PA' && !accountFor(accounts, channel.settings, brand, mode) ? 'processorNotConfigured' : undefined,
+    // The request was judged by the rules of this account.
     prepare({ type, channel, brand }) {
       const account = type === 'PA' ? accountFor(accounts, channel.settings, brand, mode) : undefined
-      const next = account && numbers.next(account.name)
-      return next === undefined ? [] : [{ account: account!.name, number: numberOf(account!, next) }]
+      return account ? [{ account: account.name }] : []
     },
     perform: async operation => (operation.type === 'PA' ? issue(parts, operation) : writeOff(parts, operation)),
   }
 }
 
-/** As long as the account's numbers are; those of stores have a digit of their own. */
-function numberOf(account: SlipAccount, next: number): string {
-  if (account.kind === 'chain') return storeReference(String(next))
-  return String(next).padStart(account.bank.numberLength(account), '0')
-}
-
-function issue({ accounts, random, publicUrl }: SlipParts, operation: Operation): Reply {
-  const prepared = operation.prepared?.[0]
-  const account = prepared && accounts.get(prepared.account!)
-  if (!account)
-    return {
-      kind: 'notSent',
-      why: prepared ? 'its account is not configured any more' : 'no number was free',
-      never: true,
-      result: 'noSlipNumber',
-    }
+async function issue({ accounts, numbers, random, publicUrl }: SlipParts, operation: Operation): Promise<Reply> {
+  const account = accounts.get(operation.prepared?.[0]?.account ?? '')
+  if (!account) return withoutNumber('its account is not configured any more')
+  const number = await numbers.take(account)
+  if (number === undefined) return withoutNumber('no number was free')
   const { amount, currency, merchantId, fields, receivedAt } = operation
-  const number = prepared.number!
   const due = dueOn(fields, account, receivedAt)
   const token = `${random.bytes(16).toString('base64url')}.${merchantTail(merchantId)}`
   const link = `${operation.publicUrl ?? publicUrl()}/slip/${token}`
@@ -135,6 +123,8 @@ function issue({ accounts, random, publicUrl }: SlipParts, operation: Operation)
     slip,
   }
 }
+
+const withoutNumber = (why: string): Reply => ({ kind: 'notSent', why, never: true, result: 'noSlipNumber' })
 
 type Codes = {
   readonly barcode: string

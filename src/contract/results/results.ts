@@ -44,6 +44,7 @@ const refusals = {
 
   // Checkouts.
   checkoutGone:              ['200.300.404', 'invalid or missing parameter - (opp) No payment session found for the requested id - are you mixing test/live servers or have you paid more than 30min ago?'],
+  checkoutChanged:           ['200.300.404', 'invalid or missing parameter: the checkout was changed meanwhile, nothing was paid: load it again'],
   checkoutUnderWay:          ['200.300.404', 'invalid or missing parameter: a payment of this checkout is under way or has succeeded, so it stays as it is'],
   tooManyAttempts:           ['800.120.100', 'Too many requests. Please try again later. This checkout was tried too often'],
 

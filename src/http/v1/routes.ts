@@ -1,5 +1,6 @@
 // The paths of the interface.
 
+import { limits } from '../../contract/limits.ts'
 import type { HttpParts } from '../parts.ts'
 import type { Route } from '../router.ts'
 import { xmlQuery } from '../xml/query.ts'
@@ -12,6 +13,7 @@ import { queryList, v3List, v3One } from './searches.ts'
 
 export function v1Routes(parts: HttpParts): Route[] {
   const admission = makeAdmission(parts)
+  const bodyMax = limits.bodyMaxBytes // as it is told for all of the interface
   return [
     { method: 'POST', path: '/v1/payments', callers: 'token', answer: postPayment(admission) },
     { method: 'GET', path: '/v1/payments', callers: 'token', answer: queryList(admission) },
@@ -21,9 +23,15 @@ export function v1Routes(parts: HttpParts): Route[] {
     { method: 'POST', path: '/v1/checkouts/{id}', callers: 'token', answer: postCheckoutUpdate(admission) },
     { method: 'DELETE', path: '/v1/checkouts/{id}', callers: 'token', answer: removeCheckout(admission) },
     { method: 'GET', path: '/v1/checkouts/{id}/payment', callers: 'token', answer: getCheckout(admission, 'payment') },
-    { method: 'POST', path: '/v1/checkouts/{id}/payment', callers: 'browser', answer: postCheckoutPayment(admission) },
+    { method: 'POST', path: '/v1/checkouts/{id}/payment', callers: 'browser', bodyMax, answer: postCheckoutPayment(admission) },
     { method: 'GET', path: '/v1/checkouts/{id}/registration', callers: 'token', answer: getCheckout(admission, 'registration') },
-    { method: 'POST', path: '/v1/checkouts/{id}/registration', callers: 'browser', answer: postCheckoutPayment(admission) },
+    {
+      method: 'POST',
+      path: '/v1/checkouts/{id}/registration',
+      callers: 'browser',
+      bodyMax,
+      answer: postCheckoutPayment(admission),
+    },
     { method: 'POST', path: '/v1/registrations', callers: 'token', answer: postRegistration(admission) },
     { method: 'GET', path: '/v1/registrations/{id}', callers: 'token', answer: getRegistration(admission) },
     { method: 'DELETE', path: '/v1/registrations/{id}', callers: 'token', answer: removeRegistration(admission) },

@@ -17,6 +17,7 @@ export type OfficePage = {
   /** Beside that of the frame. */
   readonly style?: string
   readonly headers?: Readonly<Record<string, string>>
+  readonly cookies?: readonly string[]
 }
 
 /** For whom and where a page is shown. `path`: without the query. */

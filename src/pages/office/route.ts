@@ -5,13 +5,15 @@ import { shortenCards } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { type HttpAnswer, type Request, takeBody } from '../../http/answer.ts'
 import { sentForm } from '../../http/authenticate.ts'
+import { cookieOf, setCookie } from '../../http/cookies.ts'
 import { isForeign } from '../../http/host.ts'
 import { type MultipartForm, readMultipart, type UploadedFile } from '../../http/multipart.ts'
 import type { PathValues, Route } from '../../http/router.ts'
 import { turnsOfOwners } from '../../merchants/turns.ts'
 import { lagSeconds, ReportingAway, toldLagSeconds } from '../../platform/database/reporting.ts'
+import { browserDays } from '../../staff/browsers.ts'
 import type { StaffAction } from '../../staff/permissions.ts'
-import { findSignedIn, type SignedIn } from '../../staff/sessions.ts'
+import { type BegunSession, findSignedIn, type SignedIn } from '../../staff/sessions.ts'
 import { html } from '../html.ts'
 import { fill } from '../languages/texts.ts'
 import { message } from './fields.ts'
@@ -146,7 +148,7 @@ function placed(
     ...(bodyMax !== undefined && { bodyMax }),
     ...(usesUp && { usesUp }),
     async answer(request, named) {
-      const language = officeLanguage(cookieOf(request, languageCookie), request.headers['accept-language'])
+      const language = officeLanguage(cookieOf(request, languageName), request.headers['accept-language'])
       const show = ({ answer, signedIn }: Framed) => shown(parts, answer, request, language, signedIn)
       const words = frameWords(language)
       if (request.method === 'POST' && !isOurPage(parts, request))
@@ -186,7 +188,8 @@ function shown(
   if (!('title' in answer)) return { ...answer, headers: { ...dataHeaders, ...answer.headers } }
   const nonce = random.bytes(16).toString('base64')
   const body = officeFrame(answer, { language, nonce, path, sandbox, ...(signedIn && { signedIn }) })
-  return { status: answer.status ?? 200, body, headers: { ...officeHeaders(nonce), ...answer.headers } }
+  const { status = 200, headers, cookies = [] } = answer
+  return { status, body, cookies, headers: { ...officeHeaders(nonce), ...headers } }
 }
 
 /** Browsers say where a request comes from (Fetch Metadata); those that do not, or not without HTTPS, send an Origin with every POST. */
@@ -199,7 +202,11 @@ function isOurPage({ publicUrl }: OfficeParts, { headers }: Request): boolean {
 export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean): Promise<SignedIn | undefined> =>
   findSignedIn(parts, sessionOf(parts, request), request.address, isUse)
 
-export const sessionOf = (parts: OfficeParts, request: Request): string => cookieOf(request, sessionCookie(parts)) ?? ''
+export const sessionOf = (parts: OfficeParts, request: Request): string => cookieOf(request, ownCookie(parts, 'office')) ?? ''
+
+/** What the browser was given when somebody signed in there before. */
+export const browserCookieOf = (parts: OfficeParts, request: Request): string =>
+  cookieOf(request, ownCookie(parts, 'browser')) ?? ''
 
 /** A page is led to the door; what a script or a form sent is told. */
 function signInFirst(request: UnreadRequest): Framed {
@@ -224,17 +231,19 @@ export const ownPath = (to: string | null): string =>
   to !== null && to.length <= 2000 && /^\/(?!\/)[\x21-\x5b\x5d-\x7e]*$/.test(to) ? to : '/office'
 
 /** Sends the browser on inside the office. */
-export const goTo = (path: string, headers: Readonly<Record<string, string>> = {}): HttpAnswer => ({
+export const goTo = (path: string, cookies: readonly string[] = []): HttpAnswer => ({
   status: 303,
   body: '',
-  headers: { ...privateHeaders, ...headers, Location: path, 'Content-Type': 'text/plain' },
+  cookies,
+  headers: { ...privateHeaders, Location: path, 'Content-Type': 'text/plain' },
 })
 
 const isSecure = ({ publicUrl }: OfficeParts): boolean => publicUrl().startsWith('https:')
 
 /** Under HTTPS with the prefix that lets no other host or path set one. */
-const sessionCookie = (parts: OfficeParts): string => `${isSecure(parts) ? '__Host-' : ''}tollgate_office`
-const languageCookie = 'tollgate_language'
+const ownCookie = (parts: OfficeParts, name: 'office' | 'browser'): string =>
+  `${isSecure(parts) ? '__Host-' : ''}tollgate_${name}`
+const languageName = 'tollgate_language'
 
 /** Of what there is not, and of what belongs to others. */
 export const nothingHere = (language: OfficeLanguage): OfficePage => {
@@ -249,16 +258,17 @@ const dataHeaders = {
   ...privateHeaders,
 }
 
-/** Gives the browser a session, or takes it away. */
-export const sessionHeader = (parts: OfficeParts, token: string | undefined): Readonly<Record<string, string>> => ({
-  'Set-Cookie': `${sessionCookie(parts)}=${token ?? ''}; Path=/; HttpOnly; SameSite=Lax${isSecure(parts) ? '; Secure' : ''}${token === undefined ? '; Max-Age=0' : ''}`,
-})
-
-export const languageHeader = (language: OfficeLanguage): Readonly<Record<string, string>> => ({
-  'Set-Cookie': `${languageCookie}=${language}; Path=/; Max-Age=31536000; SameSite=Lax`,
-})
-
-function cookieOf({ headers }: Request, name: string): string | undefined {
-  const found = (headers.cookie ?? '').split(/; */).find(one => one.startsWith(`${name}=`))
-  return found?.slice(name.length + 1)
+/** Gives the browser a session, or takes it away; in which somebody signed in, it is known by the other one for a time. */
+export function sessionCookies(parts: OfficeParts, begun: BegunSession | undefined): readonly string[] {
+  const cookie = (name: 'office' | 'browser', value: string, lasting: { seconds?: number } = {}) =>
+    setCookie(ownCookie(parts, name), value, { path: '/', isSecure: isSecure(parts), ...lasting })
+  if (!begun) return [cookie('office', '', { seconds: 0 })]
+  const { token, browser } = begun
+  return [
+    cookie('office', token),
+    ...(browser === undefined ? [] : [cookie('browser', browser, { seconds: browserDays * 86_400 })]),
+  ]
 }
+
+export const languageCookie = (parts: OfficeParts, language: OfficeLanguage): string =>
+  setCookie(languageName, language, { path: '/', seconds: 365 * 86_400, isSecure: isSecure(parts) })

@@ -3,17 +3,18 @@
 
 import { Buffer } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
-import type { Arrival, Hop } from '../../connectors/connector.ts'
+import type { Arrival, Hop, Structures } from '../../connectors/connector.ts'
 import { type Charset, readForm } from '../../contract/form.ts'
 import { type HttpAnswer, type Request, redirectAnswer } from '../../http/answer.ts'
+import { cookieOf, setCookie } from '../../http/cookies.ts'
 import type { RequestFunction } from '../../http/router.ts'
 import { type Shop, shopOf } from '../../merchants/shop.ts'
 import type { PaymentState } from '../../payments/payment.ts'
 import { takeLateNotice } from '../../payments/redirects/late.ts'
-import { type RedirectState, redirectState, resume, settledState } from '../../payments/redirects/resume.ts'
+import { type RedirectState, redirectState, resume, settledState, takeUp } from '../../payments/redirects/resume.ts'
 import { bindSession, findRedirect, markContinuation, type RedirectRow } from '../../payments/redirects/store.ts'
 import { cookieName, hashesOf, hashOf, readToken, type TokenKind } from '../../payments/redirects/tokens.ts'
-import { findPayment } from '../../payments/store/read.ts'
+import { findPayment, storedJson } from '../../payments/store/read.ts'
 import { isElsewhere } from '../../platform/database/elsewhere.ts'
 import type { LogFields } from '../../platform/log.ts'
 import { plainAddress } from '../../platform/network.ts'
@@ -26,12 +27,17 @@ import * as views from './views.ts'
 const patienceSeconds = 12
 /** A challenge's browser may be a little faster than its result. */
 const resultWithinSeconds = 2
+/** How long a server waits that tells again what it has told already, while the payment goes on. */
+const acknowledgedWithinSeconds = 3
+/** So many of those may wait, and so many for one payment; each keeps what it sent. */
+const repeatersMost = { atAll: 32, forOne: 4 }
 
 type RedirectPayment = { readonly merchantId: string; readonly token: string; readonly redirected: RedirectRow }
 
 export function redirectPages(
   parts: PageParts,
 ): Readonly<Record<'page' | 'back' | 'cancel' | 'method' | 'methodDone' | 'notice', RequestFunction>> {
+  const tell = tellEnds(parts)
   return {
     page: page(parts),
     back: comeBack(parts, false),
@@ -54,12 +60,12 @@ export function redirectPages(
       return render(parts, 200, views.frameDonePage(languageOf(request)))
     }),
 
-    notice: (request, { token = '' }) => takeNotice(parts, request, token),
+    notice: (request, { token = '' }) => takeNotice(parts, request, token, tell),
   }
 }
 
 /** The other side's server tells of a payment. */
-async function takeNotice(parts: PageParts, request: Request, token: string): Promise<HttpAnswer> {
+async function takeNotice(parts: PageParts, request: Request, token: string, tell: TellEnd): Promise<HttpAnswer> {
   const found = await find(parts, 'notice', token)
   const text = (status: number, answer: string, contentType: string): HttpAnswer => ({
     status,
@@ -73,15 +79,19 @@ async function takeNotice(parts: PageParts, request: Request, token: string): Pr
   const state = await redirectState(parts, found.merchantId, found.redirected.paymentId)
   const connector = connectorOf(parts, state.payment)
   const body = Buffer.from(request.body, 'latin1').toString('utf8')
-  if (state.kind !== 'step') {
+  const late = async () => {
     await takeLateNotice(parts, state.payment)
     parts.log.debug(
       { audit: 'returnedAgain', paymentId: state.payment.id },
       'a notice came for a payment that does not wait for one',
     )
-    const stale = connector.staleNotice?.(body) ?? { answer: 'not found', contentType: 'text/plain' }
+    const stale = (await connector.staleNotice?.(body, () => tell(state.payment))) ?? {
+      answer: 'not found',
+      contentType: 'text/plain',
+    }
     return text(200, stale.answer, stale.contentType)
   }
+  if (state.kind !== 'step') return late()
   const noticed = connector.readNotice?.({ step: state.step, data: state.held.data, body })
   if (noticed?.kind !== 'resume') {
     audit(
@@ -93,12 +103,34 @@ async function takeNotice(parts: PageParts, request: Request, token: string): Pr
     )
     return text(200, noticed?.answer ?? 'not found', noticed?.contentType ?? 'text/plain')
   }
-  // The other side waits for its acknowledgement, not for the authorization. Recovery stands behind the resumption.
   const { payment, step } = state
-  void resume(parts, payment, step, noticed.event, request.publicUrl).catch((error: Error) =>
+  const goOn = await takeUp(parts, payment, { step, event: noticed.event, publicUrl: request.publicUrl })
+  if (!goOn) return late()
+  // The other side waits for its acknowledgement, not for the authorization.
+  void goOn().catch((error: Error) =>
     parts.log.error({ paymentId: payment.id, why: error.message }, 'a payment could not be resumed after its notice'),
   )
   return text(200, noticed.answer, noticed.contentType)
+}
+
+/** What a payment's answer says; one that goes on has it in a moment. Undefined when it has none by then, or when too many wait. */
+type TellEnd = (payment: PaymentState) => Promise<Structures | undefined>
+
+function tellEnds(parts: PageParts): TellEnd {
+  const waiting: string[] = []
+  const told = ({ kind, payment }: RedirectState) =>
+    kind === 'answered' ? storedJson(payment.id, 'body', payment.answer!.body) : undefined
+  return async ({ merchantId, id }) => {
+    const now = await redirectState(parts, merchantId, id)
+    const alike = waiting.filter(one => one === id).length
+    if (now.kind !== 'work' || waiting.length >= repeatersMost.atAll || alike >= repeatersMost.forOne) return told(now)
+    waiting.push(id)
+    try {
+      return told(await settledState(parts, merchantId, id, undefined, acknowledgedWithinSeconds))
+    } finally {
+      waiting.splice(waiting.indexOf(id), 1)
+    }
+  }
 }
 
 const isSecure = ({ publicUrl }: Request): boolean => publicUrl.startsWith('https:')
@@ -175,28 +207,17 @@ function wrongSession(parts: PageParts, request: Request, found: RedirectPayment
 const toShop = (payment: PaymentState): HttpAnswer => redirectAnswer(shopAddressOf(payment))
 
 /** What somebody who looks at the payment gets to see. */
-async function goOn(
-  parts: PageParts,
-  request: Request,
-  found: RedirectPayment,
-  state: RedirectState,
-  headers: Record<string, string>,
-): Promise<HttpAnswer> {
+async function goOn(parts: PageParts, request: Request, found: RedirectPayment, state: RedirectState): Promise<HttpAnswer> {
   if (state.kind === 'answered') return toShop(state.payment)
   const here = about(parts, request, found, state.payment)
-  if (state.kind === 'work') return render(parts, 200, views.waitPage(here, here.page), headers)
+  if (state.kind === 'work') return render(parts, 200, views.waitPage(here, here.page))
   const { hop } = state.held
   if (hop.kind === 'shop') return toShop(state.payment)
   const switched = (url: string) => (state.payment.mode === 'internal' ? passOn(parts, url, request) : url)
-  if (hop.kind === 'go') return redirectAnswer(switched(hop.url), headers)
-  if (hop.kind === 'post') return render(parts, 200, views.postPage(here, hop, switched(hop.url)), headers)
+  if (hop.kind === 'go') return redirectAnswer(switched(hop.url))
+  if (hop.kind === 'post') return render(parts, 200, views.postPage(here, hop, switched(hop.url)))
   const frame = hop.method && state.mark !== 'methodDone' ? `${request.publicUrl}/r/method/${found.token}` : undefined
-  return render(
-    parts,
-    200,
-    views.browserPage(here, hop as Extract<Hop, { kind: 'browser' }>, frame, switched(here.page)),
-    headers,
-  )
+  return render(parts, 200, views.browserPage(here, hop as Extract<Hop, { kind: 'browser' }>, frame, switched(here.page)))
 }
 
 const page = (parts: PageParts) =>
@@ -211,23 +232,24 @@ const page = (parts: PageParts) =>
       if (!isSameSession(parts, request, found)) return wrongSession(parts, request, found, state.payment)
       const seen = new Map([...values, ...seenBy(request)])
       const returned = connectorOf(parts, state.payment).readReturn!({ step: state.step, data: state.held.data, values: seen })
-      if (returned.kind === 'resume') await resume(parts, state.payment, state.step, returned.event, request.publicUrl)
+      if (returned.kind === 'resume')
+        await resume(parts, state.payment, { step: state.step, event: returned.event, publicUrl: request.publicUrl })
       state = await settledState(parts, merchantId, redirected.paymentId, state.step, patienceSeconds)
       return state.kind === 'answered'
         ? toShop(state.payment)
         : redirectAnswer(passOn(parts, `${request.publicUrl}/r/${token}`, request))
     }
-    return goOn(parts, request, found, state, await session(parts, request, found))
+    const cookies = await session(parts, request, found)
+    return { ...(await goOn(parts, request, found, state)), cookies }
   })
 
 /** Whoever opens the page begins anew: the cookie is kept when it is the right one. */
-async function session(parts: PageParts, request: Request, found: RedirectPayment): Promise<Record<string, string>> {
-  if (isSameSession(parts, request, found)) return {}
+async function session(parts: PageParts, request: Request, found: RedirectPayment): Promise<readonly string[]> {
+  if (isSameSession(parts, request, found)) return []
   const value = parts.random.bytes(16).toString('base64url')
   await bindSession(parts.database.work, found.merchantId, found.redirected.paymentId, hashOf(parts, 'session', value))
-  return {
-    'Set-Cookie': `${cookieName(found.token, isSecure(request))}=${value}; Path=/r; Max-Age=7200; HttpOnly; SameSite=Lax${isSecure(request) ? '; Secure' : ''}`,
-  }
+  const secure = isSecure(request)
+  return [setCookie(cookieName(found.token, secure), value, { path: '/r', seconds: 7200, isSecure: secure })]
 }
 
 const connectorOf = (parts: PageParts, payment: PaymentState) => {
@@ -267,7 +289,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
       const returned = connectorOf(parts, state.payment).readReturn!(arrival(state))
       if (returned.kind === 'forged') return forged(state.payment, returned.why)
       if (returned.kind === 'resume') {
-        const ours = await resume(parts, state.payment, step, returned.event, request.publicUrl)
+        const ours = await resume(parts, state.payment, { step, event: returned.event, publicUrl: request.publicUrl })
         state = ours ? await redirectState(parts, merchantId, redirected.paymentId) : state
         if (!ours) state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
       } else {
@@ -286,7 +308,7 @@ const comeBack = (parts: PageParts, cancelled: boolean) =>
     }
     if (state.kind === 'work') state = await settledState(parts, merchantId, redirected.paymentId, undefined, patienceSeconds)
     if (state.kind === 'step' && state.held.hop.kind !== 'shop') return redirectAnswer(`${request.publicUrl}/r/${token}`)
-    return goOn(parts, request, found, state, {})
+    return goOn(parts, request, found, state)
   })
 
 export function shopAddressOf({ id, type, record }: PaymentState): string {
@@ -324,13 +346,4 @@ const sentValues = ({ method, query, body, charset }: Request): ReadonlyMap<stri
 function readValues(text: string, charset?: Charset): ReadonlyMap<string, string> {
   const form = readForm(text, charset)
   return new Map(form === 'tooManyParameters' ? [] : form.pairs)
-}
-
-function cookieOf({ headers }: Request, name: string): string | undefined {
-  const found = (headers.cookie ?? '')
-    .split(';')
-    .map(part => part.trim())
-    .find(part => part.startsWith(`${name}=`))
-  const value = found?.slice(name.length + 1)
-  return value !== undefined && Buffer.byteLength(value) <= 64 ? value : undefined
 }

@@ -4,6 +4,7 @@ import type { Recorder } from '../../audit/chain.ts'
 import { record } from '../../audit/chain.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
+import { storableJson } from '../../platform/database/json.ts'
 import { addDue, cancelDue } from '../../platform/due/store.ts'
 import { type CaseNote, closeRow, insertCase, insertNote, lockHistory, type OperatorCase, setOwner } from './store.ts'
 
@@ -23,12 +24,15 @@ export const caseKinds = {
   transferDetails:
     'a refund is to be transferred, and nobody has said to which account: enter it on the page of the payment, or with tollgate transfers enter',
   transferLine: 'a bank says something of a transfer that does not fit: it is not known, or ended otherwise before',
+  transfersHeld:
+    'the database was put back, and files of transfers wait: read what the bank has said of those that it has, then tollgate transfers release',
   receiptFile:
     "a file of receipts could not be put on a merchant's server: it was given up, or the two servers do not know each other",
   reportFile: 'a scheduled report could not be put on its server: it was given up, or the two servers do not know each other',
   returnLine: 'a line of a file of a bank or a store chain is money of no slip, or says what somebody has to look at',
-  returnFile: 'a file of a bank or a store chain is not whole, or is another; nothing of it was read',
-  returnServer: 'the server of a bank or a store chain cannot be reached, or is another: its files are not fetched',
+  returnFile:
+    'a file of a bank or a store chain is not whole, is another, or could not be read to its end or moved: its case says which',
+  returnServer: 'the server of a bank or a store chain cannot be reached, is another, or does not give all of its files',
   returnMissing: 'files of a bank or a store chain are counted, and one has not come',
   reversalOpen: 'money that may be held or moved could not be given back; closing the case ends the attempts',
 } as const satisfies Readonly<Record<string, string>>
@@ -68,7 +72,7 @@ export const openCase = (
     merchantId,
     kind,
     subject,
-    details: JSON.stringify(details),
+    details: storableJson(details),
     openedAt: clock.real(),
   })
 

@@ -1,6 +1,7 @@
 // Operator cases in the database.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { storableText } from '../../platform/database/json.ts'
 import type { CaseKind } from './cases.ts'
 
 export type OperatorCase = {
@@ -28,7 +29,7 @@ export async function insertCase(
   const { rowCount } = await db.query(
     `insert into operator_cases (merchant_id, id, kind, subject, details, opened_at) values ($1, $2, $3, $4, $5, $6)
      on conflict (merchant_id, kind, subject) where closed_at is null do nothing`,
-    [merchantId, id, kind, subject, details, timeParameter(openedAt)],
+    [merchantId, id, kind, storableText(subject), details, timeParameter(openedAt)],
   )
   return rowCount === 1
 }
@@ -139,14 +140,14 @@ export async function closeSettled(
   await db.query(
     `update operator_cases set closed_at = $4, closed_by = $5, reason = $6
      where merchant_id = $1 and kind = $2 and subject = $3 and closed_at is null`,
-    [merchantId, kind, subject, timeParameter(now), by, reason],
+    [merchantId, kind, storableText(subject), timeParameter(now), by, reason],
   )
 }
 
 export async function hasOpenCase(db: Connection, merchantId: string, kind: string, subject: string): Promise<boolean> {
   const { rowCount } = await db.query(
     'select 1 from operator_cases where merchant_id = $1 and kind = $2 and subject = $3 and closed_at is null',
-    [merchantId, kind, subject],
+    [merchantId, kind, storableText(subject)],
   )
   return rowCount === 1
 }

@@ -10,6 +10,7 @@ import { requests } from '../../contract/requests.ts'
 import { isGood, type Result } from '../../contract/results/results.ts'
 import { wireTime } from '../../platform/clock.ts'
 import type { Payment } from '../payment.ts'
+import { writtenTexts } from './written.ts'
 
 /** What an answer says beyond the payment itself. */
 export type RecordOutcome = {
@@ -53,14 +54,14 @@ export function paymentRecord(payment: Payment, outcome: RecordOutcome, build: B
     merchantInvoiceId,
     transactionCategory,
     result: resultOf(outcome),
-    resultDetails: outcome.details && { ...outcome.details },
+    resultDetails: outcome.details && writtenTexts(outcome.details),
     card: cardOf(payment, card as Nested | undefined),
     risk: riskOf(payment, outcome),
   }
   delete structures.paymentType
   delete structures.currency
   for (const [structure, filled] of Object.entries(outcome.structures ?? {}))
-    for (const [name, value] of Object.entries(filled)) put(structures, [...structure.split('.'), name], value)
+    for (const [name, value] of Object.entries(writtenTexts(filled))) put(structures, [...structure.split('.'), name], value)
   if (registration !== undefined) structures.registration = { id: registration }
   return withFooter(
     { ...body, ...structures, ...(outcome.redirect && { redirect: outcome.redirect }) } as Nested,

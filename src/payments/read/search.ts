@@ -5,9 +5,11 @@ import { limits } from '../../contract/limits.ts'
 import type { ResultName } from '../../contract/results/results.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { WriteTimeout } from '../../platform/database/errors.ts'
+import { ReportingAway, type ReportingDatabase } from '../../platform/database/reporting.ts'
 import { takeTurns } from '../../platform/database/turns.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
+import { storedJson, UnreadableRow } from '../store/read.ts'
 import { countUpTo, findChains, findPage, findPayments, type Search, type SearchHit } from '../store/search.ts'
 import { givenText, readable } from './status.ts'
 
@@ -64,7 +66,7 @@ export function makeSearches(parts: PaymentParts): Searches {
       async *texts() {
         let comma = ''
         for (const ids of portions(found)) {
-          const payments = await inTurn(tokenId, () => findPayments(db, merchantId, ids))
+          const payments = await inTurn(tokenId, () => paymentsIn(db, merchantId, ids))
           if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
           const texts = new Map((await readable(parts, payments)).map(payment => [payment.id, givenText(parts, payment)]))
           yield comma + ids.map(id => texts.get(id)).join(',')
@@ -81,7 +83,7 @@ export function makeSearches(parts: PaymentParts): Searches {
     found: readonly SearchHit[],
   ): AsyncGenerator<PaymentState[]> {
     for (const ids of portions(found)) {
-      const payments = await inTurn(tokenId, () => findPayments(db, merchantId, ids))
+      const payments = await inTurn(tokenId, () => paymentsIn(db, merchantId, ids))
       if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
       const byId = new Map(payments.map(payment => [payment.id, payment]))
       yield ids.map(id => byId.get(id)!)
@@ -123,6 +125,17 @@ export function makeSearches(parts: PaymentParts): Searches {
       const found = await inTurn(tokenId, () => findChains(home(), search, [rootId], linkedMost + 1))
       return found === 'tooManySearches' ? found : pageOf(home(), tokenId, search.merchantId, found)
     },
+  }
+}
+
+/** What a database that follows says is for others to keep right: where it is no payment, it is as if it were away. */
+async function paymentsIn(db: ReportingDatabase, merchantId: string, ids: readonly string[]): Promise<PaymentState[]> {
+  try {
+    const payments = await findPayments(db, merchantId, ids)
+    if (db.follows) for (const { id, answer } of payments) if (answer) storedJson(id, 'body', answer.body) // it goes out as it stands there
+    return payments
+  } catch (error) {
+    throw db.follows && error instanceof UnreadableRow ? new ReportingAway(error.message) : error
   }
 }
 

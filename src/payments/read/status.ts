@@ -5,7 +5,7 @@ import { wireTime } from '../../platform/clock.ts'
 import { pendingRecord } from '../execute.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
-import { findPayment } from '../store/read.ts'
+import { findPayment, storedJson } from '../store/read.ts'
 import { pendingAnswers } from './pendingAnswers.ts'
 
 /** A payment with its answer, or with what it was answered while it waits. */
@@ -13,7 +13,7 @@ export type Readable = PaymentState & { readonly pendingBody?: string | undefine
 
 /** The payment as it reads now: its answer with the time of this reading, or pending. */
 export function currentRecord(parts: PaymentParts, payment: Readable): Nested {
-  const record = JSON.parse(givenText(parts, payment)) as Nested
+  const record: Nested = storedJson(payment.id, 'body', givenText(parts, payment))
   record.timestamp = wireTime(parts.directory.businessTime(payment.merchantId))
   return record
 }

@@ -5,6 +5,7 @@ import { amountText } from '../../contract/amounts.ts'
 import { type Outcome, type Result, results } from '../../contract/results/results.ts'
 import { wireTime } from '../../platform/clock.ts'
 import type { PaymentState } from '../payment.ts'
+import { storedJson } from '../store/read.ts'
 
 /** A test mode as that interface calls it. */
 export const xmlModes = { LIVE: 'live', CONNECTOR_TEST: 'external', INTEGRATOR_TEST: 'internal' } as const satisfies Record<
@@ -30,7 +31,8 @@ export function transactionXml(payment: PaymentState, method: string): string {
   const [status, word, good] = statuses[result.outcome]
   const amount = amountText(payment.amount)
   const time = wireTime(receivedAt).slice(0, 19)
-  const details = answer ? (JSON.parse(answer.body) as { resultDetails?: Record<string, string> }).resultDetails : undefined
+  const said: { resultDetails?: Record<string, string> } = answer ? storedJson(id, 'body', answer.body) : {}
+  const details = said.resultDetails
   const descriptor = record.fields.find(([name]) => name === 'descriptor')?.[1]
   return xmlElement('Transaction', { mode: nameOfMode.get(mode)!, response: 'SYNC', channel: channelId }, [
     xmlElement('Identification', {}, [

@@ -9,22 +9,34 @@ import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
 import { type ContinuationData, openContinuation, openCvv } from './continuation.ts'
-import { dropContinuation, findContinuation, takeContinuation } from './store.ts'
+import { dropContinuation, findContinuation, type LeasedContinuation, takeContinuation } from './store.ts'
 import { addressesOf } from './tokens.ts'
 
 /** Longer than any connector takes: then recovery may believe that the resumption died. */
 const recoverAfterSeconds = 90
 
-/** Goes on with a payment, as whoever came back reaches us; false when somebody else has taken its continuation. */
-export async function resume(
+/** `publicUrl`: as whoever came back reaches us. `ended`: nobody did by `now`. */
+type Return = {
+  readonly step: string
+  readonly event: ConnectorState
+  readonly publicUrl: string
+  readonly ended?: boolean
+  readonly now?: number
+}
+
+/** Goes on with a payment; false when somebody else has taken its continuation. */
+export async function resume(parts: PaymentParts, payment: PaymentState, returned: Return): Promise<boolean> {
+  const goOn = await takeUp(parts, payment, returned)
+  await goOn?.()
+  return goOn !== undefined
+}
+
+/** Takes the continuation: what goes on with the payment, or undefined when somebody else has it. Recovery stands behind it from then on. */
+export async function takeUp(
   parts: PaymentParts,
   payment: PaymentState,
-  step: string,
-  event: ConnectorState,
-  publicUrl: string,
-  ended = false,
-  now = parts.directory.businessTime(payment.merchantId),
-): Promise<boolean> {
+  { step, event, publicUrl, ended = false, now = parts.directory.businessTime(payment.merchantId) }: Return,
+): Promise<(() => Promise<void>) | undefined> {
   const { merchantId, id } = payment
   const taken = await takeContinuation(
     parts.database.work,
@@ -35,7 +47,16 @@ export async function resume(
     parts.clock.real() + recoverAfterSeconds * 1000,
     ended,
   )
-  if (!taken) return false
+  return taken && (() => goOnWith(parts, payment, { step, event, publicUrl, ended }, taken))
+}
+
+async function goOnWith(
+  parts: PaymentParts,
+  payment: PaymentState,
+  { step, event, publicUrl, ended }: Return,
+  taken: LeasedContinuation,
+): Promise<void> {
+  const { merchantId, id } = payment
   const held = openContinuation(parts, merchantId, id, taken.sealed)
   const connector = parts.connectors.get(payment.connector)
   if (!connector?.resume) throw new Error(`the connector ${payment.connector} does not take returns`)
@@ -51,14 +72,13 @@ export async function resume(
   )
   if (ended && !held.asksAtEnd) {
     await settle(parts, { payment, rootType: rootTypeOf(payment) }, endedReply(payment, held), true)
-    return true
+    return
   }
   const resumed = { step, data: held.data, event: { ...event, ...(taken.mark !== null && { mark: taken.mark }) } }
   const said = await execute(parts, { payment, rootType: rootTypeOf(payment), connector, operation, resumed })
   const channel = parts.directory.entity(payment.channelId)
   if (payment.record.captureAtOnce && said.outcome !== 'pending' && channel?.kind === 'channel')
     await captureAtOnce(parts, channel, payment, said)
-  return true
 }
 
 const endedReply = ({ amount, currency }: PaymentState, { endsAs }: ContinuationData) => ({
@@ -68,6 +88,13 @@ const endedReply = ({ amount, currency }: PaymentState, { endsAs }: Continuation
   currency,
   details: { ExtendedDescription: 'The shopper did not come back in time' },
   kept: {},
+})
+
+const endedAt = (parts: PaymentParts, { step }: { readonly step: string }): Return => ({
+  step,
+  event: { ended: 'true' },
+  publicUrl: parts.publicUrl(),
+  ended: true,
 })
 
 /** Due work of kind `redirectExpiry`: nobody came back in time. */
@@ -83,7 +110,7 @@ export const redirectExpiry: DueHandler<PaymentParts> = async (parts, { merchant
   if (!row) return { again: parts.clock.real() + recoverAfterSeconds * 1000 }
   const left = row.deadline - parts.directory.businessTime(merchantId)
   if (left > 0) return { again: parts.clock.real() + left }
-  if (await resume(parts, payment, row.step, { ended: 'true' }, parts.publicUrl(), true))
+  if (await resume(parts, payment, endedAt(parts, row)))
     parts.log.info({ paymentId: subjectId, kind: row.step }, 'the shopper did not come back in time')
   return { again: parts.clock.real() + recoverAfterSeconds * 1000 }
 }
@@ -91,7 +118,7 @@ export const redirectExpiry: DueHandler<PaymentParts> = async (parts, { merchant
 /** The shopper chose another way to pay: what waited for a return ends as if its time were over. What is in the hands of another stays there. */
 export async function abandon(parts: PaymentParts, payment: PaymentState): Promise<boolean> {
   const row = await findContinuation(parts.database.work, payment.merchantId, payment.id)
-  return row !== undefined && (await resume(parts, payment, row.step, { ended: 'true' }, parts.publicUrl(), true, row.deadline))
+  return row !== undefined && (await resume(parts, payment, { ...endedAt(parts, row), now: row.deadline }))
 }
 
 /** Where a payment stands for somebody who looks at it: answered, waiting for a step, or in the hands of another. */

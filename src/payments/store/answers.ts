@@ -14,10 +14,10 @@ import {
   quantised,
   valuesList,
 } from '../../platform/database/groupCommit.ts'
+import { storableJson } from '../../platform/database/json.ts'
 import { askedAgain } from '../../platform/due/store.ts'
 import type { Transfer } from '../ledger/journal.ts'
 import type { Answer, Payment } from '../payment.ts'
-
 import { insertFollowUp, writePatienceSeconds } from './payments.ts'
 import { confirmRegistrations } from './registrations.ts'
 
@@ -80,14 +80,14 @@ function answerValues(row: NewAnswer): unknown[] {
     payment.id,
     answer.result,
     answer.approved,
-    JSON.stringify(answer.kept),
+    storableJson(answer.kept),
     answer.body,
     timeParameter(answer.answeredAt),
     payment.mode,
     payment.currency,
     payment.channelId,
     payment.rootId ?? payment.id,
-    transfers.length === 0 ? null : JSON.stringify(transfers),
+    transfers.length === 0 ? null : storableJson(transfers),
     announced,
     updates ? 'UPDATED' : null,
     givesBack,
@@ -97,8 +97,8 @@ function answerValues(row: NewAnswer): unknown[] {
     payment.record.registration?.ownerId ?? null,
     payment.record.registration?.id ?? null,
     row.networkTransactionId ?? null,
-    row.collects ? JSON.stringify(row.collects) : null,
-    row.slip ? JSON.stringify(row.slip) : null,
+    row.collects ? storableJson(row.collects) : null,
+    row.slip ? storableJson(row.slip) : null,
   ]
 }
 

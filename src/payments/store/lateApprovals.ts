@@ -2,6 +2,7 @@
 
 import type { ConnectorState } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { storableJson } from '../../platform/database/json.ts'
 import { askedAgain } from '../../platform/due/store.ts'
 
 export type LateApproval = { readonly kept: ConnectorState; readonly acknowledged: boolean }
@@ -28,7 +29,7 @@ export async function addLateApproval(
        on conflict do nothing returning merchant_id, payment_id)
      insert into due_work (kind, merchant_id, subject_id, due_at) select 'reverse', merchant_id, payment_id, $4 from heard
      ${askedAgain}`,
-    [merchantId, paymentId, JSON.stringify(kept), timeParameter(now)],
+    [merchantId, paymentId, storableJson(kept), timeParameter(now)],
   )
   return rowCount === 1
 }

@@ -13,6 +13,7 @@ import {
   quantised,
   valuesList,
 } from '../../platform/database/groupCommit.ts'
+import { storableJson } from '../../platform/database/json.ts'
 import { putCards } from '../../vault/cardStore.ts'
 import type { SealedCard } from '../../vault/cards.ts'
 import type { Transfer } from '../ledger/journal.ts'
@@ -92,7 +93,7 @@ function paymentValues({ payment, sealedCard, key }: NewPayment): unknown[] {
     merchantTransactionId ?? null,
     timeParameter(payment.receivedAt),
     timeParameter(payment.recordedAt),
-    JSON.stringify(payment.record),
+    storableJson(payment.record),
     sealedCard?.sealed ?? null,
     sealedCard?.eraseAfter ?? null,
     key?.hash ?? null,

@@ -2,7 +2,7 @@
 
 import type { ConnectorState, Mode, OperationType, PreparedStates } from '../../connectors/connector.ts'
 import type { ResultName } from '../../contract/results/results.ts'
-import { idAt } from '../../platform/clock.ts'
+import { idAt, isId } from '../../platform/clock.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import type { PaymentState } from '../payment.ts'
 
@@ -38,7 +38,7 @@ export const answeredTables = 'payments p left join answers a on a.merchant_id =
 
 export function answeredOf(row: PaymentRow): PaymentState {
   const { merchantId, id, channelId, type, currency, mode, connector, receivedAt, recordedAt } = row
-  const kept: ConnectorState = row.kept === null ? {} : JSON.parse(row.kept)
+  const kept: ConnectorState = row.kept === null ? {} : storedJson(id, 'kept', row.kept)
   return {
     merchantId,
     id,
@@ -51,7 +51,7 @@ export function answeredOf(row: PaymentRow): PaymentState {
     connector,
     receivedAt,
     recordedAt,
-    record: JSON.parse(row.record),
+    record: storedJson(id, 'record', row.record),
     ...(row.rootId !== null && { rootId: row.rootId }),
     ...(row.referenceId !== null && { referenceId: row.referenceId }),
     ...(row.brand !== null && { brand: row.brand }),
@@ -67,6 +67,18 @@ export function answeredOf(row: PaymentRow): PaymentState {
       },
     }),
   }
+}
+
+/** What stands there of a payment was written by no gateway. */
+export class UnreadableRow extends Error {}
+
+/** The words of a parse error would repeat what stands there. */
+export function storedJson(id: string, column: 'kept' | 'record' | 'body', text: string) {
+  try {
+    const json = JSON.parse(text)
+    if (typeof json === 'object' && json !== null) return json
+  } catch {}
+  throw new UnreadableRow(`the ${column} of the payment ${isId(id) ? id : 'without an id'} is no JSON object`)
 }
 
 export async function findPayment(db: Connection, merchantId: string, id: string): Promise<PaymentState | undefined> {

@@ -124,8 +124,8 @@ export async function insertTransferFile(
   now: number,
 ): Promise<boolean> {
   const { rows } = await db.query<{ sequence: number }>(
-    `insert into transfer_files (account, sequence, made_at)
-     select $1, coalesce(max(sequence), 0) + 1, $2 from transfer_files where account = $1 on conflict do nothing returning sequence`,
+    `insert into transfer_files (account, sequence, made_at, by_place)
+     select $1, coalesce(max(sequence), 0) + 1, $2, false from transfer_files where account = $1 on conflict do nothing returning sequence`,
     [account, timeParameter(now)],
   )
   if (!rows[0]) return false
@@ -138,12 +138,19 @@ export async function insertTransferFile(
   return true
 }
 
-export type TransferFile = { readonly account: string; readonly sequence: number; readonly madeAt: number }
+export type TransferFile = {
+  readonly account: string
+  readonly sequence: number
+  readonly madeAt: number
+  /** Its orders are named by their places in it: a gateway of before has given it its number. */
+  readonly byPlace: boolean
+}
 
 /** Written down, and perhaps not on disk: the oldest first. */
 export async function findUnwrittenTransfers(db: Connection, account: string): Promise<TransferFile[]> {
   const { rows } = await db.query<TransferFile>(
-    'select account, sequence, made_at as "madeAt" from transfer_files where account = $1 and written_at is null order by sequence',
+    `select account, sequence, made_at as "madeAt", by_place as "byPlace" from transfer_files
+      where account = $1 and written_at is null order by sequence`,
     [account],
   )
   return rows
@@ -158,6 +165,16 @@ export async function findFiled(db: Connection, account: string, sequence: numbe
   return rows
 }
 
+/** By the beginning of its id, in a file or in none: the database may have been put back to before that. Undefined also where two begin so. */
+export async function findByIdStart(db: Connection, account: string, start: string): Promise<TransferRow | undefined> {
+  const { rows } = await db.query<TransferRow>(
+    `select ${columns} from ${tables} where t.account = $1 and t.payment_id between $2 and $3 and ${servedHere('t.merchant_id')}`,
+    [account, start.padEnd(32, '0'), start.padEnd(32, 'f')],
+  )
+  return rows.length === 1 ? rows[0] : undefined
+}
+
+/** By its place in a file, where the file names it so. */
 export async function findFiledAt(
   db: Connection,
   account: string,
@@ -165,7 +182,8 @@ export async function findFiledAt(
   line: number,
 ): Promise<TransferRow | undefined> {
   const { rows } = await db.query<TransferRow>(
-    `select ${columns} from ${tables} where t.account = $1 and t.sequence = $2 and t.line = $3`,
+    `select ${columns} from ${tables} join transfer_files f on f.account = t.account and f.sequence = t.sequence and f.by_place
+      where t.account = $1 and t.sequence = $2 and t.line = $3 and ${servedHere('t.merchant_id')}`,
     [account, sequence, line],
   )
   return rows[0]
@@ -177,4 +195,74 @@ export async function markTransfersWritten(db: Connection, { account, sequence }
     sequence,
     timeParameter(now),
   ])
+}
+
+/** `here`: the last order is of a merchant who is served here. */
+export type LastTransferFile = { readonly account: string; readonly last: number; readonly here: boolean }
+
+/** Of each account. */
+export async function lastTransferFiles(db: Connection): Promise<ReadonlyMap<string, LastTransferFile>> {
+  const { rows } = await db.query<LastTransferFile>(
+    `select f.account, f.last, coalesce((select ${servedHere('t.merchant_id')} from refund_transfers t
+              where t.account = f.account and t.sequence is not null order by t.sequence desc, t.line desc limit 1), false) as here
+       from (select account, max(sequence) as last from transfer_files group by account) f`,
+  )
+  return new Map(rows.map(row => [row.account, row]))
+}
+
+/** Whether files of transfers wait, and of which accounts they do not. */
+export type TransferHold = { readonly held: boolean; readonly released: readonly string[] }
+
+export async function readTransferHold(db: Connection, lock = ''): Promise<TransferHold> {
+  const { rows } = await db.query<TransferHold>(
+    `select transfers_held as held, transfers_released as released from installation ${lock}`,
+  )
+  return rows[0] ?? { held: false, released: [] }
+}
+
+export const isHeld = ({ held, released }: TransferHold, account: string): boolean => held && !released.includes(account)
+
+export async function writeTransferHold(db: Connection, { held, released }: TransferHold): Promise<void> {
+  await db.query('update installation set transfers_held = $1, transfers_released = $2', [held, released])
+}
+
+/** The accounts from which transfers of a merchant are ordered that have not ended. */
+export async function accountsWithTransfers(db: Connection, merchantId: string): Promise<string[]> {
+  const { rows } = await db.query<{ account: string }>(
+    `select distinct t.account from refund_transfers t where t.merchant_id = $1
+        and not exists (select from answers a where a.merchant_id = t.merchant_id and a.payment_id = t.payment_id)`,
+    [merchantId],
+  )
+  return rows.map(({ account }) => account)
+}
+
+/** Whether it has a place in a file that is not on disk yet. */
+export async function isInUnwritten(db: Connection, { merchantId, paymentId }: TransferName): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from refund_transfers t join transfer_files f on f.account = t.account and f.sequence = t.sequence
+      where t.merchant_id = $1 and t.payment_id = $2 and f.written_at is null`,
+    [merchantId, paymentId],
+  )
+  return rows.length > 0
+}
+
+/** The account goes on behind a number that the bank has had, and what was to be in files that were not on disk waits for the next. How many orders wait. */
+export async function passTransferFiles(db: Connection, account: string, behind: number, now: number): Promise<number> {
+  await db.query(
+    `update refund_transfers set sequence = null, line = null where account = $1
+        and sequence in (select sequence from transfer_files where account = $1 and written_at is null)`,
+    [account],
+  )
+  await db.query('delete from transfer_files where account = $1 and written_at is null', [account])
+  if (behind > 0)
+    await db.query(
+      `insert into transfer_files (account, sequence, made_at, written_at, by_place) values ($1, $2, $3, $3, false) on conflict do nothing`,
+      [account, behind, timeParameter(now)],
+    )
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*) as count from refund_transfers t where account = $1 and sequence is null and sealed is not null
+        and not exists (select from answers a where a.merchant_id = t.merchant_id and a.payment_id = t.payment_id)`,
+    [account],
+  )
+  return rows[0]!.count
 }

@@ -16,7 +16,7 @@ import { paymentRecord } from '../read/record.ts'
 import { insertAnswerHere } from '../store/answers.ts'
 import { findPayment } from '../store/read.ts'
 import { type BankDetails, readBankDetails } from './bankDetails.ts'
-import { enterTransfer, insertTransfer, lockTransfer, type TransferRow } from './store.ts'
+import { enterTransfer, insertTransfer, isInUnwritten, lockTransfer, type TransferRow } from './store.ts'
 
 /** No connector has this name: whoever would carry such a refund out by itself finds nobody to ask. */
 export const byTransfer = 'transfer'
@@ -107,17 +107,19 @@ export async function settleTransfer(
   return true
 }
 
-/** Ends by hand what no file tells of. False when it has ended otherwise before. */
+/** Ends by hand what no file tells of. Refused when it has ended otherwise before, and while it has a place in a file that will be put on disk yet. */
 export const endByHand = (
   parts: TransferParts & Recorder,
   transfer: Pick<TransferRow, 'merchantId' | 'paymentId'>,
   paid: boolean,
   reason: string,
-): Promise<boolean> =>
+): Promise<'ended' | 'otherwise' | 'inFile'> =>
   inTransaction(parts.database.work, async db => {
+    await lockTransfer(db, transfer)
+    if (await isInUnwritten(db, transfer)) return 'inFile'
     const settled = await settleTransfer(parts, db, transfer, { paid, text: reason })
     const { merchantId: entityId, paymentId: subject } = transfer
     const result = settled ? 'done' : 'refused'
     await record(db, parts, [{ action: 'transferEnded', entityId, subject, details: { paid, reason }, result }])
-    return settled
+    return settled ? 'ended' : 'otherwise'
   })

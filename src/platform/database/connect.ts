@@ -164,7 +164,7 @@ export const timeLimits = (statementSeconds: number): string =>
     `; set idle_in_transaction_session_timeout = ${statementSeconds * 1000}`,
   ].join('')
 
-/** Listens on a connection of its own, asks it now and then whether it lives, and opens another when it does not. */
+/** Listens on a connection of its own, asks it now and then whether it lives, and opens another when it does not or is lost: what was said meanwhile is heard then. */
 async function listen(
   clock: Clock,
   options: pg.PoolConfig,
@@ -174,6 +174,7 @@ async function listen(
 ): Promise<Listener> {
   let stopped = false
   let current: pg.Client | undefined
+  let openedAt = 0
   let timer: Timer | undefined
   const later = (act: () => void, milliseconds: number): void => {
     if (!stopped) timer = clock.after(milliseconds, act).unref()
@@ -189,14 +190,27 @@ async function listen(
       client.end().catch(onError)
       throw error
     }
+    if (stopped) return void client.end().catch(onError)
     current = client
+    openedAt = clock.elapsed()
+    client.once('end', () => lost(client))
     beat(client)
   }
+  const lost = (client: pg.Client): void => {
+    if (stopped || client !== current) return
+    current = undefined
+    timer?.cancel()
+    if (clock.elapsed() - openedAt < reopenMilliseconds) later(reopen, reopenMilliseconds)
+    else reopen()
+  }
   const reopen = (): void => {
-    open().then(heard, (error: Error) => {
-      onError(error)
-      later(reopen, reopenMilliseconds)
-    })
+    open().then(
+      () => stopped || heard(),
+      (error: Error) => {
+        onError(error)
+        later(reopen, reopenMilliseconds)
+      },
+    )
   }
   const beat = (client: pg.Client): void => {
     later(() => {
@@ -205,7 +219,7 @@ async function listen(
         (error: Error) => {
           onError(error)
           client.end().catch(onError)
-          later(reopen, reopenMilliseconds)
+          lost(client)
         },
       )
     }, heartbeatMilliseconds)

@@ -17,6 +17,28 @@ export async function areHeld(db: Pick<Connection, 'query'>): Promise<boolean> {
   return rows[0]!.held
 }
 
+/**
+ * Throws ServedElsewhere while some are held. Asked after the rows of merchants were looked for, in the transaction that writes what came of that: theirs were left
+ * out, and are not gone.
+ */
+export async function refuseWhileHeld(db: Pick<Connection, 'query'>, what: string): Promise<void> {
+  if (await areHeld(db))
+    throw new ServedElsewhere(
+      `${what} waits: merchants of this cell are held until \`tollgate cells restored\` has asked the others. Given again then, it goes on where it stopped.`,
+    )
+}
+
+/** Of some merchants, those who are served here. */
+export async function findServedHere(
+  db: Pick<Connection, 'query'>,
+  merchantIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: string }>(`select id from unnest($1::uuid[]) as one (id) where ${servedHere('id')}`, [
+    merchantIds,
+  ])
+  return new Set(rows.map(({ id }) => id))
+}
+
 /** The merchant is served by another cell, or by none for some seconds: the same request is to be sent again. */
 export class ServedElsewhere extends OperatorError {}
 

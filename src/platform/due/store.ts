@@ -2,6 +2,7 @@
 
 import { type Connection, timeParameter } from '../database/connect.ts'
 import { servedHere } from '../database/elsewhere.ts'
+import { storableJson } from '../database/json.ts'
 
 export type DueItem = {
   readonly kind: string
@@ -98,7 +99,7 @@ export async function addDue(
 ): Promise<void> {
   await db.query(
     `insert into due_work (kind, merchant_id, subject_id, due_at, details) values ($1, $2, $3, $4, $5) ${askedAgain}`,
-    [kind, merchantId, subjectId, timeParameter(dueAt), JSON.stringify(details)],
+    [kind, merchantId, subjectId, timeParameter(dueAt), storableJson(details)],
   )
 }
 
@@ -126,7 +127,7 @@ export async function postponeDue(
     `update due_work set due_at = case when generation = $5 then $4 else least(due_at, $4) end, leased_until = null, details = details || $7,
             attempts = case when $8 then 0 else attempts end
       where ${key} and leased_until = $6`,
-    [kind, merchantId, subjectId, timeParameter(dueAt), generation, timeParameter(leasedUntil!), JSON.stringify(details), well],
+    [kind, merchantId, subjectId, timeParameter(dueAt), generation, timeParameter(leasedUntil!), storableJson(details), well],
   )
 }
 

@@ -2,7 +2,7 @@
 // how long it is silent, how long it takes, how much it lists, how much it sends and how often it wants new keys.
 
 import { connect } from 'node:net'
-import type { FileEntryWithStats, SFTPWrapper } from 'ssh2'
+import type { Client, FileEntryWithStats, SFTPWrapper } from 'ssh2'
 import type { Clock } from '../clock.ts'
 import { boundSocket } from './bounded.ts'
 import type { SftpServer } from './server.ts'
@@ -16,10 +16,12 @@ export type RemoteFile = {
 
 /** Paths are the server's, with slashes. */
 export type Sftp = {
-  /** Plain files of a folder by name; no more than a server should have there. */
-  list(folder: string): Promise<RemoteFile[]>
+  /** Plain files of a folder by name; no more than a server should have there, of which `isCut` tells. */
+  list(folder: string): Promise<{ readonly files: readonly RemoteFile[]; readonly isCut: boolean }>
   /** Rejects when there is more than `bytesMost`, or another number of bytes than the server says. */
   read(path: string, bytesMost: number): Promise<Buffer>
+  /** Whether these bytes and no others are under a name; undefined where nothing is. */
+  holds(path: string, bytes: Buffer): Promise<boolean | undefined>
   /** Whole or not there: under its name only when all of it is there. What is there already with the same bytes is left; with others it is not ours. */
   put(path: string, bytes: Buffer): Promise<void>
   /** Never onto what is there. */
@@ -48,8 +50,10 @@ export type SftpLimits = {
   readonly answerBytes: number
   /** Of a list, for each file that may stand in it. */
   readonly listedBytes: number
-  /** Each makes us compute for milliseconds; servers change keys by the hour and by the gigabyte. */
+  /** Each makes us compute for milliseconds; servers change keys by the hour, and some with each megabyte. */
   readonly keyExchangesMost: number
+  /** One more for each so many bytes in both directions, of which an exchange is a hundredth. */
+  readonly keyExchangeBytes: number
 }
 
 export const sftpLimits: SftpLimits = {
@@ -59,6 +63,7 @@ export const sftpLimits: SftpLimits = {
   answerBytes: 64 * 1024,
   listedBytes: 1024,
   keyExchangesMost: 10,
+  keyExchangeBytes: 512 * 1024,
 }
 
 // What servers of this decade speak; SHA-1, CBC and the short groups are left out. So are groups that the server chooses: to look whether one of 8192 bits is a
@@ -99,20 +104,21 @@ export async function withSftp<Value>(
   let knownHost = true
   let keyExchanges = 0
   client.on('handshake', () => {
-    if (++keyExchanges > limits.keyExchangesMost)
-      lose(new SftpError(`${doing}: the server wants new keys more than ${limits.keyExchangesMost} times`, 'lost'))
+    const most = limits.keyExchangesMost + Math.floor((socket.bytesRead + socket.bytesWritten) / limits.keyExchangeBytes)
+    if (++keyExchanges > most) lose(new SftpError(`${doing}: the server wants new keys more than ${most} times`, 'lost'))
   })
   client.on('error', (error: Error & { level?: string }) => lose(asSftpError(error, knownHost)))
   client.on('close', () => lose(new SftpError('the server closed the connection', 'lost')))
   const session = clock.after(limits.sessionSeconds * 1000, () =>
     lose(new SftpError(`the session took longer than ${limits.sessionSeconds} s`, 'lost')),
   )
-  /** One answer of the server. */
+  /** One answer of the server; one that is none to this question ends the session. */
   async function answer<Answer>(
     what: string,
-    ask: (done: (error: Error | undefined | null, answer: Answer) => void) => void,
+    isAnswer: IsAnswer<Answer>,
+    ask: AskServer,
     bytesMost: BytesMost = limits.answerBytes,
-  ) {
+  ): Promise<Answer> {
     doing = what
     if (bytesMost !== 'left') allow(bytesMost)
     const timer = clock.after(limits.answerSeconds * 1000, () =>
@@ -122,7 +128,11 @@ export async function withSftp<Value>(
       return await Promise.race([
         lost,
         new Promise<Answer>((resolve, reject) =>
-          ask((error, answer) => (error ? reject(new RemoteRefusal(what, error)) : resolve(answer))),
+          ask((error, answer) => {
+            if (error) reject(new RemoteRefusal(what, error))
+            else if (isAnswer(answer)) resolve(answer)
+            else lose(new SftpError(`${what}: the server answers another question`, 'lost'))
+          }),
         ),
       ])
     } finally {
@@ -131,7 +141,7 @@ export async function withSftp<Value>(
   }
   try {
     const { type, blob } = server.hostKey
-    await answer<void>('connecting', done => {
+    await answer('connecting', isNothing, done => {
       client.once('ready', () => done(null))
       client.connect({
         sock: socket,
@@ -152,7 +162,7 @@ export async function withSftp<Value>(
         },
       })
     })
-    const channel = await answer<SFTPWrapper>('beginning SFTP', done => client.sftp(done))
+    const channel = await answer('beginning SFTP', isChannel, beginning(client))
     return await work(filesOf(channel, answer, limits))
   } finally {
     session.cancel()
@@ -160,17 +170,35 @@ export async function withSftp<Value>(
   }
 }
 
+/** The package throws where the server has hung up meanwhile. */
+const beginning =
+  (client: Client): AskServer =>
+  done => {
+    try {
+      client.sftp(done)
+    } catch (error) {
+      done(error as Error)
+    }
+  }
+
 /** A server signs with its RSA key in two ways; with SHA-1 it shall not. */
 const signaturesOf = (type: string) => (type === 'ssh-rsa' ? ['rsa-sha2-512', 'rsa-sha2-256'] : [type]) as ['rsa-sha2-512']
 
 /** `left`: what is left of the answer before. */
 type BytesMost = number | 'left'
 
-type RemoteAnswer = <Value>(
-  what: string,
-  ask: (done: (error: Error | undefined | null, answer: Value) => void) => void,
-  bytesMost?: BytesMost,
-) => Promise<Value>
+/** Calls back once, with whatever the package took for the answer: it looks at the number of the question, and not at what was asked. */
+type AskServer = (done: (error?: Error | null, answer?: unknown) => void) => void
+type IsAnswer<Answer> = (answer: unknown) => answer is Answer
+type RemoteAnswer = <Answer>(what: string, isAnswer: IsAnswer<Answer>, ask: AskServer, bytesMost?: BytesMost) => Promise<Answer>
+
+const isChannel = (answer: unknown): answer is SFTPWrapper => answer !== undefined
+const isNothing = (answer: unknown): answer is undefined => answer === undefined
+const isBytes = (answer: unknown): answer is Buffer => Buffer.isBuffer(answer)
+const isPage = (answer: unknown): answer is FileEntryWithStats[] => Array.isArray(answer)
+/** A server may leave out what it does not know. */
+const isAttributes = (answer: unknown): answer is { readonly size?: number } =>
+  typeof answer === 'object' && answer !== null && !isBytes(answer) && !isPage(answer)
 
 const chunkBytes = 32_768
 /** Servers give of a file what they are asked for, up to its end; one that gives it byte by byte costs us a question for each. */
@@ -181,20 +209,23 @@ const kindOfFile = 0o170_000
 const statusEnd = 1
 const statusNoFile = 2
 
+/** Without it the package takes `.` and `..` out of a page before it has looked whether it is one. */
+type AsksWhole = { readdir(handle: Buffer, how: { readonly full: true }, done: Parameters<AskServer>[0]): void }
+
 function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits): Sftp {
   /** Undefined at the end. */
   const untilEnd = <Value>(...asked: Parameters<typeof answer<Value>>): Promise<Value | undefined> =>
-    answer<Value>(...asked).catch((error: RemoteRefusal) => {
+    answer(...asked).catch((error: RemoteRefusal) => {
       if (error.status === statusEnd) return undefined
       throw error
     })
   const open = (path: string, flags: 'r' | 'w') =>
-    answer<Buffer>(`opening ${path}`, done => channel.open(path, flags, { mode: 0o600 }, done))
-  const close = (path: string, handle: Buffer) =>
-    answer<void>(`closing ${path}`, done => channel.close(handle, error => done(error, undefined)))
+    answer(`opening ${path}`, isBytes, done => channel.open(path, flags, { mode: 0o600 }, done))
+  const close = (path: string, handle: Buffer) => answer(`closing ${path}`, isNothing, done => channel.close(handle, done))
+  /** Below zero where the server does not say it: it is nobody's then. */
   const sizeOf = (path: string): Promise<number | undefined> =>
-    answer<{ size: number }>(`looking at ${path}`, done => channel.stat(path, done)).then(
-      ({ size }) => size,
+    answer(`looking at ${path}`, isAttributes, done => channel.stat(path, done)).then(
+      ({ size = -1 }) => size,
       (error: RemoteRefusal) => {
         if (error.status === statusNoFile) return undefined
         throw error
@@ -203,13 +234,13 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits)
   async function read(path: string, bytesMost: number): Promise<Buffer> {
     const handle = await open(path, 'r')
     // Without a size nothing is taken.
-    const { size = -1 } = await answer<{ size?: number }>(`looking at ${path}`, done => channel.fstat(handle, done))
+    const { size = -1 } = await answer(`looking at ${path}`, isAttributes, done => channel.fstat(handle, done))
     if (size > bytesMost) throw new SftpError(`${path} has ${size} bytes, more than ${bytesMost}`)
     const chunks: Buffer[] = []
     let length = 0
     for (;;) {
       const at = length
-      const chunk = await untilEnd<Buffer>(`reading ${path}`, done => {
+      const chunk = await untilEnd(`reading ${path}`, isBytes, done => {
         const room = Buffer.alloc(chunkBytes)
         channel.read(handle, room, 0, chunkBytes, at, (error, count) => done(error, room.subarray(0, count)))
       })
@@ -223,41 +254,52 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits)
     if (length !== size) throw new SftpError(`${path} should have ${size} bytes, and is still written to or cut off`)
     return Buffer.concat(chunks)
   }
+  async function holds(path: string, bytes: Buffer): Promise<boolean | undefined> {
+    if ((await sizeOf(path)) === undefined) return undefined
+    const there = await read(path, bytes.length).catch((error: SftpError) => {
+      // What is longer or still grows is another.
+      if (error.about === 'file' && !(error instanceof RemoteRefusal)) return undefined
+      throw error
+    })
+    return there?.equals(bytes) ?? false
+  }
   async function move(from: string, to: string): Promise<void> {
-    await answer<void>(`moving ${from} to ${to}`, done => channel.rename(from, to, error => done(error, undefined)))
+    await answer(`moving ${from} to ${to}`, isNothing, done => channel.rename(from, to, done))
   }
   return {
     read,
+    holds,
     move,
     async list(folder) {
       const allBytes = limits.answerBytes + limits.filesMost * limits.listedBytes
-      const handle = await answer<Buffer>(`opening ${folder}`, done => channel.opendir(folder, done))
+      const handle = await answer(`opening ${folder}`, isBytes, done => channel.opendir(folder, done))
       const found: FileEntryWithStats[] = []
+      let isCut = true
       // A page without names would be no end either: the pages count as well as the names.
       for (let pages = 0; found.length < limits.filesMost && pages < limits.filesMost; pages++) {
-        const ask = (done: (error: Error | undefined, page: FileEntryWithStats[]) => void) => channel.readdir(handle, done)
-        const page = await untilEnd<FileEntryWithStats[]>(`listing ${folder}`, ask, pages === 0 ? allBytes : 'left')
+        const ask: AskServer = done => (channel as unknown as AsksWhole).readdir(handle, { full: true }, done)
+        const page = await untilEnd(`listing ${folder}`, isPage, ask, pages === 0 ? allBytes : 'left')
+        if (!page) isCut = false
         if (!page) break
         found.push(...page)
       }
       await close(folder, handle)
-      return found
-        .filter(({ filename, attrs }) => isPlainName(filename) && (attrs.mode & kindOfFile) === regular)
+      const files = found
+        .filter(({ filename, longname, attrs }) => isPlainName(filename) && isPlainFile(attrs.mode, longname))
         .slice(0, limits.filesMost)
         .map(({ filename, attrs }) => ({ name: filename, bytes: attrs.size, modifiedAt: attrs.mtime }))
         .sort((a, b) => (a.name < b.name ? -1 : 1))
+      return { files, isCut }
     },
     async put(path, bytes) {
-      if ((await sizeOf(path)) !== undefined) {
-        const there = await read(path, bytes.length).catch(notOurs(path))
-        if (there.equals(bytes)) return
-        throw new SftpError(`${path} is there already, and is not ours`)
-      }
+      const there = await holds(path, bytes)
+      if (there) return
+      if (there === false) throw new SftpError(`${path} is there already, and is not ours`)
       const part = `${path}.tmp`
       const handle = await open(part, 'w')
       for (let at = 0; at < bytes.length; at += chunkBytes)
-        await answer<void>(`writing ${part}`, done =>
-          channel.write(handle, bytes, at, Math.min(chunkBytes, bytes.length - at), at, error => done(error, undefined)),
+        await answer(`writing ${part}`, isNothing, done =>
+          channel.write(handle, bytes, at, Math.min(chunkBytes, bytes.length - at), at, error => done(error)),
         )
       await close(part, handle)
       if ((await sizeOf(part)) !== bytes.length) throw new SftpError(`${part} was written, and has another length`)
@@ -266,15 +308,14 @@ function filesOf(channel: SFTPWrapper, answer: RemoteAnswer, limits: SftpLimits)
   }
 }
 
-/** What is longer or still grows cannot be what we have put there. */
-const notOurs = (path: string) => (error: Error) => {
-  if (error instanceof SftpError && !(error instanceof RemoteRefusal))
-    throw new SftpError(`${path} is there already, and is not ours`)
-  throw error
-}
-
 /** A name that leads nowhere else, moves no cursor, and is no part of a file that somebody writes. */
 const isPlainName = (name: string): boolean => /^[^./\p{C}][^/\p{C}]{0,254}$/u.test(name) && !/\.(tmp|part|filepart)$/i.test(name)
+
+/** Some servers give permissions alone, or none: then the line that they give for people says it as `ls` does, or nothing does, and it is asked for as a file. */
+const isPlainFile = (mode: number | undefined, line: string): boolean => {
+  const kind = (mode ?? 0) & kindOfFile
+  return kind === 0 ? !/^[bcdlps][-rwxsStT]{9}/.test(line) : kind === regular
+}
 
 class RemoteRefusal extends SftpError {
   readonly status: number | undefined

@@ -2,6 +2,7 @@
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { servedHere } from '../../platform/database/elsewhere.ts'
+import { storableText } from '../../platform/database/json.ts'
 import type { OwedFile, OwedForm } from './deliver.ts'
 
 /** The work of a source waits once, and goes on from the period that it has come to. */
@@ -72,7 +73,7 @@ export async function markFailed(db: Connection, file: OwedFile, failure: string
   await db.query(
     `update owed_files set attempts = attempts + 1, failure = $5, ended_at = $6, outcome = case when $6::timestamptz is null then null else 'givenUp' end
       where ${one} and outcome is null`,
-    [...keyOf(file), failure.slice(0, 500), endedAt === undefined ? null : timeParameter(endedAt)],
+    [...keyOf(file), storableText(failure.slice(0, 500)), endedAt === undefined ? null : timeParameter(endedAt)],
   )
 }
 
@@ -89,7 +90,7 @@ export async function oweAgain(db: Connection, ownerId: string, source: string, 
 export async function dropOwed(db: Connection, ownerId: string, source: string, why: string, now: number): Promise<void> {
   await db.query(
     `update owed_files set outcome = 'givenUp', failure = $3, ended_at = $4 where owner_id = $1 and source = $2 and outcome is null`,
-    [ownerId, source, why, timeParameter(now)],
+    [ownerId, source, storableText(why), timeParameter(now)],
   )
   await db.query(
     'delete from file_pieces where file_id in (select file_id from owed_files where owner_id = $1 and source = $2)',

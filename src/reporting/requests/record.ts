@@ -1,7 +1,7 @@
 // A request of the interface as it is shown to the people of its merchant: masked by the parameter table. Of a secret stands that it was sent, of a card
 // number what an answer tells of it, and of an unknown parameter the name alone, because its value may be a mistyped secret.
 
-import { beginningOf, maskCardNumbers, mayBeRepeated, mayHoldCardNumber, unescaped } from '../../contract/cardNumbers.ts'
+import { beginningOf, maskCardNumbers, mayBeRepeated, unescaped } from '../../contract/cardNumbers.ts'
 import type { Form } from '../../contract/form.ts'
 import { matches } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
@@ -59,7 +59,7 @@ function beginning(text: string): string {
   if (text.length <= valueMost) return text
   const plain = unescaped(text.slice(0, writtenMost))
   const most = beginningOf(text.length > writtenMost ? `${plain}…` : plain, Math.min(plain.length, 2 * valueMost))
-  return Buffer.from(`${beginningOf(masked(most), valueMost)}…`).toString()
+  return Buffer.from(`${beginningOf(maskCardNumbers(most), valueMost)}…`).toString()
 }
 
 /** What is kept of a form until its answer is known, which can take minutes: all of a small one, the beginnings of a large one. */
@@ -80,7 +80,7 @@ export function maskedRequest(trace: RequestTrace, sandbox: boolean): MaskedRequ
   const told = sandbox || caller ? (form?.pairs ?? []) : []
   for (const [name, value] of told.slice(0, fieldsMost)) {
     const row = find(name)
-    if (row) fields.push([masked(name).slice(0, valueMost), shownValue(row, value)])
+    if (row) fields.push([maskCardNumbers(name).slice(0, valueMost), shownValue(row, value)])
     else unknown.add(name)
   }
   const named = /^\/v1\/(?:payments|query)\/([0-9a-f]{32})$/.exec(path)?.[1]
@@ -119,12 +119,9 @@ function shownValue({ parameter, keyError }: NamedParameter, value: string): str
   if (matches(hex32, value)) return value // ids are full of digits
   // What is not even well-formed may be a card number with a slip in it.
   if (!matches(parameter.format, value) && !mayBeRepeated(value)) return hidden
-  const shown = masked(value)
+  const shown = maskCardNumbers(value)
   return shown.length > valueMost ? `${shown.slice(0, valueMost)}…` : shown
 }
-
-/** Most texts need no more than one look. */
-const masked = (text: string): string => (mayHoldCardNumber(text) ? maskCardNumbers(text) : text)
 
 /** The id of a checkout lets its holder pay: of it stands that there is one. */
 const shownPath = (path: string): string => maskCardNumbers(path.replace(/\/[0-9A-F]{32}\.[\w-]+/g, '/…')).slice(0, 200)

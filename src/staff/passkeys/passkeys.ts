@@ -1,15 +1,15 @@
 // Passkeys of the staff: made by somebody who has just proven both factors, and as good as both: the device is one, and whoever unlocks it the other. A challenge
 // is stored nowhere until it was answered rightly, so that nobody fills a table by asking.
 
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { record } from '../../audit/chain.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
-import { keyedHashes } from '../../vault/keys.ts'
-import { attempterAt, countOfNetworks, forgiveNetworks, type NotProven, signInAttemptsMost } from '../factors.ts'
+import { attempterAt, attemptSourceOf, countAttemptFrom, forgiveCounted, type NotProven, signInAttemptsMost } from '../factors.ts'
 import { attemptsMinutes } from '../kept.ts'
 import type { StaffParts } from '../parts.ts'
-import { beginSession, type SignedIn, type Visitor } from '../sessions.ts'
+import { makeProof, readProof } from '../proofs.ts'
+import { type BegunSession, beginSession, endFormer, type SignedIn, type Visitor, whileSignedIn } from '../sessions.ts'
 import { countSignIn, forgiveAttempt, proveSession } from '../store.ts'
 import { deletePasskey, insertPasskey, lockPasskey, markUsed, type Passkey, takeChallenge } from './store.ts'
 import {
@@ -24,7 +24,6 @@ import {
 
 export const passkeysMost = 10
 const challengeMinutes = 10
-const [chanceBytes, timeBytes, proofBytes] = [16, 6, 16]
 
 export type PasskeyParts = StaffParts & { publicUrl(): string }
 
@@ -36,32 +35,19 @@ export function relyingParty({ publicUrl }: Pick<PasskeyParts, 'publicUrl'>): Re
 }
 
 /** For `signIn`, or for making a key with the id of whoever makes it. Base64url. */
-export function makeChallenge(parts: StaffParts, purpose: string): string {
-  const ends = Buffer.alloc(timeBytes)
-  ends.writeUIntBE(parts.clock.real() + challengeMinutes * 60_000, 0, timeBytes)
-  const said = Buffer.concat([parts.random.bytes(chanceBytes), ends])
-  return Buffer.concat([said, proofsOf(parts, purpose, said)[0]!]).toString('base64url')
-}
-
-const proofsOf = ({ keys }: StaffParts, purpose: string, said: Buffer): readonly Buffer[] =>
-  keyedHashes(keys, 'passkey challenge', `${purpose} ${said.toString('hex')}`).map(proof => proof.subarray(0, proofBytes))
+export const makeChallenge = (parts: StaffParts, purpose: string): string =>
+  makeProof(parts, `passkey ${purpose}`, parts.random.bytes(16).toString('hex'), challengeMinutes * 60_000)
 
 /** When it ends, if it is ours, for this, and not too old. */
-function endOfChallenge(parts: StaffParts, purpose: string, challenge: string): number | undefined {
-  const bytes = Buffer.from(challenge, 'base64url')
-  // In one spelling alone: what was answered is known by it.
-  if (bytes.length !== chanceBytes + timeBytes + proofBytes || bytes.toString('base64url') !== challenge) return undefined
-  const [said, proof] = [bytes.subarray(0, chanceBytes + timeBytes), bytes.subarray(chanceBytes + timeBytes)]
-  if (!proofsOf(parts, purpose, said).some(one => timingSafeEqual(one, proof))) return undefined
-  const ends = said.readUIntBE(chanceBytes, timeBytes)
-  return parts.clock.real() < ends ? ends : undefined
-}
+const endOfChallenge = (parts: StaffParts, purpose: string, challenge: string): number | undefined =>
+  readProof(parts, `passkey ${purpose}`, challenge)?.ends
 
 const answered = (db: Connection, challenge: string, ends: number): Promise<boolean> =>
   takeChallenge(db, hash('sha256', challenge, 'buffer'), ends)
 
 /** Gives somebody a key under a name. False when it is not as it must be, known already, or one too many. */
-export async function addPasskey(parts: PasskeyParts, { staffId, by }: SignedIn, name: string, text: string): Promise<boolean> {
+export async function addPasskey(parts: PasskeyParts, signedIn: SignedIn, name: string, text: string): Promise<boolean> {
+  const { staffId, by } = signedIn
   const party = relyingParty(parts)
   const credential = readCredential(text)
   if (!party || !credential || staffId === null) return false
@@ -69,12 +55,13 @@ export async function addPasskey(parts: PasskeyParts, { staffId, by }: SignedIn,
   const ends = endOfChallenge(parts, `make ${staffId}`, challenge)
   const made = ends !== undefined && readMade(credential, challenge, party)
   if (!made) return false
-  return inTransaction(parts.database.work, async db => {
+  const isAdded = await whileSignedIn(parts, signedIn, async db => {
     if (!(await answered(db, challenge, ends))) return false
     if (!(await insertPasskey(db, { ...made, staffId, name, madeAt: parts.clock.real() }, passkeysMost))) return false
     await record(db, { ...parts, by }, [{ action: 'passkeyMade', subject: staffId, details: { name } }])
     return true
   })
+  return isAdded === true
 }
 
 export const removePasskey = (parts: PasskeyParts, { staffId, by }: SignedIn, id: string): Promise<boolean> =>
@@ -85,22 +72,22 @@ export const removePasskey = (parts: PasskeyParts, { staffId, by }: SignedIn, id
     return true
   })
 
-/** The cookie's value for whoever has a key that signs. Attempts of a network are counted with those of passwords, before anything is looked at. */
-export async function signInByPasskey(
-  parts: PasskeyParts,
-  text: string,
-  visitor: Visitor,
-): Promise<{ token: string } | NotProven> {
+/** For whoever has a key that signs. Attempts from somewhere are counted with those of passwords, before anything is looked at. */
+export async function signInByPasskey(parts: PasskeyParts, text: string, visitor: Visitor): Promise<BegunSession | NotProven> {
   const { address, isGone } = visitor
-  const used = await parts.attempts.inTurn({ ...attempterAt(address), ...(isGone && { isGone }) }, async () => {
-    if (await countOfNetworks(parts, address)) return 'wait'
+  const source = attemptSourceOf(parts, visitor)
+  const used = await parts.attempts.inTurn({ ...attempterAt(source), ...(isGone && { isGone }) }, async () => {
+    const counted = await countAttemptFrom(parts, source)
+    if (!counted) return 'wait'
     const looked = await usePasskey(parts, text, address, undefined, (db, { staffId }) =>
       beginSession(db, parts, staffId, visitor, 'staffSignedIn'),
     )
-    if (typeof looked !== 'string') await forgiveNetworks(parts, address)
+    if (typeof looked !== 'string') await forgiveCounted(parts, source, counted)
     return looked
   })
-  return typeof used === 'string' ? used : { token: used.done }
+  if (typeof used === 'string') return used
+  await endFormer(parts, visitor)
+  return used.done
 }
 
 /** Proves both factors again, for what asks for that. */
@@ -122,7 +109,6 @@ export async function proveByPasskey(
 }
 
 /** `staffId`: whose the key must be, if that is known. */
-
 async function usePasskey<Done>(
   parts: PasskeyParts,
   text: string,

@@ -30,8 +30,9 @@ export async function listPasskeys(db: Connection, staffId: string): Promise<Pas
   return rows
 }
 
-/** Of two that use it at a time, the second waits. Those of people who were removed are gone with them. */
+/** Of two that use it at a time, the second waits; its person is locked first, see lockPeople. Those of people who were removed are gone with them. */
 export async function lockPasskey(db: Connection, id: string): Promise<Passkey | undefined> {
+  await db.query('select from staff where id = (select staff_id from passkeys where id = $1) for update', [id])
   const { rows } = await db.query<Passkey>(
     `select ${columns} from passkeys p where id = $1 and exists (select from staff s where s.id = p.staff_id and s.removed_at is null) for update`,
     [id],

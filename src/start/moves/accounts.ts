@@ -3,7 +3,7 @@
 import type { Connection } from '../../platform/database/connect.ts'
 import { ownAccounts } from './tables.ts'
 
-/** Of those, accounts whose numbers this cell gives out: they may be in the memory of its processes. */
+/** Of those, accounts whose numbers this cell gives out. */
 export async function takenAccounts(db: Connection, accounts: readonly string[]): Promise<string[]> {
   const { rows } = await db.query<{ account: string }>(
     'select account from slip_numbers where account = any ($1) and not elsewhere order by account',
@@ -36,25 +36,35 @@ export async function filesMissing(db: Connection, there: Connection, merchantId
   return rows.filter(({ hash }) => !taken.has(hash)).map(({ name }) => name)
 }
 
-/** From here on this cell gives out the numbers of a merchant's accounts, or another one does. What is in the memory of processes is given by nobody else. */
-export async function giveNumbers(db: Connection, merchantId: string, giver: 'here' | 'elsewhere'): Promise<void> {
-  await db.query(`update slip_numbers set elsewhere = $2 where account in (${ownAccounts}) and elsewhere <> $2`, [
-    merchantId,
+/** From here on this cell gives out the numbers of these accounts, or another one does. */
+export async function giveNumbers(db: Connection, accounts: readonly string[], giver: 'here' | 'elsewhere'): Promise<void> {
+  await db.query('update slip_numbers set elsewhere = $2 where account = any ($1) and elsewhere <> $2', [
+    accounts,
     giver === 'elsewhere',
   ])
 }
 
-/** No number of a merchant's accounts is given out here that another cell may have given out. */
-export async function passNumbersOf(db: Connection, there: Connection, merchantId: string): Promise<void> {
+/** No number of these accounts is given out here that another cell may have given out, also of one that is not known here. */
+export async function passNumbers(db: Connection, there: Connection, accounts: readonly string[]): Promise<void> {
   const { rows } = await there.query<{ account: string; next: number }>(
     'select account, next from slip_numbers where account = any ($1)',
-    [await accountsOf(db, merchantId)],
+    [accounts],
   )
   await db.query(
-    `update slip_numbers n set next = greatest(n.next, theirs.next)
-       from unnest($1::text[], $2::bigint[]) as theirs (account, next) where n.account = theirs.account`,
+    `insert into slip_numbers as n (account, next) select * from unnest($1::text[], $2::bigint[])
+       on conflict (account) do update set next = greatest(n.next, excluded.next)`,
     [rows.map(({ account }) => account), rows.map(({ next }) => next)],
   )
+}
+
+/** Of a cell that was put back and one that has had the merchant since, which may have forgotten all but the names. */
+export async function accountsOfBoth(db: Connection, there: Connection, merchantId: string): Promise<string[]> {
+  const { rows } = await there.query<{ account: string }>(
+    'select distinct unnest(accounts) as account from merchant_moves where merchant_id = $1',
+    [merchantId],
+  )
+  const [ours, theirs] = [await accountsOf(db, merchantId), await accountsOf(there, merchantId)]
+  return [...new Set([...ours, ...theirs, ...rows.map(({ account }) => account)])]
 }
 
 export async function accountsOf(db: Connection, merchantId: string): Promise<string[]> {

@@ -2,7 +2,8 @@
 // are, and are in the other cell too.
 
 import pg from 'pg'
-import { announceChange, readBelow, readLineage } from '../../merchants/store.ts'
+import { severalPsps } from '../../merchants/seed.ts'
+import { announceChange, lockTree, readBelow, readLineage, readPsps } from '../../merchants/store.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { isUnavailable } from '../../platform/database/errors.ts'
 import { OperatorError } from '../../platform/errors.ts'
@@ -77,9 +78,12 @@ async function readAround(db: Connection, above: readonly string[], own: readonl
  */
 async function writeAround(db: Connection, move: Move, { entities, tokens, risk }: Around): Promise<number> {
   await holdMove(db, move, 'arriving')
+  await lockTree(db)
   await db.query('insert into entities select * from json_populate_recordset(null::entities, $1) on conflict do nothing', [
     entities,
   ])
+  const several = severalPsps(await readPsps(db)) // one may have been seeded since the cells were compared
+  if (several.length > 0) throw new OperatorError(`The other cell belongs to another PSP. ${several.join(' ')}`)
   await db.query(
     `insert into access_tokens select * from json_populate_recordset(null::access_tokens, $1)
      on conflict (token_hash) do update set revoked_at = least(access_tokens.revoked_at, excluded.revoked_at), merchant_id = null,

@@ -3,6 +3,7 @@
 
 import { severalPsps } from '../../merchants/seed.ts'
 import { type EntityRow, readEntities, readLineage, readPsps } from '../../merchants/store.ts'
+import { accountsWithTransfers, isHeld, readTransferHold } from '../../payments/transfers/store.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { readMode } from '../../platform/database/installation.ts'
 import { OperatorError } from '../../platform/errors.ts'
@@ -107,6 +108,8 @@ export async function reasonsToStay(db: Connection, merchantId: string): Promise
     [merchantId],
   )
   const { shared, filed, archived } = rows[0]!
+  const hold = await readTransferHold(db)
+  const waiting = (await accountsWithTransfers(db, merchantId)).filter(account => isHeld(hold, account))
   return [
     ...shared.map(
       account =>
@@ -115,6 +118,10 @@ export async function reasonsToStay(db: Connection, merchantId: string): Promise
     ...(filed > 0
       ? [`${filed} of its captures are in files that their acquirer has not acknowledged yet: wait for that, then move it.`]
       : []),
+    ...waiting.map(
+      account =>
+        `Its transfers wait until somebody says what the bank has: \`tollgate transfers release ${account}\`, or the other cell sends them again.`,
+    ),
     ...(archived > 0 ? [`${archived} of its payments are in archives of this cell: bring them back first.`] : []),
   ]
 }

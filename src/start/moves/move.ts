@@ -8,6 +8,7 @@ import { announceChange, readEntities } from '../../merchants/store.ts'
 import { examine } from '../../payments/ledger/doctor.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
+import { areHeld } from '../../platform/database/elsewhere.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import type { Keys } from '../../vault/keys.ts'
 import { accountsOf, giveNumbers } from './accounts.ts'
@@ -49,6 +50,8 @@ export type MoveParts = MoveEnds & {
   readonly refusalSeconds: number
   /** Hears of each step when it is done, with a sentence for whoever reads along. */
   tell(step: MoveStep, what: string): void
+  /** Somebody asks for the end: until the merchant is handed over it is served where it was, and from then on the move goes on. */
+  readonly interrupted?: AbortSignal
   /** Leads requests to where merchants are: writes the proxy's map and has it read; absent = somebody else does. */
   flip?(): Promise<void>
 }
@@ -87,7 +90,7 @@ export const moveMerchant = (parts: MoveParts): Promise<FinishedMove> =>
     tell('begun', `The merchant ${merchantId} goes from ${source.name} to ${target.name}.`)
     let frozenAt: number | undefined
     if (move.state !== 'moved' && !(await isThere(parts))) {
-      if (move.here) await copyInUse(parts, move)
+      if (move.here) await Promise.race([copyInUse(parts, move), untilInterrupted(parts, `\n${servedText(source)}`)])
       frozenAt = source.clock.elapsed()
       await takeOver(parts, move)
     }
@@ -114,8 +117,11 @@ export const giveUpMove = (
     if (!target && move.state === 'handing')
       throw new OperatorError(`${move.other} may have taken over, and cannot be asked: when it can, give the command again.`)
     if (move.putBackAt !== null) throw isHeld(source, merchantId)
-    const there = target && (await readMove(target.database.work, merchantId))
-    if (target && (there ? !isOtherEnd(move, there) : move.state === 'handing')) throw anotherDatabase(target, move)
+    const known = target && (await readMove(target.database.work, merchantId))
+    const there = isOtherEnd(move, known) ? known : undefined
+    // What has nothing of this move is left alone: another database, or one that was put back to before it.
+    if (target && !there && (move.state === 'handing' || (known && move.state === 'stayed')))
+      throw anotherDatabase(source, target, move)
     if (there?.state === 'arrived')
       throw new OperatorError(`${target!.name} serves the merchant already: give the move again, it goes on to its end.`)
     // Whoever was at it hands nothing over from here on: first there, then here.
@@ -131,14 +137,24 @@ export const giveUpMove = (
     if (left) await forgetAll(target!, left)
   })
 
-const anotherDatabase = ({ name }: MoveSide, { merchantId }: Move) =>
-  new OperatorError(
-    `The database that ${name} names is not the one with which the move of the merchant ${merchantId} began, which may serve it, or was put back to before its end: name that one as it was.`,
+function anotherDatabase(source: MoveSide, { name }: MoveSide, { merchantId, state }: Move): OperatorError {
+  const lost =
+    state === 'handing' || state === 'moved'
+      ? ` If that is lost, \`tollgate cells restored --cells FILE --cell ${source.name} --serve ${merchantId}\` serves what ${source.name} had until then.`
+      : ''
+  return new OperatorError(
+    `The database that ${name} names is not the one with which the move of the merchant ${merchantId} began, which may serve it, or was put back to before its end: name that one as it was.${lost}`,
   )
+}
 
 const isHeld = ({ name }: MoveSide, merchantId: string) =>
   new OperatorError(
     `${name} was put back, and nobody has asked the other cells whether the merchant ${merchantId} has left it since: \`tollgate cells restored --cells FILE --cell ${name}\` does.`,
+  )
+
+const isPutBack = ({ name }: MoveSide) =>
+  new OperatorError(
+    `${name} was put back, and nobody has asked the other cells which merchants have left it since: \`tollgate cells restored --cells FILE --cell ${name}\` does. Nobody moves there before.`,
   )
 
 async function inPlace<Value>(
@@ -158,12 +174,13 @@ async function inPlace<Value>(
 async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
   const [from, to] = [await readMove(source.database.work, merchantId), await readMove(target.database.work, merchantId)]
   if (from?.putBackAt != null) throw isHeld(source, merchantId)
+  if (await areHeld(target.database.work)) throw isPutBack(target)
   const goesOn = from?.direction === 'leaving' && (onTheWay.includes(from.state) || from.state === 'moved')
   if (goesOn && from.other !== target.name)
     throw new OperatorError(
       `The merchant ${merchantId} is on its way from ${source.name} to ${from.other}: go on with that, or give it up with --back.`,
     )
-  if (goesOn && !isOtherEnd(from, to)) throw anotherDatabase(target, from)
+  if (goesOn && !isOtherEnd(from, to)) throw anotherDatabase(source, target, from)
   if (goesOn && (from.state === 'moved' || to?.state === 'arrived')) return from
   if (from && !from.here && !goesOn)
     throw new OperatorError(`${source.name} does not serve the merchant ${merchantId}: its move there is ${from.state}.`)
@@ -212,7 +229,10 @@ async function copyInUse(parts: MoveParts, move: Move): Promise<void> {
 /** From the freeze to the hand-over, in bounded time; what fails before the hand-over is undone. */
 async function takeOver(parts: MoveParts, move: Move): Promise<void> {
   const { source, refusalSeconds } = parts
-  const done = takeOut(parts, move).then(counted => handOver(parts, move, counted))
+  // Who interrupts is heard between the freeze and the hand-over: of a step that is under way nobody knows whether it is done.
+  const done = freeze(parts, move)
+    .then(() => Promise.race([takeOut(parts, move), untilInterrupted(parts)]))
+    .then(counted => handOver(parts, move, counted))
   done.catch(() => {}) // one that comes after its time finds that its step is not the next one
   let timer: { cancel(): void } | undefined
   const late = new Promise<never>((_, reject) => {
@@ -229,16 +249,29 @@ async function takeOver(parts: MoveParts, move: Move): Promise<void> {
   }
 }
 
-/** Refuses what comes, waits for what is under way, puts up the fence, copies the rest. Returns what both cells hold. */
+/** `what`: a sentence more. */
+function untilInterrupted({ interrupted }: MoveParts, what = ''): Promise<never> {
+  return new Promise((_, reject) => {
+    const end = () => reject(new OperatorError(`It was interrupted.${what}`))
+    if (interrupted?.aborted) end()
+    interrupted?.addEventListener('abort', end, { once: true })
+  })
+}
+
+/** Refuses what comes. */
+async function freeze({ source, tell }: MoveParts, move: Move): Promise<void> {
+  await inTransaction(source.database.work, async db => {
+    await stepMove(db, move, onTheWay, { state: 'frozen', here: false }, source.clock.real())
+    await announceChange(db)
+  })
+  tell('frozen', 'New requests are refused.')
+}
+
+/** Waits for what is under way, puts up the fence, copies the rest. Returns what both cells hold. */
 async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
   const { source, merchantId, patienceSeconds, tell } = parts
   const { clock, database } = source
   const tables = await movedTables(database.work)
-  await inTransaction(database.work, async db => {
-    await stepMove(db, move, onTheWay, { state: 'frozen', here: false }, clock.real())
-    await announceChange(db)
-  })
-  tell('frozen', 'New requests are refused.')
   const until = clock.elapsed() + patienceSeconds * 1000
   await clock.sleep(hearMilliseconds)
   while (clock.elapsed() < until && (await countTaken(database.work, merchantId, clock.real())) > 0)
@@ -246,7 +279,7 @@ async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
   await fence(source, tables, move)
   await inTransaction(database.work, async db => {
     await stepMove(db, move, ['frozen'], { state: 'fenced', here: false }, clock.real())
-    await giveNumbers(db, merchantId, 'elsewhere')
+    await giveNumbers(db, await accountsOf(db, merchantId), 'elsewhere')
   })
   tell('fenced', 'Nothing is written for it any more.')
   const taken = await accountsTaken(source, parts.target, merchantId)
@@ -273,7 +306,7 @@ async function handOver({ source, target, merchantId, tell }: MoveParts, move: M
   tell('handing', 'It is handed over.')
   await inTransaction(target.database.work, async db => {
     await stepMove(db, move, ['arriving'], { state: 'arrived', here: true, counted }, target.clock.real())
-    await giveNumbers(db, merchantId, 'here')
+    await giveNumbers(db, await accountsOf(db, merchantId), 'here')
     await announceChange(db)
     await record(db, target, [
       { action: 'merchantArrived', entityId: merchantId, subject: merchantId, details: { from: source.name } },
@@ -299,10 +332,13 @@ async function undo({ source, target }: MoveEnds, move: Move, error: Error): Pro
   if (now.state === 'handing' || now.state === 'moved')
     return told(`${target.name} may have taken over: the merchant is refused until the same command is given again and goes on.`)
   return serveAgain(source, move, 'copying').then(
-    () => told(`${source.name} serves the merchant as before. The same command goes on with what is copied.`),
+    () => told(servedText(source)),
     () => told('The merchant is refused until the same command is given again, or the move is given up with --back.'),
   )
 }
+
+const servedText = ({ name }: MoveSide): string =>
+  `${name} serves the merchant as before. The same command goes on with what is copied.`
 
 /** The fence goes first: until then nobody serves it. */
 async function serveAgain(source: MoveSide, move: Move, state: 'copying' | 'stayed'): Promise<void> {
@@ -313,7 +349,7 @@ async function serveAgain(source: MoveSide, move: Move, state: 'copying' | 'stay
   await unfence(source, move, 'returning')
   await inTransaction(database.work, async db => {
     await stepMove(db, move, ['returning'], { state, here: true }, clock.real())
-    await giveNumbers(db, merchantId, 'here')
+    await giveNumbers(db, await accountsOf(db, merchantId), 'here')
     await announceChange(db)
     await record(db, source, [{ action: 'merchantStayed', entityId: merchantId, subject: merchantId, details: { to } }])
   })

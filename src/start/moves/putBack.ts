@@ -1,122 +1,134 @@
 // A database that was put back to an earlier moment does not know of merchants who have left it since. It is noticed by where it stands: a backup that is restored
-// makes another time line, a copy another database. In a cell nobody is served from then on until the other cells were asked (see restored).
+// makes another time line, a copy another database. In a cell nobody is served from then on until the other cells were asked (see restored). Files of transfers
+// wait in every installation until somebody says what the bank has.
 
 import type pg from 'pg'
+import { passTraceNumbers } from '../../connectors/cards/terminals/store.ts'
 import { announceChange, hasTokensForOthers } from '../../merchants/store.ts'
+import {
+  type LastTransferFile,
+  lastTransferFiles,
+  readTransferHold,
+  type TransferHold,
+  writeTransferHold,
+} from '../../payments/transfers/store.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction, timeParameter } from '../../platform/database/connect.ts'
+import { isUnavailable } from '../../platform/database/errors.ts'
+import { clusterOf, readStanding, standingOf, writeStanding } from '../../platform/database/installation.ts'
 import type { Log } from '../../platform/log.ts'
 
 const lookMilliseconds = 5000
+/** A fail-over takes half a minute, and a restore longer than this: a process that has not looked for so long may have slept through more. */
+const lookedLatelyMilliseconds = 120_000
 
 const why =
   'the database is not where a gateway last saw it and may be from before merchants left: tollgate cells restored --cells FILE --cell NAME asks the other cells for them'
 
 /** Looks once before anything is served, and then again and again: a process that lives through a fail-over knows how far moves were before it. */
 export async function watchPutBack({ work }: Pick<Database, 'work'>, clock: Clock, log: Log): Promise<PutBackWatch> {
-  let seen = await noticePutBack(work, clock.real())
-  const tell = () => {
-    if (seen.held > 0) log.error({ why }, `${seen.held} merchants are refused, because the database may have been put back`)
-  }
-  tell()
+  if (!(await tellsStanding(work))) return { stop() {} }
+  let seen: MovesSeen | undefined
   const look = async () => {
     const before = seen
-    seen = await noticePutBack(work, clock.real(), seen)
-    if (seen.held > before.held) tell()
+    const now = await noticePutBack(work, clock, before)
+    seen = now
+    if (now.released > 0)
+      log.warn({}, `${now.released} merchants are served again: a standby has taken over, and no move is lost`)
+    if (now.refused > 0 || now.held.size > (before?.held.size ?? 0))
+      log.error({ why }, `${now.held.size} merchants are refused, because the database may have been put back`)
   }
+  await look()
   const timer = clock.every(lookMilliseconds, () => {
-    look().catch(() => {}) // a database that does not answer is told of by others
+    look().catch(() => {}) // a database that does not answer is told of by others, and what was seen of it stays, as old as it is
   })
-  return { database: () => seen.database, stop: () => timer.cancel() }
+  return { stop: () => timer.cancel() }
 }
 
-/** `database`: which one it is, as far as it was prepared by a gateway. */
-export type PutBackWatch = { database(): string | undefined; stop(): void }
+export type PutBackWatch = { stop(): void }
 
-/** `lastStep`: when the last step of a move was written, as this database knows. `held`: merchants who are refused because nobody knows where they are. */
+/** Some roles may not ask, and some servers do not say it. */
+const tellsStanding = (pool: pg.Pool): Promise<boolean> =>
+  standingOf(pool).then(
+    () => true,
+    error => {
+      if (isUnavailable(error)) throw error
+      return false
+    },
+  )
+
+/** `at`: elapsed time. `steps`: of moves, by merchant. `held`: merchants who are refused because nobody knows where they are. */
 type MovesSeen = {
   readonly at: number
-  readonly stands: string | undefined
-  readonly lastStep: number
-  readonly held: number
-  readonly database: string | undefined
+  readonly stands: string
+  readonly steps: ReadonlyMap<string, number>
+  readonly held: ReadonlySet<string>
+  readonly transferFiles: ReadonlyMap<string, LastTransferFile>
+  readonly transferHold: TransferHold
 }
+
+/** How many merchants this look itself refused, or served again. */
+type LookEnd = MovesSeen & { readonly refused: number; readonly released: number }
 
 /**
- * `lived`: what this process saw last. Where only the time line is another and nothing of that is lost, a standby has taken over; a process that began meanwhile cannot
- * know that, and whom it has held is served again.
+ * `lived`: what this process saw last. Where only the time line is another and none of those steps is lost, a standby has taken over. Who began meanwhile cannot know
+ * that, and whom it has held is served again. Nor can know it who saw held merchants, because of their steps it knows nothing, or looked too long ago. All of it on
+ * one connection: during a fail-over another one may lead to another server.
  */
-async function noticePutBack(pool: pg.Pool, now: number, lived?: MovesSeen): Promise<MovesSeen> {
-  const stands = await standingOf(pool)
-  const known = await readStanding(pool)
-  if (stands !== undefined && known !== undefined && known !== stands)
-    await inTransaction(pool, async db => {
-      const before = await readStanding(db, 'for update')
-      if (before === stands) return // another process was first
-      await db.query('update installation set stands_on = $1', [stands])
-      if (before === null || (await hasLived(db, before, stands, lived)) || !(await isOneOfCells(db))) return
-      await holdMerchants(db, now)
-      await announceChange(db)
-    })
-  else if (stands !== undefined && lived?.stands !== undefined && lived.stands !== stands)
-    await inTransaction(pool, async db => {
-      if ((await readStanding(db, 'for update')) !== stands || !(await hasLived(db, lived.stands!, stands, lived))) return
-      await releaseMerchants(db, await heldSince(db, lived.at))
-      await announceChange(db)
-    })
-  return { ...(await readSeen(pool)), at: now, stands }
+function noticePutBack(pool: pg.Pool, clock: Clock, lived: MovesSeen | undefined): Promise<LookEnd> {
+  const at = clock.elapsed()
+  return inTransaction(pool, async db => {
+    const stands = await standingOf(db)
+    const seen = await readSeen(db, stands, at)
+    const known = await readStanding(db)
+    const lost = lived ? lostSince(lived, seen) : []
+    const lostFiles = lived !== undefined && hasLostFiles(lived, seen)
+    const isNew = known !== stands || (lived ?? seen).stands !== stands || lost.length > 0 || lostFiles
+    if (known === undefined || !isNew) return { ...seen, refused: 0, released: 0 }
+    const before = await readStanding(db, 'for update')
+    const judge = lived?.held.size === 0 && clock.elapsed() - lived.at < lookedLatelyMilliseconds ? lived : undefined
+    const isFailOver = judge !== undefined && lost.length === 0 && clusterOf(judge.stands) === clusterOf(stands)
+    const isElsewhere = !isFailOver && Boolean(before) && before !== stands
+    if (before !== stands) await writeStanding(db, stands) // else another process was first
+    if (isFailOver) await releaseMerchants(db, await heldAfter(db, judge.stands))
+    else if (isElsewhere && (await isOneOfCells(db))) await holdMerchants(db, clock.real(), null, judge ? null : before)
+    await holdMerchants(db, clock.real(), lost) // also where it stands as before, or a process was first that had not seen these steps
+    if (lostFiles || isElsewhere) await writeTransferHold(db, { held: true, released: [] })
+    else if (isFailOver) await writeTransferHold(db, bothHold(judge.transferHold, await readTransferHold(db)))
+    if (isElsewhere) await passTraceNumbers(db)
+    await announceChange(db)
+    const left = await readSeen(db, stands, at)
+    return { ...left, refused: heldOnlyIn(left, seen).length, released: heldOnlyIn(seen, left).length }
+  })
 }
 
-/** Only the time line is another, and nothing is lost of what was there when this process looked last. */
-const hasLived = async (
-  db: Connection,
-  before: string | undefined,
-  stands: string,
-  lived: MovesSeen | undefined,
-): Promise<boolean> =>
-  lived !== undefined &&
-  before !== undefined &&
-  clusterOf(before) === clusterOf(stands) &&
-  (await readSeen(db)).lastStep >= lived.lastStep
-
-async function heldSince(db: Connection, at: number): Promise<string[]> {
-  const { rows } = await db.query<{ id: string }>('select merchant_id as id from merchant_moves where put_back_at >= $1', [
-    timeParameter(at),
-  ])
-  return rows.map(({ id }) => id)
+/** Whose steps are gone. A hold that is gone with the time line went with it; else `cells restored` has ended it. */
+function lostSince(lived: MovesSeen, seen: MovesSeen): string[] {
+  const steps = [...lived.steps].flatMap(([id, steps]) => ((seen.steps.get(id) ?? 0) < steps ? [id] : []))
+  return lived.stands === seen.stands ? steps : [...new Set([...steps, ...heldOnlyIn(lived, seen)])]
 }
 
-/** `cluster database timeline`; undefined where the role may not ask. */
-async function standingOf(db: Connection): Promise<string | undefined> {
-  const { rows } = await db
-    .query<{ stands: string }>(
-      `select concat_ws(' ', system_identifier, (select oid from pg_database where datname = current_database()), left(pg_walfile_name(pg_current_wal_lsn()), 8)) as stands
-         from pg_control_system()`,
-    )
-    .catch(() => ({ rows: [] }))
-  return rows[0]?.stands
-}
+/** Whether files of transfers are gone, and not with a merchant who has left: that account was seen as another cell's before it was forgotten. */
+const hasLostFiles = (lived: MovesSeen, seen: MovesSeen): boolean =>
+  [...lived.transferFiles].some(([account, { last, here }]) => here && (seen.transferFiles.get(account)?.last ?? 0) < last)
 
-const clusterOf = (stands: string): string => stands.split(' ', 2).join(' ')
+/** Who began during a fail-over has held what may be right, who lived through it may have seen less than another: what either holds waits for a word. */
+const bothHold = (one: TransferHold, other: TransferHold): TransferHold => ({
+  held: one.held || other.held,
+  released:
+    one.held && other.held ? one.released.filter(account => other.released.includes(account)) : (one.held ? one : other).released,
+})
 
-/** Undefined in a database that no gateway has prepared; null where none has looked yet. */
-async function readStanding(db: Connection, lock = ''): Promise<string | null | undefined> {
-  return (await db.query<{ stands: string | null }>(`select stands_on as stands from installation ${lock}`)).rows[0]?.stands
-}
+const heldOnlyIn = (one: MovesSeen, other: MovesSeen): string[] => [...one.held].filter(id => !other.held.has(id))
 
-async function readSeen(db: Connection): Promise<Pick<MovesSeen, 'lastStep' | 'held' | 'database'>> {
-  const { rows } = await db.query<{ last: number | null; held: number }>(
-    'select max(changed_at) filter (where put_back_at is null or run > 0) as last, count(put_back_at) as held from merchant_moves',
+async function readSeen(db: Connection, stands: string, at: number): Promise<MovesSeen> {
+  const { rows } = await db.query<{ id: string; steps: number; held: boolean }>(
+    'select merchant_id as id, steps, put_back_at is not null as held from merchant_moves',
   )
-  return { lastStep: rows[0]!.last ?? 0, held: rows[0]!.held, database: await databaseId(db) }
-}
-
-/** The same for all who work on this database, another for a copy of it; it gives nothing away. */
-export async function databaseId(db: Connection): Promise<string | undefined> {
-  const { rows } = await db.query<{ id: string }>(
-    'select md5(concat_ws(chr(32), id, (select oid from pg_database where datname = current_database()))) as id from installation',
-  )
-  return rows[0]?.id
+  const steps = new Map(rows.map(one => [one.id, one.steps]))
+  const held = new Set(rows.flatMap(one => (one.held ? [one.id] : [])))
+  const [transferFiles, transferHold] = [await lastTransferFiles(db), await readTransferHold(db)]
+  return { at, stands, steps, held, transferFiles, transferHold }
 }
 
 /** As far as the database knows: a map was made of it, a merchant left it or came, or a token here acts for somebody who is not. */
@@ -127,30 +139,40 @@ export async function isOneOfCells(db: Connection): Promise<boolean> {
   return rows[0]!.known || (await hasTokensForOthers(db))
 }
 
-export async function noteCell(db: Connection): Promise<void> {
-  await db.query('update installation set in_cells = true where not in_cells')
-}
-
-/** Nobody who was served here is, until somebody has asked the other cells. `only`: of these merchants. */
-export async function holdMerchants(db: Connection, now: number, only: readonly string[] | null = null): Promise<void> {
-  const values = [timeParameter(now), only]
+/**
+ * Nobody who was served here is, until somebody has asked the other cells. `only`: of these merchants. `after`: where the database stood before, when all that makes
+ * them held is that nobody knows what became of it; without it they are served again by `cells restored` alone.
+ */
+export async function holdMerchants(
+  db: Connection,
+  now: number,
+  only: readonly string[] | null,
+  after: string | null = null,
+): Promise<void> {
+  const values = [timeParameter(now), only, after]
   await db.query(
-    'update merchant_moves set here = false, put_back_at = $1 where here and ($2::uuid[] is null or merchant_id = any ($2))',
+    `update merchant_moves set here = false, put_back_at = coalesce(put_back_at, $1), held_after = $3
+      where (here or (held_after is not null and $3::text is null)) and ($2::uuid[] is null or merchant_id = any ($2))`,
     values,
   )
   await db.query(
-    `insert into merchant_moves (merchant_id, direction, state, here, other, run, put_back_at, changed_at)
-     select id, 'leaving', 'stayed', false, '', 0, $1, $1 from entities where kind = 'merchant' and ($2::uuid[] is null or id = any ($2))
+    `insert into merchant_moves (merchant_id, direction, state, here, other, run, put_back_at, held_after, changed_at)
+     select id, 'leaving', 'stayed', false, '', 0, $1, $3, $1 from entities where kind = 'merchant' and ($2::uuid[] is null or id = any ($2))
      on conflict do nothing`,
     values,
   )
+}
+
+async function heldAfter(db: Connection, stands: string): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>('select merchant_id as id from merchant_moves where held_after = $1', [stands])
+  return rows.map(({ id }) => id)
 }
 
 /** Serves them again, as before. */
 export async function releaseMerchants(db: Connection, merchants: readonly string[]): Promise<void> {
   await db.query('delete from merchant_moves where put_back_at is not null and run = 0 and merchant_id = any ($1)', [merchants])
   await db.query(
-    'update merchant_moves set here = true, put_back_at = null where put_back_at is not null and merchant_id = any ($1)',
+    'update merchant_moves set here = true, put_back_at = null, held_after = null where put_back_at is not null and merchant_id = any ($1)',
     [merchants],
   )
 }

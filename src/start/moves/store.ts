@@ -22,6 +22,9 @@ export type MoveState =
   | 'forgetting'
   | 'forgotten'
 
+/** The merchant is refused by its old cell, and no other one serves it by these rows. */
+export const inTheMidst: readonly MoveState[] = ['frozen', 'fenced', 'handing', 'returning']
+
 /** Rows and a sum of their hashes, by table. */
 export type Counted = Readonly<Record<string, { readonly rows: number; readonly hash: string }>>
 
@@ -71,7 +74,7 @@ const isOfMove = (move: Move, there: Move): boolean =>
       ? there.counted !== null && isDeepStrictEqual(move.counted, there.counted)
       : move.run === there.run
 
-/** Replaces what stood there; throws when another command has replaced it meanwhile. */
+/** Replaces what stood there; throws when another command has replaced it meanwhile, or the merchant is held by now. */
 export async function putMove(
   db: Connection,
   before: Move | undefined,
@@ -79,10 +82,11 @@ export async function putMove(
   now: number,
 ): Promise<void> {
   const { rowCount } = await db.query(
-    `insert into merchant_moves (merchant_id, direction, state, here, other, run, move_id, changed_at, accounts) values ($1, $2, $3, $4, $5, $6, $7, $8, $11)
+    `insert into merchant_moves (merchant_id, direction, state, here, other, run, move_id, changed_at, accounts, steps) values ($1, $2, $3, $4, $5, $6, $7, $8, $11, 1)
      on conflict (merchant_id) do update set direction = excluded.direction, state = excluded.state, here = excluded.here, other = excluded.other,
-       run = excluded.run, move_id = excluded.move_id, counted = null, changed_at = excluded.changed_at, accounts = excluded.accounts, put_back_at = null
-       where merchant_moves.run = $9 and merchant_moves.state = $10`,
+       run = excluded.run, move_id = excluded.move_id, counted = null, changed_at = excluded.changed_at, accounts = excluded.accounts, put_back_at = null,
+       held_after = null, steps = merchant_moves.steps + 1
+       where merchant_moves.run = $9 and merchant_moves.state = $10 and (merchant_moves.put_back_at is not null) = $12`,
     [
       move.merchantId,
       move.direction,
@@ -95,12 +99,13 @@ export async function putMove(
       before?.run ?? null,
       before?.state ?? null,
       move.accounts ?? null,
+      before?.putBackAt != null,
     ],
   )
   if (rowCount !== 1) throw overtaken(move.merchantId)
 }
 
-/** The next step of a run; throws when another command has begun its own. */
+/** The next step of a run; throws when another command has begun its own, or the merchant is held. */
 export async function stepMove(
   db: Connection,
   { merchantId, run }: Pick<Move, 'merchantId' | 'run'>,
@@ -109,8 +114,8 @@ export async function stepMove(
   now: number,
 ): Promise<void> {
   const { rowCount } = await db.query(
-    `update merchant_moves set state = $4, here = $5, counted = coalesce($6::jsonb, counted), changed_at = $7, accounts = coalesce($8, accounts)
-      where merchant_id = $1 and run = $2 and state = any ($3)`,
+    `update merchant_moves set state = $4, here = $5, counted = coalesce($6::jsonb, counted), changed_at = $7, accounts = coalesce($8, accounts), steps = steps + 1
+      where merchant_id = $1 and run = $2 and state = any ($3) and put_back_at is null`,
     [
       merchantId,
       run,
@@ -140,7 +145,9 @@ export async function holdMove(
 }
 
 const overtaken = (merchantId: string) =>
-  new OperatorError(`Another command has gone on with the move of the merchant ${merchantId}: this one ends.`)
+  new OperatorError(
+    `Another command has gone on with the move of the merchant ${merchantId}, or a gateway holds it: this one ends.`,
+  )
 
 /** What a process is at: payments without an answer that were recorded a moment ago, and what is leased. */
 export async function countTaken(db: Connection, merchantId: string, now: number): Promise<number> {
@@ -151,6 +158,20 @@ export async function countTaken(db: Connection, merchantId: string, now: number
     [merchantId, timeParameter(now), timeParameter(now - 60_000)],
   )
   return rows[0]!.count
+}
+
+/** Moves that refuse their merchant here, and whose place no command has: it was ended in their midst. */
+export async function findAbandoned(db: Connection): Promise<Move[]> {
+  const { rows } = await db.query<Move>(
+    `select ${columns} from merchant_moves
+      where not here and put_back_at is null and state = any ($1) and not exists (
+        select from pg_locks l join pg_database d on d.oid = l.database
+         where d.datname = current_database() and l.locktype = 'advisory' and l.granted and l.objsubid = 1
+           and l.classid::bigint << 32 | l.objid::bigint = hashtextextended('move ' || replace(merchant_id::text, '-', ''), 0))
+      order by changed_at, merchant_id`,
+    [inTheMidst],
+  )
+  return rows
 }
 
 /** Takes the one place of a command that moves this merchant; undefined when another has it. Who dies gives it back with the connection. */

@@ -24,7 +24,7 @@ export const staysInCell: readonly (readonly [why: string, tables: string])[] = 
   ['the staff of this cell: whoever works for the merchant is invited in the other one', 'answered_challenges passkeys recovery_codes saved_filters sign_in_attempts staff staff_links staff_sessions'],
   ['files that were exchanged with acquirers by this cell, and its days with them: captures that wait for a file go, those in a file stay with it', 'capture_files clearing_files clearing_lines day_totals settled_days'],
   ['files of archived payments lie where this cell wrote them: a merchant who has any does not move', 'archived_payments archives closing_sums'],
-  ['parts of this installation', 'beats credentials form_scripts installation key_checks merchant_moves migrations reporting_sources sweeps terminals'],
+  ['parts of this installation', 'beats credentials form_scripts installation key_checks merchant_moves migrations reporting_sources sweeps terminals trace_numbers'],
   ['asked for by somebody of the staff, and gone after three days', 'exports'],
 ]
 

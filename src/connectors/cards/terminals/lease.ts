@@ -1,10 +1,11 @@
 // The terminal that this process holds at an acquirer, and its trace numbers. Numbers are drawn in memory from blocks that the database gave out,
-// so that a payment needs no extra write for its number; the payment's own row keeps it (decisions, 48).
+// so that a payment needs no extra write for its number; the payment's own row keeps it (decisions, 48). All processes draw from the same numbers of an
+// acquirer: neither the original data of a follow-up nor a reference names the terminal.
 
 import type { Clock, Random } from '../../../platform/clock.ts'
 import type { Connection } from '../../../platform/database/connect.ts'
-import type { Traces } from '../acquirer.ts'
-import { blockSize, giveBackTerminal, type HeldTerminal, leaseTerminal, takeBlock } from './store.ts'
+import type { AcquirerOptions, Traces } from '../acquirer.ts'
+import { blockSize, blocksIn, countBlocks, giveBackTerminal, type HeldTerminal, leaseTerminal, takeBlock } from './store.ts'
 
 export type Lease = Traces & { stop(): Promise<void> }
 
@@ -15,16 +16,25 @@ const retrySeconds = 1
 /** Blocks are fetched while fewer numbers are left. A thousand requests may come at one moment, before the database has answered. */
 const fetchBelow = 3 * blockSize
 
-type Block = { next: number; readonly end: number }
+type Block = { next: number; readonly end: number; readonly at: number }
+
+/** Numbers are counted by the acquirer's id. */
+type Leasable = Pick<AcquirerOptions, 'name' | 'terminals' | 'traceNumbers'> & {
+  readonly account: { readonly acquirerId: string }
+}
+
+export type LeaseParts = {
+  readonly db: Connection
+  readonly clock: Clock
+  readonly random: Random
+  onError(error: Error): void
+  /** JSON, what people may see of the holder's lines. */
+  lines(): string
+}
 
 export async function leaseTraces(
-  db: Connection,
-  clock: Clock,
-  random: Random,
-  acquirer: string,
-  terminals: readonly string[],
-  onError: (error: Error) => void,
-  lines: () => string = () => '[]',
+  { db, clock, random, onError, lines }: LeaseParts,
+  { name: acquirer, account: { acquirerId }, terminals, traceNumbers }: Leasable,
 ): Promise<Lease> {
   const holder = random.uuid()
   let held: HeldTerminal | undefined
@@ -41,6 +51,9 @@ export async function leaseTraces(
     if (found === undefined) onError(new Error(`no terminal of ${acquirer} is free: there are more processes than terminals`))
     // Numbers of a holding that ended meanwhile belong to whoever held the terminal since.
     if (found?.terminal !== held?.terminal || found?.fence !== held?.fence) blocks = []
+    // The others may be about to begin anew where this one, which sends little, has not been yet; or the database was put back, and gives these again.
+    const taken = await countBlocks(db, acquirerId)
+    blocks = blocks.filter(({ at }) => at < taken && taken - at < blocksIn(traceNumbers) * 0.75)
     held = found
     heldUntil = began + leaseSeconds * 1000
     await fetchEnough()
@@ -48,9 +61,9 @@ export async function leaseTraces(
 
   async function fetchBlock(): Promise<void> {
     const holding = held
-    const first = holding && (await takeBlock(db, acquirer, holding))
-    if (first === undefined) held = undefined
-    else if (holding === held) blocks.push({ next: first, end: first + blockSize })
+    const block = holding && (await takeBlock(db, acquirer, holding, acquirerId, traceNumbers))
+    if (block === undefined) held = undefined
+    else if (holding === held) blocks.push({ next: block.first, end: block.first + blockSize, at: block.at })
   }
 
   const left = () => blocks.reduce((total, { next, end }) => total + end - next, 0)

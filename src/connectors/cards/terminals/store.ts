@@ -1,10 +1,15 @@
-// Terminals at acquirers in the database: who holds one, and which trace numbers are given out.
+// Terminals at acquirers in the database: who holds one, and which trace numbers are given out at an acquirer, to all of them together.
 
 import { type Connection, timeParameter } from '../../../platform/database/connect.ts'
 
 /** Trace numbers are taken so many at a time; what a dead process had left is lost, which is harmless. */
 export const blockSize = 1000
-const lastTrace = 999_000
+
+/** Those that an installation may use, whole blocks; both ends are among them. */
+export type TraceNumbers = { readonly from: number; readonly to: number }
+
+/** `at`: how many blocks were taken before it. */
+export type TakenBlock = { readonly at: number; readonly first: number }
 
 /** The fence tells one holding of a terminal from the next. */
 export type HeldTerminal = { readonly terminal: string; readonly fence: number }
@@ -56,19 +61,41 @@ export async function findTerminals(db: Connection): Promise<TerminalState[]> {
   return rows
 }
 
-/** The first of a block of trace numbers that nobody else gets before the numbers begin anew; undefined when the terminal is another's. */
+/** A block of trace numbers that nobody else gets at this acquirer before the numbers begin anew; undefined when the terminal is another's. */
 export async function takeBlock(
   db: Connection,
   acquirer: string,
   { terminal, fence }: HeldTerminal,
-): Promise<number | undefined> {
-  const { rows } = await db.query<{ first: number }>(
-    `update terminals set next_trace = case when next_trace + ${blockSize} > ${lastTrace} then 1 else next_trace + ${blockSize} end
-      where acquirer = $1 and terminal = $2 and fence = $3
-      returning case when next_trace = 1 then ${lastTrace - blockSize + 1} else next_trace - ${blockSize} end as first`,
-    [acquirer, terminal, fence],
+  acquirerId: string,
+  { from, to }: TraceNumbers,
+): Promise<TakenBlock | undefined> {
+  const { rows } = await db.query<{ at: number }>(
+    `insert into trace_numbers as taken (acquirer_id, blocks)
+     select $4, 1 + coalesce((select max(next_trace) / ${blockSize} + $5 from terminals where next_trace > 1), 0)
+      where exists (select from terminals where acquirer = $1 and terminal = $2 and fence = $3)
+     on conflict (acquirer_id) do update set blocks = taken.blocks + 1
+     returning blocks - 1 as at`,
+    [acquirer, terminal, fence, idOf(acquirerId), Math.floor(blocksIn({ from, to }) / 2)],
   )
-  return rows[0]?.first
+  const at = rows[0]?.at
+  return at === undefined ? undefined : { at, first: from + (at % blocksIn({ from, to })) * blockSize }
+}
+
+/** As original data has it, with zeros before it. */
+const idOf = (acquirerId: string): string => acquirerId.replace(/^0+(?=.)/, '')
+
+/** Of a database that was put back: blocks that it does not know were taken. */
+export async function passTraceNumbers(db: Connection): Promise<void> {
+  await db.query('update trace_numbers set blocks = blocks + 233')
+}
+
+export const blocksIn = ({ from, to }: TraceNumbers): number => Math.floor((to - from + 1) / blockSize)
+
+export async function countBlocks(db: Connection, acquirerId: string): Promise<number> {
+  return (
+    (await db.query<{ blocks: number }>('select blocks from trace_numbers where acquirer_id = $1', [idOf(acquirerId)])).rows[0]
+      ?.blocks ?? 0
+  )
 }
 
 export async function giveBackTerminal(db: Connection, acquirer: string, holder: string): Promise<void> {

@@ -5,16 +5,19 @@ import type { ResultName } from '../../../contract/results/results.ts'
 import type {
   Connector,
   ConnectorState,
+  NoticeAnswer,
   NoticeResult,
   Operation,
   Redirect,
   Reply,
   ReturnResult,
   Structure,
+  Structures,
 } from '../../connector.ts'
 import { browserGiven, browserNames, buildAReq, buildCReq, buildRRes, enrolmentAsked, methodData } from './build.ts'
-import { type DirectoryServer, isFailure, type ProtocolFault, type Range } from './directory.ts'
-import { decodeMessage, encodeMessage, errorMessage, readMessage, type ThreeDSecureMessage } from './messages.ts'
+import type { Range } from './cardRanges.ts'
+import { type DirectoryServer, isFailure, type ProtocolFault, takesNoPart } from './directory.ts'
+import { decodeMessage, encodeMessage, errorMessage, readMessage, sameId, type ThreeDSecureMessage } from './messages.ts'
 import { type AuthenticationAction, actionOf, eciOf, type Status } from './statuses.ts'
 
 /** A challenge that is not finished in ten minutes is abandoned. */
@@ -34,7 +37,7 @@ export function withThreeDSecure(inner: Connector, directory: DirectoryServer | 
       step === 'browser' ? flow.ask(operation, data, event, signal) : flow.conclude(operation, data, event, signal),
     readReturn,
     readNotice,
-    staleNotice: () => noticeError('301', 'The transaction id is not one that waits for a result'),
+    staleNotice,
   }
 }
 
@@ -87,7 +90,7 @@ function authentication(inner: Connector, directory: DirectoryServer | undefined
       browser,
     )
     const answer = await directory.authenticate(request, signal)
-    if (isFailure(answer) && answer.errorCode === '305') return notEnrolled(operation, signal) // the card takes no part
+    if (isFailure(answer) && takesNoPart(answer)) return notEnrolled(operation, signal)
     if (isFailure(answer)) return without(operation, answer, refusalOf(answer), signal)
     const status = answer.transStatus as Status
     const action = actionOf(status, text(answer.transStatusReason), false, undefined)
@@ -244,7 +247,7 @@ const shapes: Readonly<Record<string, RegExp>> = {
 function readNotice({ step, data, body }: { step: string; data: ConnectorState; body: string }): NoticeResult {
   const request = readMessage('RReq', body)
   if (!request) return { kind: 'forged', why: 'the RReq is not well-formed', ...noticeError('203', 'The RReq is malformed') }
-  if (step !== 'challenge' || !isOurs(request, data) || request.dsTransID !== data.dsTransId)
+  if (step !== 'challenge' || !isOurs(request, data) || !sameId(request.dsTransID, data.dsTransId))
     return {
       kind: 'forged',
       why: 'the RReq belongs to another transaction',
@@ -254,16 +257,35 @@ function readNotice({ step, data, body }: { step: string; data: ConnectorState; 
   const event = Object.fromEntries(
     names.flatMap(name => (typeof request[name] === 'string' ? [[name, request[name] as string]] : [])),
   )
-  return { kind: 'resume', event, answer: JSON.stringify(buildRRes(request)), contentType: json }
+  return { kind: 'resume', event, ...acknowledged(request) }
 }
 
+/** The result that was taken is acknowledged again: the first word may have been lost on its way. Any other comes too late. */
+async function staleNotice(body: string, told: () => Promise<Structures | undefined>): Promise<NoticeAnswer> {
+  const request = readMessage('RReq', body)
+  const said = request && (await told())?.threeDSecure
+  const isTaken =
+    said?.flow === 'challenge' &&
+    request!.messageVersion === said.version &&
+    sameId(request!.dsTransID, said.dsTransactionId) &&
+    sameId(request!.acsTransID, said.acsTransactionId) &&
+    request!.transStatus === said.authenticationStatus &&
+    request!.authenticationValue === said.verificationId
+  return isTaken ? acknowledged(request!) : noticeError('301', 'The transaction id is not one that waits for a result')
+}
+
+const acknowledged = (request: ThreeDSecureMessage): NoticeAnswer => ({
+  answer: JSON.stringify(buildRRes(request)),
+  contentType: json,
+})
+
 const isOurs = (message: ThreeDSecureMessage, data: ConnectorState): boolean =>
-  message.threeDSServerTransID === data.transId &&
-  message.acsTransID === data.acsTransId &&
+  sameId(message.threeDSServerTransID, data.transId) &&
+  sameId(message.acsTransID, data.acsTransId) &&
   message.messageVersion === data.version
 
 const json = 'application/json;charset=UTF-8'
-const noticeError = (code: '203' | '301', description: string) => ({
+const noticeError = (code: '203' | '301', description: string): NoticeAnswer => ({
   answer: JSON.stringify(errorMessage(code, description, 'RReq')),
   contentType: json,
 })

@@ -16,10 +16,13 @@ const when = (need: (message: ThreeDSecureMessage) => boolean, fits: MessageFiel
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
 const version = /^2\.[12]\.0$/
+/** Of what says only what it can: it may know versions that we do not. */
+const anyVersion = /^2\.\d{1,2}\.\d{1,2}$/
 const text = (max: number, min = 1) => new RegExp(`^[^\\u0000-\\u0008]{${min},${max}}$`, 'u')
 const digits = (max: number, min = 1) => new RegExp(`^[0-9]{${min},${max}}$`)
-const url = (max: number) => (value: unknown) =>
-  typeof value === 'string' && value.length <= max && URL.canParse(value) && /^https?:/.test(value)
+export const isWebAddress = (value: unknown, max: number): value is string =>
+  typeof value === 'string' && value.length <= max && URL.canParse(value) && /^https?:\/\/\S+$/.test(value)
+const url = (max: number) => (value: unknown) => isWebAddress(value, max)
 const bool = (value: unknown) => typeof value === 'boolean'
 const list = (max: number) => (value: unknown) => Array.isArray(value) && value.length <= max
 const cavv = /^[A-Za-z0-9+/]{27}=$/
@@ -38,11 +41,12 @@ const common = { messageVersion: always(version), threeDSServerTransID: always(u
 const fields: Readonly<Record<MessageType, Readonly<Record<string, MessageField>>>> = {
   PReq: { ...common, threeDSServerRefNumber: always(text(32)), serialNum: may(text(20)) },
   PRes: {
-    ...common,
-    cardRangeData: always(list(10_000)),
+    messageVersion: always(anyVersion),
+    threeDSServerTransID: always(uuid),
+    cardRangeData: always(Array.isArray), // what stands in it is looked at one by one, in cardRanges
     serialNum: may(text(20)),
-    dsStartProtocolVersion: always(version),
-    dsEndProtocolVersion: always(version),
+    dsStartProtocolVersion: may(anyVersion),
+    dsEndProtocolVersion: may(anyVersion),
   },
   AReq: {
     ...common,
@@ -97,7 +101,7 @@ const fields: Readonly<Record<MessageType, Readonly<Record<string, MessageField>
     transStatus: always(/^[YNUACDRI]$/),
     transStatusReason: when(failed, digits(2, 2)),
     acsChallengeMandated: when(challenged, yes),
-    acsURL: when(challenged, url(2048)),
+    acsURL: when(challenged, text(100_000)), // the directory looks whether it leads anywhere
     authenticationType: when(challenged, /^0[1-4]$/),
     authenticationValue: when(authenticated, cavv),
     eci: may(digits(2, 2)),
@@ -120,7 +124,7 @@ const fields: Readonly<Record<MessageType, Readonly<Record<string, MessageField>
   },
   RRes: { ...common, acsTransID: always(uuid), dsTransID: always(uuid), resultsStatus: always(/^0[1-3]$/) },
   Erro: {
-    messageVersion: always(version),
+    messageVersion: always(anyVersion),
     threeDSServerTransID: may(uuid),
     acsTransID: may(uuid),
     dsTransID: may(uuid),
@@ -147,15 +151,39 @@ export function wrongFields(type: MessageType, message: unknown): string[] {
 }
 
 /** Reads a message of a type; undefined when it is none. */
-export function readMessage(type: MessageType, json: string): ThreeDSecureMessage | undefined {
-  let message: unknown
+export function readMessage(type: MessageType, json: string, partsMost?: number): ThreeDSecureMessage | undefined {
+  const message = parseMessage(json, partsMost)
+  return wrongFields(type, message).length === 0 ? message : undefined
+}
+
+/** More than any message has but a list of card ranges: parts that nobody asked for cost fifty times their bytes once they are read. */
+const partsOfMessage = 20_000
+
+/** A list or an object at all, with whatever fields. A byte-order mark before it says nothing. */
+export function parseMessage(json: string, partsMost = partsOfMessage): ThreeDSecureMessage | undefined {
+  if (hasMoreParts(json, partsMost)) return undefined
   try {
-    message = JSON.parse(json)
+    const message: unknown = JSON.parse(json.replace(/^\ufeff/, ''))
+    return typeof message === 'object' && message !== null ? (message as ThreeDSecureMessage) : undefined
   } catch {
     return undefined
   }
-  return wrongFields(type, message).length === 0 ? (message as ThreeDSecureMessage) : undefined
 }
+
+/** Lists, objects and what stands in them, those in texts counted as well. */
+function hasMoreParts(json: string, most: number): boolean {
+  let parts = 0
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if ((code === comma || code === listBegins || code === objectBegins) && ++parts > most) return true
+  }
+  return false
+}
+const [comma, listBegins, objectBegins] = [0x2c, 0x5b, 0x7b]
+
+/** Ids are the same in capitals. */
+export const sameId = (one: unknown, two: unknown): boolean =>
+  typeof one === 'string' && typeof two === 'string' && one.toLowerCase() === two.toLowerCase()
 
 /** Messages that pass through a browser travel as base64url without padding. */
 export const encodeMessage = (message: ThreeDSecureMessage): string => Buffer.from(JSON.stringify(message)).toString('base64url')

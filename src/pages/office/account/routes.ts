@@ -63,10 +63,10 @@ ${tableOf(
       path: '/account/factors',
       action: 'own',
       proven: true,
-      answer: async (_, { staffId, by, endsAt }) =>
-        goTo(
-          staffId === null ? '/office/account' : `/office/invitation/${await makeOwnLink(parts, staffId, by.address, endsAt)}`,
-        ),
+      async answer(_, signedIn) {
+        const token = await makeOwnLink(parts, signedIn)
+        return goTo(token === undefined ? '/office/account' : `/office/invitation/${token}`)
+      },
     },
   ]
 }

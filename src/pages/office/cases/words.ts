@@ -93,13 +93,16 @@ export const kindsInPortuguese: Readonly<Record<CaseKind, string>> = {
   captureUnacknowledged: 'uma captura está em um arquivo, e a confirmação dele não a cita',
   transferDetails: 'um estorno deve ser transferido, e ninguém disse para qual conta: informe os dados na página do pagamento',
   transferLine: 'um banco diz de uma transferência algo que não combina: ela não é conhecida, ou já terminou de outro modo',
+  transfersHeld:
+    'o banco de dados voltou a um momento anterior, e os arquivos de transferências esperam: leia o que o banco disse dos que já tem e libere-os com tollgate transfers release',
   receiptFile:
     'um arquivo de recebimentos não pôde ser posto no servidor de um lojista: desistiu-se dele, ou os dois servidores não se conhecem',
   returnLine:
     'uma linha de um arquivo de um banco ou de uma rede de lojas é dinheiro de nenhum boleto, ou diz o que alguém precisa olhar',
-  returnFile: 'um arquivo de um banco ou de uma rede de lojas não está inteiro, ou é outro; nada dele foi lido',
+  returnFile:
+    'um arquivo de um banco ou de uma rede de lojas não está inteiro, é outro, ou não pôde ser lido até o fim ou movido: o caso diz qual',
   returnServer:
-    'o servidor de um banco ou de uma rede de lojas não pode ser alcançado, ou é outro: seus arquivos não são buscados',
+    'o servidor de um banco ou de uma rede de lojas não pode ser alcançado, é outro, ou não entrega todos os seus arquivos',
   returnMissing: 'os arquivos de um banco ou de uma rede de lojas são contados, e um não chegou',
   reportFile:
     'um relatório programado não pôde ser entregue ao seu servidor: foi abandonado, ou os dois servidores não se conhecem',

@@ -1,6 +1,5 @@
 // Coming in and going out: signing in with both factors at once, the link that sets them, the door of a sandbox, proving oneself again.
 
-import type { HttpAnswer } from '../../../http/answer.ts'
 import type { NotProven } from '../../../staff/factors.ts'
 import { enterSandbox, findInvitation, useInvitation } from '../../../staff/links.ts'
 import { proveByPasskey, signInByPasskey } from '../../../staff/passkeys/passkeys.ts'
@@ -17,14 +16,15 @@ import { menu } from '../navigation.ts'
 import type { OfficeParts } from '../parts.ts'
 import { askForm, passkeyWords } from '../passkeyForm.ts'
 import {
+  browserCookieOf,
   goTo,
-  languageHeader,
+  languageCookie,
   nothingHere,
   type OfficeRequest,
   type OfficeRoute,
   type OpenRoute,
   ownPath,
-  sessionHeader,
+  sessionCookies,
   sessionOf,
   signedInOf,
 } from '../route.ts'
@@ -47,7 +47,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
         const factors = { name: values.get('name') ?? '', ...factorsOf(values) }
         const signed = await signIn(parts, factors, visitorOf(parts, request))
         if (typeof signed === 'string') return signInPage(parts, request, signed)
-        return goTo(ownPath(values.get('to')), sessionHeader(parts, signed.token))
+        return goTo(ownPath(values.get('to')), sessionCookies(parts, signed))
       },
     },
     {
@@ -59,7 +59,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
         const signed = await signInByPasskey(parts, values.get('credential') ?? '', visitorOf(parts, request))
         if (signed === 'wrong') return signInPage(parts, request, signed, passkeyWords(request.language).wrong)
         if (typeof signed === 'string') return signInPage(parts, request, signed)
-        return goTo(ownPath(values.get('to')), sessionHeader(parts, signed.token))
+        return goTo(ownPath(values.get('to')), sessionCookies(parts, signed))
       },
     },
     {
@@ -69,7 +69,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
       async answer(request, { token = '' }) {
         const words = signInWords(request.language)
         const session = await enterSandbox(parts, token, visitorOf(parts, request))
-        if (session !== undefined) return goTo('/office', sessionHeader(parts, session))
+        if (session) return goTo('/office', sessionCookies(parts, session))
         return { status: 410, title: words.linkGone, body: html`<p>${words.enterGone}</p>` }
       },
     },
@@ -80,7 +80,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
       async answer(request, { token = '' }) {
         const { password, code } = factorsOf(request.values)
         const used = await useInvitation(parts, token, password, code, visitorOf(parts, request))
-        if (typeof used !== 'string') return recoveryPage(request, used.recovery, sessionHeader(parts, used.token))
+        if (typeof used !== 'string') return recoveryPage(request, used.recovery, sessionCookies(parts, used.session))
         const words = signInWords(request.language)
         const wrong =
           used === 'gone' ? undefined : used === 'code' ? words.badCode : fill(words[used], { least: String(passwordLeast) })
@@ -91,7 +91,7 @@ export function openRoutes(parts: OfficeParts): OpenRoute[] {
       method: 'POST',
       path: '/language',
       answer: ({ values }) =>
-        goTo(ownPath(values.get('to')), languageHeader(officeLanguage(values.get('language') ?? undefined))),
+        goTo(ownPath(values.get('to')), [languageCookie(parts, officeLanguage(values.get('language') ?? undefined))]),
     },
   ]
 }
@@ -110,7 +110,7 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
       action: 'own',
       async answer(_, signedIn) {
         await endOwnSession(parts, signedIn, signedIn.sessionId)
-        return goTo('/office/sign-in', sessionHeader(parts, undefined))
+        return goTo('/office/sign-in', sessionCookies(parts, undefined))
       },
     },
     { method: 'GET', path: '/prove', action: 'own', answer: (request, signedIn) => provePage(parts, request, signedIn) },
@@ -149,7 +149,13 @@ export function sessionRoutes(parts: OfficeParts): OfficeRoute[] {
 const factorsOf = (values: URLSearchParams) => ({ password: values.get('password') ?? '', code: values.get('code') ?? '' })
 const visitorOf = (parts: OfficeParts, request: OfficeRequest): Visitor => {
   const { address, headers, isGone } = request
-  return { address, agent: headers['user-agent'] ?? '', cookie: sessionOf(parts, request), isGone }
+  return {
+    address,
+    agent: headers['user-agent'] ?? '',
+    cookie: sessionOf(parts, request),
+    browser: browserCookieOf(parts, request),
+    isGone,
+  }
 }
 
 function signInPage(parts: OfficeParts, { values, language }: OfficeRequest, refusal?: NotProven, text?: string): OfficePage {
@@ -241,15 +247,11 @@ ${field({ name: 'code', label: words.codeNow, autocomplete: 'one-time-code', isN
   }
 }
 
-function recoveryPage(
-  { language }: OfficeRequest,
-  codes: readonly string[],
-  headers: HttpAnswer['headers'] & object,
-): OfficePage {
+function recoveryPage({ language }: OfficeRequest, codes: readonly string[], cookies: readonly string[]): OfficePage {
   const words = signInWords(language)
   return {
     title: words.done,
-    headers,
+    cookies,
     body: html`<div class="card narrow"><h2>${words.recoveryTitle}</h2>
 <p>${words.recoveryText}</p>
 <pre id="recovery">${codes.join('\n')}</pre>

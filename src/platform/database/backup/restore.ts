@@ -48,6 +48,7 @@ const mayStand = /^(keys|gateway\.lock.*|postgres\.restoring|postgres\.log|socke
 
 export async function restoreBackup(order: RestoreOrder): Promise<{ manifest: Manifest }> {
   const { dataDir, to, say } = order
+  if (!existsSync(order.from)) throw new BackupError(`There is no backup ${order.from}. Nothing was restored.`)
   const source = realpathSync(order.from)
   const folder = backupFor(source, to)
   const { manifest, hasSealOf } = readManifest(folder)

@@ -12,6 +12,7 @@ import { clearDraft } from '../embedded/orphan.ts'
 import { clusterMajor, upgradingName } from '../embedded/place.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../embedded.ts'
 import { claimFolder, type FolderClaim, FolderError } from '../folder.ts'
+import { readStanding, standingOf, writeStanding } from '../installation.ts'
 import { migrate } from '../migrate.ts'
 import { copyTable } from './copyTable.ts'
 
@@ -90,8 +91,9 @@ async function move({ from, user, strict, say }: UpgradeOrder, folder: string, d
     const wanted = new Set(applied.map(({ name }) => name))
     await migrate(pool, new Date(systemClock.real()).toISOString(), wanted).finally(() => pool.end())
     const copied = await copyRows(old, fresh)
-    // It stands elsewhere now, and was not put back.
-    if (wanted.has('0045_put_back.sql')) await fresh.query('update installation set stands_on = null')
+    // It stands elsewhere now, and was not put back; unless the old one was, and no gateway has noticed that yet.
+    if (wanted.has('0045_put_back.sql') && (await readStanding(old)) === (await standingOf(old)))
+      await writeStanding(fresh, await standingOf(fresh))
     return copied
   } finally {
     for (const client of clients) await client.end()
