@@ -454,6 +454,7 @@ create table installation (
   in_cells boolean not null default false,
   transfers_held boolean not null default false,
   transfers_released text[] not null default '{}'::text[],
+  transfers_held_after text,
   constraint installation_pkey PRIMARY KEY (single),
   constraint installation_mode CHECK ((mode = ANY (ARRAY['sandbox'::text, 'live'::text]))),
   constraint installation_single CHECK (single)

@@ -2,8 +2,9 @@
 // different moments, and one that begins meanwhile knows nothing of what was before.
 
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { after, before, beforeEach, describe, test } from 'node:test'
 import pg from 'pg'
+import { holdTransfers, isHeld, readTransferHold, writeTransferHold } from '../src/payments/transfers/store.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { watchPutBack } from '../src/start/moves/putBack.ts'
@@ -29,6 +30,8 @@ beforeEach(async () => {
   server = 'cluster database 00000001'
   await side.database.work.query('delete from merchant_moves')
   await side.database.work.query('update installation set in_cells = true, stands_on = $1', [server])
+  await side.database.work.query('delete from transfer_files')
+  await writeTransferHold(side.database.work, { held: false, released: [], after: null })
 })
 
 type Meanwhile = (text: string) => Promise<void> | void
@@ -339,4 +342,82 @@ test('a move goes no step further while its merchant is held, and what was read 
   assert.equal((await readMove(work, merchantId))!.here, false)
   await putMove(work, (await readMove(work, merchantId))!, { ...move, run: 2 }, Date.now())
   assert.equal((await readMove(work, merchantId))!.here, true)
+})
+
+describe('files of transfers', () => {
+  /** Of the accounts `a` and `b`, those whose files wait. */
+  const waiting = async () => {
+    const hold = await readTransferHold(side.database.work)
+    return ['a', 'b'].filter(account => isHeld(hold, account)).join('')
+  }
+  const release = async (account: string) => {
+    const hold = await readTransferHold(side.database.work)
+    await writeTransferHold(side.database.work, { ...hold, released: [...hold.released, account] })
+  }
+
+  test('that a process has held that began during a fail-over go on by one that lived through it, as they were', async () => {
+    for (const before of ['', 'b']) {
+      if (before) await holdTransfers(side.database.work)
+      if (before) await release('a')
+      const lived = await beginProcess()
+      failOver()
+      const began = await beginProcess()
+      assert.equal(await waiting(), 'ab', 'a new one cannot know')
+      await began.look()
+      assert.equal(await waiting(), 'ab', 'nor when it looks again')
+      await lived.look()
+      assert.equal(await waiting(), before)
+      await began.look()
+      assert.equal(await waiting(), before)
+    }
+  })
+
+  test('wait on where somebody has seen files that are lost, whoever looks first', async () => {
+    for (const firstKnows of [true, false]) {
+      await writeTransferHold(side.database.work, { held: false, released: [], after: null })
+      await side.database.work.query(`insert into transfer_files values ('a', 1, now(), now())`)
+      await side.database.work.query(
+        `insert into refund_transfers (merchant_id, payment_id, account, ordered_at, sequence, line) values ($1, $2, 'a', now(), 1, 1)`,
+        [merchantId, merchantId],
+      )
+      const early = await beginProcess()
+      await side.database.work.query(`insert into transfer_files values ('a', 2, now(), now())`)
+      const late = await beginProcess()
+      await side.database.work.query('delete from transfer_files where sequence = 2')
+      failOver()
+      await beginProcess()
+      for (const one of firstKnows ? [late, early, late] : [early, late, early]) await one.look()
+      assert.equal(await waiting(), 'ab', String(firstKnows))
+      await side.database.work.query('delete from refund_transfers')
+      await side.database.work.query('delete from transfer_files')
+    }
+  })
+
+  test('wait on where an operator has served a merchant of a lost cell again, whoever has lived', async () => {
+    const lived = await beginProcess()
+    await holdTransfers(side.database.work)
+    failOver()
+    await beginProcess()
+    await lived.look()
+    assert.equal(await waiting(), 'ab')
+  })
+
+  test('wait on behind two fail-overs by one who lived through the second alone, and go on by who lived through both', async () => {
+    const both = await beginProcess()
+    failOver()
+    const second = await beginProcess()
+    failOver()
+    await beginProcess()
+    await second.look()
+    assert.equal(await waiting(), 'ab')
+    await both.look()
+    assert.equal(await waiting(), '')
+  })
+
+  test('of another server wait for somebody, whoever has seen the one before', async () => {
+    const lived = await beginProcess()
+    server = 'other database 00000001'
+    await lived.look()
+    assert.deepEqual(await readTransferHold(side.database.work), { held: true, released: [], after: null })
+  })
 })

@@ -2,6 +2,7 @@
 // back. What counts is what the bank and the wallet were asked, not our own books.
 
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,8 +10,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { examine } from '../src/payments/ledger/doctor.ts'
+import { takeUp } from '../src/payments/redirects/resume.ts'
 import { takeContinuation } from '../src/payments/redirects/store.ts'
 import { addLateApproval } from '../src/payments/store/lateApprovals.ts'
+import { findPayment } from '../src/payments/store/read.ts'
+import { systemClock } from '../src/platform/clock.ts'
 import { simulatorCredentials } from '../src/sandbox/wallet/paypal.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
@@ -232,22 +236,49 @@ describe('a wallet payment that is approved too late', () => {
 })
 
 describe('a continuation', () => {
+  const wallet = {
+    entityId: sandbox.entityId,
+    paymentType: 'DB',
+    amount: '92.00',
+    currency: 'EUR',
+    paymentBrand: 'PAYPAL',
+    shopperResultUrl: 'https://shop.example/',
+  }
+  it('belongs to whoever takes it, also when a connection is cut between the taking and its answer', async () => {
+    /** `cut`: how many of the first statements nobody hears the end of, and whether they were carried out. */
+    const takers = async (cut: number, isCarriedOut: boolean, takers = 1) => {
+      const { body } = await gateway.post('/v1/payments', wallet)
+      const payment = (await findPayment(gateway.pool, sandbox.merchantId, body.id))!
+      const take = async () => {
+        let asked = 0
+        const query = async (text: string, values: unknown[]) => {
+          const isCut = text.includes('with taken') && asked++ < cut
+          const said = isCut && !isCarriedOut ? undefined : await gateway.pool.query(text, values)
+          if (isCut) throw new Error('Connection terminated unexpectedly')
+          return said
+        }
+        const parts = { database: { work: { query } }, clock: systemClock, random: { uuid: randomUUID } } as never
+        const returned = { step: 'wallet', event: {}, publicUrl: '', now: Date.now() + 1000 }
+        return (await takeUp(parts, payment, returned)) !== undefined
+      }
+      const all = await Promise.allSettled(Array.from({ length: takers }, take))
+      return all.map(one => (one.status === 'fulfilled' ? one.value : 'failed')).sort()
+    }
+    assert.deepEqual(await takers(1, true), [true], 'it is known who has it')
+    assert.deepEqual(await takers(2, false), [true], 'it is tried again')
+    assert.deepEqual(await takers(3, false), ['failed'], 'not for ever')
+    assert.deepEqual(await takers(1, true, 2), [false, true], 'of two who hear nothing one has it')
+  })
   it('belongs to whoever returns until its deadline, and to the end of time from then on', async () => {
-    const { body } = await gateway.post('/v1/payments', {
-      entityId: sandbox.entityId,
-      paymentType: 'DB',
-      amount: '92.00',
-      currency: 'EUR',
-      paymentBrand: 'PAYPAL',
-      shopperResultUrl: 'https://shop.example/',
-    })
+    const { body } = await gateway.post('/v1/payments', wallet)
     const { rows } = await gateway.pool.query<{ deadline: number }>(
       'select extract(epoch from deadline)::float8 * 1000 as deadline from continuations where payment_id = $1',
       [body.id],
     )
     const deadline = Math.round(rows[0]!.deadline)
     const take = async (now: number, ended: boolean) =>
-      (await takeContinuation(gateway.pool, sandbox.merchantId, body.id, 'wallet', now, now + 90_000, ended)) !== undefined
+      (await takeContinuation(gateway.pool, sandbox.merchantId, body.id, 'a test', 'wallet', now, now + 90_000, ended)) !==
+      undefined
     assert.equal(await take(deadline, false), false, 'a return at the deadline comes too late')
     assert.equal(await take(deadline - 1, true), false, 'the end does not come before')
     assert.equal(await take(deadline - 1, false), true)

@@ -927,6 +927,6 @@ describe('a database that was put back', () => {
     await gateway.pool.query('update refund_transfers set sequence = null, line = null where sequence = $1', [last])
     await gateway.pool.query('delete from transfer_files where sequence = $1', [last])
     await look(async () => (await held()).released.length === 0)
-    assert.deepEqual(await held(), { held: true, released: [] })
+    assert.deepEqual(await held(), { held: true, released: [], after: null })
   })
 })

@@ -102,10 +102,13 @@ const assign = ({ database, clock }: TransferFileParts, account: PayingAccount):
 
 const aboutHold = (account: string) => ({ merchantId: nobody, kind: 'transfersHeld', subject: account }) as const
 
-/** The database was put back, and somebody is told: what waits in it may be in a file that the bank has. */
+/** The database was put back, and somebody is told: what waits in it may be in a file that the bank has. Nobody is any more when it was a standby. */
 async function waitsForRelease(parts: Pick<TransferFileParts, 'database' | 'clock' | 'random'>, account: string) {
   const db = parts.database.work
-  if (!isHeld(await readTransferHold(db), account)) return false
+  if (!isHeld(await readTransferHold(db), account)) {
+    await closeSettled(db, aboutHold(account), parts.clock.real(), 'gateway', 'a standby had taken over')
+    return false
+  }
   const last = (await lastTransferFiles(db)).get(account)?.last ?? 0
   await openCase(db, parts, { ...aboutHold(account), details: { account, last } })
   return true

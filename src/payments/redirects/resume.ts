@@ -1,6 +1,7 @@
 // Somebody returned: the browser, a notice from the other side's server, or the deadline. Exactly one of them takes the continuation and goes on.
 
 import type { ConnectorState } from '../../connectors/connector.ts'
+import { isLost } from '../../platform/database/errors.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { execute, operationOf, settle } from '../execute.ts'
 import { captureAtOnce, cardOfPayment } from '../followUps/followUp.ts'
@@ -9,7 +10,7 @@ import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
 import { findPayment } from '../store/read.ts'
 import { type ContinuationData, openContinuation, openCvv } from './continuation.ts'
-import { dropContinuation, findContinuation, type LeasedContinuation, takeContinuation } from './store.ts'
+import { dropContinuation, findContinuation, findTaken, type LeasedContinuation, takeContinuation } from './store.ts'
 import { addressesOf } from './tokens.ts'
 
 /** Longer than any connector takes: then recovery may believe that the resumption died. */
@@ -37,24 +38,39 @@ export async function takeUp(
   payment: PaymentState,
   { step, event, publicUrl, ended = false, now = parts.directory.businessTime(payment.merchantId) }: Return,
 ): Promise<(() => Promise<void>) | undefined> {
-  const { merchantId, id } = payment
-  const taken = await takeContinuation(
-    parts.database.work,
-    merchantId,
-    id,
-    step,
-    now,
-    parts.clock.real() + recoverAfterSeconds * 1000,
-    ended,
-  )
+  const taken = await take(parts, payment, step, now, ended)
   return taken && (() => goOnWith(parts, payment, { step, event, publicUrl, ended }, taken))
 }
+
+/** Far less than recovery waits for whoever has taken it. */
+const takeWithinMilliseconds = 15_000
+
+/** Of a statement whose end was not heard of nobody knows whether it took the continuation: it is asked for by its taker, and tried again. */
+async function take(
+  { database, clock, random }: PaymentParts,
+  { merchantId, id }: PaymentState,
+  step: string,
+  now: number,
+  ended: boolean,
+): Promise<Taken | undefined> {
+  const taker = random.uuid()
+  const [began, recoverAt] = [clock.elapsed(), clock.real() + recoverAfterSeconds * 1000]
+  for (let attempt = 1; ; attempt++)
+    try {
+      const taken = await takeContinuation(database.work, merchantId, id, taker, step, now, recoverAt, ended)
+      return taken ?? (attempt === 1 ? undefined : await findTaken(database.work, merchantId, id, taker))
+    } catch (error) {
+      if (!isLost(error) || attempt === 3 || clock.elapsed() - began > takeWithinMilliseconds) throw error
+    }
+}
+
+type Taken = Pick<LeasedContinuation, 'sealed' | 'mark' | 'secret'>
 
 async function goOnWith(
   parts: PaymentParts,
   payment: PaymentState,
   { step, event, publicUrl, ended }: Return,
-  taken: LeasedContinuation,
+  taken: Taken,
 ): Promise<void> {
   const { merchantId, id } = payment
   const held = openContinuation(parts, merchantId, id, taken.sealed)

@@ -79,11 +79,12 @@ export async function findContinuation(db: Connection, merchantId: string, payme
 }
 
 /** Takes the step away: whoever gets the row goes on, nobody else. Recovery is told in the same statement, so that a crash leaves no orphan;
- * it inherits what was sealed, but never the CVV. `ended`: takes what is past its deadline instead. */
+ * it inherits what was sealed, but never the CVV. `taker`: by which it is known who has it. `ended`: takes what is past its deadline instead. */
 export async function takeContinuation(
   db: Connection,
   merchantId: string,
   paymentId: string,
+  taker: string,
   step: string,
   now: number,
   recoverAt: number,
@@ -95,7 +96,7 @@ export async function takeContinuation(
        returning merchant_id, payment_id, ${columns}),
      told as (
        insert into due_work (kind, merchant_id, subject_id, due_at, details)
-       select 'recover', merchant_id, payment_id, $5, jsonb_build_object('sealed', encode(sealed, 'base64')) from taken
+       select 'recover', merchant_id, payment_id, $5, jsonb_build_object('sealed', encode(sealed, 'base64'), 'taker', $7::text, 'mark', mark) from taken
        on conflict (kind, merchant_id, subject_id) do update
          set due_at = excluded.due_at, details = excluded.details, leased_until = null, generation = due_work.generation + 1),
      secret as (
@@ -103,9 +104,24 @@ export async function takeContinuation(
         where challenge_secrets.merchant_id = taken.merchant_id and challenge_secrets.payment_id = taken.payment_id
        returning challenge_secrets.sealed)
      select ${columns}, (select sealed from secret) as secret from taken`,
-    [merchantId, paymentId, step, timeParameter(now), timeParameter(recoverAt), ended],
+    [merchantId, paymentId, step, timeParameter(now), timeParameter(recoverAt), ended, taker],
   )
   return rows[0]
+}
+
+/** What somebody has taken who did not hear of it: the connection was cut in between. The CVV went with it. */
+export async function findTaken(
+  db: Connection,
+  merchantId: string,
+  paymentId: string,
+  taker: string,
+): Promise<Pick<LeasedContinuation, 'sealed' | 'mark' | 'secret'> | undefined> {
+  const { rows } = await db.query<{ sealed: string; mark: string | null }>(
+    `select details->>'sealed' as sealed, details->>'mark' as mark from due_work
+      where kind = 'recover' and merchant_id = $1 and subject_id = $2 and details->>'taker' = $3`,
+    [merchantId, paymentId, taker],
+  )
+  return rows[0] && { sealed: Buffer.from(rows[0].sealed, 'base64'), mark: rows[0].mark, secret: null }
 }
 
 /** Erases what is left of a payment that was answered otherwise. */

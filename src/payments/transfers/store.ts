@@ -210,20 +210,37 @@ export async function lastTransferFiles(db: Connection): Promise<ReadonlyMap<str
   return new Map(rows.map(row => [row.account, row]))
 }
 
-/** Whether files of transfers wait, and of which accounts they do not. */
-export type TransferHold = { readonly held: boolean; readonly released: readonly string[] }
+/**
+ * Whether files of transfers wait, and of which accounts they do not. `after`: where the database stood before, when all that holds them is that nobody knows what
+ * became of it.
+ */
+export type TransferHold = { readonly held: boolean; readonly released: readonly string[]; readonly after: string | null }
+
+const noHold: TransferHold = { held: false, released: [], after: null }
 
 export async function readTransferHold(db: Connection, lock = ''): Promise<TransferHold> {
   const { rows } = await db.query<TransferHold>(
-    `select transfers_held as held, transfers_released as released from installation ${lock}`,
+    `select transfers_held as held, transfers_released as released, transfers_held_after as after from installation ${lock}`,
   )
-  return rows[0] ?? { held: false, released: [] }
+  return rows[0] ?? noHold
 }
 
-export const isHeld = ({ held, released }: TransferHold, account: string): boolean => held && !released.includes(account)
+export const isHeld = ({ held, released }: Pick<TransferHold, 'held' | 'released'>, account: string): boolean =>
+  held && !released.includes(account)
 
-export async function writeTransferHold(db: Connection, { held, released }: TransferHold): Promise<void> {
-  await db.query('update installation set transfers_held = $1, transfers_released = $2', [held, released])
+export async function writeTransferHold(db: Connection, { held, released, after }: TransferHold): Promise<void> {
+  await db.query('update installation set transfers_held = $1, transfers_released = $2, transfers_held_after = $3', [
+    held,
+    released,
+    after,
+  ])
+}
+
+/** Files of all accounts wait for somebody's word. `after`: as of TransferHold; where nothing else is held by it, what holds them already stays the reason. */
+export async function holdTransfers(db: Connection, after: string | null = null): Promise<void> {
+  const before = await readTransferHold(db, 'for update')
+  if (after !== null && before.held && before.released.length === 0) return
+  await writeTransferHold(db, { held: true, released: [], after })
 }
 
 /** The accounts from which transfers of a merchant are ordered that have not ended. */

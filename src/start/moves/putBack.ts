@@ -6,6 +6,7 @@ import type pg from 'pg'
 import { passTraceNumbers } from '../../connectors/cards/terminals/store.ts'
 import { announceChange, hasTokensForOthers } from '../../merchants/store.ts'
 import {
+  holdTransfers,
   type LastTransferFile,
   lastTransferFiles,
   readTransferHold,
@@ -93,8 +94,8 @@ function noticePutBack(pool: pg.Pool, clock: Clock, lived: MovesSeen | undefined
     if (isFailOver) await releaseMerchants(db, await heldAfter(db, judge.stands))
     else if (isElsewhere && (await isOneOfCells(db))) await holdMerchants(db, clock.real(), null, judge ? null : before)
     await holdMerchants(db, clock.real(), lost) // also where it stands as before, or a process was first that had not seen these steps
-    if (lostFiles || isElsewhere) await writeTransferHold(db, { held: true, released: [] })
-    else if (isFailOver) await writeTransferHold(db, bothHold(judge.transferHold, await readTransferHold(db)))
+    if (lostFiles || isElsewhere) await holdTransfers(db, lostFiles || judge ? null : before)
+    else if (isFailOver) await releaseTransfers(db, judge)
     if (isElsewhere) await passTraceNumbers(db)
     await announceChange(db)
     const left = await readSeen(db, stands, at)
@@ -112,12 +113,11 @@ function lostSince(lived: MovesSeen, seen: MovesSeen): string[] {
 const hasLostFiles = (lived: MovesSeen, seen: MovesSeen): boolean =>
   [...lived.transferFiles].some(([account, { last, here }]) => here && (seen.transferFiles.get(account)?.last ?? 0) < last)
 
-/** Who began during a fail-over has held what may be right, who lived through it may have seen less than another: what either holds waits for a word. */
-const bothHold = (one: TransferHold, other: TransferHold): TransferHold => ({
-  held: one.held || other.held,
-  released:
-    one.held && other.held ? one.released.filter(account => other.released.includes(account)) : (one.held ? one : other).released,
-})
+/** What only those have held who began since this one looked last; it may itself have seen less than others who hold what they have seen to be lost. */
+async function releaseTransfers(db: Connection, lived: MovesSeen): Promise<void> {
+  const hold = await readTransferHold(db, 'for update')
+  if (hold.after === lived.stands) await writeTransferHold(db, lived.transferHold)
+}
 
 const heldOnlyIn = (one: MovesSeen, other: MovesSeen): string[] => [...one.held].filter(id => !other.held.has(id))
 

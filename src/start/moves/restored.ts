@@ -3,7 +3,7 @@
 
 import { record } from '../../audit/chain.ts'
 import { announceChange, readEntities } from '../../merchants/store.ts'
-import { accountsWithTransfers, writeTransferHold } from '../../payments/transfers/store.ts'
+import { accountsWithTransfers, holdTransfers } from '../../payments/transfers/store.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import { accountsOfBoth, giveNumbers, passNumbers } from './accounts.ts'
@@ -207,7 +207,7 @@ async function serveAnyway(own: MoveSide, { merchantId, move, claim }: Gone, oth
     await passNumbers(db, there, accounts)
     await giveNumbers(db, accounts, 'here')
     // The other cell may have sent the bank what waits here for its file.
-    if ((await accountsWithTransfers(db, merchantId)).length > 0) await writeTransferHold(db, { held: true, released: [] })
+    if ((await accountsWithTransfers(db, merchantId)).length > 0) await holdTransfers(db)
     const row = {
       direction: 'leaving',
       state: 'stayed',
