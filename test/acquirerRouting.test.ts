@@ -1,6 +1,7 @@
 // Which acquirer carries a payment, and what happens when one cannot be reached: through the interface, with two hosts.
 
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { routeOf } from '../src/connectors/cards/routing.ts'
 import type { OperationRequest } from '../src/connectors/connector.ts'
@@ -174,5 +175,20 @@ describe('ACQUIRERS_FILE', () => {
         assert.match((error as Error).message, new RegExp(name))
     }
     file.remove()
+  })
+  it('gives an installation so many trace numbers that none comes twice within a lap of it', () => {
+    for (const [from, to, isEnough] of [
+      [1, 300_000, true],
+      [700_000, 999_999, true],
+      [1, 299_999, false],
+      [300_000, 1, false],
+    ] as const) {
+      const file = acquirersFile({ north: [1] })
+      writeFileSync(file.path, JSON.stringify({ ...JSON.parse(readFileSync(file.path, 'utf8')), traceNumbers: { from, to } }))
+      const read = () => readAcquirers(file.path)
+      if (isEnough) assert.deepEqual(read()[0]!.traceNumbers, { from, to })
+      else assert.throws(read, /traceNumbers must be 300000 numbers or more/)
+      file.remove()
+    }
   })
 })

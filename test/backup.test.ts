@@ -118,6 +118,17 @@ it('without a moment all that was written is there', async () => {
   const skipped = await commandLine({ DATA_DIR: folder }, 'slips', 'skip', 'oxxo-demo', '5000')
   assert.deepEqual([skipped.code, skipped.out], [0, 'oxxo-demo goes on behind 5000.\n'])
   assert.deepEqual([existsSync(join(folder, 'gateway.lock')), runningOn(folder)], [false, []])
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    const child = spawn(join(project, 'bin/tollgate'), ['slips', 'skip', 'nobody', '1'], {
+      env: { PATH: process.env.PATH, DATA_DIR: folder },
+      stdio: 'ignore',
+    })
+    const ended = once(child, 'exit')
+    await eventually(async () => runningOn(folder).length > 0, 'its server runs')
+    child.kill(signal)
+    assert.deepEqual(await ended, [1, null])
+    assert.deepEqual(runningOn(folder), [], `${signal} leaves no server behind`)
+  }
   const gateway = await startProcess({ DATA_DIR: folder })
   const again = await commandLine({ DATA_DIR: folder }, 'slips', 'skip', 'oxxo-demo', '1')
   assert.equal(again.out, 'oxxo-demo goes on behind 5001.\n')

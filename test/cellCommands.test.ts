@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { divisionId, pspId, seedOf, shopOf } from '../scripts/cells/shops.ts'
+import { putMove } from '../src/start/moves/store.ts'
 import { startCells, type TestCells, withoutHaproxy } from './support/cells.ts'
 import { databaseUrl } from './support/database.ts'
 import { eventually, visa } from './support/gateway.ts'
@@ -259,6 +260,24 @@ describe('over three cells', { skip: withoutHaproxy }, () => {
     assert.equal(unnamed.code, 1)
     assert.match(unnamed.out, new RegExp(`The merchant ${id} is in one by the map, and the cells file names no such cell\\.`))
     assert.deepEqual(await nameIn('one'), ['Moved'])
+    // A cell that was put back to before the merchant came has nothing of it, and what it had here before is no reason to make it anew.
+    const left = {
+      merchantId: id,
+      direction: 'leaving',
+      state: 'moved',
+      here: false,
+      other: 'two',
+      run: 1,
+      moveId: null,
+    } as const
+    await putMove(cells.gateways.one!.pool, undefined, left, Date.now())
+    writeFileSync(map, readFileSync(cells.given.map, 'utf8').replaceAll(/ one$/gm, ' two'))
+    const lost = await seeding('Anew', given.cells)
+    assert.equal(lost.code, 1)
+    assert.match(lost.out, new RegExp(`The merchant ${id} is in two by the map, which does not have it: `))
+    assert.deepEqual([await nameIn('one'), await nameIn('two')], [['Moved'], []])
+    await cells.gateways.one!.pool.query('delete from merchant_moves where merchant_id = $1', [id])
+    writeFileSync(map, readFileSync(cells.given.map, 'utf8'))
     await seeding('Shop 1', given.cells)
   })
 

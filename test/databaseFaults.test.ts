@@ -15,6 +15,7 @@ import { takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue, takeDue } from '../src/platform/due/store.ts'
 import { eventually, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
+import { wireTo } from './support/wire.ts'
 
 const success = '000.100.110'
 const pending = '000.200.000'
@@ -488,6 +489,48 @@ describe('what listens', () => {
     await database.close()
     await new Promise(resolve => setTimeout(resolve, 50))
     assert.equal(heard, 3, 'who has closed listens no more')
+    await gateway.stop()
+  })
+
+  it('and is stopped while it opens another connection, leaves none behind', async () => {
+    const gateway = await testGateway()
+    const wire = await wireTo(gateway.connection)
+    const database = connect(wire.connection, systemClock, () => {})
+    let heard = 0
+    const listener = await database.listen('anything', () => heard++)
+    const listening = `select from pg_stat_activity where datname = current_database() and query = 'listen anything'`
+    const holder = await gateway.pool.connect()
+    await wire.cut()
+    wire.silence()
+    await eventually(async () => wire.made() > 1, 'it opens another one')
+    await listener.stop()
+    wire.resume()
+    await database.close()
+    await eventually(async () => (await holder.query(listening)).rowCount === 0, 'nobody listens')
+    assert.equal(heard, 0)
+    holder.release()
+    await wire.close()
+    await gateway.stop()
+  })
+  it('asks again in a second, and not at once, where each connection ends as soon as it is made', async () => {
+    const gateway = await testGateway()
+    const waited: number[] = []
+    const after: Clock['after'] = (milliseconds, work) => {
+      waited.push(milliseconds)
+      return systemClock.after(milliseconds === 1000 ? 20 : milliseconds, work)
+    }
+    const database = connect(gateway.connection, { ...systemClock, after, elapsed: () => 0 }, () => {})
+    let heard = 0
+    const listener = await database.listen('anything', () => heard++)
+    for (const round of [1, 2, 3]) {
+      await gateway.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query = 'listen anything'`,
+      )
+      await eventually(async () => heard === round, 'it is heard')
+    }
+    assert.equal(waited.filter(milliseconds => milliseconds === 1000).length, 3)
+    await listener.stop()
+    await database.close()
     await gateway.stop()
   })
 })

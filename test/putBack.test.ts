@@ -6,6 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { readTransferHold } from '../src/payments/transfers/store.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { inTransaction } from '../src/platform/database/connect.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
@@ -787,8 +788,18 @@ test('who was handed over to a cell that is lost is served where it was, with nu
     [skipped.code, skipped.out],
     [0, 'acc-d goes on behind 105, where its numbers are given out: another cell does.\n'],
   )
+  assert.equal((await readTransferHold(one.side.database.work)).held, false)
+  await one.side.database.work.query(
+    `insert into refund_transfers (merchant_id, payment_id, account, ordered_at) values ($1, $1, 'acc-d', now())`,
+    [merchant.id],
+  )
   const served = await restored('--serve', merchant.id)
   assert.equal(served.code, 0, served.out)
+  assert.equal((await readTransferHold(one.side.database.work)).held, true, 'the other cell may have sent what is open here')
+  assert.ok(
+    (await readMove(one.side.database.work, merchant.id))!.run > 1_000_000,
+    'no backup of the other cell that turns up later has the word',
+  )
   assert.match(served.out, /Slips that two has issued since .* their numbers must be passed over .*, of acc-d\./)
   await one.restart(['acc-d'])
   assertAllApart([...issued, ...(await issueFive(one, merchant, ['acc-d']))])

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { channelSettings, type WrittenChannelSettings } from '../src/merchants/settings.ts'
+import { originOf } from '../src/pages/html.ts'
 import { OperatorError } from '../src/platform/errors.ts'
 import { read as readSettings } from '../src/platform/schema.ts'
 import { type Body, eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
@@ -258,5 +259,19 @@ describe('a process that dies', () => {
     await gateway.pool.query('insert into unanswered select merchant_id, id, recorded_at from payments where id = $1', [body.id])
     await gateway.restart()
     await eventually(async () => (await read(body.id, 'always')) === '900.100.301', 'the orphan is found')
+  })
+})
+
+describe('an address in the policy of a page', () => {
+  it('is its origin, and nothing where its host would say more than a host', () => {
+    for (const [url, origins] of [
+      ['https://shop.example/back?a=1', ['https://shop.example']],
+      ['http://[::1]:8080/', ['http://[::1]:8080']],
+      ['com.example.shop://back', ['com.example.shop:']],
+      ["com.example://a;script-src'unsafe-inline'", []],
+      ['com.example://a;frame-ancestors', []],
+      ['no address', []],
+    ] as const)
+      assert.deepEqual(originOf(url), origins, url)
   })
 })

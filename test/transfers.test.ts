@@ -24,6 +24,7 @@ import { ServedElsewhere } from '../src/platform/database/elsewhere.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { sweep } from '../src/platform/retention/erase.ts'
 import { allKept } from '../src/start/kept.ts'
+import { reasonsToStay } from '../src/start/moves/check.ts'
 import { watchPutBack } from '../src/start/moves/putBack.ts'
 import { keepKeys } from '../src/vault/keys.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
@@ -862,6 +863,10 @@ describe('a database that was put back', () => {
     assert.deepEqual(ends, ['000.200.000', '000.100.112', '000.200.000', '100.200.103', '000.200.000'])
     assert.equal((await tellUs(returnOf([[sent[1]!, '00']])))[0]!.kind, 'recorded')
 
+    const staysFor = /^Its transfers wait until somebody says what the bank has: `tollgate transfers release itau-demo`/
+    const stays = async () =>
+      (await reasonsToStay(gateway.pool, sandbox.merchantId)).filter(reason => staysFor.test(reason)).length
+    assert.equal(await stays(), 1, 'another cell would send them again')
     assert.match((await release('0')).stderr, /^The last file of itau-demo that this database knows is 1: /)
     assert.match((await release('10002')).stderr, /^The last file of itau-demo/)
     assert.match(
@@ -872,6 +877,7 @@ describe('a database that was put back', () => {
     assert.deepEqual([released.code, released.out], [0, 'itau-demo goes on with file 3, for which 1 refunds wait.\n'])
     assert.equal((await release('2')).stderr, 'No files of transfers of itau-demo wait to be released.\n')
     assert.equal(await openCases('transfersHeld', 'itau-demo'), 0)
+    assert.equal(await stays(), 0)
     const [next, ...others] = await newest()
     assert.deepEqual([written(), others], [['transfers-itau-demo-000003.rem'], []])
     const list = JSON.parse((await commands.run('transfers', 'list', '--all', '--json')).stdout).transfers
@@ -884,8 +890,14 @@ describe('a database that was put back', () => {
   it('takes what was in a file that was not on disk into the next', async () => {
     const { transfers: _, ...rest } = account
     const gone = new Map([['itau-demo', { ...rest, transfers: { ...account.transfers!, folder: join(folder, 'gone') } }]])
-    await ordered('70.00')
+    const numbered = await ordered('70.00')
     await assert.rejects(write({ ...parts, slipAccounts: gone }))
+    const list = async () => JSON.parse((await commands.run('transfers', 'list', '--json')).stdout).transfers as Body[]
+    const found = (await list()).find(({ refundId }) => refundId === numbered.rf)!
+    assert.deepEqual([found.waitsFor, typeof found.file], ['the next file', 'number'], 'nobody has it yet')
+    const said = (row: string) => put(put(row, 74, found.reference.padEnd(20)), 120, '7000'.padStart(15, '0'))
+    const [result] = await tellUs(returnOf([[atBank(written().at(-1)!)[0]!, 'BD', said]]))
+    assert.match(result!.kind === 'refused' ? result!.why : '', /^it is in a file that this database knows nothing of/)
     await gateway.pool.query(`update installation set stands_on = 'another 1 00000001'`)
     const count = written().length
     await write()

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander'
 import { readEntities } from '../merchants/store.ts'
-import { endingSignals, OperatorError } from '../platform/errors.ts'
+import { OperatorError } from '../platform/errors.ts'
 import { readMap, renewMap } from '../start/cellMap.ts'
 import { type Cell, type Cells, cellOfName, readCells } from '../start/cells.ts'
 import { mayServe } from '../start/moves/claims.ts'
@@ -11,7 +11,7 @@ import { giveUpMove, type MoveSide, moveMerchant } from '../start/moves/move.ts'
 import { listMoves, type Move, readMove } from '../start/moves/store.ts'
 import { wholeNumber } from './choices.ts'
 import { openServingCells, silentText } from './eachCell.ts'
-import { type CommandParts, looksLikeId, refuseCommand, refuseWords, runCommand, table, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, refuseCommand, refuseWords, runCommand, table, untilSignal, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type MoveOptions = {
@@ -105,16 +105,6 @@ export default (program: Command): void => {
         })
       }),
     )
-}
-
-/** Ctrl-C, or who ends the session, leaves no merchant refused; a second one ends the command there and then. */
-async function untilSignal<Value>(work: (interrupted: AbortSignal) => Promise<Value>): Promise<Value> {
-  const controller = new AbortController()
-  const interrupt = () => controller.abort()
-  for (const signal of endingSignals) process.once(signal, interrupt)
-  return work(controller.signal).finally(() => {
-    for (const signal of endingSignals) process.removeListener(signal, interrupt)
-  })
 }
 
 function checkId(merchantId: string): void {

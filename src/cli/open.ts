@@ -18,7 +18,7 @@ import { lagSeconds, toldLagSeconds } from '../platform/database/reporting.ts'
 import type { Egress } from '../platform/egress/address.ts'
 import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
-import { errorText, OperatorError, visible } from '../platform/errors.ts'
+import { endingSignals, errorText, OperatorError, visible } from '../platform/errors.ts'
 import { readLongFile } from '../platform/files.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
 import { openDatabase } from '../start/database.ts'
@@ -127,9 +127,22 @@ export const withOwnServer = (work: (opened: CommandParts) => Promise<void>): Pr
   runCommand(async () => {
     const config = readConfig(process.env, projectFolder)
     const isStill = connectionOf(config) === undefined && existsSync(join(config.dataDir, 'postgres', 'PG_VERSION'))
-    const server = isStill ? await openDatabase(config, () => {}, new AbortController().signal) : undefined
-    await workOpened(work).finally(() => server?.close())
+    // A signal ends it when the work is done, which is soon: a server that nobody stops would stay.
+    await untilSignal(async interrupted => {
+      const server = isStill ? await openDatabase(config, () => {}, interrupted) : undefined
+      await workOpened(work).finally(() => server?.close())
+    })
   })
+
+/** Ctrl-C, or who ends the session, leaves nothing half done: the work is told, and comes to an end. A second one ends the command there and then. */
+export async function untilSignal<Value>(work: (interrupted: AbortSignal) => Promise<Value>): Promise<Value> {
+  const controller = new AbortController()
+  const interrupt = () => controller.abort()
+  for (const signal of endingSignals) process.once(signal, interrupt)
+  return work(controller.signal).finally(() => {
+    for (const signal of endingSignals) process.removeListener(signal, interrupt)
+  })
+}
 
 async function workOpened(work: (opened: CommandParts) => Promise<void>): Promise<void> {
   const opened = await open()

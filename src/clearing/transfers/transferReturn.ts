@@ -2,7 +2,7 @@
 // ends by what the bank says of it; what can mean two things, or fits no order of ours, waits for an operator.
 
 import type { BankSlipAccount } from '../../connectors/slips/accounts.ts'
-import { findByIdStart, findFiledAt, isInUnwritten, type TransferRow } from '../../payments/transfers/store.ts'
+import { findByIdStart, findFiledAt, type TransferRow } from '../../payments/transfers/store.ts'
 import { settleTransfer, type TransferParts } from '../../payments/transfers/transfer.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { cnab240 } from '../cnab/cnab240.ts'
@@ -79,7 +79,7 @@ async function settleLine(parts: TransferParts, db: Connection, account: string,
   const [meaning] = meanings
   if (meanings.size !== 1 || meaning === undefined) return refuse('what the bank says of it can mean more than one thing')
   const { paymentId } = ours
-  if (meaning === 'underWay' && (ours.sequence === null || (await isInUnwritten(db, ours))))
+  if (meaning === 'underWay' && (ours.sequence === null || ours.isUnwritten))
     return refuse('it is in a file that this database knows nothing of: release no files of transfers before it has ended')
   if (meaning === 'underWay') return { kind: 'known', paymentId, text: `under way: ${paymentId}` }
   if (meaning === 'paid' && paid !== 0 && paid !== amount) return refuse('another amount was paid than was ordered')

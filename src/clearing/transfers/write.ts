@@ -44,9 +44,10 @@ const pays = (account: SlipAccount | undefined): account is PayingAccount =>
 
 /** What an order waits for that has not ended: to be told where the money goes, its file, somebody who pays it by hand, or what the bank says. */
 export function transferWaitsFor(
-  { sealed, sequence, account, mode }: Pick<TransferRow, 'sealed' | 'sequence' | 'account' | 'mode'>,
+  { sealed, sequence, isUnwritten, account, mode }: Pick<TransferRow, 'sealed' | 'sequence' | 'isUnwritten' | 'account' | 'mode'>,
   accounts: SlipAccounts,
 ): 'details' | 'file' | 'somebody' | 'bank' {
+  if (isUnwritten) return 'file'
   if (sequence !== null) return 'bank'
   if (!sealed) return 'details'
   const from = accounts.get(account)

@@ -43,6 +43,8 @@ export type TransferRow = TransferName & {
   readonly orderedAt: number
   readonly sequence: number | null
   readonly line: number | null
+  /** It has a place in a file that is not on disk yet. */
+  readonly isUnwritten: boolean
   /** Hundredths. */
   readonly amount: number
   readonly currency: string
@@ -51,6 +53,7 @@ export type TransferRow = TransferName & {
 }
 
 const columns = `t.merchant_id as "merchantId", t.payment_id as "paymentId", t.account, t.sealed, t.ordered_at as "orderedAt", t.sequence, t.line,
+  exists (select from transfer_files f where f.account = t.account and f.sequence = t.sequence and f.written_at is null) as "isUnwritten",
   p.amount, p.currency, p.mode, a.result`
 const tables = `refund_transfers t join payments p on p.merchant_id = t.merchant_id and p.id = t.payment_id
   left join answers a on a.merchant_id = t.merchant_id and a.payment_id = t.payment_id`
@@ -251,16 +254,6 @@ export async function accountsWithTransfers(db: Connection, merchantId: string):
     [merchantId],
   )
   return rows.map(({ account }) => account)
-}
-
-/** Whether it has a place in a file that is not on disk yet. */
-export async function isInUnwritten(db: Connection, { merchantId, paymentId }: TransferName): Promise<boolean> {
-  const { rows } = await db.query(
-    `select from refund_transfers t join transfer_files f on f.account = t.account and f.sequence = t.sequence
-      where t.merchant_id = $1 and t.payment_id = $2 and f.written_at is null`,
-    [merchantId, paymentId],
-  )
-  return rows.length > 0
 }
 
 /** The account goes on behind a number that the bank has had, and what was to be in files that were not on disk waits for the next. How many orders wait. */

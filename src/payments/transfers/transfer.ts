@@ -16,7 +16,7 @@ import { paymentRecord } from '../read/record.ts'
 import { insertAnswerHere } from '../store/answers.ts'
 import { findPayment } from '../store/read.ts'
 import { type BankDetails, readBankDetails } from './bankDetails.ts'
-import { enterTransfer, insertTransfer, isInUnwritten, lockTransfer, type TransferRow } from './store.ts'
+import { enterTransfer, insertTransfer, lockTransfer, type TransferRow, transfersAbout } from './store.ts'
 
 /** No connector has this name: whoever would carry such a refund out by itself finds nobody to ask. */
 export const byTransfer = 'transfer'
@@ -116,7 +116,8 @@ export const endByHand = (
 ): Promise<'ended' | 'otherwise' | 'inFile'> =>
   inTransaction(parts.database.work, async db => {
     await lockTransfer(db, transfer)
-    if (await isInUnwritten(db, transfer)) return 'inFile'
+    const [locked] = await transfersAbout(db, transfer.merchantId, [transfer.paymentId])
+    if (locked?.isUnwritten) return 'inFile'
     const settled = await settleTransfer(parts, db, transfer, { paid, text: reason })
     const { merchantId: entityId, paymentId: subject } = transfer
     const result = settled ? 'done' : 'refused'
