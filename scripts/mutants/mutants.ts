@@ -1713,6 +1713,8 @@ export const mutants: readonly Mutant[] = [
     find: 'shareLeast = 0.5', instead: 'shareLeast = 0.9' },
   { name: 'directory server: a long list holds the process up', file: 'src/connectors/cards/threeDSecure/readRanges.ts', tests: ['directoryServer'],
     find: 'inPlaceMost = 100_000', instead: 'inPlaceMost = 100_000_000' },
+  { name: 'directory server: all lists are read at once', file: 'src/connectors/cards/threeDSecure/readRanges.ts', tests: ['directoryServer'],
+    find: 'before = read.catch(() => {})', instead: 'read.catch(() => {})' },
   { name: 'directory server: a list is read without an end', file: 'src/connectors/cards/threeDSecure/readRanges.ts', tests: ['directoryServer'],
     find: "signal.addEventListener('abort', late, { once: true })", instead: '' },
   { name: 'directory server: an odd bound is none that a card can keep', file: 'src/connectors/cards/threeDSecure/cardRanges.ts', tests: ['directoryServer'],
