@@ -1890,7 +1890,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'put back: what the bank has taken in may be released', file: 'src/clearing/transfers/transferReturn.ts', tests: ['transfers'],
     find: "if (meaning === 'underWay' && (ours.sequence === null ||", instead: "if (meaning === 'underWay' && (ours.sequence === 0 ||" },
   { name: 'folder: what takes the name of a file while it is read goes to done unread', file: 'src/platform/files.ts', tests: ['slipFolders'],
-    find: 'if (isSameFile(lstatSync(moved), file)) return true', instead: 'if (isSameFile(file, file)) return true' },
+    find: 'if (!isSameFile(lstatSync(moved), file)) rename', instead: 'if (!isSameFile(file, file)) rename' },
   { name: 'folder: what is written over a file while it is read goes to done unread', file: 'src/platform/files.ts', tests: ['slipFolders'],
     find: ' && one.size === other.size && one.mtimeMs === other.mtimeMs', instead: '' },
   { name: 'intake: what takes the name of a file while it is read goes to done unread', file: 'src/clearing/intake/poll.ts', tests: ['intake'],
