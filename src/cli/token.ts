@@ -8,7 +8,16 @@ import { isValidAt, readTokens } from '../merchants/store.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { keyedHashes } from '../vault/keys.ts'
-import { type CommandParts, looksLikeId, printOnce, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
+import {
+  type CommandParts,
+  looksLikeId,
+  printOnce,
+  readSecret,
+  refuseCommand,
+  refuseWords,
+  timeText,
+  withOpened,
+} from './open.ts'
 import { maySpanCells } from './spanning.ts'
 
 type Outlet = { readonly output?: string }
