@@ -396,7 +396,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'root takes a folder of others', file: 'src/platform/database/folder.ts', tests: ['embedded'],
     find: 'if (uid !== own && uid !== 0)', instead: 'if (uid !== own && uid < 0)' },
   { name: 'everybody is a proxy, written as IPv6', file: 'src/start/liveMode.ts', tests: ['liveMode'],
-    find: 'if (Number(bits) < (isIP(address) === 6 ? 32 : 8)) return true', instead: 'return Number(bits) < (isIP(address) === 6 ? 32 : 8)' },
+    find: '  if (networks.some(isWide)) return true\n', instead: '  if (networks.length > 0) return networks.some(isWide)\n' },
   { name: 'keys may be replaced by others', file: 'src/platform/files.ts', tests: ['liveMode'],
     find: '(stat.mode & 0o022) !== 0 && (stat.mode & 0o1000) === 0', instead: '(stat.mode & 0o022) < 0' },
   { name: 'links of others lead to files', file: 'src/platform/files.ts', tests: ['operatorFiles'],
