@@ -117,6 +117,7 @@ describe('live mode refuses by name', () => {
         ['"--tls-key\\log=/dev/null"', 'writes out what is sent'],
         ['--tls_keylog /dev/null', 'writes out what is sent'],
         ['--trace-tls', 'writes out what is sent'],
+        ['--use-env-proxy', 'sends what goes out through another server'],
         ['--trace-event-categories=node,node.http', 'writes out what is sent'],
         ['--tls-min-v1.0', 'weakens TLS'],
         ['--tls-min-v1.1', 'weakens TLS'],
@@ -142,6 +143,7 @@ describe('live mode refuses by name', () => {
         ['NODE_TLS_REJECT_UNAUTHORIZED', '0', 'believes every certificate'],
         ['NODE_DEBUG', 'tls', 'writes out what is sent'],
         ['NODE_DEBUG_NATIVE', 'tls', 'writes out what is sent'],
+        ['NODE_USE_ENV_PROXY', '1', 'sends what goes out through another server'],
       ] as const
     ).map(
       ([name, value, why]) =>

@@ -139,6 +139,7 @@ const preloaded = (options: readonly string[]): [string, string][] =>
 
 const opensMemory = 'opens the memory of the process, or writes it to files'
 const weakensTls = 'weakens TLS, or trusts what others say of it'
+const passesAddresses = 'sends what goes out through another server, past the rules of EGRESS_ALLOW'
 const writesOut = 'writes out what is sent and received'
 
 const nodeOptions: readonly (readonly [option: RegExp, why: string])[] = [
@@ -146,11 +147,13 @@ const nodeOptions: readonly (readonly [option: RegExp, why: string])[] = [
   [/^--(tls-keylog|trace-tls|trace-event)/, writesOut],
   [/^--(tls-min-v1\.[01]|tls-cipher-list|openssl-(legacy|shared|config)|security-revert)/, weakensTls],
   [/^--insecure-http-parser/, 'lets requests be read in two ways'],
+  [/^--use-env-proxy/, passesAddresses],
   [/^--experimental-(default-)?config-file/, 'takes options from a file that nobody looks at here'],
 ]
 
 const nodeSettings: readonly (readonly [name: string, value: RegExp, why: string])[] = [
   ['NODE_TLS_REJECT_UNAUTHORIZED', /^0$/, 'believes every certificate'],
+  ['NODE_USE_ENV_PROXY', /^1$/, passesAddresses],
   ['NODE_DEBUG', /./, writesOut],
   ['NODE_DEBUG_NATIVE', /./, writesOut],
 ]
