@@ -10,21 +10,24 @@ import { keepMode } from '../src/platform/database/installation.ts'
 import { watchPutBack } from '../src/start/moves/putBack.ts'
 import { settleRestored } from '../src/start/moves/restored.ts'
 import { type Move, putMove, readMove, stepMove } from '../src/start/moves/store.ts'
-import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { makeDatabase, type TestDatabase } from './support/database.ts'
+import { sandbox, testGateway } from './support/gateway.ts'
 import { sideOf } from './support/movingCells.ts'
 
-let gateway: TestGateway
+let named: TestDatabase
 let side: ReturnType<typeof sideOf>
 /** Where the server stands that all processes of a test are on. */
 let server: string
 before(async () => {
-  gateway = await testGateway()
-  side = sideOf('one', gateway.connection)
-  await keepMode(gateway.pool, 'sandbox', Date.now())
+  named = await makeDatabase()
+  // One that runs would look by itself, and find the database elsewhere than the tests say.
+  await (await testGateway({ database: { ...named, drop: async () => {} } })).stop()
+  side = sideOf('one', named.connection)
+  await keepMode(side.database.work, 'sandbox', Date.now())
 })
 after(async () => {
   await side.close()
-  await gateway.stop()
+  await named.drop()
 })
 beforeEach(async () => {
   server = 'cluster database 00000001'

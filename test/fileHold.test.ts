@@ -10,6 +10,7 @@ import { importAcknowledgement } from '../src/clearing/captures/acknowledge.ts'
 import { type CaptureParts, captureFile } from '../src/clearing/captures/write.ts'
 import { bookingsOfDay } from '../src/clearing/reconciliation/bookings.ts'
 import { dayAfter, dayOf } from '../src/clearing/reconciliation/day.ts'
+import { subjectOf } from '../src/clearing/reconciliation/store.ts'
 import { type OrderFileParts, orderFile } from '../src/clearing/remittance/write.ts'
 import { dialectOf } from '../src/connectors/cards/iso8583/dialects.ts'
 import { readSlipsFile } from '../src/connectors/slips/accounts.ts'
@@ -18,6 +19,7 @@ import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database, inTransaction } from '../src/platform/database/connect.ts'
 import { readFileHold, writeFileHold } from '../src/platform/database/fileHold.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
+import { statementsOf } from '../src/platform/database/migrate.ts'
 import { takeCaptures } from '../src/sandbox/acquirerHost/captures.ts'
 import { readOrders } from '../src/sandbox/slipBank/orders.ts'
 import { reasonsToStay } from '../src/start/moves/check.ts'
@@ -215,7 +217,8 @@ describe('capture files of a database that was put back', () => {
     assert.deepEqual([released.code, released.out], [0, 'north goes on with file 3, for which 1 captures wait.\n'])
     assert.equal((await release('2')).stderr, 'No capture files of north wait to be released.\n')
     assert.deepEqual([await openCases('capturesHeld'), await stays()], [[], 0])
-    assert.deepEqual(await openCases('ordersHeld'), ['itau-demo'], 'other files wait on')
+    await writeOrders()
+    assert.deepEqual([await openCases('ordersHeld'), filesIn(remitted)], [['itau-demo'], []], 'other files wait on')
     assert.match((await accept(fresh)).stderr, /goes into the next file/)
     await writeCaptures()
     assert.deepEqual([filesIn(captured).length, amountsIn('captures-north-000003.csv')], [3, [1000]])
@@ -336,4 +339,23 @@ describe('order files of a database that was put back', () => {
     assert.deepEqual(filesIn(remitted), ['itau-demo-000041.rem'])
     assert.equal(numbersIn('itau-demo-000041.rem').length, 1)
   })
+})
+
+it('whose files of transfers were released before there were others stays released', async () => {
+  const migration = readFileSync(new URL('../migrations/0052_file_hold.sql', import.meta.url), 'utf8')
+  const client = await gateway.pool.connect()
+  try {
+    await client.query(
+      'create temporary table installation as select true as transfers_held, $1::text[] as transfers_released, null as transfers_held_after',
+      [['itau-1', 'çaixa']],
+    )
+    for (const statement of statementsOf(migration)) await client.query(statement)
+    const { rows } = await client.query('select files_released as released from pg_temp.installation')
+    assert.deepEqual(
+      rows[0].released,
+      ['itau-1', 'çaixa'].map(name => subjectOf('transfers', name)),
+    )
+  } finally {
+    client.release(true)
+  }
 })
