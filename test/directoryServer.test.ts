@@ -9,6 +9,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, it } from 'node:test'
+import type { Worker } from 'node:worker_threads'
 import { findRange } from '../src/connectors/cards/threeDSecure/cardRanges.ts'
 import type { ThreeDSecureMessage } from '../src/connectors/cards/threeDSecure/messages.ts'
 import { readRanges } from '../src/connectors/cards/threeDSecure/readRanges.ts'
@@ -342,11 +343,19 @@ describe('card ranges', () => {
       turning = setImmediate(turn)
     })
     const { signal } = new AbortController()
+    let [threads, most] = [0, 0]
+    const began = (thread: Worker) => {
+      most = Math.max(most, ++threads)
+      thread.once('exit', () => threads--)
+    }
+    process.on('worker', began)
     const [read, none] = await Promise.all([
       readRanges(list(`${JSON.stringify(range())},${names}`), signal),
       readRanges('x'.repeat(200_000), signal),
     ])
     clearImmediate(turning)
+    process.removeListener('worker', began)
+    assert.equal(most, 1, 'one after the other')
     assert.deepEqual([read?.count, read?.unreadable, none], [1, 1, undefined])
     assert.equal(findRange(read!, number)?.version, '2.2.0')
     assert.ok(turns > 100, `${turns}`)

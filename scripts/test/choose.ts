@@ -34,9 +34,11 @@ export function choose(word: string, project: string): Choice {
 export const testFiles = (project: string): NamedChoice[] =>
   filesIn(`${project}test`, '.test.ts').map(name => ({ name, choice: { file: `test/${name}` } }))
 
-/** A minute of a processor and more each: `npm test` leaves them out, `npm test -- --long` runs them and no others. */
+/** Most of a minute of a processor and more each: `npm test` leaves them out, `npm test -- --long` runs them and no others. */
 export const longFiles: ReadonlySet<string> = new Set([
+  'backup.test.ts',
   'cellCommands.test.ts',
+  'ending.test.ts',
   'moves.test.ts',
   'putBack.test.ts',
   'reportingCells.test.ts',

@@ -134,17 +134,15 @@ export function syncFolder(folder: string): void {
 
 /**
  * Moves a file into a folder that others may put another, or a link, in the place of: it goes to the one that was opened, whatever its name says by then. A
- * name that is there already gets a number. `file`: what somebody has looked at; another that has taken its name since comes back, and is not moved: false.
+ * name that is there already gets a number. `file`: what somebody has looked at; another that has taken its name since goes back where it was.
  */
-export function moveInto(path: string, folder: string, file: Stats, { followsLink }: { readonly followsLink: boolean }): boolean {
+export function moveInto(path: string, folder: string, file: Stats, { followsLink }: { readonly followsLink: boolean }): void {
   const handle = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | (followsLink ? 0 : constants.O_NOFOLLOW))
   try {
     const opened = existsSync('/proc/self/fd') ? `/proc/self/fd/${handle}` : folder // systems without it have no such name of a handle
     const moved = freeIn(opened, basename(path))
     renameSync(path, moved)
-    if (isSameFile(lstatSync(moved), file)) return true
-    renameSync(moved, freeIn(dirname(path), basename(path)))
-    return false
+    if (!isSameFile(lstatSync(moved), file)) renameSync(moved, freeIn(dirname(path), basename(path)))
   } finally {
     closeSync(handle)
   }

@@ -17,6 +17,8 @@ export type Wire = {
   swallowAnswerTo(text: string, after?: string): void
   /** Connections made so far. */
   made(): number
+  /** Those that are open. */
+  open(): number
   close(): Promise<void>
 }
 
@@ -73,6 +75,7 @@ export async function wireTo(connection: pg.PoolConfig): Promise<Wire> {
       swallowed = { text, after }
     },
     made: () => made,
+    open: () => pairs.size,
     async close() {
       for (const [near] of pairs) near.destroy()
       await new Promise(resolve => server.close(resolve))

@@ -8,9 +8,19 @@ const inPlaceMost = 100_000
 /** 100,000 ranges take 200. */
 const megabytesMost = 400
 
+/** Modes may ask servers of their own: one thread is enough, and so is the memory of one. */
+let before: Promise<unknown> = Promise.resolve()
+
 /** Undefined when the text is no PRes. Rejects when it takes longer than `signal` gives, or too much memory. */
 export function readRanges(json: string, signal: AbortSignal): Promise<CardRanges | undefined> {
   if (json.length <= inPlaceMost) return Promise.resolve(readCardRanges(json))
+  const read = before.then(() => readInThread(json, signal))
+  before = read.catch(() => {})
+  return read
+}
+
+function readInThread(json: string, signal: AbortSignal): Promise<CardRanges | undefined> {
+  if (signal.aborted) return Promise.reject(tookTooLong())
   return new Promise((resolve, reject) => {
     const thread = new Worker(new URL('./rangesThread.ts', import.meta.url), {
       workerData: json,
@@ -20,13 +30,13 @@ export function readRanges(json: string, signal: AbortSignal): Promise<CardRange
     })
     const end = (settle: () => void) => {
       signal.removeEventListener('abort', late)
-      settle()
-      thread.terminate().catch(() => {})
+      thread.terminate().then(settle, settle) // its memory is free when the next begins
     }
-    const late = () => end(() => reject(new Error('the card ranges of the directory server took too long to read')))
+    const late = () => end(() => reject(tookTooLong()))
     signal.addEventListener('abort', late, { once: true })
-    if (signal.aborted) late()
     thread.once('message', (ranges: CardRanges | undefined) => end(() => resolve(ranges)))
     thread.once('error', () => end(() => reject(new Error('the card ranges of the directory server could not be read'))))
   })
 }
+
+const tookTooLong = () => new Error('the card ranges of the directory server took too long to read')
