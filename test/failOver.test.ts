@@ -404,7 +404,6 @@ describe('files', () => {
     const insertFile = (sequence: number) =>
       side.database.work.query(`insert into ${files} ${file}`, file.includes('$2') ? [sequence, merchantId] : [sequence])
     const beginFiles = async () => {
-      await side.database.work.query('delete from merchant_moves')
       await writeFileHold(side.database.work, { held: false, released: [], after: null })
       await insertFile(1)
       await side.database.work.query(`insert into ${lines} ${line}`, [merchantId])
@@ -427,6 +426,20 @@ describe('files', () => {
         assert.equal(await waiting(), 'ab', String(firstKnows))
         await clear()
       }
+    })
+
+    test(`wait on where one who stood still has seen that some are lost: ${files}`, async () => {
+      await beginFiles()
+      const early = await beginProcess()
+      await insertFile(2)
+      const late = await beginProcess()
+      await side.database.work.query(`delete from ${files} where sequence = 2`)
+      failOver()
+      await beginProcess()
+      late.pause(120_000)
+      for (const one of [late, early]) await one.look()
+      assert.equal(await waiting(), 'ab')
+      await clear()
     })
 
     test(`go on behind a fail-over that has lost none: ${files}`, async () => {
