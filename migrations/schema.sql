@@ -452,9 +452,9 @@ create table installation (
   id uuid not null default gen_random_uuid(),
   stands_on text,
   in_cells boolean not null default false,
-  transfers_held boolean not null default false,
-  transfers_released text[] not null default '{}'::text[],
-  transfers_held_after text,
+  files_held boolean not null default false,
+  files_released text[] not null default '{}'::text[],
+  files_held_after text,
   constraint installation_pkey PRIMARY KEY (single),
   constraint installation_mode CHECK ((mode = ANY (ARRAY['sandbox'::text, 'live'::text]))),
   constraint installation_single CHECK (single)

@@ -256,7 +256,7 @@ describe('each command that reads prints one document with the fields that it na
 
   // Everything but what makes, changes or hands on.
   const others =
-    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (add|prefer|rewrap|retire)|staff (add|reset|remove|enter)|reset|backup|restore|upgrade-database|archive (write|erase|check|show|bring-back|cancel)|search rebuild|slips (pay|skip)|transfers (enter|end|release)|receipts again|schedules (add|end|again)|cells (proxy|reporting)|merchants (move|forget)|completion (bash|zsh))$/
+    /^(seed|cases close|revoke|token (create|rotate)|clock advance|endpoints (create|test|activate|rotate|delete|disable)|notifications replay|listen|trigger|acquirer-host|keys (add|prefer|rewrap|retire)|staff (add|reset|remove|enter)|reset|backup|restore|upgrade-database|archive (write|erase|check|show|bring-back|cancel)|search rebuild|slips (pay|skip|release)|acquirers (accept|release)|transfers (enter|end|release)|receipts again|schedules (add|end|again)|cells (proxy|reporting)|merchants (move|forget)|completion (bash|zsh))$/
 
   // Lines and reversals that nobody acknowledges are acquirerCommands.test.ts's to make, days of acquirers reconciliation.test.ts's, files of captures captures.test.ts's,
   // files to banks slipOrders.test.ts's, refunds of receipts transfers.test.ts's, files of receipts receiptFiles.test.ts's, archives archive.test.ts's.

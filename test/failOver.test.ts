@@ -4,34 +4,37 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import pg from 'pg'
-import { holdTransfers, isHeld, readTransferHold, writeTransferHold } from '../src/payments/transfers/store.ts'
 import { clockWith } from '../src/platform/clock.ts'
+import { holdFiles, isHeld, readFileHold, writeFileHold } from '../src/platform/database/fileHold.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { watchPutBack } from '../src/start/moves/putBack.ts'
 import { settleRestored } from '../src/start/moves/restored.ts'
 import { type Move, putMove, readMove, stepMove } from '../src/start/moves/store.ts'
-import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { makeDatabase, type TestDatabase } from './support/database.ts'
+import { sandbox, testGateway } from './support/gateway.ts'
 import { sideOf } from './support/movingCells.ts'
 
-let gateway: TestGateway
+let named: TestDatabase
 let side: ReturnType<typeof sideOf>
 /** Where the server stands that all processes of a test are on. */
 let server: string
 before(async () => {
-  gateway = await testGateway()
-  side = sideOf('one', gateway.connection)
-  await keepMode(gateway.pool, 'sandbox', Date.now())
+  named = await makeDatabase()
+  // One that runs would look by itself, and find the database elsewhere than the tests say.
+  await (await testGateway({ database: { ...named, drop: async () => {} } })).stop()
+  side = sideOf('one', named.connection)
+  await keepMode(side.database.work, 'sandbox', Date.now())
 })
 after(async () => {
   await side.close()
-  await gateway.stop()
+  await named.drop()
 })
 beforeEach(async () => {
   server = 'cluster database 00000001'
   await side.database.work.query('delete from merchant_moves')
   await side.database.work.query('update installation set in_cells = true, stands_on = $1', [server])
   await side.database.work.query('delete from transfer_files')
-  await writeTransferHold(side.database.work, { held: false, released: [], after: null })
+  await writeFileHold(side.database.work, { held: false, released: [], after: null })
 })
 
 type Meanwhile = (text: string) => Promise<void> | void
@@ -363,20 +366,20 @@ test('a move goes no step further while its merchant is held, and what was read 
   assert.equal((await readMove(work, merchantId))!.here, true)
 })
 
-describe('files of transfers', () => {
-  /** Of the accounts `a` and `b`, those whose files wait. */
+describe('files', () => {
+  /** Of the subjects `a` and `b`, those whose files wait. */
   const waiting = async () => {
-    const hold = await readTransferHold(side.database.work)
-    return ['a', 'b'].filter(account => isHeld(hold, account)).join('')
+    const hold = await readFileHold(side.database.work)
+    return ['a', 'b'].filter(subject => isHeld(hold, subject)).join('')
   }
-  const release = async (account: string) => {
-    const hold = await readTransferHold(side.database.work)
-    await writeTransferHold(side.database.work, { ...hold, released: [...hold.released, account] })
+  const release = async (subject: string) => {
+    const hold = await readFileHold(side.database.work)
+    await writeFileHold(side.database.work, { ...hold, released: [...hold.released, subject] })
   }
 
   test('that a process has held that began during a fail-over go on by one that lived through it, as they were', async () => {
     for (const before of ['', 'b']) {
-      if (before) await holdTransfers(side.database.work)
+      if (before) await holdFiles(side.database.work)
       if (before) await release('a')
       const lived = await beginProcess()
       failOver()
@@ -391,30 +394,82 @@ describe('files of transfers', () => {
     }
   })
 
-  test('wait on where somebody has seen files that are lost, whoever looks first', async () => {
-    for (const firstKnows of [true, false]) {
-      await writeTransferHold(side.database.work, { held: false, released: [], after: null })
-      await side.database.work.query(`insert into transfer_files values ('a', 1, now(), now())`)
-      await side.database.work.query(
-        `insert into refund_transfers (merchant_id, payment_id, account, ordered_at, sequence, line) values ($1, $2, 'a', now(), 1, 1)`,
-        [merchantId, merchantId],
-      )
+  // biome-ignore format: a table
+  const kinds: readonly (readonly [files: string, file: string, lines: string, line: string])[] = [
+    ['transfer_files', "values ('a', $1, now(), now())", 'refund_transfers', "(merchant_id, payment_id, account, ordered_at, sequence, line) values ($1, $1, 'a', now(), 1, 1)"],
+    ['capture_files', "values ('a', $1, now(), '', '', now(), now())", 'collected_captures', "(merchant_id, payment_id, acquirer, said, collected_at, sequence, line) values ($1, $1, 'a', '{}', now(), 1, 1)"],
+    ['order_files', "select $2, gen_random_uuid(), 'a', $1, now(), '', null, now(), now()", 'slip_orders', "(merchant_id, payment_id, slip_id, account, kind, ordered_at, sequence, line) values ($1, $1, $1, 'a', 'entry', now(), 1, 1)"],
+  ]
+  for (const [files, file, lines, line] of kinds) {
+    const insertFile = (sequence: number) =>
+      side.database.work.query(`insert into ${files} ${file}`, file.includes('$2') ? [sequence, merchantId] : [sequence])
+    const beginFiles = async () => {
+      await writeFileHold(side.database.work, { held: false, released: [], after: null })
+      await insertFile(1)
+      await side.database.work.query(`insert into ${lines} ${line}`, [merchantId])
+    }
+    const clear = async () => {
+      await side.database.work.query(`delete from ${lines}`)
+      await side.database.work.query(`delete from ${files}`)
+    }
+
+    test(`wait on where somebody has seen that some are lost, whoever looks first: ${files}`, async () => {
+      for (const firstKnows of [true, false]) {
+        await beginFiles()
+        const early = await beginProcess()
+        await insertFile(2)
+        const late = await beginProcess()
+        await side.database.work.query(`delete from ${files} where sequence = 2`)
+        failOver()
+        await beginProcess()
+        for (const one of firstKnows ? [late, early, late] : [early, late, early]) await one.look()
+        assert.equal(await waiting(), 'ab', String(firstKnows))
+        await clear()
+      }
+    })
+
+    test(`wait on where one who stood still has seen that some are lost: ${files}`, async () => {
+      await beginFiles()
       const early = await beginProcess()
-      await side.database.work.query(`insert into transfer_files values ('a', 2, now(), now())`)
+      await insertFile(2)
       const late = await beginProcess()
-      await side.database.work.query('delete from transfer_files where sequence = 2')
+      await side.database.work.query(`delete from ${files} where sequence = 2`)
       failOver()
       await beginProcess()
-      for (const one of firstKnows ? [late, early, late] : [early, late, early]) await one.look()
-      assert.equal(await waiting(), 'ab', String(firstKnows))
-      await side.database.work.query('delete from refund_transfers')
-      await side.database.work.query('delete from transfer_files')
-    }
-  })
+      late.pause(120_000)
+      for (const one of [late, early]) await one.look()
+      assert.equal(await waiting(), 'ab')
+      await clear()
+    })
+
+    test(`go on behind a fail-over that has lost none: ${files}`, async () => {
+      await beginFiles()
+      await insertFile(2)
+      const lived = await beginProcess()
+      failOver()
+      await lived.look()
+      assert.equal(await waiting(), '')
+      await clear()
+    })
+
+    test(`that were forgotten with a merchant who has left are not lost: ${files}`, async () => {
+      if (files === 'capture_files') return // they stay in the cell
+      await beginFiles()
+      await side.database.work.query(
+        `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, 'leaving', 'moved', false, 'two', 1, now())`,
+        [merchantId],
+      )
+      const lived = await beginProcess()
+      await clear()
+      failOver()
+      await lived.look()
+      assert.equal(await waiting(), '')
+    })
+  }
 
   test('wait on where an operator has served a merchant of a lost cell again, whoever has lived', async () => {
     const lived = await beginProcess()
-    await holdTransfers(side.database.work)
+    await holdFiles(side.database.work)
     failOver()
     await beginProcess()
     await lived.look()
@@ -437,6 +492,6 @@ describe('files of transfers', () => {
     const lived = await beginProcess()
     server = 'other database 00000001'
     await lived.look()
-    assert.deepEqual(await readTransferHold(side.database.work), { held: true, released: [], after: null })
+    assert.deepEqual(await readFileHold(side.database.work), { held: true, released: [], after: null })
   })
 })

@@ -6,9 +6,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { readTransferHold, writeTransferHold } from '../src/payments/transfers/store.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { inTransaction } from '../src/platform/database/connect.ts'
+import { readFileHold, writeFileHold } from '../src/platform/database/fileHold.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { readMap } from '../src/start/cellMap.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
@@ -754,7 +754,7 @@ test('who was handed over to a cell that is lost is served where it was, with nu
   const merchant = nextMerchant()
   await one.restart(['acc-d'])
   const issued = await issueFive(one, merchant, ['acc-d'])
-  await writeTransferHold(one.side.database.work, { held: false, released: [], after: null })
+  await writeFileHold(one.side.database.work, { held: false, released: [], after: null })
   await one.side.database.work.query(
     `insert into refund_transfers (merchant_id, payment_id, account, ordered_at) values ($1, $1, 'acc-d', now())`,
     [merchant.id],
@@ -795,7 +795,7 @@ test('who was handed over to a cell that is lost is served where it was, with nu
   )
   const served = await restored('--serve', merchant.id)
   assert.equal(served.code, 0, served.out)
-  assert.equal((await readTransferHold(one.side.database.work)).held, true, 'the other cell may have sent what is open here')
+  assert.equal((await readFileHold(one.side.database.work)).held, true, 'the other cell may have sent what is open here')
   assert.ok(
     (await readMove(one.side.database.work, merchant.id))!.run > 1_000_000,
     'no backup of the other cell that turns up later has the word',

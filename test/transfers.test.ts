@@ -16,11 +16,12 @@ import { isWorkingDay } from '../src/connectors/slips/workingDays.ts'
 import { openDirectory } from '../src/merchants/directory.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
 import { readBankDetails } from '../src/payments/transfers/bankDetails.ts'
-import { findTransfer, findTransfers, readTransferHold } from '../src/payments/transfers/store.ts'
+import { findTransfer, findTransfers } from '../src/payments/transfers/store.ts'
 import { endByHand, enterDetails, settleTransfer } from '../src/payments/transfers/transfer.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { connect, type Database, inTransaction } from '../src/platform/database/connect.ts'
 import { ServedElsewhere } from '../src/platform/database/elsewhere.ts'
+import { readFileHold } from '../src/platform/database/fileHold.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { sweep } from '../src/platform/retention/erase.ts'
 import { allKept } from '../src/start/kept.ts'
@@ -824,7 +825,7 @@ describe('a database that was put back', () => {
     await begin()
   })
   const release = (behind: string) => commands.run('transfers', 'release', 'itau-demo', '--behind', behind)
-  const held = () => readTransferHold(gateway.pool)
+  const held = () => readFileHold(gateway.pool)
   const copyOf = () => `${named.connection.database}_kept`
   async function whileStopped(...statements: string[]): Promise<void> {
     await end()

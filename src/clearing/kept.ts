@@ -13,7 +13,7 @@ export const keptByClearing: readonly Kept[] = [
 // Which line of a report a chargeback was stays known: no line counts twice.
 // biome-ignore format: a table in a line
 export const chainsOfClearing: readonly ChainTable[] = [
-  { table: 'collected_captures', holds: 't.sequence is null' },
+  { table: 'collected_captures', holds: 't.sequence is null and t.outcome is null' },
   { table: 'settled_bookings' },
   { table: 'taken_back' },
   { table: 'receipts' },

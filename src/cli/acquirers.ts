@@ -1,14 +1,17 @@
 // tollgate acquirers: the links to acquirers, as the gateways that run said of them last, and their days.
 
 import type { Command } from 'commander'
+import { fileSeries } from '../clearing/fileSeries.ts'
 import { findTerminals } from '../connectors/cards/terminals/store.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
 import { findOpenReversals } from '../payments/ledger/store.ts'
 import { addCaptures } from './captures.ts'
+import { chosenAcquirers } from './files.ts'
 import { table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 import { addReconcile } from './reconcile.ts'
+import { addRelease } from './release.ts'
 
 type ShownLine = {
   readonly name: string
@@ -22,6 +25,7 @@ export default (program: Command): void => {
   const acquirers = program.command('acquirers').description('the links to acquirers, and what both sides say of a day')
   addReconcile(acquirers)
   addCaptures(acquirers)
+  addRelease(acquirers, fileSeries.captures, chosenAcquirers)
   const status = acquirers
     .command('status')
     .description(

@@ -55,7 +55,7 @@ async function restore(from: string, to: number | undefined): Promise<void> {
     `The backup of ${new Date(manifest.beganAt).toISOString()} is restored in ${dataDir}${to === undefined ? '' : `, as all stood at ${new Date(to).toISOString()}`}. Start the gateway, look at it with \`bin/tollgate doctor\`, ` +
       'and make a new backup. What acquirers were told after that moment is known to them alone. ' +
       'Slips that were issued since are with shoppers: pass over their numbers with `bin/tollgate slips skip ACCOUNT COUNT` before the gateway runs. ' +
-      'Files of transfers wait until you say what the bank has already (`bin/tollgate transfers release`). ' +
+      'Files of transfers, capture files and order files wait until you say what the other side has already (`bin/tollgate transfers release`, `acquirers release`, `slips release`). ' +
       'Merchants may have left a cell of several since: give `bin/tollgate cells restored --cells FILE --cell NAME` as soon as its gateway runs, and before the proxy leads to it.',
   )
 }

@@ -1,8 +1,9 @@
-// tollgate slips: pays slips of a sandbox, as a bank or a store would tell of it; and passes over numbers of slips that this database knows nothing of.
+// tollgate slips: pays slips of a sandbox, as a bank or a store would tell of it; and what follows a database that was put back.
 
 import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
 import { findOwners } from '../clearing/chargebacks/store.ts'
+import { fileSeries } from '../clearing/fileSeries.ts'
 import { receiptMismatches } from '../clearing/receipts/receipts.ts'
 import { payInSandbox } from '../clearing/receipts/sandbox.ts'
 import { amountText, hundredths } from '../contract/amounts.ts'
@@ -12,6 +13,7 @@ import { endOfNumbers } from '../slips/numbers.ts'
 import { findSlipOf, passOver, type Slip } from '../slips/store.ts'
 import { wholeNumber } from './choices.ts'
 import { type CommandParts, looksLikeId, readDate, refuseCommand, refuseWords, withOpened, withOwnServer } from './open.ts'
+import { addRelease, refuseNoBank } from './release.ts'
 
 type PayOptions = { readonly amount?: string; readonly on?: string }
 
@@ -43,6 +45,7 @@ export default (program: Command): void => {
     .argument('<count>', 'how many', wholeNumber(1, skippedMost))
     .description('lets an account go on behind so many numbers: those that were given out since a backup that was restored')
     .action(skip)
+  addRelease(slips, fileSeries.orders, refuseNoBank)
 }
 
 /** What a backup does not know was given to shoppers all the same: a slip of the same number would take their money. */

@@ -2,17 +2,17 @@
 
 import { basename } from 'node:path'
 import type { Command } from 'commander'
+import { fileSeries } from '../clearing/fileSeries.ts'
 import { returnBytesMost } from '../clearing/returns/rows.ts'
 import { transferReference } from '../clearing/transfers/transferFile.ts'
 import { importTransferReturn } from '../clearing/transfers/transferReturn.ts'
-import { releaseTransferFiles, transferWaitsFor } from '../clearing/transfers/write.ts'
+import { transferWaitsFor } from '../clearing/transfers/write.ts'
 import { amountText } from '../contract/amounts.ts'
 import { readBankDetails } from '../payments/transfers/bankDetails.ts'
 import { findTransfer, findTransfers, type TransferRow } from '../payments/transfers/store.ts'
 import { endByHand, enterDetails } from '../payments/transfers/transfer.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Config } from '../start/config.ts'
-import { wholeNumber } from './choices.ts'
 import { collectLines, linesText } from './files.ts'
 import {
   type CommandParts,
@@ -26,6 +26,7 @@ import {
   withOpened,
 } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
+import { addRelease, refuseNoBank } from './release.ts'
 
 export default (program: Command): void => {
   const transfers = program.command('transfers').description('refunds of receipts, which are paid by transfer to a bank account')
@@ -102,24 +103,7 @@ export default (program: Command): void => {
       }),
     )
 
-  transfers
-    .command('release <account>')
-    .description(
-      'files of transfers wait in a database that was put back, until somebody has heard of the bank what it has already',
-    )
-    .requiredOption('--behind <number>', 'of the last file that the bank has; 0 if it has none', wholeNumber(0, 999_998))
-    .action((name: string, { behind }: { behind: number }) =>
-      withOpened(async opened => {
-        if (opened.config.slips.get(name)?.kind !== 'bank') return refuseCommand(`SLIPS_FILE has no bank account ${name}.`)
-        const released = await releaseTransferFiles(opened, name, behind, opened.by.id)
-        if (released === 'notHeld') return refuseCommand(`No files of transfers of ${name} wait to be released.`)
-        if (typeof released === 'object')
-          return refuseCommand(
-            `The last file of ${name} that this database knows is ${released.last}: --behind must be that or not far above.`,
-          )
-        process.stdout.write(`${name} goes on with file ${behind + 1}, for which ${released} refunds wait.\n`)
-      }),
-    )
+  addRelease(transfers, fileSeries.transfers, refuseNoBank)
 
   const returned = transfers
     .command('import <file>')

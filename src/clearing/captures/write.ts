@@ -6,6 +6,7 @@ import { nobody } from '../../payments/cases/cases.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { addDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
+import { fileSeries, waitsForRelease, whileHeld } from '../fileSeries.ts'
 import { putFile } from '../putFile.ts'
 import type { ReconciliationParts } from '../reconciliation/compare.ts'
 import { dayOf } from '../reconciliation/day.ts'
@@ -22,10 +23,12 @@ const minute = 60_000
 const linesMost = 50_000
 
 /** Called at every start. A folder alone is enough: what was collected before a profile went back to messages is still written. */
-export async function beginCaptureFiles({ database, clock, acquirers }: CaptureParts): Promise<void> {
+export async function beginCaptureFiles(parts: CaptureParts): Promise<void> {
+  const { database, clock, acquirers } = parts
   for (const [name, { options }] of acquirers) {
     const { folder, everyMinutes } = options.dialect.captures
     if (folder === undefined) continue
+    await waitsForRelease(parts, fileSeries.captures, name)
     const due = clock.real() + everyMinutes * minute
     await addDue(database.work, 'captureFile', nobody, subjectOf('captures', name), due, { acquirer: name })
   }
@@ -39,6 +42,8 @@ export const captureFile: DueHandler<CaptureParts> = async (parts, { details }) 
   if (!acquirer || folder === undefined) return again // it may come back
   const { name } = acquirer.options
   const db = parts.database.work
+  const held = await whileHeld(parts, fileSeries.captures, name, again)
+  if (held) return held
   do {
     for (const file of await findUnwritten(db, name)) {
       putFile(parts, folder, file.name, file.content)

@@ -38,7 +38,7 @@ export type Moved = {
   readonly kept: ConnectorState
   /** It is not approved: the acquirer had booked it and took it back. */
   readonly takenBack: boolean
-  /** A capture for a file; the day of the file, once it is in one: before, the acquirer has not got it. */
+  /** A capture for a file; the day of the file, once it is in one: before, the acquirer has not got it. Not one that it has in a file that is not known here. */
   readonly collected: boolean
   readonly filedOn: string | null
 }

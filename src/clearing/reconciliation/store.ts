@@ -18,10 +18,11 @@ import type { Moved } from './bookings.ts'
 
 type MovedRow = Omit<Moved, 'kept'> & { readonly kept: string | null }
 
+// What an acquirer has of a file that this database does not know, because it was put back, is of the day of its message.
 // A reversal that was closed here left nothing with the acquirer. What was not approved counts only where the acquirer took it back.
 const movedColumns = `p.merchant_id as "merchantId", p.id, p.payment_type as type, coalesce(r.payment_type, p.payment_type) as "rootType", p.amount,
   p.currency, p.record::json -> 'prepared' as prepared, a.reply as kept, a.approved is not true as "takenBack",
-  c.payment_id is not null as collected, f.day as "filedOn"`
+  c.payment_id is not null and (c.sequence is not null or c.outcome is distinct from 'accepted') as collected, f.day as "filedOn"`
 const movedTables = `entities m
   join payments p on p.merchant_id = m.id and p.payment_type in ('DB', 'CD', 'CP', 'RF', 'RV') and p.connector like 'cards %'
   left join payments r on r.merchant_id = p.merchant_id and r.id = p.root_id

@@ -4,7 +4,8 @@ import { nobody } from '../../payments/cases/cases.ts'
 import type { PaymentRecord } from '../../payments/payment.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { servedHere } from '../../platform/database/elsewhere.ts'
-import type { SlipOrderLine } from './orderFile.ts'
+import type { LastFile, LastFiles } from '../../platform/database/fileHold.ts'
+import { orderFileName, type SlipOrderLine } from './orderFile.ts'
 
 export type WaitingOrder = Omit<SlipOrderLine, 'payer'> & {
   readonly merchantId: string
@@ -107,4 +108,45 @@ export async function countUnfiledOrders(
     [accounts],
   )
   return rows
+}
+
+/** Of each account. `here`: the last order is of a merchant who is served here. */
+export async function lastOrderFiles(db: Connection): Promise<LastFiles> {
+  const { rows } = await db.query<LastFile & { name: string }>(
+    `select f.account as name, f.last, coalesce((select ${servedHere('o.merchant_id')} from slip_orders o
+              where o.account = f.account and o.sequence is not null order by o.sequence desc, o.line desc limit 1), false) as here
+       from (select account, max(sequence) as last from order_files group by account) f`,
+  )
+  return new Map(rows.map(({ name, ...last }) => [name, last]))
+}
+
+/** The accounts whose banks are still to be told of slips of a merchant. */
+export async function accountsWithOrders(db: Connection, merchantId: string): Promise<string[]> {
+  const { rows } = await db.query<{ account: string }>(
+    `select distinct o.account from slip_orders o where o.merchant_id = $1 and (o.sequence is null or exists (
+       select from order_files f where f.account = o.account and f.sequence = o.sequence and f.written_at is null))`,
+    [merchantId],
+  )
+  return rows.map(({ account }) => account)
+}
+
+/**
+ * The account goes on behind a number that the bank has had, and what was to be in files that were not on disk waits for the next. `id`: of the file that the bank
+ * has, if this database does not know it. How many orders wait.
+ */
+export async function passOrderFiles(db: Connection, account: string, behind: number, id: string, now: number): Promise<number> {
+  await db.query(
+    `update slip_orders set sequence = null, line = null where account = $1 and ${servedHere()}
+        and sequence in (select sequence from order_files where account = $1 and written_at is null)`,
+    [account],
+  )
+  await db.query('delete from order_files where account = $1 and written_at is null', [account])
+  if (behind > 0)
+    await db.query(
+      `insert into order_files (merchant_id, id, account, sequence, day, name, made_at, written_at)
+       values ($1, $2, $3, $4, ($5::timestamptz at time zone 'UTC')::date, $6, $5, $5)
+       on conflict do nothing`,
+      [nobody, id, account, behind, timeParameter(now), orderFileName(account, behind)],
+    )
+  return (await countUnfiledOrders(db, [account]))[0]?.orders ?? 0
 }

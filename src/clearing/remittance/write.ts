@@ -12,6 +12,7 @@ import type { Log } from '../../platform/log.ts'
 import type { Keys } from '../../vault/keys.ts'
 import { seal, unseal } from '../../vault/seal.ts'
 import { type SealedPlace, sealedColumn } from '../../vault/store.ts'
+import { fileSeries, waitsForRelease, whileHeld } from '../fileSeries.ts'
 import { putFile } from '../putFile.ts'
 import { subjectOf } from '../reconciliation/store.ts'
 import { orderFileName, orderText } from './orderFile.ts'
@@ -44,10 +45,13 @@ const sending = (account: SlipAccount | undefined) =>
   account?.kind === 'bank' && account.remittance ? { account, folder: account.remittance.folder } : undefined
 
 /** Called at every start. */
-export async function beginOrderFiles({ database, clock, slipAccounts }: OrderFileParts): Promise<void> {
-  for (const [name, account] of slipAccounts)
-    if (sending(account))
-      await addDue(database.work, 'orderFile', nobody, subjectOf('orders', name), clock.real(), { account: name })
+export async function beginOrderFiles(parts: OrderFileParts): Promise<void> {
+  const { database, clock, slipAccounts } = parts
+  for (const [name, account] of slipAccounts) {
+    if (!sending(account)) continue
+    await waitsForRelease(parts, fileSeries.orders, name)
+    await addDue(database.work, 'orderFile', nobody, subjectOf('orders', name), clock.real(), { account: name })
+  }
 }
 
 /** Due work of kind `orderFile`. Files go out in the order of their numbers. */
@@ -57,6 +61,8 @@ export const orderFile: DueHandler<OrderFileParts> = async (parts, { details }) 
   if (!sender) return again // it may come back
   const { account, folder } = sender
   const db = parts.database.work
+  const held = await whileHeld(parts, fileSeries.orders, account.name, again)
+  if (held) return held
   do {
     for (const file of await findUnwrittenOrders(db, account.name)) {
       putFile(parts, folder, file.name, unseal(parts.keys, orderFilePlace(nobody, file.id), file.sealed))

@@ -1,30 +1,23 @@
 // Files of orders to transfer, as due work that any process may take: one row for each account. What waits gets a number, then it is put on disk, then marked.
 // Whoever comes after a dead process goes on where it stopped: the bytes are made of the orders again.
 
-import { type Recorder, record } from '../../audit/chain.ts'
 import type { Mode } from '../../connectors/connector.ts'
 import type { BankSlipAccount, SlipAccount, SlipAccounts } from '../../connectors/slips/accounts.ts'
-import { nobody, openCase } from '../../payments/cases/cases.ts'
-import { closeSettled } from '../../payments/cases/store.ts'
+import { nobody } from '../../payments/cases/cases.ts'
 import {
   findFiled,
   findUnwrittenTransfers,
   insertTransferFile,
-  isHeld,
-  lastTransferFiles,
   lockOrdered,
   markTransfersWritten,
-  passTransferFiles,
-  readTransferHold,
   type TransferRow,
-  writeTransferHold,
 } from '../../payments/transfers/store.ts'
 import { openDetails, type TransferParts } from '../../payments/transfers/transfer.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
-import { readStanding, standingOf } from '../../platform/database/installation.ts'
 import { addDue } from '../../platform/due/store.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import type { Log } from '../../platform/log.ts'
+import { fileSeries, waitsForRelease, whileHeld } from '../fileSeries.ts'
 import { putFile } from '../putFile.ts'
 import { subjectOf } from '../reconciliation/store.ts'
 import { placeText, type TransferOrder, transferFileName, transferReference, transferText } from './transferFile.ts'
@@ -58,7 +51,7 @@ export function transferWaitsFor(
 export async function beginTransferFiles(parts: TransferFileParts): Promise<void> {
   const { database, clock, slipAccounts } = parts
   for (const account of [...slipAccounts.values()].filter(pays)) {
-    await waitsForRelease(parts, account.name)
+    await waitsForRelease(parts, fileSeries.transfers, account.name)
     const due = clock.real() + account.transfers.everyMinutes * minute
     await addDue(database.work, 'transferFile', nobody, subjectOf('transfers', account.name), due, { account: account.name })
   }
@@ -71,10 +64,8 @@ export const transferFile: DueHandler<TransferFileParts> = async (parts, { detai
   const db = parts.database.work
   const { name, transfers } = account
   const again = { again: parts.clock.real() + transfers.everyMinutes * minute }
-  const stands = await readStanding(db)
-  // Somebody looks every few seconds whether it was put back, and has not looked yet.
-  if (stands && stands !== (await standingOf(db))) return { again: parts.clock.real() + minute }
-  if (await waitsForRelease(parts, name)) return again
+  const held = await whileHeld(parts, fileSeries.transfers, name, again)
+  if (held) return held
   do {
     for (const file of await findUnwrittenTransfers(db, name)) {
       const orders = (await findFiled(db, name, file.sequence)).map(
@@ -99,44 +90,4 @@ const assign = ({ database, clock }: TransferFileParts, account: PayingAccount):
   inTransaction(database.work, async db => {
     const orders = await lockOrdered(db, account.name, modeOfFiles(account), ordersMost)
     return orders.length > 0 && insertTransferFile(db, account.name, orders, clock.real())
-  })
-
-const aboutHold = (account: string) => ({ merchantId: nobody, kind: 'transfersHeld', subject: account }) as const
-
-/** The database was put back, and somebody is told: what waits in it may be in a file that the bank has. Nobody is any more when it was a standby. */
-async function waitsForRelease(parts: Pick<TransferFileParts, 'database' | 'clock' | 'random'>, account: string) {
-  const db = parts.database.work
-  if (!isHeld(await readTransferHold(db), account)) {
-    await closeSettled(db, aboutHold(account), parts.clock.real(), 'gateway', 'a standby had taken over')
-    return false
-  }
-  const last = (await lastTransferFiles(db)).get(account)?.last ?? 0
-  await openCase(db, parts, { ...aboutHold(account), details: { account, last } })
-  return true
-}
-
-/** More than an account writes between two backups, less than a number that is mistyped. */
-const passedMost = 10_000
-const sequenceMost = 999_999
-
-/**
- * Somebody has heard of the bank what it has: `behind` is the number of the last file. How many orders wait for the next, or why not.
- */
-export const releaseTransferFiles = (
-  parts: Recorder & Pick<TransferParts, 'database'>,
-  account: string,
-  behind: number,
-  by: string,
-): Promise<number | 'notHeld' | { readonly last: number }> =>
-  inTransaction(parts.database.work, async db => {
-    const hold = await readTransferHold(db, 'for update')
-    if (!isHeld(hold, account)) return 'notHeld'
-    const last = (await lastTransferFiles(db)).get(account)?.last ?? 0
-    if (behind < last || behind > Math.min(last + passedMost, sequenceMost - 1)) return { last }
-    const now = parts.clock.real()
-    const orders = await passTransferFiles(db, account, behind, now)
-    await writeTransferHold(db, { ...hold, released: [...hold.released, account] })
-    await closeSettled(db, aboutHold(account), now, by, 'files are written again')
-    await record(db, parts, [{ action: 'transfersReleased', subject: account, details: { behind, last, orders } }])
-    return orders
   })

@@ -26,6 +26,9 @@ export const caseKinds = {
   transferLine: 'a bank says something of a transfer that does not fit: it is not known, or ended otherwise before',
   transfersHeld:
     'the database was put back, and files of transfers wait: read what the bank has said of those that it has, then tollgate transfers release',
+  capturesHeld:
+    'the database was put back, and capture files wait: read what the acquirer has said of those that it has, then tollgate acquirers release',
+  ordersHeld: 'the database was put back, and order files to a bank wait: say which it has, with tollgate slips release',
   receiptFile:
     "a file of receipts could not be put on a merchant's server: it was given up, or the two servers do not know each other",
   reportFile: 'a scheduled report could not be put on its server: it was given up, or the two servers do not know each other',

@@ -3,6 +3,7 @@
 import type { Mode } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { servedHere } from '../../platform/database/elsewhere.ts'
+import type { LastFile, LastFiles } from '../../platform/database/fileHold.ts'
 import type { Payment } from '../payment.ts'
 
 type TransferName = { readonly merchantId: string; readonly paymentId: string }
@@ -200,50 +201,14 @@ export async function markTransfersWritten(db: Connection, { account, sequence }
   ])
 }
 
-/** `here`: the last order is of a merchant who is served here. */
-export type LastTransferFile = { readonly account: string; readonly last: number; readonly here: boolean }
-
-/** Of each account. */
-export async function lastTransferFiles(db: Connection): Promise<ReadonlyMap<string, LastTransferFile>> {
-  const { rows } = await db.query<LastTransferFile>(
-    `select f.account, f.last, coalesce((select ${servedHere('t.merchant_id')} from refund_transfers t
+/** Of each account. `here`: the last order is of a merchant who is served here. */
+export async function lastTransferFiles(db: Connection): Promise<LastFiles> {
+  const { rows } = await db.query<LastFile & { name: string }>(
+    `select f.account as name, f.last, coalesce((select ${servedHere('t.merchant_id')} from refund_transfers t
               where t.account = f.account and t.sequence is not null order by t.sequence desc, t.line desc limit 1), false) as here
        from (select account, max(sequence) as last from transfer_files group by account) f`,
   )
-  return new Map(rows.map(row => [row.account, row]))
-}
-
-/**
- * Whether files of transfers wait, and of which accounts they do not. `after`: where the database stood before, when all that holds them is that nobody knows what
- * became of it.
- */
-export type TransferHold = { readonly held: boolean; readonly released: readonly string[]; readonly after: string | null }
-
-const noHold: TransferHold = { held: false, released: [], after: null }
-
-export async function readTransferHold(db: Connection, lock = ''): Promise<TransferHold> {
-  const { rows } = await db.query<TransferHold>(
-    `select transfers_held as held, transfers_released as released, transfers_held_after as after from installation ${lock}`,
-  )
-  return rows[0] ?? noHold
-}
-
-export const isHeld = ({ held, released }: Pick<TransferHold, 'held' | 'released'>, account: string): boolean =>
-  held && !released.includes(account)
-
-export async function writeTransferHold(db: Connection, { held, released, after }: TransferHold): Promise<void> {
-  await db.query('update installation set transfers_held = $1, transfers_released = $2, transfers_held_after = $3', [
-    held,
-    released,
-    after,
-  ])
-}
-
-/** Files of all accounts wait for somebody's word. `after`: as of TransferHold; where nothing else is held by it, what holds them already stays the reason. */
-export async function holdTransfers(db: Connection, after: string | null = null): Promise<void> {
-  const before = await readTransferHold(db, 'for update')
-  if (after !== null && before.held && before.released.length === 0) return
-  await writeTransferHold(db, { held: true, released: [], after })
+  return new Map(rows.map(({ name, ...last }) => [name, last]))
 }
 
 /** The accounts from which transfers of a merchant are ordered that have not ended. */

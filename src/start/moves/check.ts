@@ -1,10 +1,12 @@
 // Whether a merchant can go from one cell to another at all: both must be able to read what the other one has sealed, to store what it has, and nothing that
 // the merchant shares with others may stay behind unnoticed.
 
+import { openSeries } from '../../clearing/fileSeries.ts'
+import { subjectOf } from '../../clearing/reconciliation/store.ts'
 import { severalPsps } from '../../merchants/seed.ts'
 import { type EntityRow, readEntities, readLineage, readPsps } from '../../merchants/store.ts'
-import { accountsWithTransfers, isHeld, readTransferHold } from '../../payments/transfers/store.ts'
 import type { Connection } from '../../platform/database/connect.ts'
+import { isHeld, readFileHold } from '../../platform/database/fileHold.ts'
 import { readMode } from '../../platform/database/installation.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import { compareKeys } from '../../vault/keys.ts'
@@ -108,8 +110,8 @@ export async function reasonsToStay(db: Connection, merchantId: string): Promise
     [merchantId],
   )
   const { shared, filed, archived } = rows[0]!
-  const hold = await readTransferHold(db)
-  const waiting = (await accountsWithTransfers(db, merchantId)).filter(account => isHeld(hold, account))
+  const hold = await readFileHold(db)
+  const waiting = (await openSeries(db, merchantId)).filter(({ series, of }) => isHeld(hold, subjectOf(series.name, of)))
   return [
     ...shared.map(
       account =>
@@ -119,8 +121,8 @@ export async function reasonsToStay(db: Connection, merchantId: string): Promise
       ? [`${filed} of its captures are in files that their acquirer has not acknowledged yet: wait for that, then move it.`]
       : []),
     ...waiting.map(
-      account =>
-        `Its transfers wait until somebody says what the bank has: \`tollgate transfers release ${account}\`, or the other cell sends them again.`,
+      ({ series: { name, other, command }, of }) =>
+        `Its ${name} wait until somebody says what the ${other} has: \`tollgate ${command} ${of}\`, or the other cell sends them again.`,
     ),
     ...(archived > 0 ? [`${archived} of its payments are in archives of this cell: bring them back first.`] : []),
   ]

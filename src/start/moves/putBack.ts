@@ -1,21 +1,15 @@
 // A database that was put back to an earlier moment does not know of merchants who have left it since. It is noticed by where it stands: a backup that is restored
-// makes another time line, a copy another database. In a cell nobody is served from then on until the other cells were asked (see restored). Files of transfers
-// wait in every installation until somebody says what the bank has.
+// makes another time line, a copy another database. In a cell nobody is served from then on until the other cells were asked (see restored). Files to
+// banks and acquirers wait in every installation until somebody says what these have.
 
 import type pg from 'pg'
+import { lastFilesOfAll } from '../../clearing/fileSeries.ts'
 import { passTraceNumbers } from '../../connectors/cards/terminals/store.ts'
 import { announceChange, hasTokensForOthers } from '../../merchants/store.ts'
-import {
-  holdTransfers,
-  type LastTransferFile,
-  lastTransferFiles,
-  readTransferHold,
-  type TransferHold,
-  writeTransferHold,
-} from '../../payments/transfers/store.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Connection, type Database, inTransaction, timeParameter } from '../../platform/database/connect.ts'
 import { isUnavailable } from '../../platform/database/errors.ts'
+import { type FileHold, holdFiles, type LastFile, readFileHold, writeFileHold } from '../../platform/database/fileHold.ts'
 import { clusterOf, readStanding, standingOf, writeStanding } from '../../platform/database/installation.ts'
 import type { Log } from '../../platform/log.ts'
 
@@ -64,8 +58,8 @@ type MovesSeen = {
   readonly stands: string
   readonly steps: ReadonlyMap<string, number>
   readonly held: ReadonlySet<string>
-  readonly transferFiles: ReadonlyMap<string, LastTransferFile>
-  readonly transferHold: TransferHold
+  readonly lastFiles: ReadonlyMap<string, LastFile>
+  readonly fileHold: FileHold
 }
 
 /** How many merchants this look itself refused, or served again. */
@@ -94,8 +88,8 @@ function noticePutBack(pool: pg.Pool, clock: Clock, lived: MovesSeen | undefined
     if (isFailOver) await releaseMerchants(db, await heldAfter(db, judge.stands))
     else if (isElsewhere && (await isOneOfCells(db))) await holdMerchants(db, clock.real(), null, judge ? null : before)
     await holdMerchants(db, clock.real(), lost) // also where it stands as before, or a process was first that had not seen these steps
-    if (lostFiles || isElsewhere) await holdTransfers(db, lostFiles || judge ? null : before)
-    else if (isFailOver) await releaseTransfers(db, judge)
+    if (lostFiles || isElsewhere) await holdFiles(db, lostFiles || judge ? null : before)
+    else if (isFailOver) await letFilesGo(db, judge)
     if (isElsewhere) await passTraceNumbers(db)
     await announceChange(db)
     const left = await readSeen(db, stands, at)
@@ -109,14 +103,14 @@ function lostSince(lived: MovesSeen, seen: MovesSeen): string[] {
   return lived.stands === seen.stands ? steps : [...new Set([...steps, ...heldOnlyIn(lived, seen)])]
 }
 
-/** Whether files of transfers are gone, and not with a merchant who has left: that account was seen as another cell's before it was forgotten. */
+/** Whether files are gone, and not with a merchant who has left: that account was seen as another cell's before it was forgotten. */
 const hasLostFiles = (lived: MovesSeen, seen: MovesSeen): boolean =>
-  [...lived.transferFiles].some(([account, { last, here }]) => here && (seen.transferFiles.get(account)?.last ?? 0) < last)
+  [...lived.lastFiles].some(([subject, { last, here }]) => here && (seen.lastFiles.get(subject)?.last ?? 0) < last)
 
 /** What only those have held who began since this one looked last; it may itself have seen less than others who hold what they have seen to be lost. */
-async function releaseTransfers(db: Connection, lived: MovesSeen): Promise<void> {
-  const hold = await readTransferHold(db, 'for update')
-  if (hold.after === lived.stands) await writeTransferHold(db, lived.transferHold)
+async function letFilesGo(db: Connection, lived: MovesSeen): Promise<void> {
+  const hold = await readFileHold(db, 'for update')
+  if (hold.after === lived.stands) await writeFileHold(db, lived.fileHold)
 }
 
 const heldOnlyIn = (one: MovesSeen, other: MovesSeen): string[] => [...one.held].filter(id => !other.held.has(id))
@@ -127,8 +121,8 @@ async function readSeen(db: Connection, stands: string, at: number): Promise<Mov
   )
   const steps = new Map(rows.map(one => [one.id, one.steps]))
   const held = new Set(rows.flatMap(one => (one.held ? [one.id] : [])))
-  const [transferFiles, transferHold] = [await lastTransferFiles(db), await readTransferHold(db)]
-  return { at, stands, steps, held, transferFiles, transferHold }
+  const [lastFiles, fileHold] = [await lastFilesOfAll(db), await readFileHold(db)]
+  return { at, stands, steps, held, lastFiles, fileHold }
 }
 
 /** As far as the database knows: a map was made of it, a merchant left it or came, or a token here acts for somebody who is not. */

@@ -2,9 +2,10 @@
 // around what is here of it, and what was done here beside the cell that has it is named, so that somebody decides. Given again, it goes on.
 
 import { record } from '../../audit/chain.ts'
+import { openSeries } from '../../clearing/fileSeries.ts'
 import { announceChange, readEntities } from '../../merchants/store.ts'
-import { accountsWithTransfers, holdTransfers } from '../../payments/transfers/store.ts'
 import { type Connection, type Database, inTransaction } from '../../platform/database/connect.ts'
+import { holdFiles } from '../../platform/database/fileHold.ts'
 import { OperatorError } from '../../platform/errors.ts'
 import { accountsOfBoth, giveNumbers, passNumbers } from './accounts.ts'
 import { type Claim, claimOn, isAtHome, type LostArrival, lostArrivals, mayServe, type OthersMove, orServe } from './claims.ts'
@@ -206,8 +207,8 @@ async function serveAnyway(own: MoveSide, { merchantId, move, claim }: Gone, oth
     const accounts = await accountsOfBoth(db, there, merchantId)
     await passNumbers(db, there, accounts)
     await giveNumbers(db, accounts, 'here')
-    // The other cell may have sent the bank what waits here for its file.
-    if ((await accountsWithTransfers(db, merchantId)).length > 0) await holdTransfers(db)
+    // The other cell may have sent banks and acquirers what waits here for its file.
+    if ((await openSeries(db, merchantId)).length > 0) await holdFiles(db)
     const row = {
       direction: 'leaving',
       state: 'stayed',

@@ -95,6 +95,10 @@ export const kindsInPortuguese: Readonly<Record<CaseKind, string>> = {
   transferLine: 'um banco diz de uma transferência algo que não combina: ela não é conhecida, ou já terminou de outro modo',
   transfersHeld:
     'o banco de dados voltou a um momento anterior, e os arquivos de transferências esperam: leia o que o banco disse dos que já tem e libere-os com tollgate transfers release',
+  capturesHeld:
+    'o banco de dados voltou a um momento anterior, e os arquivos de capturas esperam: leia o que o adquirente disse dos que já tem e libere-os com tollgate acquirers release',
+  ordersHeld:
+    'o banco de dados voltou a um momento anterior, e os arquivos de remessa a um banco esperam: informe quais ele já tem com tollgate slips release',
   receiptFile:
     'um arquivo de recebimentos não pôde ser posto no servidor de um lojista: desistiu-se dele, ou os dois servidores não se conhecem',
   returnLine:
