@@ -8,6 +8,7 @@ import { closeSettled } from '../payments/cases/store.ts'
 import { accountsWithTransfers, lastTransferFiles, passTransferFiles } from '../payments/transfers/store.ts'
 import { type Clock, type Random, timeOrderedId } from '../platform/clock.ts'
 import { type Connection, type Database, inTransaction } from '../platform/database/connect.ts'
+import { isUnavailable } from '../platform/database/errors.ts'
 import { isHeld, type LastFile, type LastFiles, readFileHold, writeFileHold } from '../platform/database/fileHold.ts'
 import { readStanding, standingOf } from '../platform/database/installation.ts'
 import { acquirersWithCaptures, lastCaptureFiles, passCaptureFiles } from './captures/store.ts'
@@ -105,8 +106,14 @@ type Again = { readonly again: number }
 export async function whileHeld(parts: HoldParts, series: FileSeries, of: string, again: Again): Promise<Again | undefined> {
   const db = parts.database.work
   const stands = await readStanding(db)
-  // Somebody looks every few seconds whether it was put back, and has not looked yet.
-  if (stands && stands !== (await standingOf(db))) return { again: parts.clock.real() + minute }
+  if (stands) {
+    const now = await standingOf(db).catch(error => {
+      if (isUnavailable(error)) throw error
+      return stands // a role that may not ask any more notices nothing
+    })
+    // Somebody looks every few seconds whether it was put back, and has not looked yet.
+    if (now !== stands) return { again: parts.clock.real() + minute }
+  }
   return (await waitsForRelease(parts, series, of)) ? again : undefined
 }
 
