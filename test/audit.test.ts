@@ -9,7 +9,7 @@ import { type Actor, type AuditEntry, thisProcess } from '../src/audit/entry.ts'
 import { limitFailures, tellFailures } from '../src/audit/failures.ts'
 import { auditWatch } from '../src/audit/watch.ts'
 import { clockWith, systemClock } from '../src/platform/clock.ts'
-import { inTransaction } from '../src/platform/database/connect.ts'
+import { connect, inTransaction } from '../src/platform/database/connect.ts'
 import type { Log, LogFields } from '../src/platform/log.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { makeDatabase, type TestDatabase } from './support/database.ts'
@@ -407,6 +407,7 @@ describe('a trigger, a rule or another table in its place', () => {
     'a row taken out behind the insert': [
       `alter table audit disable trigger audit_grows; grant delete on audit to current_user;
        ${trigger('take_out', 'after insert', 'delete from audit where sequence = new.sequence; return null;')}`,
+      'the owner of audit may change its rows or take them out',
       byTrigger('audit_grows'),
       byTrigger('take_out'),
     ],
@@ -438,6 +439,81 @@ describe('a trigger, a rule or another table in its place', () => {
       `Row 6 tells that ${byTrigger('keep_head', 'audit_head')}.`,
       `Row 7 tells that ${byTrigger('swallow')}.`,
     ])
+  })
+
+  const staff = `insert into staff (id, name, role, entities, made_at) values (gen_random_uuid(), 'eve', 'admin', array[gen_random_uuid()], now())`
+  /** Somebody is added, and told of, by the connections of a gateway: what was told, and how it went. */
+  const addStaff = async () => {
+    const { work, close } = connect(database.connection, systemClock, () => {})
+    try {
+      await inTransaction(work, async db => {
+        await db.query(staff)
+        await record(db, recorder, [entry(7)])
+      })
+    } finally {
+      await close()
+    }
+  }
+
+  it('a temporary table takes no row that the other one should have', async () => {
+    const hide = trigger(
+      'hide',
+      'before insert',
+      `create temp table audit (like public.audit including defaults) on commit drop;
+       create temp table audit_head (like public.audit_head including defaults) on commit drop;
+       insert into pg_temp.audit select * from public.audit; insert into pg_temp.audit_head select * from public.audit_head;
+       create trigger audit_grows before update or delete or truncate on pg_temp.audit for each statement execute function public.refuse_change();
+       alter table pg_temp.audit enable always trigger audit_grows;
+       create trigger audit_head_stays before delete or truncate on pg_temp.audit_head for each statement execute function public.refuse_change();
+       alter table pg_temp.audit_head enable always trigger audit_head_stays; return new;`,
+      'staff',
+    )
+    try {
+      await pool.query(hide)
+      const { length } = await all()
+      await addStaff()
+      assert.equal((await all()).length, length + 1, 'it stands where all read it')
+      assert.deepEqual(await found(), strangers('the trigger hide of staff was not made by Tollgate'))
+    } finally {
+      await pool.query(`drop function if exists hide cascade; delete from staff`)
+    }
+    assert.deepEqual(await found(), [])
+  })
+
+  it('what undoes a row at the commit is named while it is there, and so is what it leaves behind', async () => {
+    const made = await makeDatabase()
+    const own = new pg.Pool(made.connection)
+    const findings = async () => (await verify(own, testKeys)).findings
+    try {
+      await inTransaction(own, async db => {
+        await beginAudit(db, testKeys)
+        await record(db, recorder, [entry(1)])
+      })
+      const { rows: functions } = await own.query(`select pg_get_functiondef('refuse_change'::regproc) as text`)
+      await own.query(`create or replace function refuse_change() returns trigger language plpgsql as $$ begin return null; end $$;
+        create table kept as select * from audit_head;
+        create function undo() returns trigger language plpgsql as $$ begin grant delete, update on audit to current_user;
+          delete from audit where sequence > (select sequence from kept);
+          update audit_head set sequence = kept.sequence, proof = kept.proof from kept; return null; end $$;
+        create constraint trigger undo after insert on staff deferrable initially deferred for each row execute function undo()`)
+      await inTransaction(own, async db => {
+        await db.query(staff)
+        await record(db, recorder, [entry(2)])
+      })
+      const hollow = 'In the database, the function refuse_change is not as Tollgate made it.'
+      const open = 'In the database, the owner of audit may change its rows or take them out.'
+      assert.deepEqual(await findings(), [hollow, open, 'In the database, the trigger undo of staff was not made by Tollgate.'])
+      await own.query('drop function undo cascade; drop table kept')
+      assert.deepEqual(await findings(), [hollow, open])
+      await own.query(`${functions[0].text}; revoke delete, update on audit from current_user`)
+      await own.query('create rule more as on insert to staff do also delete from log_in_failures')
+      assert.deepEqual(await findings(), ['In the database, the rule more of staff was not made by Tollgate.'])
+      await own.query('drop rule more on staff; alter function refuse_change set search_path = public')
+      assert.deepEqual(await findings(), [hollow])
+    } finally {
+      await own.end()
+      await made.drop()
+    }
   })
 
   it('a policy and a trigger of ours that rests are named', async () => {

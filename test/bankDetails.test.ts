@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { readBankDetails } from '../src/payments/transfers/bankDetails.ts'
+import { type BankDetail, checkBankDetails, readBankDetails } from '../src/payments/transfers/bankDetails.ts'
 
 const silva = {
   holder: 'João da Silva',
@@ -22,6 +22,7 @@ describe('bank details are read', () => {
     ['João da Silva, CPF 111.444.777-35, Banco 341, agência 1234, conta 56789-0', silva],
     ['João da Silva; CPF: 111.444.777-35; Itaú; ag. 1234; c/c 56789-0', silva],
     ['João da Silva\n11144477735\n341\n1234\n56.789-0\n', silva],
+    ['João da Silva\u2028111.444.777-35\u2029Itaú\u00851234\v56789-0', silva],
     ['Nome: João da Silva | CPF: 111.444.777-35 | Banco: 341 - Itaú Unibanco | Agência: 1234 | Conta: 56789-0', silva],
     ['conta=56789-0; agencia=1234; banco=341; cpf=11144477735; titular=João da Silva', silva],
     [
@@ -80,10 +81,28 @@ describe('bank details are left to a person', () => {
     ['a sign that nobody sees', 'João da Silva; 11144477735; Itaú; 1234; 56789-0\u202e'],
     ['a CLABE with a wrong digit', 'Ana López; 032180000118359718'],
     ['an account of another country', 'Ana López; 032180000118359719'],
+    ['a bank that ends in another line', `A B;1;001${' '.repeat(2020)}x\u2028y;1;1-1`],
+    ['a bank that is mostly blank', `João da Silva; 11144477735; 341${' '.repeat(100)}Itaú; 1234; 56789-0`],
+    [
+      'a label that is far from its value',
+      `Nome: João da Silva; CPF:${' '.repeat(140)}11144477735; Banco: 341; Agência: 1234; Conta: 56789-0`,
+    ],
     ['an agency that is too long', 'João da Silva; 11144477735; Itaú; 123456; 56789-0'],
   ]
   for (const [what, memo] of cases)
     it(what, () => assert.equal(readBankDetails(memo, /CLABE/.test(what) ? 'MXN' : 'BRL'), undefined))
+
+  it('also of a field that a person filled in with lines', () => {
+    const fields = { holder: 'Ana Lima', taxId: '11144477735', bank: '341', agency: '1234', account: '56789-0' }
+    for (const [name, value] of Object.entries(fields) as [BankDetail, string][])
+      for (const line of ['\nx', '\rx', '\u2028x', '\u2029x'])
+        assert.deepEqual(
+          checkBankDetails(new Map(Object.entries({ ...fields, [name]: value + line }) as [BankDetail, string][])),
+          {
+            wrong: [name],
+          },
+        )
+  })
 
   it('whatever it is, reading ends and never fails', () =>
     fc.assert(

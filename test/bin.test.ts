@@ -50,7 +50,7 @@ test('the Node that the packages bring comes first', () => {
   nodeIn(join(folder, 'node_modules/.bin'), 'v24.0.1')
   assert.equal(
     run(nodeIn(join(root, 'newer'), 'v26.0.0')).stdout,
-    `v24.0.1 --min-semi-space-size=16 ${folder}/src/cli/main.ts list two words\n`,
+    `v24.0.1 --disable-sigusr1 --min-semi-space-size=16 ${folder}/src/cli/main.ts list two words\n`,
   )
 })
 
@@ -59,7 +59,7 @@ test('without it the first on PATH that is new enough, wherever it stands', () =
   for (const version of ['v24.0.0', 'v26.1.0', 'v30.0.0', 'v100.2.0'])
     assert.equal(
       run(ancient, old, nodeIn(join(root, 'a b'), version)).stdout,
-      `${version} --min-semi-space-size=16 ${folder}/src/cli/main.ts list two words\n`,
+      `${version} --disable-sigusr1 --min-semi-space-size=16 ${folder}/src/cli/main.ts list two words\n`,
     )
 })
 
@@ -89,7 +89,7 @@ test('without packages they are installed first, by any Node that can', () => {
   const brings = `mkdir -p node_modules/.bin; cp ${join(old, 'node')} node_modules/.bin/node; echo '{"packages":{}}' > node_modules/.package-lock.json`
   writeFileSync(join(npm, 'npm'), `#!/bin/sh\necho "$@" >> calls\n${brings}\n`, { mode: 0o755 })
   const first = run(npm)
-  assert.equal(first.stdout, `v20.20.2 --min-semi-space-size=16 ${folder}/src/cli/main.ts list two words\n`)
+  assert.equal(first.stdout, `v20.20.2 --disable-sigusr1 --min-semi-space-size=16 ${folder}/src/cli/main.ts list two words\n`)
   assert.match(first.stderr, /^Installing the locked packages \(npm ci --omit=dev\) \.\.\.\n$/)
   assert.match(readFileSync(join(folder, 'calls'), 'utf8'), /^ci --omit=dev .*\n$/)
   rmSync(join(folder, 'calls'))

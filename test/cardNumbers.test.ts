@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict'
 import { connect, createServer, type Server } from 'node:net'
 import { after, before, describe, it, test } from 'node:test'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
 import { standardBrands } from '../src/contract/brands.ts'
 import { beginningOf, maskCardNumbers, mayBeRepeated, withoutNumber } from '../src/contract/cardNumbers.ts'
 import { type Form, readForm } from '../src/contract/form.ts'
@@ -244,6 +246,34 @@ const identifiers = [
   'airline.passengers[n].legs[n].exchangeTicketNum', 'airline.passengers[n].legs[n].couponNumber',
 ] // biome-ignore format: one list
 const belongs = ['card.number', 'authentication.userId', 'authentication.password', 'virtualAccount.password']
+
+describe('the beginning of a longer text', () => {
+  it('ends before the digits that are cut', () => {
+    const letters = fc.string({
+      unit: fc.constantFrom('1', '２', '٣', '⁴', '⑤', 'a', 'é', '-', ' ', '\n', '\u2028', '💳', '\ud83d'),
+      maxLength: 40,
+    })
+    const cut = (text: string, most: number) => text.slice(0, most).replace(/[\p{Nd}\p{No}][^\p{L}]*$/u, '')
+    fc.assert(
+      fc.property(letters, fc.nat(40), (text, most) =>
+        assert.equal(beginningOf(text, most), text.length > most ? cut(text, most) : text),
+      ),
+      { numRuns: 2000 },
+    )
+  })
+  it('is found in one look along the text, however many digits stand in it', () => {
+    const most = 2_000_000
+    for (const [text, length] of [
+      [`${'1'.repeat(most - 1)}x`, most],
+      ['1'.repeat(most), 0],
+      ['-'.repeat(most), most],
+    ] as const) {
+      // Whoever begins anew at every digit takes a quarter of an hour and more.
+      const read = runInNewContext('read()', { read: () => beginningOf(`${text}1`, most) }, { timeout: 60_000 })
+      assert.equal(read.length, length)
+    }
+  })
+})
 
 describe('every row of the parameter table', () => {
   const check = formChecker(requests.payment)

@@ -1,8 +1,9 @@
 // The command line as a program: what it says of itself, exit codes, one document for each command that reads, and completion as a shell does it.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -159,6 +160,41 @@ describe('staff', () => {
     const { stdout } = await tollgate('staff', 'enter')
     for (const url of [/http\S+\/office\/enter\/\S+/.exec(gateway.printed())![0], stdout.trim()])
       assert.deepEqual([await opened(url), await opened(url)], [303, 410])
+  })
+})
+
+describe('a secret that is shown once', () => {
+  /** Where nothing can be written. */
+  const toNobody = async (...words: string[]): Promise<{ code: number; stderr: string }> => {
+    const full = openSync('/dev/full', 'w')
+    const child = spawn(join(project, 'bin/tollgate'), words, {
+      env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+      stdio: ['ignore', full, 'pipe'],
+    })
+    closeSync(full)
+    let stderr = ''
+    child.stderr!.on('data', (text: Buffer) => {
+      stderr += text
+    })
+    const [code] = await once(child, 'close')
+    return { code, stderr }
+  }
+  const entity = ['--entity', sandbox.divisionId]
+
+  it('changes nothing when nobody could read it', { skip: existsSync('/dev/full') ? false : 'no /dev/full here' }, async () => {
+    const { stdout } = await tollgate('staff', 'add', 'kept@office.example', '--role', 'admin', ...entity)
+    const link = stdout.trim()
+    const before = [await tollgate('staff', 'list', '--json'), await tollgate('list', '--json')].map(({ out }) => out)
+    assert.deepEqual(await toNobody('staff', 'reset', 'kept@office.example'), {
+      code: 1,
+      stderr: 'The link could not be printed. Nothing was changed.\n',
+    })
+    assert.equal((await fetch(link, { redirect: 'manual' })).status, 200, 'the link of before still lets somebody in')
+    assert.equal((await toNobody('staff', 'add', 'none@office.example', '--role', 'admin', ...entity)).code, 1)
+    assert.equal((await toNobody('staff', 'enter')).code, 1)
+    assert.equal((await toNobody('token', 'create', '--label', 'none', ...entity)).code, 1)
+    const after = [await tollgate('staff', 'list', '--json'), await tollgate('list', '--json')].map(({ out }) => out)
+    assert.deepEqual(after, before)
   })
 })
 

@@ -55,6 +55,26 @@ describe('the demo shop', () => {
     for (const target of ['/', '/notifications']) assert.equal(await ask(target, 'evil.example'), '400')
     assert.equal((await fetch(shop.url)).status, 200)
   })
+  it('begins no checkout for a picture in a page of another site, and for whoever comes from there by a link', async () => {
+    const begun = async () => Number((await gateway.pool.query('select count(*) from checkouts')).rows[0].count)
+    const ask = async (path: string, site: string, dest: string) => {
+      const stopping = new AbortController()
+      const headers = { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': dest }
+      const { status } = await fetch(shop.url + path, { headers, signal: stopping.signal })
+      stopping.abort()
+      return status
+    }
+    const before = await begun()
+    for (const dest of ['image', 'empty', 'iframe', 'script']) {
+      assert.equal(await ask('/', 'cross-site', dest), 403, dest)
+      assert.equal(await ask('/notifications', 'cross-site', dest), 403, dest)
+    }
+    assert.equal(await begun(), before)
+    assert.equal(await ask('/', 'cross-site', 'document'), 200)
+    assert.equal(await ask('/', 'same-site', 'document'), 200)
+    assert.equal(await begun(), before + 2)
+    assert.equal(await ask('/notifications', 'same-origin', 'empty'), 200)
+  })
   it('stands beside the gateway, by whichever address a browser comes', async () => {
     for (const name of ['localhost', '127.0.0.1']) {
       const at = (url: string) => url.replace('127.0.0.1', name)

@@ -15,9 +15,11 @@ import { takeContinuation } from '../src/payments/redirects/store.ts'
 import { addLateApproval } from '../src/payments/store/lateApprovals.ts'
 import { findPayment } from '../src/payments/store/read.ts'
 import { systemClock } from '../src/platform/clock.ts'
+import type { Simulators } from '../src/sandbox/serve.ts'
 import { simulatorCredentials } from '../src/sandbox/wallet/paypal.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { makeShopper } from './support/shopper.ts'
+import { testSimulators } from './support/simulators.ts'
 
 /** A bank that says what a test wants it to say, and writes down what it is asked to give back. */
 const bank = {
@@ -49,6 +51,7 @@ const server = http.createServer((incoming, outgoing) => {
 })
 
 let gateway: TestGateway
+let simulators: Simulators
 let folder: string
 before(async () => {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -61,10 +64,13 @@ before(async () => {
     statuses: { PAID: '000.000.000', WAITING: '000.200.000', NO: '800.100.100' },
   }
   writeFileSync(join(folder, 'methods.json'), JSON.stringify({ PAYSTAR: method }))
-  gateway = await testGateway({ environment: { REDIRECT_METHODS_FILE: join(folder, 'methods.json') } })
+  simulators = await testSimulators(() => gateway)
+  const environment = { REDIRECT_METHODS_FILE: join(folder, 'methods.json') }
+  gateway = await testGateway({ environment, simulatorsUrl: simulators.url })
 })
 after(async () => {
   await gateway.stop()
+  await simulators.stop()
   server.closeAllConnections()
   server.close()
   rmSync(folder, { recursive: true })
@@ -193,7 +199,7 @@ describe('another amount than was asked for', () => {
 async function atWallet(METHOD: string, pairs: Record<string, string>): Promise<Record<string, string>> {
   const { user, password, signature } = simulatorCredentials
   const form = new URLSearchParams({ USER: user, PWD: password, SIGNATURE: signature, VERSION: '124.0', METHOD, ...pairs })
-  const response = await fetch(`${gateway.baseUrl}/simulators/wallet/nvp`, { method: 'POST', body: form })
+  const response = await fetch(`${simulators.url}/wallet/nvp`, { method: 'POST', body: form })
   return Object.fromEntries(new URLSearchParams(await response.text()))
 }
 

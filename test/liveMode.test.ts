@@ -65,6 +65,18 @@ describe('live mode refuses by name', () => {
     ['a public address without TLS', () => ({ PUBLIC_URL: 'http://pay.example' }), /PUBLIC_URL is required/],
     ['everybody as a proxy', () => ({ TRUSTED_PROXY: '0.0.0.0/0' }), /TRUSTED_PROXY trusts 0\.0\.0\.0\/0/],
     ['half of the world as a proxy', () => ({ TRUSTED_PROXY: '10.0.0.1, 128.0.0.0/1' }), /TRUSTED_PROXY trusts 128\.0\.0\.0\/1/],
+    ...[
+      ['0.0.0.0/9', '128.0.0.0/9'],
+      ['10.0.0.0/8', '11.0.0.0/8'],
+      ['10.0.0.0/8', '::ffff:11.0.0.0/104'],
+    ].map(
+      networks =>
+        [
+          `nearly everybody as proxies, in parts: ${networks.join()}`,
+          () => ({ TRUSTED_PROXY: networks.join() }),
+          new RegExp(`TRUSTED_PROXY trusts ${networks.join(' and ')}, which`),
+        ] as const,
+    ),
     ['everybody as a proxy, by IPv6', () => ({ TRUSTED_PROXY: '::/0' }), /TRUSTED_PROXY trusts ::\/0/],
     ...['::ffff:0:0/96', '::ffff:0.0.0.0/96', '::/32', '::/64', '::/80', '::ffff:0:0/97'].map(
       network =>
@@ -81,13 +93,20 @@ describe('live mode refuses by name', () => {
       url => [`a public address as ${url}`, () => ({ PUBLIC_URL: url }), /PUBLIC_URL must be a scheme and a host/] as const,
     ),
     ...(
-      ['--inspect', '"--inspect=0.0.0.0:1"', '--inspect_brk', '--report-on-signal', '--heapsnapshot-signal=SIGUSR2'] as const
+      [
+        '--inspect',
+        '"--inspect=0.0.0.0:1"',
+        '--inspect_brk',
+        '--report-on-signal',
+        '--heapsnapshot-signal=SIGUSR2',
+        '--heap-snapshot-on-oom',
+      ] as const
     ).map(
       option =>
         [
           `a door for debuggers, ${option}`,
           () => ({ NODE_OPTIONS: `--no-warnings ${option}` }),
-          /MODE=live: Node is started with --(inspect|report|heapsnapshot)/,
+          /MODE=live: Node is started with --(inspect|report|heap-?snapshot)/,
         ] as const,
     ),
     ...(
@@ -98,6 +117,8 @@ describe('live mode refuses by name', () => {
         ['"--tls-key\\log=/dev/null"', 'writes out what is sent'],
         ['--tls_keylog /dev/null', 'writes out what is sent'],
         ['--trace-tls', 'writes out what is sent'],
+        ['--use-env-proxy', 'sends what goes out through another server'],
+        ['--trace-event-categories=node,node.http', 'writes out what is sent'],
         ['--tls-min-v1.0', 'weakens TLS'],
         ['--tls-min-v1.1', 'weakens TLS'],
         ['--tls-cipher-list=ALL', 'weakens TLS'],
@@ -122,6 +143,7 @@ describe('live mode refuses by name', () => {
         ['NODE_TLS_REJECT_UNAUTHORIZED', '0', 'believes every certificate'],
         ['NODE_DEBUG', 'tls', 'writes out what is sent'],
         ['NODE_DEBUG_NATIVE', 'tls', 'writes out what is sent'],
+        ['NODE_USE_ENV_PROXY', '1', 'sends what goes out through another server'],
       ] as const
     ).map(
       ([name, value, why]) =>
@@ -638,6 +660,34 @@ describe('TLS', { skip: !hasOpenssl && 'openssl is not installed' }, () => {
     const { stdout } = spawnSync('sh', ['-c', `cat /proc/${gateway.child.pid}/net/tcp 2>/dev/null`], { encoding: 'utf8' })
     assert.ok(!stdout.includes(':240D '), 'the inspector listens on port 9229')
     assert.equal(gateway.printed(), before)
+  })
+
+  it('nor serves a process whose inspector a signal of the first moment has opened, the one that starts all or one of several', async () => {
+    for (const [which, sentence] of [
+      ['true', /Somebody has opened the inspector of Node/],
+      ['process.send', /Somebody has opened the inspector of Node[\s\S]*A worker ended at its start/],
+    ] as const) {
+      const made = await makeDatabase()
+      const opened = `data:text/javascript,import { open } from 'node:inspector'; if (${which}) open(0, '127.0.0.1')`
+      const keys = { SEAL_KEY: '01'.repeat(32), LOOKUP_KEY: '02'.repeat(32) }
+      const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', opened, 'src/main.ts'], {
+        cwd: project,
+        env: {
+          PATH: process.env.PATH,
+          PORT: '0',
+          WORKERS: '2',
+          DATABASE_URL: databaseUrl(made.connection),
+          DATA_DIR: folder,
+          ...keys,
+        },
+        encoding: 'utf8',
+        timeout: 60_000,
+      })
+      assert.equal(status, 1, stderr)
+      assert.match(stderr, sentence)
+      assert.doesNotMatch(stdout, /Ctrl-C stops it/)
+      await made.drop()
+    }
   })
 
   describe('towards a partner that asks who we are', () => {

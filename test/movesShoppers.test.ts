@@ -5,23 +5,25 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
+import type { Simulators } from '../src/sandbox/serve.ts'
 import { simulatorCredentials } from '../src/sandbox/wallet/paypal.ts'
 import { moveMerchant } from '../src/start/moves/move.ts'
-import { type Fields, type TestGateway, testGateway } from './support/gateway.ts'
+import type { Fields } from './support/gateway.ts'
 import { cellMerchants, moveParts, payIn, readIn, type TestCells, twoCells } from './support/movingCells.ts'
 import { makeShopper } from './support/shopper.ts'
+import { testSimulators } from './support/simulators.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-shoppers-'))
 const { merchants, nextMerchant } = cellMerchants(3)
 let cells: TestCells
 /** Whose simulators are the world outside of both cells. */
-let world: TestGateway
+let world: Simulators
 before(async () => {
-  world = await testGateway()
+  world = await testSimulators()
   const WALLET_FILE = join(folder, 'wallet.json')
   const external = {
-    endpoint: `${world.baseUrl}/simulators/wallet/nvp`,
-    checkout: `${world.baseUrl}/simulators/wallet/checkout`,
+    endpoint: `${world.url}/wallet/nvp`,
+    checkout: `${world.url}/wallet/checkout`,
     credentials: { default: simulatorCredentials },
   }
   writeFileSync(WALLET_FILE, JSON.stringify({ external }), { mode: 0o600 })

@@ -37,6 +37,16 @@ before(() => {
 })
 after(() => rmSync(folder, { recursive: true, force: true }))
 
+it('every way to start takes no signal that opens the memory of the process', () => {
+  const starts = [
+    scripts.start,
+    packaged('Dockerfile'),
+    packaged('tollgate.service'),
+    readFileSync(join(project, 'bin/tollgate'), 'utf8'),
+  ]
+  for (const text of starts) assert.match(text, /--disable-sigusr1\W+--min-semi-space-size/)
+})
+
 describe('the Dockerfile', () => {
   const stages = readDockerfile(packaged('Dockerfile'))
   const last = stages.at(-1)!

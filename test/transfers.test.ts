@@ -572,7 +572,8 @@ describe('where the money went', () => {
 describe('what nobody can read', () => {
   it('waits for somebody who enters it, goes with the next file, and cannot be changed then', async () => {
     await write()
-    for (const more of [{}, { merchantMemo: 'to the account that you know' }] as Fields[]) {
+    const broken = `A B;1;001${' '.repeat(2020)}x\u2028y;1;1-1`
+    for (const more of [{}, { merchantMemo: 'to the account that you know' }, { merchantMemo: broken }] as Fields[]) {
       const { rf } = await ordered('30.00', more)
       assert.equal((await readBack(rf)).resultDetails.ExtendedDescription, 'The transfer waits for bank details')
       assert.equal(await openCases('transferDetails', rf), 1)
@@ -602,6 +603,8 @@ describe('what nobody can read', () => {
       ['holder', { holder: '12345' }],
       ['taxId', { taxId: '111.444.777-36' }],
       ['bank', { bank: '237 Itaú' }],
+      ['bank', { bank: `341${' '.repeat(100)}Itaú` }],
+      ['bank', { bank: `341 Itaú\u2028x` }],
       ['agency', { agency: '' }],
       ['account', { account: '567890' }],
       ['reason', { reason: ' ' }],

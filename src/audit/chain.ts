@@ -11,6 +11,7 @@ import { type Actor, type AuditEntry, type AuditRow, thisProcess } from './entry
 import {
   findEnd,
   findStrangers,
+  findStrangersElsewhere,
   type Head,
   insertRow,
   lockHead,
@@ -171,7 +172,7 @@ async function follow(
   look: Look,
   window?: ChainWindow,
 ): Promise<ChainReport> {
-  const findings = (await findStrangers(db)).map(what => `In the database, ${what}.`)
+  const findings = [...(await findStrangers(db)), ...(await findStrangersElsewhere(db))].map(what => `In the database, ${what}.`)
   const head = await readHead(db)
   if (!head) findings.push('The head of the chain is gone.')
   const end = head?.sequence ?? Number.MAX_SAFE_INTEGER

@@ -65,16 +65,26 @@ export const notKept = (): OperatorError =>
     'The database did not keep the audit as it was written, so nothing was done: look at bin/tollgate audit verify.',
   )
 
+/** What our triggers do, as migrations wrote it, with one blank where there are several. */
+const functions: Readonly<Record<string, string>> = {
+  refuse_change: `begin raise exception 'rows of % are never changed or taken out', tg_table_name; end`,
+  refuse_elsewhere: `begin if current_setting('tollgate.forgets', true) is distinct from tg_argv[0] then raise exception using errcode = 'TG503', message = 'the merchant ' || tg_argv[0] || ' is served elsewhere'; end if; if tg_op = 'DELETE' then return old; end if; return new; end`,
+}
+const place = `(select relnamespace from pg_class where oid = to_regclass('entities'))`
+
 /** What could change, swallow or hide rows of the audit, and is not of our making: each in words. None when all is as our migrations made it. */
 export async function findStrangers(db: Connection): Promise<string[]> {
   const { rows } = await db.query<{ what: string }>(
     `with tables as (
-       select name, oid, relkind from (values ('audit'), ('audit_head')) as given (name) left join pg_class on oid = to_regclass(name)),
+       select name, rights, oid, relkind, relpersistence, relnamespace, relowner, relacl
+         from (values ('audit', '{UPDATE,DELETE,TRUNCATE}'::text[]), ('audit_head', '{DELETE,TRUNCATE}')) as given (name, rights)
+              left join pg_class on oid = to_regclass(name)),
      ours (name, trigger, type) as (values ('audit', 'audit_grows', 58), ('audit_head', 'audit_head_stays', 42)),
      triggers as (
-       select name, tgname as trigger, tgtype as type, tgenabled = 'A' and proname = 'refuse_change' as whole
+       select name, tgname as trigger, tgtype as type, tgenabled = 'A' and proname = 'refuse_change' and pronamespace = ${place} as whole
          from pg_trigger join tables on tables.oid = tgrelid join pg_proc on pg_proc.oid = tgfoid where not tgisinternal)
-     select name || ' is no plain table' as what from tables where relkind is distinct from 'r'
+     select name || ' is no plain table' as what
+       from tables where relkind is distinct from 'r' or relpersistence <> 'p' or relnamespace <> ${place}
      union all
      select 'the trigger ' || trigger || ' of ' || name || ' was not made by Tollgate, or not like this'
        from triggers where (name, trigger, type, whole) not in (select name, trigger, type, true from ours)
@@ -82,12 +92,37 @@ export async function findStrangers(db: Connection): Promise<string[]> {
      select 'the trigger ' || trigger || ' of ' || name || ' is gone'
        from ours where (name, trigger) not in (select name, trigger from triggers)
      union all
+     select 'the function ' || given.name || ' is not as Tollgate made it'
+       from json_each_text($1) as given (name, body) left join pg_proc on proname = given.name and pronamespace = ${place}
+      where btrim(regexp_replace(prosrc, '[[:space:]]+', ' ', 'g')) is distinct from given.body or proconfig is not null
+     union all
+     select 'the owner of ' || name || ' may change its rows or take them out' from tables
+      where exists (select from aclexplode(relacl) where grantee = relowner and privilege_type = any (rights))
+     union all
      select 'the rule ' || rulename || ' of ' || name || ' was not made by Tollgate' from pg_rewrite join tables on tables.oid = ev_class
      union all
      select 'the policy ' || polname || ' of ' || name || ' was not made by Tollgate' from pg_policy join tables on tables.oid = polrelid
      union all
      select name || ' has tables below it' from pg_inherits join tables on tables.oid = inhparent
-     order by what`,
+      order by what`,
+    [JSON.stringify(functions)],
+  )
+  return rows.map(({ what }) => what)
+}
+
+/** The same of all other tables: what runs with a write to one of them runs in the transaction that tells of it, and may undo that. */
+export async function findStrangersElsewhere(db: Connection): Promise<string[]> {
+  const { rows } = await db.query<{ what: string }>(
+    `with others as (
+       select oid, relname as name from pg_class
+        where relnamespace = ${place} and relkind in ('r', 'p') and relname not in ('audit', 'audit_head'))
+     select 'the trigger ' || tgname || ' of ' || name || ' was not made by Tollgate' as what
+       from pg_trigger join others on others.oid = tgrelid join pg_proc on pg_proc.oid = tgfoid
+      where not tgisinternal and not (proname = any ($1) and pronamespace = ${place})
+     union all
+     select 'the rule ' || rulename || ' of ' || name || ' was not made by Tollgate' from pg_rewrite join others on others.oid = ev_class
+      order by what limit 100`,
+    [Object.keys(functions)],
   )
   return rows.map(({ what }) => what)
 }

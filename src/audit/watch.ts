@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { inTransaction } from '../platform/database/connect.ts'
 import type { Log } from '../platform/log.ts'
 import { nameOf, type Recorder, record, tamperingFound } from './chain.ts'
-import { type End, findStrangers, lockHead, readRowsAfter } from './store.ts'
+import { type End, findStrangers, findStrangersElsewhere, lockHead, readRowsAfter } from './store.ts'
 
 const everyMilliseconds = 60_000
 
@@ -18,7 +18,7 @@ export function auditWatch(pool: pg.Pool, recorder: Recorder, log: Log): () => P
       const [row] = seen.sequence === 0 ? [] : await readRowsAfter(db, seen.sequence - 1, 1)
       const isThere = seen.sequence === 0 || (sequence >= seen.sequence && row?.hash.equals(seen.hash!) === true)
       const gone = `row ${seen.sequence}, which the gateway had seen, is gone or another one`
-      for (const why of [...(await findStrangers(db)), ...(isThere ? [] : [gone])])
+      for (const why of [...(await findStrangers(db)), ...(await findStrangersElsewhere(db)), ...(isThere ? [] : [gone])])
         log.error({ why }, 'somebody has tampered with the audit')
       if (!isThere) await record(db, recorder, [tamperingFound({ what: gone })])
       return { sequence, hash, isNew: sequence !== seen.sequence }

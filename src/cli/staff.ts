@@ -8,7 +8,7 @@ import { addPerson, dismissPerson, resetPerson, type StaffRefusal } from '../sta
 import { type Role, roles } from '../staff/permissions.ts'
 import { findPerson, listStaff, type Person } from '../staff/store.ts'
 import { choice } from './choices.ts'
-import { type CommandParts, looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, printOnce, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 import { readSandbox } from './sandbox.ts'
 
@@ -25,7 +25,8 @@ export default (program: Command): void => {
     .action((name: string, { role, entity }: { role: Role; entity: string[] }) =>
       withOpened(async opened => {
         for (const id of entity) if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
-        printLink(opened, granted(await addPerson(opened, { name, role, entities: [...new Set(entity)] })).link)
+        granted(await addPerson(telling(opened), { name, role, entities: [...new Set(entity)] }))
+        sayOfLink()
       }),
     )
 
@@ -58,7 +59,10 @@ export default (program: Command): void => {
     .command('reset <email>')
     .description('takes the password and the second factor away, ends all sessions, and prints a new link')
     .action((name: string) =>
-      withOpened(async opened => printLink(opened, granted(await resetPerson(opened, (await named(opened, name)).id)).link)),
+      withOpened(async opened => {
+        granted(await resetPerson(telling(opened), (await named(opened, name)).id))
+        sayOfLink()
+      }),
     )
 
   staff
@@ -78,8 +82,10 @@ export default (program: Command): void => {
       withOpened(async opened => {
         if (opened.config.mode === 'live')
           refuseCommand('A live installation has no such door: add somebody with tollgate staff add.')
-        const token = await inTransaction(opened.database.work, db => makeStaffLink(db, opened, null))
-        process.stdout.write(`${addressOfOffice(opened)}/office/enter/${token}\n`)
+        await inTransaction(opened.database.work, async db => {
+          const token = await makeStaffLink(db, opened, null)
+          await printOnce(`${addressOfOffice(opened)}/office/enter/${token}`, 'The link')
+        })
       }),
     )
 }
@@ -91,8 +97,13 @@ async function named({ database }: CommandParts, name: string): Promise<Person> 
   return (await findPerson(database.work, 'name', name.toLowerCase())) ?? refuseCommand(`Nobody called ${name} works here.`)
 }
 
-function printLink(opened: CommandParts, link: string): void {
-  process.stdout.write(`${addressOfOffice(opened)}/office/invitation/${link}\n`)
+/** Out first, valid then. */
+const telling = (opened: CommandParts) => ({
+  ...opened,
+  tell: (link: string) => printOnce(`${addressOfOffice(opened)}/office/invitation/${link}`, 'The link'),
+})
+
+function sayOfLink(): void {
   say(`It works once, within ${linkHours} hours. Whoever has it sets the password: give it to nobody else.`)
 }
 

@@ -8,7 +8,16 @@ import { isValidAt, readTokens } from '../merchants/store.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { keyedHashes } from '../vault/keys.ts'
-import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
+import {
+  type CommandParts,
+  looksLikeId,
+  printOnce,
+  readSecret,
+  refuseCommand,
+  refuseWords,
+  timeText,
+  withOpened,
+} from './open.ts'
 import { maySpanCells } from './spanning.ts'
 
 type Outlet = { readonly output?: string }
@@ -75,7 +84,7 @@ async function handOver(opened: CommandParts, wanted: Omit<NewToken, 'sent'>, ou
   const token = { ...wanted, sent: tokenByChance(opened.random) }
   const refusals = await tokenRefusals(db, opened.keys, token)
   if (refusals.length > 0) refuseCommand(refusals.join('\n'))
-  await (output === undefined ? print(token.sent) : write(pendingOf(output), token.sent))
+  await (output === undefined ? printOnce(token.sent, 'The token') : write(pendingOf(output), token.sent))
   const { id, precedentEndsAt } = await makeToken(db, opened, token).catch((error: Error) => {
     if (output !== undefined) rmSync(pendingOf(output))
     throw new OperatorError(
@@ -127,10 +136,3 @@ function write(path: string, token: string): void {
     refuseCommand(`${path} cannot be written (${(error as NodeJS.ErrnoException).code}). Nothing was changed.`)
   }
 }
-
-const print = (token: string): Promise<void> =>
-  new Promise((resolve, reject) =>
-    process.stdout.write(`${token}\n`, error =>
-      error ? reject(new OperatorError('The token could not be printed. Nothing was changed.')) : resolve(),
-    ),
-  )

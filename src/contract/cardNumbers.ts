@@ -80,8 +80,14 @@ function hideNumber(text: string, number: string): string {
 }
 
 /** The beginning of a longer text. Digits at its end are left out: a number that is cut has no right check digit, and would be shown. */
-export const beginningOf = (text: string, most: number): string =>
-  text.length > most ? text.slice(0, most).replace(/[\p{Nd}\p{No}][^\p{L}]*$/u, '') : text
+export function beginningOf(text: string, most: number): string {
+  if (text.length <= most) return text
+  const beginning = text.slice(0, most)
+  // Each of the two looks once along the text: one pattern for both would begin anew at every digit.
+  const lettered = /^.*\p{L}/su.exec(beginning)?.[0].length ?? 0
+  const digits = beginning.slice(lettered).search(/[\p{Nd}\p{No}]/u)
+  return digits < 0 ? beginning : beginning.slice(0, lettered + digits)
+}
 
 /** As people speak of cards: of each card number of some brands the first six digits and the last four are left, and no CVV beside it. */
 export function shortenCards(text: string, brands: CardBrands): string {

@@ -1,6 +1,8 @@
 // Errors of two kinds: what an operator can mend is told in sentences, everything else is a defect. And what becomes of a process when nothing
 // has caught one.
 
+import inspector from 'node:inspector'
+
 /** The message says, in sentences for the operator, what is wrong and what to do. It holds no secret. */
 export class OperatorError extends Error {}
 
@@ -34,9 +36,22 @@ export function outliveReaders(): void {
 /** Those that ask a process to end, and those that would end it there and then. */
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const
 
-/** Node opens an inspector when it is sent SIGUSR1: a door to every secret in memory. Who listens to the signal keeps it shut. */
+/**
+ * Node opens an inspector when it is sent SIGUSR1: a door to every secret in memory, for everybody on the machine. Who listens to the signal keeps it shut; of a
+ * signal that came before knows `refuseInspected`. The ways to start that we give take none at all (--disable-sigusr1).
+ */
 export function refuseInspector(): void {
   process.on('SIGUSR1', () => {})
+}
+
+/** Throws an OperatorError when the door is open though no option asked for that. */
+export function refuseInspected(): void {
+  const options = [...process.execArgv, process.env.NODE_OPTIONS ?? '']
+  if (inspector.url() === undefined || options.some(option => option.includes('--inspect'))) return
+  inspector.close()
+  throw new OperatorError(
+    'Somebody has opened the inspector of Node, and with it the memory of this process: SIGUSR1 does that in the first moment of a start. Start again, by `npm start` or with `node --disable-sigusr1`, which takes no such signal.',
+  )
 }
 
 /**

@@ -69,20 +69,34 @@ export const seeOther = (url: string): PageAnswer => ({
   headers: { Location: new URL(url).href, 'Content-Type': 'text/plain' },
 })
 
-/** Things that end by themselves, so that a sandbox of weeks does not fill up. */
-export function expiring<Value>(time: () => number, milliseconds: number) {
-  const kept = new Map<string, { readonly value: Value; readonly until: number }>()
+/** Of each kind of things that are kept: how many, and what they may take all together. */
+const keptMost = 10_000
+export const keptBytesMost = 16 * 1024 * 1024
+/** What one takes beside its texts. */
+const bytesOfOne = 512
+
+/** Things that end by themselves, the oldest before their time where there are too many: a sandbox of weeks does not fill up, nor one that somebody floods. */
+export function expiring<Value extends object>(time: () => number, milliseconds: number) {
+  const kept = new Map<string, { readonly value: Value; readonly until: number; readonly bytes: number }>()
+  let bytes = 0
+  const drop = (key: string) => {
+    bytes -= kept.get(key)?.bytes ?? 0
+    kept.delete(key)
+  }
   return {
     get(key: string): Value | undefined {
       const found = kept.get(key)
       return found && found.until > time() ? found.value : undefined
     },
     set(key: string, value: Value): void {
+      drop(key)
+      const added = bytesOfOne + 2 * (key.length + JSON.stringify(value).length)
       for (const [old, { until }] of kept) {
-        if (until > time() && kept.size < 10_000) break
-        kept.delete(old)
+        if (until > time() && kept.size < keptMost && bytes + added <= keptBytesMost) break
+        drop(old)
       }
-      kept.set(key, { value, until: time() + milliseconds })
+      kept.set(key, { value, until: time() + milliseconds, bytes: added })
+      bytes += added
     },
   }
 }

@@ -1,4 +1,4 @@
-// Hands what lies below /simulators/ to the simulators' server: a sandbox shows them under the gateway's own address.
+// Hands a page below /simulators/ to the simulators' server: a sandbox shows them under the gateway's own address.
 
 import type { RequestFunction } from '../http/router.ts'
 
@@ -7,8 +7,8 @@ const passedBack = ['content-type', 'location', 'content-security-policy', 'refe
 
 export const forwardTo =
   (url: string): RequestFunction =>
-  async ({ method, query, headers, body }, { rest }) => {
-    const response = await fetch(`${url}/${rest}${query === '' ? '' : `?${query}`}`, {
+  async ({ method, query, headers, body }) => {
+    const response = await fetch(`${url}${query === '' ? '' : `?${query}`}`, {
       method,
       redirect: 'manual',
       headers: Object.fromEntries(passedOn.flatMap(name => (headers[name] === undefined ? [] : [[name, headers[name]]]))),

@@ -8,6 +8,20 @@ import { forwardTo } from './forward.ts'
 import { readNotifications } from './notifications.ts'
 import type { SandboxParts } from './parts.ts'
 
+/**
+ * Where browsers are sent. What servers ask each other (the directory, the wallet's NVP, transfers and their refunds) is no page and not reached here, but at the
+ * simulators' own address alone: a page of another site can post to what stands below the gateway's, and cannot guess that one.
+ */
+const simulatorPages: readonly (readonly [method: 'GET' | 'POST', page: string])[] = [
+  ['POST', 'acs/method'],
+  ['POST', 'acs/challenge'],
+  ['POST', 'acs/answer'],
+  ['GET', 'wallet/checkout'],
+  ['POST', 'wallet/decide'],
+  ['GET', 'bank/pay'],
+  ['POST', 'bank/decide'],
+]
+
 /** `simulatorsUrl`: where the simulators' server listens. */
 export function sandboxRoutes(
   parts: SandboxParts & ConsoleParts,
@@ -20,13 +34,13 @@ export function sandboxRoutes(
     ...consoleRoutes(parts, sources),
     ...(simulatorsUrl === undefined
       ? []
-      : (['GET', 'POST'] as const).map(
-          (method): Route => ({
+      : simulatorPages.map(
+          ([method, page]): Route => ({
             method,
-            path: '/simulators/{rest…}',
+            path: `/simulators/${page}`,
             callers: 'browser',
             body: 'anything',
-            answer: forwardTo(simulatorsUrl),
+            answer: forwardTo(`${simulatorsUrl}/${page}`),
           }),
         )),
   ]

@@ -23,7 +23,9 @@ import {
   setFactors,
 } from './store.ts'
 
-type PeopleParts = Pick<StaffParts, 'random' | 'database' | 'directory'> & Recorder
+/** `tell`: gives a link to whoever asked for it, before anything is stored. When that fails nothing is. */
+type PeopleParts = Pick<StaffParts, 'random' | 'database' | 'directory'> &
+  Recorder & { readonly tell?: (link: string) => Promise<void> }
 
 /** Who sees the link, where that is one of the staff. */
 const makerOf = ({ by }: PeopleParts): string | null => (by?.kind === 'user' ? by.id : null)
@@ -55,6 +57,7 @@ export async function addPerson(
     if (!(await insertPerson(db, person))) return { refused: `${name} works here already.` }
     const link = await makeStaffLink(db, parts, id, makerOf(parts))
     await record(db, parts, [{ action: 'staffAdded', entityId: entities[0], subject: id, details: { name, role, entities } }])
+    await parts.tell?.(link)
     return { id, link }
   })
 }
@@ -94,6 +97,7 @@ export const resetPerson = (parts: PeopleParts, id: string): Promise<StaffLink |
     await forgetAttempts(db, attemptsOf(parts, name))
     const link = await makeStaffLink(db, parts, id, makerOf(parts))
     await record(db, parts, [{ action: 'staffReset', entityId: entities[0], subject: id, details: { name } }])
+    await parts.tell?.(link)
     return { id, link }
   })
 

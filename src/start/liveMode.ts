@@ -42,10 +42,13 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       !setting('PUBLIC_URL')?.startsWith('https://'),
       'MODE=live: PUBLIC_URL is required, and must begin with https://: shoppers are sent there.',
     ),
-  ({ setting }) =>
-    networksOf(setting('TRUSTED_PROXY'))
-      .filter(isTooWide)
-      .map(network => `MODE=live: TRUSTED_PROXY trusts ${network}, which is nearly everybody: name your proxies.`),
+  ({ setting }) => {
+    const networks = networksOf(setting('TRUSTED_PROXY'))
+    const wide = networks.filter(network => areTooWide([network]))
+    return (wide.length > 0 || !areTooWide(networks) ? wide : [networks.join(' and ')]).map(
+      network => `MODE=live: TRUSTED_PROXY trusts ${network}, which is nearly everybody: name your proxies.`,
+    )
+  },
   ({ setting, host }) =>
     when(
       setting('METRICS_PORT') !== undefined && setting('METRICS_TOKEN_FILE') === undefined && isPublicAddress(host),
@@ -136,27 +139,32 @@ const preloaded = (options: readonly string[]): [string, string][] =>
 
 const opensMemory = 'opens the memory of the process, or writes it to files'
 const weakensTls = 'weakens TLS, or trusts what others say of it'
+const passesAddresses = 'sends what goes out through another server, past the rules of EGRESS_ALLOW'
 const writesOut = 'writes out what is sent and received'
 
 const nodeOptions: readonly (readonly [option: RegExp, why: string])[] = [
-  [/^--(inspect|debug|report|heapsnapshot|heap-prof|cpu-prof|diagnostic-dir|abort-on-uncaught)/, opensMemory],
-  [/^--(tls-keylog|trace-tls)/, writesOut],
+  [/^--(inspect|debug|report|heap-?snapshot|heap-prof|cpu-prof|diagnostic-dir|abort-on-uncaught)/, opensMemory],
+  [/^--(tls-keylog|trace-tls|trace-event)/, writesOut],
   [/^--(tls-min-v1\.[01]|tls-cipher-list|openssl-(legacy|shared|config)|security-revert)/, weakensTls],
   [/^--insecure-http-parser/, 'lets requests be read in two ways'],
+  [/^--use-env-proxy/, passesAddresses],
   [/^--experimental-(default-)?config-file/, 'takes options from a file that nobody looks at here'],
 ]
 
 const nodeSettings: readonly (readonly [name: string, value: RegExp, why: string])[] = [
   ['NODE_TLS_REJECT_UNAUTHORIZED', /^0$/, 'believes every certificate'],
+  ['NODE_USE_ENV_PROXY', /^1$/, passesAddresses],
   ['NODE_DEBUG', /./, writesOut],
   ['NODE_DEBUG_NATIVE', /./, writesOut],
 ]
 
-/** More than a /32 of IPv6, or of IPv4 more than a /8: of each /8 one address is tried, because there are many ways to write the same as IPv6. */
-function isTooWide(network: string): boolean {
-  const [address, bits] = network.split('/') as [string, string | undefined]
-  if (bits === undefined || isIP(address) === 0) return false
-  if (Number(bits) < (isIP(address) === 6 ? 32 : 8)) return true
-  const list = networkList(network, () => {})
+/** One of more than a /32 of IPv6, or together more than a /8 of IPv4: of each /8 one address is tried, because there are many ways to write the same as IPv6. */
+function areTooWide(networks: readonly string[]): boolean {
+  const isWide = (network: string) => {
+    const [address, bits] = network.split('/') as [string, string | undefined]
+    return bits !== undefined && isIP(address) !== 0 && Number(bits) < (isIP(address) === 6 ? 32 : 8)
+  }
+  if (networks.some(isWide)) return true
+  const list = networkList(networks.join(), () => {})
   return Array.from({ length: 256 }, (_, first) => `${first}.1.1.1`).filter(one => isListed(list, one)).length > 1
 }

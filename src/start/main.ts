@@ -7,7 +7,7 @@ import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
 import { inTransaction, makePool } from '../platform/database/connect.ts'
 import { markRunning } from '../platform/database/running.ts'
-import { endingSignals, errorText, onDefect, outliveReaders, refuseInspector } from '../platform/errors.ts'
+import { endingSignals, errorText, onDefect, outliveReaders, refuseInspected, refuseInspector } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import type { DemoShop } from '../sandbox/demoShop/shop.ts'
 import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
@@ -125,6 +125,7 @@ type Program = [typeof import('./serve.ts'), typeof import('./workers.ts')]
 async function start(config: Config, opened: OpenDatabase, log: Log, program: Promise<Program>): Promise<RunningGateway> {
   const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom, say)
   const [{ startGateway }, { startWorkers }] = await program
+  refuseInspected()
   if (config.workers > 1) return startWorkers.primary(config, opened, log)
   const { connection, embedded } = opened
   return startGateway({ config, keys, connection, clock: systemClock, random: systemRandom, log, alone: embedded !== undefined })

@@ -4,7 +4,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { systemClock, systemRandom } from '../platform/clock.ts'
-import { endingSignals, errorText, OperatorError, onDefect } from '../platform/errors.ts'
+import { endingSignals, errorText, OperatorError, onDefect, refuseInspected } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
@@ -101,6 +101,7 @@ export const startWorkers = {
     const ordered = await Promise.race([ended, once(process, 'message') as Promise<[Order]>])
     if (!ordered) return
     const [order] = ordered
+    refuseInspected()
     const running = await Promise.race([
       ended,
       startGateway({

@@ -74,6 +74,8 @@ export type TestOptions = {
   readonly wired?: true
   /** A migrated database of the test's own. */
   readonly database?: TestDatabase
+  /** Where simulators of the test's own listen. */
+  readonly simulatorsUrl?: string
 }
 
 export async function testGateway(options: TestOptions = {}): Promise<TestGateway> {
@@ -92,8 +94,9 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const log: Log = { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
   const wire = options.wired && (await wireTo(database.connection))
   const connection = wire?.connection ?? database.connection
-  const start = (isAlone = alone) =>
-    startGateway({ config, keys: testKeys, connection, clock, random, log, alone: isAlone, ownTime })
+  const { simulatorsUrl } = options
+  const given = { config, keys: testKeys, connection, clock, random, log, ownTime, ...(simulatorsUrl && { simulatorsUrl }) }
+  const start = (isAlone = alone) => startGateway({ ...given, alone: isAlone })
   const leave = async () => {
     await wire?.close()
     await pool.end()

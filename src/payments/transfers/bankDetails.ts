@@ -26,6 +26,7 @@ export type BankDetails = { readonly holder: string } & (
  */
 export function readBankDetails(text: string, currency: string): BankDetails | undefined {
   const parts = partsOf(text)
+  if (parts?.some(part => part.length > labelMost + detailMost)) return undefined
   const fields = parts && (named(parts) ?? inOrder(parts))
   if (!fields) return undefined
   const found = checkBankDetails(fields)
@@ -38,13 +39,20 @@ export const detailsAsked = {
   MXN: ['holder', 'clabe'],
 } as const satisfies Readonly<Record<string, readonly BankDetail[]>>
 
+/** In characters: of what stands in a field, the longest of which is a name, and of the label before it. Nobody writes more, and no pattern below sees more. */
+const detailMost = 100
+const labelMost = 44
+
 /** Of the fields of one country, no other among them; or which of them are missing or cannot be. */
 export function checkBankDetails(
   fields: ReadonlyMap<BankDetail, string>,
 ): BankDetails | { readonly wrong: readonly BankDetail[] } {
   const asked: readonly BankDetail[] = fields.has('clabe') ? detailsAsked.MXN : detailsAsked.BRL
   const strange = [...fields.keys()].filter(name => !asked.includes(name))
-  const given = (name: BankDetail) => fields.get(name) ?? ''
+  const given = (name: BankDetail) => {
+    const value = fields.get(name) ?? ''
+    return value.length > detailMost ? '' : value // as good as missing, under its name
+  }
   const holder = given('holder')
   const isHolder = /^\p{L}[\p{L}\p{M} .'’-]{1,99}$/u.test(holder)
   if (fields.has('clabe')) {
@@ -96,7 +104,7 @@ const plainLetters = (text: string): string =>
 /** Undefined where there is nothing to tell them apart by. */
 function partsOf(text: string): string[] | undefined {
   if (/[\p{Cf}]/u.test(text)) return undefined // what is read and what is seen shall be the same
-  const split = [/[;|\r\n]+/, /,/].map(by => text.split(by)).find(found => found.length > 1)
+  const split = [/[;|\n\v\f\r\u0085\u2028\u2029]+/, /,/].map(by => text.split(by)).find(found => found.length > 1)
   return split?.map(part => part.trim()).filter(part => part !== '')
 }
 
@@ -156,7 +164,8 @@ const bankNames: Readonly<Record<string, string>> = {
 
 /** By its code, its name, or both where they agree. */
 function bankOf(text: string): string | undefined {
-  const [, code, rest = ''] = /^(\d{3})?\s*-?\s*(.*)$/.exec(text)!
+  const code = /^\d{3}/.exec(text)?.[0]
+  const rest = code === undefined ? text : text.slice(code.length)
   if (code !== undefined && /\d/.test(rest)) return undefined
   const name = plainLetters(rest.replace(/\bC6\b/i, 'csix')).replace(/^banco|bank$|sa$/g, '')
   if (name === '') return code

@@ -122,10 +122,12 @@ export function connect(
   }
 }
 
-/** What our reading and our rules depend on, whatever a database or a role was set to. */
+/** What our reading and our rules depend on, whatever a database or a role was set to. A temporary table must not stand before one of ours: it would be searched first. */
 const session = `set session characteristics as transaction isolation level read committed;
   set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set bytea_output = 'hex';
-  set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off`
+  set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off;
+  select set_config('search_path', concat_ws(', ', (select string_agg(quote_ident(name), ', ') from unnest(current_schemas(false)) as name
+    where name not like 'pg\\_temp\\_%'), 'pg_temp'), false)`
 
 /**
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on

@@ -21,20 +21,41 @@ const transferMilliseconds = 7 * 86_400_000
 const laterMilliseconds = 1000
 
 type BankTransfer = {
-  readonly fields: Readonly<Record<string, string>>
+  readonly fields: TransferFields
   status: 'opened' | 'pending' | 'received' | 'aborted' | 'declined'
   /** By reference: a refund that is asked for twice is made once. */
   readonly refunds: Map<string, { readonly id: string; readonly amount: number }>
 }
 
+/** What is read of a transfer later, and kept; whatever else is told is not. */
+const fieldNames = [
+  'reference',
+  'amount',
+  'currency',
+  'success_url',
+  'abort_url',
+  'notification_url',
+  'creditor_name',
+  'purpose',
+] as const
+type FieldName = (typeof fieldNames)[number]
+type TransferFields = Readonly<Partial<Record<FieldName, string>>>
+const fieldMost = 2048
+const refundsMost = 100
+
 export function bank(world: World): Simulator {
   const transfers = expiring<BankTransfer>(world.time, transferMilliseconds)
 
   function begin(asked: PageRequest): PageAnswer {
-    const fields = Object.fromEntries(new URLSearchParams(asked.body))
-    const wrong = Object.entries(needed(world))
-      .filter(([name, fits]) => !fits(fields[name]))
-      .map(([name]) => name)
+    const form = new URLSearchParams(asked.body)
+    const fields: TransferFields = Object.fromEntries(
+      fieldNames.flatMap(name => (form.has(name) ? [[name, form.get(name)!] as const] : [])),
+    )
+    const needs = needed(world)
+    const wrong = fieldNames.filter(name => {
+      const value = fields[name]
+      return (value?.length ?? 0) > fieldMost || needs[name]?.(value) === false
+    })
     if (wrong.length > 0) return jsonPage(400, { status: 'declined', reason: `missing or wrong: ${wrong.join(', ')}` })
     const id = world.uuid()
     transfers.set(id, { fields, status: 'opened', refunds: new Map() })
@@ -52,7 +73,8 @@ export function bank(world: World): Simulator {
     const refunded = [...transfer.refunds.values()].reduce((sum, refund) => sum + refund.amount, 0)
     const before = transfer.refunds.get(reference)
     if (before) return jsonPage(200, { transaction_id: before.id, status: 'received' })
-    if (transfer.status !== 'received' || reference === '' || !(amount > 0) || refunded + amount > paid)
+    const isFull = transfer.refunds.size >= refundsMost || reference.length > fieldMost
+    if (transfer.status !== 'received' || reference === '' || !(amount > 0) || refunded + amount > paid || isFull)
       return jsonPage(400, { transaction_id: id, status: 'declined', reason: 'nothing to refund' })
     const refundId = world.uuid()
     transfer.refunds.set(reference, { id: refundId, amount })
@@ -161,7 +183,7 @@ ${hidden}
 }
 
 /** The shopper and the notice go only where the gateway itself is. */
-const needed = (world: World): Readonly<Record<string, (value: string | undefined) => boolean>> => ({
+const needed = (world: World): Readonly<Partial<Record<FieldName, (value: string | undefined) => boolean>>> => ({
   reference: value => !!value,
   amount: value => /^\d{1,10}\.\d{2}$/.test(value ?? ''),
   currency: value => /^[A-Z]{3}$/.test(value ?? ''),

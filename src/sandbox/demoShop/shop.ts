@@ -85,6 +85,7 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
     const refuse = (status: number, text: string) => void outgoing.writeHead(status, { 'Content-Type': 'text/plain' }).end(text)
     // A page of another site may reach this machine under a name of its own.
     if (hostRefusal(incoming, parts.hosts)) return refuse(400, 'This is not the shop of that name.')
+    if (isPartOfOthers(incoming)) return refuse(403, 'The shop is a page of its own, and no part of another.')
     const asked = URL.parse(`http://shop${incoming.url ?? '/'}`)
     if (!asked) return refuse(400, 'That is no address.')
     const { pathname, searchParams: query } = asked
@@ -115,6 +116,10 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
     },
   }
 }
+
+/** A picture, a frame or a request of another site's page: each would begin a checkout, or take the place of a page that listens. Whoever follows a link may come. */
+const isPartOfOthers = ({ headers }: IncomingMessage): boolean =>
+  headers['sec-fetch-site'] === 'cross-site' && headers['sec-fetch-dest'] !== 'document'
 
 async function listen(server: Server, { port, host }: DemoShopParts): Promise<void> {
   const on = (wanted: number) =>

@@ -4,10 +4,11 @@
 import {
   decodeMessage,
   encodeMessage,
+  parseMessage,
   type ThreeDSecureMessage,
   wrongFields,
 } from '../../connectors/cards/threeDSecure/messages.ts'
-import type { ResultName } from '../../contract/results/results.ts'
+import { type ResultName, results } from '../../contract/results/results.ts'
 import { html } from '../../pages/html.ts'
 import { moneyText } from '../../pages/languages/languages.ts'
 import { fill, type TextName } from '../../pages/languages/texts.ts'
@@ -27,8 +28,24 @@ import { authenticationCards, type Behaviour, notParticipating } from './cards.t
 const challengeMilliseconds = 660_000
 const reference = 'TOLLGATE-SIMULATOR'
 
+/** What is read of a request after it was answered. Whatever else it held is not kept: a message has up to 300 kB. */
+const readLater = [
+  'messageVersion',
+  'threeDSServerTransID',
+  'threeDSServerURL',
+  'notificationURL',
+  'messageCategory',
+  'acctNumber',
+  'merchantName',
+  'purchaseAmount',
+  'purchaseCurrency',
+  'purchaseExponent',
+] as const
+/** By the table of messages each is a text of at most 2048 characters. */
+type ChallengeRequest = Readonly<Partial<Record<(typeof readLater)[number], string>>> & { readonly unavailable: ResultName }
+
 type Challenge = {
-  readonly request: ThreeDSecureMessage
+  readonly request: ChallengeRequest
   readonly acsTransId: string
   readonly dsTransId: string
   attempts: number
@@ -63,13 +80,9 @@ export function issuer(world: World): Simulator {
   const challenges = expiring<Challenge>(world.time, challengeMilliseconds)
 
   function directory(body: string): PageAnswer {
-    let message: ThreeDSecureMessage
-    try {
-      message = JSON.parse(body)
-    } catch {
-      return jsonPage(200, errorOf('101', 'not a message', undefined))
-    }
-    if (message?.messageType !== 'PReq' && message?.messageType !== 'AReq')
+    const message = parseMessage(body)
+    if (!message) return jsonPage(200, errorOf('101', 'not a message', undefined))
+    if (message.messageType !== 'PReq' && message.messageType !== 'AReq')
       return jsonPage(200, errorOf('101', 'PReq or AReq is expected', message))
     const wrong = [
       ...wrongFields(message.messageType, message),
@@ -104,6 +117,12 @@ export function issuer(world: World): Simulator {
       return errorOf('305', 'the card takes no part', request)
     const behaviour = behaviourOf(authenticationCards.get(number), wishes.flow, String(request.threeDSRequestorChallengeInd))
     const ids = { acsTransID: world.uuid(), dsTransID: world.uuid() }
+    const begun = (): Challenge => ({
+      request: laterOf(request),
+      acsTransId: ids.acsTransID,
+      dsTransId: ids.dsTransID,
+      attempts: 0,
+    })
     const answer: ThreeDSecureMessage = {
       messageType: 'ARes',
       messageVersion: request.messageVersion,
@@ -128,16 +147,16 @@ export function issuer(world: World): Simulator {
       case 'fraud':
         return { ...answer, transStatus: 'R', transStatusReason: '11' }
       // The cardholder is asked elsewhere, for example by the bank's app, and takes a while.
-      case 'decoupled':
+      case 'decoupled': {
+        const late = begun()
         world
           .wait(decoupledMilliseconds)
-          .then(() =>
-            report({ request, acsTransId: ids.acsTransID, dsTransId: ids.dsTransID, attempts: 0 }, endingOf('approve')!),
-          )
+          .then(() => report(late, endingOf('approve')!))
           .catch(() => {}) // a lost result is asked for
         return { ...answer, transStatus: 'D', authenticationType: '04' }
+      }
       case 'challenge':
-        challenges.set(ids.acsTransID, { request, acsTransId: ids.acsTransID, dsTransId: ids.dsTransID, attempts: 0 })
+        challenges.set(ids.acsTransID, begun())
         return {
           ...answer,
           transStatus: 'C',
@@ -151,15 +170,10 @@ export function issuer(world: World): Simulator {
   /** The hidden frame: the issuer has seen the browser and says so to the address that the method data names. */
   function method(asked: PageRequest): PageAnswer {
     const sent = new URLSearchParams(asked.body).get('threeDSMethodData') ?? ''
-    let data: { threeDSServerTransID?: string; threeDSMethodNotificationURL?: string } | null
-    try {
-      data = JSON.parse(Buffer.from(sent, 'base64url').toString('utf8'))
-    } catch {
-      return ended(asked)
-    }
-    const url = data?.threeDSMethodNotificationURL
-    if (!world.isHome(url)) return ended(asked)
-    const back = encodeMessage({ threeDSServerTransID: data!.threeDSServerTransID })
+    const { threeDSServerTransID, threeDSMethodNotificationURL: url } =
+      parseMessage(Buffer.from(sent, 'base64url').toString('utf8'), 100) ?? {}
+    if (typeof url !== 'string' || !world.isHome(url)) return ended(asked)
+    const back = encodeMessage({ threeDSServerTransID })
     return page(asked, world, {
       title: '3-D Secure',
       body: html`<form id="go" method="post" action="${url}"><input type="hidden" name="threeDSMethodData" value="${back}"><button>3-D Secure</button></form>`,
@@ -189,7 +203,6 @@ export function issuer(world: World): Simulator {
       : String(request.purchaseAmount)
     const hidden = html`<input type="hidden" name="acsTransID" value="${acsTransId}">
 <input type="hidden" name="threeDSSessionData" value="${session}">`
-    const unavailable = wishesOf(request).unavailable ?? 'succeededInTestMode'
     return page(asked, world, {
       title: texts.issuerTitle,
       body: html`<h1>${texts.issuerTitle}</h1>
@@ -213,7 +226,7 @@ ${wrongCode && html`<p class="wrong" id="wrong" role="alert">${texts.wrongCode}<
         hidden,
         endings
           .filter(({ label }) => label !== undefined)
-          .map(({ name, label, follows }): TesterButton => ['action', name, texts[label!], follows ?? unavailable]),
+          .map(({ name, label, follows }): TesterButton => ['action', name, texts[label!], follows ?? request.unavailable]),
         fill(texts.rightCode, { code: rightCode }),
       ),
     })
@@ -315,8 +328,15 @@ const errorOf = (errorCode: string, errorDescription: string, about: ThreeDSecur
 type Wishes = { readonly enrolled?: boolean; readonly flow?: string; readonly unavailable?: ResultName }
 
 function wishesOf(request: ThreeDSecureMessage): Wishes {
-  const extensions = (request.messageExtension ?? []) as { id?: string; data?: Wishes }[]
-  return extensions.find(({ id }) => id === 'tollgate-simulator')?.data ?? {}
+  const extensions = (request.messageExtension ?? []) as ({ id?: string; data?: Wishes } | null)[]
+  return extensions.find(one => one?.id === 'tollgate-simulator')?.data ?? {}
+}
+
+function laterOf(request: ThreeDSecureMessage): ChallengeRequest {
+  const wished = String(wishesOf(request).unavailable)
+  const unavailable = Object.hasOwn(results, wished) ? (wished as ResultName) : 'succeededInTestMode'
+  const texts = readLater.flatMap(name => (request[name] === undefined ? [] : [[name, String(request[name])] as const]))
+  return { ...Object.fromEntries(texts), unavailable }
 }
 
 /** The card decides; on other cards what was wished for, or what the merchant wants of the issuer. */

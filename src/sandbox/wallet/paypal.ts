@@ -62,6 +62,17 @@ const buyers: Readonly<Record<string, Buyer>> = {
 }
 
 type WalletPairs = Readonly<Record<string, string>>
+/** What is read of a checkout later, and kept; whatever else is told of it is not. */
+const orderNames = [
+  'PAYMENTREQUEST_0_AMT',
+  'PAYMENTREQUEST_0_CURRENCYCODE',
+  'PAYMENTREQUEST_0_SHIPTOSTATE',
+  'RETURNURL',
+  'CANCELURL',
+  'BRANDNAME',
+]
+const pairMost = 2048
+
 type WalletCheckout = {
   readonly pairs: WalletPairs
   payerId?: string
@@ -101,7 +112,8 @@ export function walletSimulator(world: World): Simulator {
       if (!addsUp(pairs)) return no('10413', 'The totals of the cart item amounts do not match order amounts')
       for (const name of ['RETURNURL', 'CANCELURL']) if (!world.isHome(pairs[name])) return no('10471', `${name} is not valid`)
       const token = `EC-${id(17)}`
-      checkouts.set(token, { pairs, messages: new Map() })
+      const kept = orderNames.flatMap(name => (pairs[name] === undefined ? [] : [[name, pairs[name]] as const]))
+      checkouts.set(token, { pairs: Object.fromEntries(kept), messages: new Map() })
       return ok({ TOKEN: token })
     },
 
@@ -221,11 +233,13 @@ export function walletSimulator(world: World): Simulator {
     const envelope = {
       TIMESTAMP: new Date(world.time()).toISOString(),
       CORRELATIONID: id(13).toLowerCase(),
-      VERSION: pairs.VERSION ?? '',
+      VERSION: pairs.VERSION?.slice(0, 20) ?? '',
       BUILD: '1',
     }
     const known = pairs.USER === user && pairs.PWD === password && pairs.SIGNATURE === signature
     if (!known) return textPage(200, writePairs({ ...no('10002', 'Security header is not valid'), ...envelope }))
+    const long = Object.keys(pairs).find(name => pairs[name]!.length > pairMost)
+    if (long !== undefined) return textPage(200, writePairs({ ...no('10004', `${long.slice(0, 100)} is too long`), ...envelope }))
     const name = pairs.METHOD ?? ''
     const method = Object.hasOwn(methods, name) ? methods[name] : undefined
     if (!method) return textPage(200, writePairs({ ...no('81002', 'Method Specified is not Supported'), ...envelope }))

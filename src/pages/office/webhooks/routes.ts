@@ -72,6 +72,7 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
       method: 'POST',
       path: '/webhooks',
       action: 'changeWebhooks',
+      proven: true,
       counted: true,
       async answer({ values, language }, signedIn) {
         const entity = directory.entity(values.get('entity') ?? '')
@@ -111,6 +112,7 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
       method: 'POST',
       path: '/webhooks/{entity}/{endpoint}/activate',
       action: 'changeWebhooks',
+      proven: true,
       answer: working(async ({ language }, signedIn, endpoint) => {
         const called = await activateEndpoint(recorder(signedIn), endpoint.merchantId, endpoint.id)
         return show(language, signedIn, endpoint, 'refused' in called ? message(called.refused, 'wrong') : callShown(called))
