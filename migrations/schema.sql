@@ -156,7 +156,11 @@ create unlogged table challenge_secrets (
   sealed bytea not null,
   erase_after timestamp with time zone not null,
   constraint challenge_secrets_pkey PRIMARY KEY (merchant_id, payment_id)
-);
+) with (autovacuum_enabled=false);
+alter table challenge_secrets alter column merchant_id set statistics 0;
+alter table challenge_secrets alter column payment_id set statistics 0;
+alter table challenge_secrets alter column sealed set statistics 0;
+alter table challenge_secrets alter column erase_after set statistics 0;
 
 create table chargeback_lines (
   merchant_id uuid not null,
@@ -191,6 +195,7 @@ create table checkouts (
   ended_at timestamp with time zone,
   constraint checkouts_pkey PRIMARY KEY (merchant_id, id)
 );
+alter table checkouts alter column sealed set statistics 0;
 
 create table clearing_files (
   hash bytea not null,
@@ -255,6 +260,7 @@ create table continuations (
   deadline timestamp with time zone not null,
   constraint continuations_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+alter table continuations alter column sealed set statistics 0;
 
 create table credentials (
   machine text not null,
@@ -299,7 +305,7 @@ create table deliveries (
   leased_until timestamp with time zone,
   constraint deliveries_pkey PRIMARY KEY (merchant_id, endpoint_id, "position"),
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['scheduled'::text, 'acknowledged'::text, 'given up'::text])))
-);
+) with (fillfactor=75);
 CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE (state = 'scheduled'::text);
 CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
@@ -331,6 +337,7 @@ create table due_work (
   generation integer not null default 0,
   constraint due_work_pkey PRIMARY KEY (kind, merchant_id, subject_id)
 );
+alter table due_work alter column details set statistics 0;
 CREATE INDEX due_work_by_time ON due_work USING btree (due_at);
 
 create table endpoints (
@@ -360,6 +367,7 @@ create table endpoints (
   constraint endpoints_state_check CHECK ((state = ANY (ARRAY['inactive'::text, 'active'::text, 'disabled'::text, 'deleted'::text]))),
   constraint endpoints_wrapper_check CHECK ((wrapper = ANY (ARRAY['none'::text, 'json'::text, 'plain'::text])))
 );
+alter table endpoints alter column sealed_secrets set statistics 0;
 CREATE UNIQUE INDEX endpoints_by_name ON endpoints USING btree (merchant_id, name) WHERE ((name IS NOT NULL) AND (state <> 'deleted'::text));
 CREATE UNIQUE INDEX endpoints_of_requests ON endpoints USING btree (merchant_id, channel_id) WHERE ((kind = 'request'::text) AND (state <> 'deleted'::text));
 
@@ -561,6 +569,7 @@ create table order_files (
   constraint order_files_check CHECK (((sealed IS NULL) = (written_at IS NOT NULL))),
   constraint order_files_sequence_check CHECK ((sequence > 0))
 );
+alter table order_files alter column sealed set statistics 0;
 
 create table owed_files (
   owner_id uuid not null,
@@ -626,6 +635,7 @@ create table pending_answers (
   sealed bytea not null,
   constraint pending_answers_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+alter table pending_answers alter column sealed set statistics 0;
 
 create table receipts (
   merchant_id uuid not null,
@@ -669,6 +679,7 @@ create table refund_transfers (
   constraint refund_transfers_pkey PRIMARY KEY (merchant_id, payment_id),
   constraint refund_transfers_check CHECK (((sequence IS NULL) = (line IS NULL)))
 );
+alter table refund_transfers alter column sealed set statistics 0;
 CREATE INDEX refund_transfers_by_id ON refund_transfers USING btree (account, payment_id);
 CREATE UNIQUE INDEX refund_transfers_by_place ON refund_transfers USING btree (account, sequence, line) WHERE (sequence IS NOT NULL);
 CREATE INDEX refund_transfers_sealed ON refund_transfers USING btree (ordered_at) WHERE (sealed IS NOT NULL);
@@ -747,6 +758,7 @@ create table return_files (
   constraint return_files_hash_check CHECK ((length(hash) = 32)),
   constraint return_files_series_check CHECK ((series = ANY (ARRAY['slips'::text, 'transfers'::text])))
 );
+alter table return_files alter column sealed set statistics 0;
 CREATE UNIQUE INDEX return_files_by_number ON return_files USING btree (account, series, number) WHERE (number > 0);
 
 create table risk_attempts (
@@ -797,6 +809,7 @@ create table sealed_cards (
   erase_after date not null,
   constraint sealed_cards_pkey PRIMARY KEY (merchant_id, payment_id)
 );
+alter table sealed_cards alter column sealed set statistics 0;
 CREATE INDEX sealed_cards_by_end ON sealed_cards USING btree (erase_after);
 
 create table searched_payments (
@@ -931,6 +944,7 @@ create table staff (
   constraint staff_entities_check CHECK ((cardinality(entities) > 0)),
   constraint staff_name_check CHECK ((name = lower(name)))
 );
+alter table staff alter column sealed_totp set statistics 0;
 CREATE INDEX staff_by_entity ON staff USING gin (entities);
 CREATE UNIQUE INDEX staff_by_name ON staff USING btree (name) WHERE (removed_at IS NULL);
 
@@ -970,6 +984,7 @@ create table staff_orders (
   constraint staff_orders_decision_check CHECK ((decision = ANY (ARRAY['approved'::text, 'refused'::text]))),
   constraint staff_orders_type_check CHECK ((type = ANY (ARRAY['CP'::text, 'RF'::text, 'RV'::text, 'transfer'::text])))
 );
+alter table staff_orders alter column sealed set statistics 0;
 CREATE INDEX staff_orders_of_chain ON staff_orders USING btree (merchant_id, root_id, asked_at);
 CREATE INDEX staff_orders_waiting ON staff_orders USING btree (merchant_id, asked_at) WHERE waits;
 
@@ -1037,7 +1052,7 @@ create table unanswered (
   payment_id uuid not null,
   recorded_at timestamp with time zone not null,
   constraint unanswered_pkey PRIMARY KEY (merchant_id, payment_id)
-);
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=10000);
 
 alter table archived_payments add constraint archived_payments_archive_id_fkey FOREIGN KEY (archive_id) REFERENCES archives(id);
 

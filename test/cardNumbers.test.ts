@@ -7,7 +7,7 @@ import { after, before, describe, it, test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { standardBrands } from '../src/contract/brands.ts'
-import { beginningOf, maskCardNumbers } from '../src/contract/cardNumbers.ts'
+import { beginningOf, maskCardNumbers, mayBeRepeated, withoutNumber } from '../src/contract/cardNumbers.ts'
 import { type Form, readForm } from '../src/contract/form.ts'
 import { matches } from '../src/contract/formats.ts'
 import { formChecker } from '../src/contract/formCheck.ts'
@@ -33,6 +33,15 @@ const forms = [
   '4539\u200b5787\u200b6362\u200b1486',
   '４５３９５７８７６３６２１４８６',
   '٤٥٣٩ ٥٧٨٧ ٦٣٦٢ ١٤٨٦',
+  '⁴⁵³⁹⁵⁷⁸⁷⁶³⁶²¹⁴⁸⁶',
+  '₄₅₃₉ ₅₇₈₇ ₆₃₆₂ ₁₄₈₆',
+  '④⑤③⑨⑤⑦⑧⑦⑥③⑥②①④⑧⑥',
+  '❹❺❸❾ ➄➆➇➆ ➏➌➏➋ ⓵⓸⓼⓺',
+  '⑷⑸⑶⑼⑸⑺⑻⑺⑹⑶⑹⑵⑴⑷⑻⑹',
+  '⒋⒌⒊⒐⒌⒎⒏⒎⒍⒊⒍⒉⒈⒋⒏⒍',
+  '㊺㊴57⑧⑦⑥③62⑭86',
+  '%E2%81%B4539578763621486',
+  '&#9315;539578763621486',
   '4539/5787/6362/1486',
   '4539, 5787, 6362, 1486',
   '4539_5787_6362_1486',
@@ -136,6 +145,31 @@ describe('what is a card number', () => {
     assert.equal(mask('%34539578763621486 \\ud83d\\ude00 &#x1F600;'), 'xxxxxxxxxxxx1486 😀 😀')
   })
 
+  test('numerals that are no digits stay as they are where there is no number in them', () => {
+    for (const text of ['45 m², 10 cm³', '① first ② second', '½ of it', 'order 12²']) assert.equal(mask(text), text)
+    assert.equal(mask(`${number}²`).slice(0, 16), 'xxxxxxxxxxxx1486')
+    assert.equal(beginningOf('Card ⁴⁵³⁹⁵⁷⁸⁷⁶³⁶²¹⁴⁸⁶', 20), 'Card ')
+    assert.ok(!mayBeRepeated('⁴⁵³⁹⁵⁷⁸⁷⁶³⁶²¹⁴⁸⁵'), 'nor a mistyped one')
+  })
+
+  test('one that is known goes wherever it stands, whatever is between its digits and beside them', () => {
+    const spaced = (sign: string) => number.replace(/\d{2}(?=\d)/g, `$&${sign}`)
+    for (const [text, left] of [
+      [number, 'xxxxxxxxxxxx1486'],
+      [`PAN ${number}0534, CVV`, 'PAN xxxxxxxxxxxx14860534, CVV'],
+      [`99${number}${number}7`, '99xxxxxxxxxxxx1486xxxxxxxxxxxx14867'],
+      [spaced(','), 'xx,xx,xx,xx,xx,xx,14,86'],
+      [`1,${spaced(' and then ')}`, '1,xx and then xx and then xx and then xx and then xx and then xx and then 14 and then 86'],
+      ['⁴⁵³⁹⁵⁷⁸⁷⁶³⁶²¹⁴⁸⁶0534', 'xxxxxxxxxxxx14860534'],
+      ['&#52;539578763621486%30', 'xxxxxxxxxxxx14860'],
+      ['٤٥٣٩٥٧٨٧٦٣٦٢١٤٨٦9', 'xxxxxxxxxxxx١٤٨٦9'],
+      [`${number.slice(1)} 4`, `${number.slice(1)} 4`],
+      ['', ''],
+    ] as const)
+      assert.equal(withoutNumber(text, number), left)
+    assert.equal(withoutNumber('4444444444444', '444444444444'), 'xxxxxxxxx4444', 'numbers that overlap go together')
+  })
+
   test('it is found beside other numbers, and they are left', () => {
     assert.equal(mask(`12345 ${number} 05/34 123`), '12345 xxxxxxxxxxxx1486 05/34 123')
     assert.equal(mask(`${number} ${number}`), 'xxxxxxxxxxxx1486 xxxxxxxxxxxx1486')
@@ -183,6 +217,9 @@ describe('what is a card number', () => {
       '&#52;'.repeat(50_000),
       '<4'.repeat(100_000),
       '&a'.repeat(100_000),
+      '④'.repeat(100_000),
+      '⁴ '.repeat(60_000),
+      '\u{1f10a}'.repeat(60_000),
     ]) {
       const { user } = process.cpuUsage()
       mask(text)
@@ -213,10 +250,10 @@ const belongs = ['card.number', 'authentication.userId', 'authentication.passwor
 describe('the beginning of a longer text', () => {
   it('ends before the digits that are cut', () => {
     const letters = fc.string({
-      unit: fc.constantFrom('1', '２', '٣', 'a', 'é', '-', ' ', '\n', '\u2028', '💳', '\ud83d'),
+      unit: fc.constantFrom('1', '２', '٣', '⁴', '⑤', 'a', 'é', '-', ' ', '\n', '\u2028', '💳', '\ud83d'),
       maxLength: 40,
     })
-    const cut = (text: string, most: number) => text.slice(0, most).replace(/\p{Nd}[^\p{L}]*$/u, '')
+    const cut = (text: string, most: number) => text.slice(0, most).replace(/[\p{Nd}\p{No}][^\p{L}]*$/u, '')
     fc.assert(
       fc.property(letters, fc.nat(40), (text, most) =>
         assert.equal(beginningOf(text, most), text.length > most ? cut(text, most) : text),
@@ -392,6 +429,30 @@ describe('through the interface', () => {
         assert.ok(named.includes(name), `${name} in ${named}`)
       assert.ok(named.includes('customParameters[k.xxxxxxxxxxxx1486]'), String(named))
       assert.ok(!holdsNumber(text), text)
+    }
+    assert.ok(!holdsNumber(await stored()))
+  })
+
+  it('beside a tax id none is let pass, and a tax id alone is none', async () => {
+    const name = 'customParameters[CUSTOM_CPF_number]'
+    for (const text of [
+      number,
+      `11144477735 ${number}`,
+      `${number} 11.144.477/7350-35`,
+      ...forms.slice(1, 4),
+      '42000000000000000000 4200000000000000',
+    ]) {
+      const refused = await gateway.pay({ [name]: text })
+      assert.equal(refused.status, 400, text)
+      assert.deepEqual(refused.body.result.parameterErrors, [{ name, message: 'must not hold a card number' }])
+    }
+    // Companies whose ids pass for numbers of Diners.
+    for (const id of ['36000009000140', ' 36000009000140 ', '36.000.009/0001-40'])
+      assert.equal((await gateway.pay({ [name]: id })).status, 200)
+    assert.notEqual(mask('36000009000140'), '36000009000140')
+    for (const id of ['36000009000140 36000009000140', '3600000900014 0']) {
+      assert.notEqual(mask(id), id)
+      assert.equal((await gateway.pay({ [name]: id })).status, 400, id)
     }
     assert.ok(!holdsNumber(await stored()))
   })

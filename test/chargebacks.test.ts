@@ -298,6 +298,9 @@ describe('the report', () => {
     [good.replace('2031', '0000'), /^date/],
     [good.replace('2031', '0001'), /^date/],
     [good.replace('2031', '1999'), /^date/],
+    [good.replace(/^[^,]*/, '4539578763621486'), /^report must not hold a card number$/],
+    [good.replace(/^[^,]*/, 'of_4539-5787-6362-1486'), /^report must not hold a card number$/],
+    [good.replace('10.4', '4539578763621486'), /^reason must not hold a card number$/],
     [`${good},`, /^has 10 columns/],
   ]
   for (const [line, rule] of wrong)

@@ -595,6 +595,24 @@ describe('what others write', () => {
     }
     await nowhere(/4200 ?0000 ?0000 ?0000|\\ud800|\\u001b/)
   })
+  it('is stored and told without the number of the payment itself, whatever digits stand beside it', async () => {
+    const pairs = number.replace(/\d{2}(?=\d)/g, '$&,')
+    for (const written of [`${number}0534`, `0534${number}`, pairs, `${number.slice(0, 8)}=${number.slice(8)}0534`]) {
+      answer = () => ({
+        messageType: 'Erro',
+        errorCode: '203',
+        errorComponent: 'D',
+        errorDescription: `acctNumber ${written} is bad`,
+      })
+      const failed = await pay()
+      answer = () => ({ ...good, cardholderInfo: `card ${written} is fine` })
+      const authenticated = await pay()
+      const texts = [failed.threeDSecure.errorDescription, authenticated.threeDSecure.cardHolderInfo] as string[]
+      for (const text of texts) assert.ok(!text.replace(/\D/g, '').includes(number) && /is (bad|fine)$/.test(text), text)
+      assert.equal(authenticated.threeDSecure.verificationId, cavv)
+    }
+    await nowhere(/4200000000000000|42,00,00,00|42000000=00/)
+  })
   it('keeps numbers that somebody has to use, though they pass for card numbers', () => {
     const numbers = {
       ConnectorTxID1: number,

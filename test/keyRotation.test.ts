@@ -110,6 +110,20 @@ it('every column of sealed records is counted and sealed anew', async () => {
   )
 })
 
+it('no column of sealed records is sampled for the planner: its statistics would keep them when they are erased', async () => {
+  const columns = sealedPlaces.map(({ table, sealed }) => `${table}.${/^decode\((\w+)/.exec(sealed)?.[1] ?? sealed}`)
+  const { rows } = await pool.query<{ name: string; target: number; rows: number }>(
+    `select attrelid::regclass || '.' || attname as name, attstattarget as target,
+            (select count(*) from pg_stats where tablename = attrelid::regclass::text and pg_stats.attname = a.attname) as rows
+       from pg_attribute a where attrelid::regclass || '.' || attname = any ($1) order by 1`,
+    [columns],
+  )
+  assert.deepEqual(
+    rows,
+    columns.toSorted().map(name => ({ name, target: 0, rows: 0 })),
+  )
+})
+
 describe('a change of both keys', () => {
   const made: {
     early: string

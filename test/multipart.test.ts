@@ -96,3 +96,9 @@ test('a hostile body is read in the time of its length', () => {
     assert.equal(readMultipart(header, whole), undefined)
   assert.ok(process.cpuUsage().user - before < 2_000_000)
 })
+
+it('the name of a file is cut before no number that it ends with', () => {
+  const long = `${'a'.repeat(190)}4539578763621486`
+  const body = [`--B`, `Content-Disposition: form-data; name="file"; filename="${long}"`, '', 'x', '--B--', ''].join('\r\n')
+  assert.equal(readMultipart(type, body)?.files.get('file')?.name, 'a'.repeat(190))
+})

@@ -125,6 +125,8 @@ describe('what somebody means', () => {
         ),
         text,
       )
+    // Cut before it was looked for, fifteen digits would be what is searched for, in logs of the database too.
+    assert.doesNotMatch(JSON.stringify(understand(`${'x'.repeat(239)} 4200000000000000`)), /4200000/)
     assert.deepEqual(understand('4200/0000/0000/0000'), [{ bin: '420000', lastFour: '0000' }])
     assert.equal(understand('1234567890123').at(-1)!.descriptor, '1234567890123')
   })

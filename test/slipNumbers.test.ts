@@ -15,10 +15,10 @@ import {
 } from '../src/connectors/slips/banks/barcode.ts'
 import { dueDayOf, dueFactor } from '../src/connectors/slips/banks/dueFactor.ts'
 import { isClabe } from '../src/connectors/slips/clabe.ts'
-import { weightedSum, weightsTo } from '../src/connectors/slips/digits.ts'
 import { pixCode, pixSeal } from '../src/connectors/slips/pix.ts'
 import { isStoreReference, readStoreNumber, storeNumber, storeReference } from '../src/connectors/slips/storeNumber.ts'
-import { readTaxId } from '../src/connectors/slips/taxId.ts'
+import { weightedSum, weightsTo } from '../src/contract/checkDigits.ts'
+import { readTaxId } from '../src/contract/taxId.ts'
 
 type Case = {
   readonly of: string

@@ -96,6 +96,9 @@ it('every row is moved and compared, from wherever an earlier run was broken off
     ['postgres.log'],
   )
   assert.deepEqual(await withServer('select count(*) as rows from challenge_secrets'), [{ rows: 0 }])
+  const unsampled = `select relpersistence as kind, reloptions[1] as option, (select sum(attstattarget) from pg_attribute where attrelid = c.oid and attnum > 0) as target
+                       from pg_class c where relname = 'challenge_secrets'`
+  assert.deepEqual(await withServer(unsampled), [{ kind: 'u', option: 'autovacuum_enabled=false', target: 0 }])
   await assert.rejects(withServer(writingOf(movedAway)), /the merchant 5a11d0+e1 is served elsewhere/)
   for (const merchantId of [returned, '5a11d0000000000000000000000000e3']) await withServer(writingOf(merchantId))
   const gateway = await startProcess({ DATA_DIR: dataDir })

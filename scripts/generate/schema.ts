@@ -6,12 +6,14 @@ import type pg from 'pg'
 type Column = {
   table: string
   unlogged: boolean
+  options: string | null
   name: string
   type: string
   required: boolean
   otherwise: string | null
   identity: string
   generated: string
+  isUnsampled: boolean
 }
 type Constraint = { table: string; name: string; kind: string; definition: string }
 type Named = { table: string; definition: string }
@@ -48,8 +50,11 @@ function tableText(
       .map(({ name, definition }) => `constraint ${name} ${definition}`),
   ]
   const unlogged = own(columns).some(column => column.unlogged) ? 'unlogged ' : ''
+  const options = own(columns)[0]!.options
+  const unsampled = own(columns).filter(column => column.isUnsampled)
   const lines = [
-    `create ${unlogged}table ${table} (\n  ${inside.join(',\n  ')}\n);`,
+    `create ${unlogged}table ${table} (\n  ${inside.join(',\n  ')}\n)${options === null ? '' : ` with (${options})`};`,
+    ...unsampled.map(({ name }) => `alter table ${table} alter column ${name} set statistics 0;`),
     ...own(indexes).map(({ definition }) => `${definition};`),
   ]
   return lines.join('\n')
@@ -72,8 +77,9 @@ const rowsOf = async <Row extends pg.QueryResultRow>(database: pg.Pool, query: s
 
 // Columns keep the order of the migrations; everything else goes by name.
 const columnsQuery = `
-  select quote_ident(c.relname) as table, c.relpersistence = 'u' as unlogged, quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type,
-         a.attnotnull as required, pg_get_expr(d.adbin, d.adrelid) as otherwise, a.attidentity as identity, a.attgenerated as generated
+  select quote_ident(c.relname) as table, c.relpersistence = 'u' as unlogged, array_to_string(c.reloptions, ', ') as options, quote_ident(a.attname) as name, format_type(a.atttypid, a.atttypmod) as type,
+         a.attnotnull as required, pg_get_expr(d.adbin, d.adrelid) as otherwise, a.attidentity as identity, a.attgenerated as generated,
+         coalesce(a.attstattarget = 0, false) as "isUnsampled"
     from pg_class c
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum

@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { currentName } from '../contract/brands.ts'
+import { beginningOf, maskCardNumbers } from '../contract/cardNumbers.ts'
 import type { Form } from '../contract/form.ts'
 import { type FormCheck, formChecker, type ParameterError } from '../contract/formCheck.ts'
 import type { Values } from '../contract/parameters/table.ts'
@@ -74,9 +75,10 @@ async function requestOf(
   const { values } = checkout
   const otherShop = sent.some(([name, value]) => name === 'shopperResultUrl' && values.has(name) && values.get(name) !== value)
   const errors: ParameterError[] = [
-    ...wrong
-      .slice(0, wrongMost)
-      .map(([name]) => ({ name: name.slice(0, 100), message: `must begin with ${shoppersPrefix} where a shopper sends it` })),
+    ...wrong.slice(0, wrongMost).map(([name]) => ({
+      name: beginningOf(maskCardNumbers(name), 100),
+      message: `must begin with ${shoppersPrefix} where a shopper sends it`,
+    })),
     ...(otherShop ? [{ name: 'shopperResultUrl', message: 'is not the one that the checkout was made with' }] : []),
   ]
   if (errors.length > 0) return { refused: 'invalidParameter', stored: false, parameterErrors: errors }

@@ -1,5 +1,5 @@
 // Card numbers where none belongs: runs of digits that pass the check digit and have the range and the length of a card brand.
-// Dots, spaces, hyphens and invisible characters inside a run count as nothing; digits of other scripts count as digits. Other signs, and marks of HTML,
+// Dots, spaces, hyphens and invisible characters inside a run count as nothing; digits of other scripts count as digits, raised, lowered and circled ones too. Other signs, and marks of HTML,
 // stand inside a card number only where its digits are grouped as on a card, or each stands alone: dates, coordinates and lists are full of them.
 
 import type { CardBrands } from './brands.ts'
@@ -21,17 +21,25 @@ const anyRuns = runWith(any, 'gu')
 const ordinaryGap = new RegExp(`^${ordinary}$`, 'u')
 const digit = /\p{Nd}/u
 const digits = /\p{Nd}/gu
+/** Raised, lowered, in circles or brackets, with a full stop behind them: numerals, though no digits by their class. */
+const numeral = /\p{No}/u
+const numerals = /\p{No}/gu
+/** Those of them that have no plain form in Unicode: the first of ten, and what it counts. Black, double, and in the hands of type setters. */
+const plainless: readonly (readonly [first: number, counts: number])[] = [
+  [0x24eb, 11], [0x24f5, 1], [0x24ff, 0], [0x2776, 1], [0x2780, 1], [0x278a, 1], [0x1f10b, 0], [0x1f10c, 0],
+] // biome-ignore format: one list
 /** Of numbers of a length, as bits: the places with which a group of digits begins on a card, 4 4 4 4 3 or 4 6 5. */
 const cardGroups: Readonly<Record<number, number>> = { 14: 0x411, 15: 0x411, 16: 0x1111, 17: 0x11111, 18: 0x11111, 19: 0x11111 }
 /** May a card number stand in it? The one look at most values. */
 export function mayHoldCardNumber(text: string): boolean {
-  if (text.length < shortest) return false
+  // A number in a circle can have two digits.
+  if (text.length < shortest && !(text.length >= shortest / 2 && numeral.test(text))) return false
   const plain = unescaped(text)
   return anyRun.test(text) || (plain !== text && anyRun.test(plain))
 }
 
 /** May an error repeat it? Not twelve digits in a row, with a wrong check digit either: a card number is mistyped more often than sent to the wrong place. */
-export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(text) && maskCardNumbers(text) === text
+export const mayBeRepeated = (text: string): boolean => !ordinaryRun.test(unescaped(text)) && maskCardNumbers(text) === text
 
 /** Of each card number of some brands only the last four digits are left, the others are `x`; without brands of all that could be one. */
 export const maskCardNumbers = (text: string, brands?: CardBrands): string =>
@@ -39,13 +47,45 @@ export const maskCardNumbers = (text: string, brands?: CardBrands): string =>
     ? replaceNumbers(text, beginning => (brands ? lengthsOf(brands, beginning) : cardLengths), masked)
     : text
 
+/** Of a number that is known all but the last four digits go, wherever they stand: whatever is between them, and whatever digits are beside. */
+export function withoutNumber(text: string, number: string): string {
+  const asWritten = hideNumber(text, number)
+  const plain = unescaped(asWritten)
+  const replaced = hideNumber(plain, number)
+  return replaced === plain ? asWritten : replaced
+}
+
+function hideNumber(text: string, number: string): string {
+  let all = ''
+  const at: number[] = []
+  for (let position = 0; position < text.length; position++) {
+    const point = text.codePointAt(position)!
+    const value = valueOfDigit(point)
+    if (value !== undefined) {
+      all += value
+      at.push(position)
+    }
+    if (point > 0xffff) position++
+  }
+  let shown = ''
+  let copied = 0
+  let hidden = 0 // digits up to here are judged
+  for (let first = all.indexOf(number); first >= 0; first = all.indexOf(number, first + 1))
+    for (let place = Math.max(first, hidden); place < first + number.length - 4; place++) {
+      shown += `${text.slice(copied, at[place])}x`
+      copied = at[place]! + (text.codePointAt(at[place]!)! > 0xffff ? 2 : 1)
+      hidden = place + 1
+    }
+  return shown + text.slice(copied)
+}
+
 /** The beginning of a longer text. Digits at its end are left out: a number that is cut has no right check digit, and would be shown. */
 export function beginningOf(text: string, most: number): string {
   if (text.length <= most) return text
   const beginning = text.slice(0, most)
   // Each of the two looks once along the text: one pattern for both would begin anew at every digit.
   const lettered = /^.*\p{L}/su.exec(beginning)?.[0].length ?? 0
-  const digits = beginning.slice(lettered).search(digit)
+  const digits = beginning.slice(lettered).search(/[\p{Nd}\p{No}]/u)
   return digits < 0 ? beginning : beginning.slice(0, lettered + digits)
 }
 
@@ -97,7 +137,7 @@ export function replaceNumbers(
   return replaced === plain ? asWritten : replaced
 }
 
-/** As it was meant: `%34` is a 4, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
+/** As it was meant: `④` and `⁴` are a 4, `%34` is one, `%20` a space, so often as a caller has escaped a text, up to three times, by URLs or by JSON (`\\u0034`); `&#52;` is a 4, and
  * other references and marks of HTML are as good as a space. So is whatever no text may hold: nothing that was escaped comes back as a sign that the text had not. */
 export function unescaped(text: string): string {
   let plain = text
@@ -111,7 +151,14 @@ export function unescaped(text: string): string {
       .replace(/\\x([0-9a-f]{2})/gi, (_, code: string) => textOnly(String.fromCharCode(Number.parseInt(code, 16))))
       .replace(/\\[bfnrt]/g, ' ')
       .replace(/&(?:#(x?)0{0,20}([0-9a-f]{1,5})|[a-z]{2,10});/gi, referenceText)
+  if (numeral.test(plain)) plain = plain.replace(numerals, plainNumeral)
   return plain.includes('<') ? plain.replace(/<[^<>]{1,200}>/g, ' ') : plain
+}
+
+function plainNumeral(one: string): string {
+  const point = one.codePointAt(0)!
+  const row = plainless.find(([first, counts]) => point >= first && point < first + (counts === 0 ? 1 : 10))
+  return row ? String(row[1] + point - row[0]) : one.normalize('NFKC')
 }
 
 const referenceText = (_: string, hex: string | undefined, number: string | undefined): string => {

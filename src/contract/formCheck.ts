@@ -8,6 +8,7 @@ import { limits } from './limits.ts'
 import type { Values } from './parameters/table.ts'
 import { type Group, lookup, type NamedParameter } from './parameters/table.ts'
 import type { RequestKind } from './requests.ts'
+import { isTaxNumber } from './taxId.ts'
 
 /** One wrong parameter, as an answer lists it. The value is left out where it is secret, missing, or may hold a card number. */
 export type ParameterError = { readonly name: string; readonly value?: string; readonly message: string }
@@ -118,7 +119,7 @@ function withoutCardNumber(
   const asSent = { row, value }
   const { name, path, parameter } = row
   if (!cardNumbers || parameter.cardNumbers === 'belong' || parameter.format.quantity) return asSent
-  if (parameter.numbersAt?.includes(String(path.at(-1)))) return asSent
+  if (parameter.taxIdsAt?.includes(String(path.at(-1))) && isTaxNumber(value)) return asSent
   const masked = { name: maskCardNumbers(name, brands), value: maskCardNumbers(value, brands) }
   if (masked.name === name && masked.value === value) return asSent
   const treatment = parameter.cardNumbers === 'byChance' ? cardNumbers.inIdentifiers : cardNumbers.inTexts

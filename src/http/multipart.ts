@@ -1,5 +1,7 @@
 // Forms with files (multipart/form-data, RFC 7578), as browsers send them. Whatever is not exactly that is refused whole: nothing is guessed of a file.
 
+import { beginningOf } from '../contract/cardNumbers.ts'
+
 export type UploadedFile = {
   /** Without the folders that some browsers tell. */
   readonly name: string
@@ -71,7 +73,4 @@ const textOf = (raw: string): string =>
 
 /** Stands in lists and logs: without what moves a cursor or hides, and not longer than names are. */
 const lastOf = (path: string): string =>
-  path
-    .replace(/^.*[\\/]/s, '')
-    .replace(/[\p{Cc}\p{Cf}\u2028\u2029\ufffd]/gu, '')
-    .slice(0, 200)
+  beginningOf(path.replace(/^.*[\\/]/s, '').replace(/[\p{Cc}\p{Cf}\u2028\u2029\ufffd]/gu, ''), 200)

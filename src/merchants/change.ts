@@ -5,10 +5,10 @@ import type pg from 'pg'
 import { type Recorder, record } from '../audit/chain.ts'
 import { type Random, timeOrderedId } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
-import { line, type Mistake, mistakesIn, mistakeText, object } from '../platform/schema.ts'
+import { type Mistake, mistakesIn, mistakeText, object } from '../platform/schema.ts'
 import { type ChannelRefusal, newlyRefused } from './refusals.ts'
 import { toldOfEntity } from './seed.ts'
-import { ofOperator, settingsFor } from './settings.ts'
+import { entityName, ofOperator, settingsFor } from './settings.ts'
 import { announceChange, type EntityKind, type EntityRow, lockTree, readBelow, readLineage, saveEntity } from './store.ts'
 
 /** As somebody wrote it, not yet checked. */
@@ -44,7 +44,7 @@ export function changeEntity(
     const [entity, ...above] = await readLineage(db, id)
     if (!entity) return [{ path: [], rule: `there is no entity ${id}` }]
     if (settingsText(entity) !== shown) return [{ path: [], rule: 'Somebody changed the settings meanwhile: look at them again' }]
-    const mistakes = mistakesIn(object({ name: line, settings: settingsOf(entity.kind, brands) }), given)
+    const mistakes = mistakesIn(object({ name: entityName, settings: settingsOf(entity.kind, brands) }), given)
     if (mistakes.length > 0) return mistakes
     const beyond = isOperator
       ? []
@@ -93,7 +93,7 @@ export function makeEntity(
     await lockTree(db)
     const [parent, ...above] = await readLineage(db, parentId)
     const kind = parent && kindsBelow[parent.kind]
-    if (!kind || mistakesIn(line, name).length > 0) return undefined
+    if (!kind || mistakesIn(entityName, name).length > 0) return undefined
     const now = recorder.clock.real()
     const id = timeOrderedId(now, recorder.random)
     const made = { id, kind, parentId, merchantId: kind === 'merchant' ? id : parent.merchantId, name, settings: {} }

@@ -31,7 +31,7 @@ import { legacyParts, legacyToken } from './access/legacy.ts'
 import { routeHash } from './access/route.ts'
 import { bitsOfChance, tokenBits } from './access/secretStrength.ts'
 import { type ChannelRefusal, newlyRefused } from './refusals.ts'
-import { settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
+import { entityName, settingsFor, standardBrandNames, type WrittenSettings } from './settings.ts'
 import {
   announceChange,
   type EntityRow,
@@ -83,11 +83,11 @@ function tokenSchema(live: boolean) {
 /** For an installation that knows these brands. Live mode takes no weak secrets, the sandbox's public ones among them. */
 export function seedSchema(brands: ReadonlySet<string> = standardBrandNames, mode: InstallationMode = 'sandbox') {
   const settings = settingsFor(brands)
-  const channel = object({ id, name: line, settings: optional(settings.channel) })
-  const merchant = object({ id, name: line, settings: optional(settings.merchant), channels: optional(listOf(channel)) })
-  const division = object({ id, name: line, settings: optional(settings.group), merchants: optional(listOf(merchant)) })
+  const channel = object({ id, name: entityName, settings: optional(settings.channel) })
+  const merchant = object({ id, name: entityName, settings: optional(settings.merchant), channels: optional(listOf(channel)) })
+  const division = object({ id, name: entityName, settings: optional(settings.group), merchants: optional(listOf(merchant)) })
   return file({
-    psp: object({ id, name: line, settings: optional(settings.group) }),
+    psp: object({ id, name: entityName, settings: optional(settings.group) }),
     divisions: optional(listOf(division)),
     tokens: optional(listOf(tokenSchema(mode === 'live'))),
   })

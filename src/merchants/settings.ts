@@ -1,8 +1,8 @@
 // What can be set for a merchant and for a channel, with defaults. A division and the PSP may hold defaults of both for what is below them.
 // docs/operating.md describes every one.
 
-import { otherBrands, standardRows } from '../contract/brands.ts'
-import { type CardNumberRules, treatments } from '../contract/cardNumbers.ts'
+import { otherBrands, standardBrands, standardRows } from '../contract/brands.ts'
+import { type CardNumberRules, maskCardNumbers, treatments } from '../contract/cardNumbers.ts'
 import { currencies } from '../contract/currencies.ts'
 import { isAppScheme } from '../contract/formats.ts'
 import { nearest } from '../contract/nearest.ts'
@@ -13,12 +13,14 @@ import {
   flag,
   type Input,
   id,
+  line,
   listOf,
   mapOf,
   type Output,
   object,
   oneOf,
   optional,
+  type TextSchema,
   text,
   where,
   whole,
@@ -39,8 +41,12 @@ const appScheme = where(
   isAppScheme,
   'is no app: browsers run or read it themselves',
 )
+const unnumbered = (schema: TextSchema) =>
+  where(schema, name => maskCardNumbers(name, standardBrands) === name, 'must not hold a card number')
+/** What an entity is called: it stands in clear wherever the entity does. */
+export const entityName = unnumbered(line)
 /** What shoppers may read as a name: nothing in it moves a cursor, hides or turns around what is beside it. */
-const shopName = text(/^(?=.*\S)[^\p{Cc}\p{Cf}\u2028\u2029]{1,64}$/u, 'must be a text of 1 to 64 characters')
+const shopName = unnumbered(text(/^(?=.*\S)[^\p{Cc}\p{Cf}\u2028\u2029]{1,64}$/u, 'must be a text of 1 to 64 characters'))
 const shopLogo = where(
   text(
     /^(https:\/\/|data:image\/(png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/]+=*$)/,

@@ -17,7 +17,7 @@ import type { PaymentParts } from './parts.ts'
 import type { Answer, Payment } from './payment.ts'
 import { sealPending } from './read/pendingAnswers.ts'
 import { paymentRecord } from './read/record.ts'
-import { writtenText } from './read/written.ts'
+import { withoutOwnNumber, writtenText } from './read/written.ts'
 import { holdContinuation } from './redirects/continuation.ts'
 import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
@@ -59,7 +59,9 @@ async function ask(parts: PaymentParts, carried: Execution): Promise<Reply> {
   const { resumed } = carried
   const performed = (
     resumed ? connector.resume!(operation, resumed, waiting.signal) : connector.perform(operation, waiting.signal)
-  ).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
+  )
+    .catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
+    .then(reply => withoutOwnNumber(reply, operation.card?.number))
   let timer: Timer | undefined
   const tooLate = new Promise<Reply>(resolve => {
     timer = parts.clock.after(patienceSeconds(connector, operation, resumed?.step) * 1000, () => {

@@ -5,6 +5,7 @@ import type { FoundReply } from '../connectors/connector.ts'
 import { operationOf, takeLateReply } from './execute.ts'
 import { cardOfPayment, referenceOf } from './followUps/followUp.ts'
 import type { PaymentParts } from './parts.ts'
+import { withoutOwnNumber } from './read/written.ts'
 import { findChain, findPrepared } from './store/read.ts'
 
 export const foundReplies =
@@ -38,7 +39,7 @@ async function take(
     { attempt: 1, ...(root !== payment && { reference: referenceOf(root, chain) }) },
     await cardOfPayment(parts, root),
   )
-  const reply = read(operation)
+  const reply = withoutOwnNumber(read(operation), operation.card?.number)
   parts.log.warn({ paymentId: id, trace, ...(reply.kind === 'answer' && { result: reply.result }) }, 'a reply came very late')
   await takeLateReply(parts, merchantId, id, reply)
 }

@@ -15,6 +15,7 @@ import { cardOfPayment, completeCapture, referenceOf } from './followUps/followU
 import { rootTypeOf } from './ledger/journal.ts'
 import type { PaymentParts } from './parts.ts'
 import type { PaymentState } from './payment.ts'
+import { withoutOwnNumber } from './read/written.ts'
 import { openContinuation } from './redirects/continuation.ts'
 import { wasAnnouncedPending } from './store/answers.ts'
 import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals.ts'
@@ -207,7 +208,7 @@ async function askAgain(clock: Clock, connector: Connector, operation: Operation
   })
   const reply = await Promise.race([asked, tooLate]).catch((error: Error): Reply => ({ kind: 'unknown', why: error.message }))
   timer?.cancel()
-  return reply
+  return withoutOwnNumber(reply, operation.card?.number)
 }
 
 /** Beyond what a request waits for its connector: an authentication before it, two writes, each with the patience for a slow database, and some slack. */

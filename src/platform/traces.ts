@@ -123,5 +123,7 @@ export function readTraceparent(
     /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(text) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && rest !== '')) return undefined
   if (/^0+$/.test(traceId) || /^0+$/.test(parentId)) return undefined
+  // Others make them, and all who are told of the trace would read a card number in them.
+  if (scrub(`${traceId}-${parentId}`) !== `${traceId}-${parentId}`) return undefined
   return { traceId, parentId, sampled: (Number.parseInt(flags!, 16) & 1) === 1 }
 }

@@ -2,6 +2,8 @@
 
 import { record } from '../audit/chain.ts'
 import type { Actor, AuditAction } from '../audit/entry.ts'
+import { standardBrands } from '../contract/brands.ts'
+import { beginningOf, maskCardNumbers } from '../contract/cardNumbers.ts'
 import { timeOrderedId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { keyedHashes } from '../vault/keys.ts'
@@ -83,7 +85,15 @@ export async function beginSession(
   const now = clock.real()
   const token = random.bytes(32).toString('base64url')
   const id = timeOrderedId(now, random)
-  const row = { id, staffId, begunAt: now, usedAt: now, provenAt: now, address, agent: agent.slice(0, 200) }
+  const row = {
+    id,
+    staffId,
+    begunAt: now,
+    usedAt: now,
+    provenAt: now,
+    address,
+    agent: beginningOf(maskCardNumbers(agent, standardBrands), 200),
+  }
   await insertSession(db, hashesOf(parts, token)[0], row)
   await record(db, parts, [{ actor: actorOfStaff(staffId, address), action, subject: staffId ?? '', details: { session: id } }])
   return { token, ...(staffId !== null && { browser: makeBrowser(parts, staffId) }) }

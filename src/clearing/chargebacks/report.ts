@@ -1,6 +1,8 @@
 // An acquirer's report of chargebacks as text: one line each, columns by name. docs/reference/chargeback-report.md describes it. Pure.
 
 import { hundredths } from '../../contract/amounts.ts'
+import { standardBrands } from '../../contract/brands.ts'
+import { maskCardNumbers } from '../../contract/cardNumbers.ts'
 import { isCalendarDay } from '../../contract/formats.ts'
 import { isChargeback, type ResultName, resultOfCode } from '../../contract/results/results.ts'
 import { rowsOf, tooManyRows } from '../rows.ts'
@@ -38,6 +40,9 @@ const columns: Readonly<Record<string, readonly [form: { test(text: string): boo
   date: [{ test: isDay }, 'must be yyyy-MM-dd, a day that there is, from 2000 on'],
 }
 
+/** What others chose, and is kept and told in clear. */
+const texts = ['report', 'acquirer', 'reason']
+
 function isDay(text: string): boolean {
   return /^[2-9]\d{3}-\d\d-\d\d$/.test(text) && isCalendarDay(text)
 }
@@ -59,6 +64,8 @@ function readLine(text: string, names: readonly string[]): { line: ReportLine } 
   const value = (name: string) => given.get(name)!
   const wrong = Object.entries(columns).find(([name, [form]]) => !form.test(value(name)))
   if (wrong) return { malformed: `${wrong[0]} ${wrong[1][1]}` }
+  const numbered = texts.find(name => maskCardNumbers(value(name), standardBrands) !== value(name))
+  if (numbered) return { malformed: `${numbered} must not hold a card number` }
   if ((value('acquirer') === '') !== (value('reference').length === 32))
     return { malformed: `reference ${columns.reference![1]}` }
   return {

@@ -2,8 +2,8 @@
 
 import type { BankSlipAccount } from '../../connectors/slips/accounts.ts'
 import type { Payer } from '../../connectors/slips/request.ts'
-import { readTaxId } from '../../connectors/slips/taxId.ts'
 import { bankText } from '../../connectors/slips/text.ts'
+import { readTaxId } from '../../contract/taxId.ts'
 import { cnab240 } from '../cnab/cnab240.ts'
 import { cnab400 } from '../cnab/cnab400.ts'
 import { type RecordLayout, writeRecord } from '../cnab/layout.ts'

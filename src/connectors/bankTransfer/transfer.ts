@@ -2,6 +2,7 @@
 // return nor a notice is believed; both only lead to asking.
 
 import { amountText } from '../../contract/amounts.ts'
+import { beginningOf } from '../../contract/cardNumbers.ts'
 import { isApproved, type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
 import type { Connector, ConnectorState, Mode, NoticeResult, Operation, Reply, Structures } from '../connector.ts'
 import type { Method } from '../registry.ts'
@@ -265,7 +266,7 @@ const isPlain = (name: string | undefined): name is string =>
   name !== undefined && /^\P{C}+$/u.test(name) && name.length <= wordMost
 
 /** A word of the bank as it may be kept and told: without what moves a cursor or that no database keeps. */
-const readable = (text: string): string => text.replace(/[\p{C}\u2028\u2029]/gu, '').slice(0, wordMost)
+const readable = (text: string): string => beginningOf(text.replace(/[\p{C}\u2028\u2029]/gu, ''), wordMost)
 
 /** The words of a parse error would repeat what was sent. */
 function readJson(text: string): Readonly<Record<string, unknown>> {

@@ -1,6 +1,7 @@
 // SLIPS_FILE: the accounts that slips are issued for, with banks and with store chains. docs/operating-slips.md describes the file.
 
 import { isCalendarDay } from '../../contract/formats.ts'
+import { readTaxId } from '../../contract/taxId.ts'
 import {
   file,
   filled,
@@ -20,7 +21,6 @@ import {
 import { sftpServer } from '../../platform/sftp/server.ts'
 import type { Mode } from '../connector.ts'
 import { type Bank, type BankAccount, banks } from './banks/banks.ts'
-import { readTaxId } from './taxId.ts'
 import type { Country } from './workingDays.ts'
 
 const name = text(/^[a-z0-9-]{1,32}$/, 'must be 1 to 32 lower-case letters, digits and hyphens')

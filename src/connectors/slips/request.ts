@@ -3,10 +3,10 @@
 import { isCalendarDay } from '../../contract/formats.ts'
 import type { ParameterError } from '../../contract/formCheck.ts'
 import { type Values, valueNamed } from '../../contract/parameters/table.ts'
+import { readTaxId, type TaxId } from '../../contract/taxId.ts'
 import type { OperationRequest } from '../connector.ts'
 import type { MethodQuestions } from '../registry.ts'
 import type { SlipAccount } from './accounts.ts'
-import { readTaxId, type TaxId } from './taxId.ts'
 import { isPlain } from './text.ts'
 import { dateOf, plusDays, plusWorkingDays } from './workingDays.ts'
 

@@ -1,7 +1,7 @@
 // The number of a store slip, 30 digits: prefix of the chain 2, reference 12, due date 6, centavos 9, check digit 1. The reference has a digit of its own,
 // because it is as good for paying when it is typed. Pure.
 
-import { tenDigit } from './digits.ts'
+import { tenDigit } from '../../contract/checkDigits.ts'
 
 export type StoreSlip = {
   readonly prefix: string

@@ -70,7 +70,7 @@ export const registration = {
   'createRegistration':             { format: oneWordOf('true', 'false'), note: 'A lenient channel takes True, False, 1 and 0 too.' },
   'recurringType':                  { format: oneWordOf('INITIAL', 'REPEATED'), echo: true },
   'recurring.numberOfInstallments': { format: shaped('up to 3 digits', '^[0-9]{1,3}$', ['1', '999'], ['1000', 'x', '-1']), echo: true },
-  'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true, numbersAt: ['CUSTOM_CPF_number'], needed: 'by some methods', note: 'Sent by a browser the name begins with SHOPPER_.' },
+  'customParameters[name]':         { format: prose(2048, 0), key: freeKey(), echo: true, blankCounts: true, taxIdsAt: ['CUSTOM_CPF_number'], needed: 'by some methods', note: 'Sent by a browser the name begins with SHOPPER_.' },
 } satisfies Parameters
 
 export const giftCard = {

@@ -18,8 +18,8 @@ export type Parameter = {
   readonly blankCounts?: true
   /** Digits that pass for a card number: `belong` here, or stand here `byChance` because others made the identifier. Absent: they are a mistake. */
   readonly cardNumbers?: 'belong' | 'byChance'
-  /** Free keys under which such digits belong: tax ids have a shape of their own. */
-  readonly numbersAt?: readonly string[]
+  /** Free keys under which a tax id belongs: one in a hundred companies has an id that passes for a card number. Nothing but the id is let pass there. */
+  readonly taxIdsAt?: readonly string[]
   /** Kept with the payment for connectors, though not echoed. */
   readonly keep?: true
   /** When the parameter must be sent; absent = optional. */

@@ -1,7 +1,8 @@
 // What another side wrote, before it is stored and told: an issuer's words to the cardholder, the error of a directory server, the reason of a wallet or
 // bank. Any of them can repeat what it was sent.
 
-import { beginningOf, maskCardNumbers } from '../../contract/cardNumbers.ts'
+import type { Reply } from '../../connectors/connector.ts'
+import { beginningOf, maskCardNumbers, withoutNumber } from '../../contract/cardNumbers.ts'
 
 /** Numbers that somebody has to use, and that pass for card numbers by chance. */
 const numbers: ReadonlySet<string> = new Set([
@@ -37,3 +38,20 @@ const wholeText = (text: string): string =>
 /** Texts by their names. */
 export const writtenTexts = (texts: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, numbers.has(name) ? wholeText(text) : writtenText(text)]))
+
+/** Where the card is at hand: its own number goes from all that is stored and told, however the other side wrote it. Only then is it known among other digits. */
+export function withoutOwnNumber(reply: Reply, number: string | undefined): Reply {
+  if (number === undefined || reply.kind === 'redirect') return reply
+  if (reply.kind !== 'answer') return { ...reply, why: withoutNumber(reply.why, number) }
+  const without = (texts: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, withoutNumber(text, number)]))
+  const { details, kept, structures } = reply
+  return {
+    ...reply,
+    details: without(details),
+    kept: without(kept),
+    ...(structures && {
+      structures: Object.fromEntries(Object.entries(structures).map(([name, texts]) => [name, without(texts)])),
+    }),
+  }
+}

@@ -2,7 +2,7 @@
 
 import { hundredths } from '../../contract/amounts.ts'
 import { otherBrands, standardBrands } from '../../contract/brands.ts'
-import { shortenCards } from '../../contract/cardNumbers.ts'
+import { beginningOf, shortenCards } from '../../contract/cardNumbers.ts'
 import { currencies } from '../../contract/currencies.ts'
 import { dayBegin } from '../../contract/formats.ts'
 
@@ -82,7 +82,7 @@ const namesOf = (text: string): SearchTerms[] => [{ merchantTransactionId: text 
 
 /** What somebody means by a text: any of these. Words hold together; a text of several words can also be one name. */
 export function understand(text: string): SearchTerms[] {
-  const whole = shortenCards(text.trim().slice(0, textMost), standardBrands)
+  const whole = beginningOf(shortenCards(text.trim(), standardBrands), textMost)
   const words = whole.split(/\s+/).filter(word => word !== '')
   if (words.length === 0) return []
   if (words.length > wordsMost) return namesOf(whole)

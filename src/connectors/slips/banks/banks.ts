@@ -1,7 +1,7 @@
 // The banks that slips are issued with: what each puts into the 25 digits that are its own, and how it numbers slips. Pure.
 // A number (nosso número) is here the digits that are ours to give, filled up with zeros; what the bank adds to them, it adds here. Source: the banks' manuals.
 
-import { elevenDigit, elevenRest, tenDigit, weightedSum } from '../digits.ts'
+import { elevenDigit, elevenRest, tenDigit, weightedSum } from '../../../contract/checkDigits.ts'
 
 /** An account as the bank's contract names it, all of digits and as long as the bank's `lengths` say. */
 export type BankAccount = {

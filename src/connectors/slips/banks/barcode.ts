@@ -1,7 +1,7 @@
 // The barcode of a Brazilian bank slip, 44 digits, and its digitable line, 47: the same in groups that people type, each with a digit of its own. Pure.
 // Source: the banks' manuals, after Banco Central's circular letters on slips.
 
-import { elevenRest, tenDigit } from '../digits.ts'
+import { elevenRest, tenDigit } from '../../../contract/checkDigits.ts'
 import { dueDayOf, dueFactor } from './dueFactor.ts'
 
 export type SlipContent = {

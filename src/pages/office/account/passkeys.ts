@@ -1,5 +1,6 @@
 // The own passkeys: made with a name, listed, removed.
 
+import { beginningOf, shortenCards } from '../../../contract/cardNumbers.ts'
 import { addPasskey, relyingParty, removePasskey } from '../../../staff/passkeys/passkeys.ts'
 import { listPasskeys } from '../../../staff/passkeys/store.ts'
 import type { SignedIn } from '../../../staff/sessions.ts'
@@ -27,10 +28,8 @@ export const passkeyRoutes = (parts: OfficeParts): OfficeRoute[] => [
     proven: true,
     counted: true,
     async answer({ values, language }, signedIn) {
-      const name = (values.get('name') ?? '')
-        .replace(/[\p{Cc}\p{Cf}]/gu, '')
-        .trim()
-        .slice(0, 100)
+      const given = (values.get('name') ?? '').replace(/[\p{Cc}\p{Cf}]/gu, '').trim()
+      const name = beginningOf(shortenCards(given, parts.cardBrands), 100)
       const isAdded = name !== '' && (await addPasskey(parts, signedIn, name, values.get('credential') ?? ''))
       return isAdded ? goTo('/office/account/passkeys') : passkeyPage(parts, language, signedIn, true)
     },

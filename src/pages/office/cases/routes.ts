@@ -1,5 +1,6 @@
 // Operators' queue: what the gateway would not guess, each with its history, whoever looks after it, and how it is closed.
 
+import { beginningOf } from '../../../contract/cardNumbers.ts'
 import {
   type CaseDecision,
   type CaseKind,
@@ -35,7 +36,7 @@ export function caseRoutes(parts: OfficeParts): OfficeRoute[] {
     async (request, signedIn, named) => {
       const one = await found(named)
       if (!one) return nothingHere(request.language)
-      const text = (request.values.get('text') ?? '').trim().slice(0, 2000)
+      const text = beginningOf((request.values.get('text') ?? '').trim(), 2000)
       if (kind === 'note' && text === '') return goTo(addressOfCase(one))
       const by = { ...parts, by: signedIn.by }
       const noted = await noteCase(by, one.merchantId, one.id, { writtenBy: signedIn.name, kind, text })

@@ -1,5 +1,6 @@
 // A filter over payments as an address says it: what somebody typed into the box and chose beside it, and what a figure narrows that leads here.
 
+import { beginningOf } from '../../../contract/cardNumbers.ts'
 import { currencies } from '../../../contract/currencies.ts'
 import { dayBegin, momentOf } from '../../../contract/formats.ts'
 import { resultOfCode } from '../../../contract/results/results.ts'
@@ -37,7 +38,7 @@ export const narrowed = (values: URLSearchParams): [Narrowing, string][] =>
     .map(name => [name, values.get(name)!])
 
 /** What stands in the box, as far as it is read. */
-export const boxText = (values: URLSearchParams): string => (values.get('q') ?? '').trim().slice(0, textMost)
+export const boxText = (values: URLSearchParams): string => beginningOf((values.get('q') ?? '').trim(), textMost)
 /** What narrows is a day, a word, an id. */
 const valueMost = 64
 
@@ -57,7 +58,7 @@ export const filterFields = (values: URLSearchParams): Readonly<Record<string, s
   Object.fromEntries(
     [
       ['q', boxText(values)],
-      ...Object.keys(narrowing).map(name => [name, (values.get(name) ?? '').slice(0, valueMost)] as const),
+      ...Object.keys(narrowing).map(name => [name, beginningOf(values.get(name) ?? '', valueMost)] as const),
     ].filter(([, value]) => value !== ''),
   )
 

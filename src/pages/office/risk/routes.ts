@@ -2,7 +2,7 @@
 // to stand in an address.
 
 import { record } from '../../../audit/chain.ts'
-import { shortenCards } from '../../../contract/cardNumbers.ts'
+import { beginningOf, shortenCards } from '../../../contract/cardNumbers.ts'
 import { listedKinds, listedValue, riskLists } from '../../../payments/risk/lists/lists.ts'
 import {
   countEntries,
@@ -115,7 +115,7 @@ ${field({ name: 'days', label: words.days, hint: words.daysHint, value: sent('da
       path: '/risk/search',
       exact: true,
       action: 'readRiskLists',
-      answer: (request, signedIn) => show(request, signedIn, { sought: (request.values.get('q') ?? '').slice(0, 255) }),
+      answer: (request, signedIn) => show(request, signedIn, { sought: beginningOf(request.values.get('q') ?? '', 255) }),
     },
     {
       method: 'POST',

@@ -1,6 +1,6 @@
 // Brazilian tax ids: CPF of people, CNPJ of companies, since 2026 also with letters. Pure. Source: Receita Federal, Nota Técnica 49/2024 for letters.
 
-import { elevenDigit } from './digits.ts'
+import { elevenDigit } from './checkDigits.ts'
 
 export type TaxId = {
   readonly kind: 'cpf' | 'cnpj'
@@ -27,3 +27,6 @@ export function readTaxId(text: string): TaxId | undefined {
   }
   return undefined
 }
+
+/** One of digits alone, and nothing else beside it: what may pass for a card number by chance. */
+export const isTaxNumber = (text: string): boolean => /^\d+$/.test(readTaxId(text.trim())?.id ?? '')
