@@ -1903,7 +1903,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'put back: files of transfers go out as if nothing had been', file: 'src/clearing/transfers/write.ts', tests: ['transfers'],
     find: '  if (held) return held\n', instead: '' },
   { name: 'put back: files go out before anybody has looked', file: 'src/clearing/fileSeries.ts', tests: ['transfers', 'fileHold'],
-    find: 'if (stands && stands !== (await standingOf(db)))', instead: "if (stands === 'nowhere')" },
+    find: 'if (now !== stands) return', instead: "if (now === 'nowhere') return" },
   { name: 'put back: an installation that is no cell notices nothing', file: 'src/start/moves/putBack.ts', tests: ['transfers'],
     find: 'if (lostFiles || isElsewhere) await', instead: 'if (lostFiles || (isElsewhere && (await isOneOfCells(db)))) await' },
   { name: 'transfers: who stands in a file that is not on disk is ended by hand', file: 'src/payments/transfers/transfer.ts', tests: ['transfers'],
