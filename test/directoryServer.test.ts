@@ -168,10 +168,10 @@ describe('card ranges', () => {
 
   it('longer than 32 MB are none, and hold nobody up', async () => {
     ranges = () => rangesOf([range({ more: 'x'.repeat(32_000_000) })])
-    assert.equal((await pay()).threeDSecure.errorCode, '405')
+    await eventually(async () => (await pay()).threeDSecure.errorCode === '405', 'there are none')
     soon()
     ranges = () => rangesOf([range({ more: 'x'.repeat(31_000_000) })])
-    assert.equal((await pay()).threeDSecure.eci, '05')
+    await eventually(async () => (await pay()).threeDSecure.eci === '05', 'they are read')
   })
   it('that are parts without an end are none: read, they would cost fifty times their bytes', async () => {
     const deep = 15_000_000
@@ -184,7 +184,8 @@ describe('card ranges', () => {
         `{"messageType":"PRes","messageVersion":"2.2.0","threeDSServerTransID":"${id}","cardRangeData":${nonsense}}`
       soon()
       const before = process.memoryUsage().rss
-      assert.equal((await pay()).threeDSecure.errorCode, '405')
+      // On a slow machine a payment may have waited long enough before they are read.
+      await eventually(async () => (await pay()).threeDSecure.errorCode === '405', 'there are none')
       assert.ok(process.memoryUsage().rss - before < 600 * 2 ** 20)
     }
   })
