@@ -40,10 +40,12 @@ export async function tryFailover(place: Place, cluster: Cluster): Promise<void>
       'tollgate',
     )
     const held = cluster.sql(now, 'select count(*) from merchant_moves where put_back_at is not null', 'tollgate')
+    const filesHeld = cluster.sql(now, 'select files_held from installation', 'tollgate')
     const told = {
       way,
       heldFirst,
       held,
+      filesHeld,
       standbyNames,
       killed: leader.name,
       approved: approved.length,
@@ -52,7 +54,7 @@ export async function tryFailover(place: Place, cluster: Cluster): Promise<void>
       interruptionSeconds: longestPause / 1000,
     }
     process.stdout.write(`${JSON.stringify({ ...told, takenBack, failed, repeated, doctor }, null, 1)}\n`)
-    if (lost > 0 || twice !== '0' || held !== '0' || Object.keys(failed).length > 0) process.exitCode = 1
+    if (lost > 0 || twice !== '0' || held !== '0' || filesHeld !== 'f' || Object.keys(failed).length > 0) process.exitCode = 1
     await gateway.stop()
     await begun.stop()
     // The node comes back, is wound back to where the other took over, and follows.
