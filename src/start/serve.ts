@@ -96,7 +96,7 @@ export async function startGateway(parts: Parts): Promise<RunningGateway> {
 async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<RunningGateway> {
   const { config, keys, clock, random, log } = parts
   const putBackWatch = await watchPutBack(database, clock, log)
-  const clockWatch = parts.ownTime ? unwatched : await watchClock(database.work, clock, log)
+  const clockWatch = parts.ownTime ? unwatched(clock) : await watchClock(database.work, clock, log)
   const stopping = new AbortController()
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)
@@ -194,7 +194,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startWorker(gateway, dueHandlers, clockWatch.isTrusted),
       clockWatch,
       sweeping,
-      startErasing(gateway, clockWatch.isTrusted),
+      startErasing(gateway, clockWatch),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),
