@@ -3,14 +3,19 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { leaseTerminal } from '../src/connectors/cards/terminals/store.ts'
+import type { PaymentParts } from '../src/payments/parts.ts'
+import { startSweeping } from '../src/payments/recover.ts'
 import { systemClock, type Timer } from '../src/platform/clock.ts'
 import { sharedTime } from '../src/platform/database/clocks.ts'
 import type { Connection } from '../src/platform/database/connect.ts'
+import { addDue, firstDue, leaseSeconds, takeDue } from '../src/platform/due/store.ts'
 import { watchClock } from '../src/start/clockWatch.ts'
 import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 const day = 86_400_000
 const never: Timer = { cancel() {}, unref: () => never }
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 describe('a gateway whose clock is set ahead', () => {
   let gateway: TestGateway
@@ -58,6 +63,69 @@ describe('a gateway whose clock is set ahead', () => {
       }, 'it is trusted again')
       assert.equal(again.body.id, body.id)
     }
+  })
+})
+
+describe('what a wrong clock must not take, and what it has taken', () => {
+  let gateway: TestGateway
+  before(async () => {
+    gateway = await testGateway()
+  })
+  after(() => gateway.stop())
+  const merchant = sandbox.merchantId
+  const subject = '01a1fcaebec47bdc9003acd45c0c06f4'
+
+  it('a payment that is under way goes to nobody by a time that is not trusted', async () => {
+    await gateway.pool.query('insert into unanswered values ($1, $2, $3)', [merchant, subject, new Date()])
+    const waits = async () => (await gateway.pool.query('select from unanswered where payment_id = $1', [subject])).rowCount
+    const rounds: (() => void)[] = []
+    let trusted = false
+    const sweep = async () => {
+      const clock = {
+        ...systemClock,
+        real: () => systemClock.real() + day,
+        every: (_: number, act: () => void) => {
+          rounds.push(act)
+          return never
+        },
+      }
+      const parts = { database: { work: gateway.pool }, clock, connectors: new Map(), log: silent } as unknown as PaymentParts
+      const sweeping = await startSweeping(parts, false, () => trusted)
+      rounds.pop()!()
+      await sweeping.stop()
+    }
+    await sweep()
+    assert.equal(await waits(), 1)
+    trusted = true
+    await sweep()
+    assert.equal(await waits(), 0)
+    await gateway.pool.query('delete from due_work where subject_id = $1', [subject])
+  })
+
+  it('due work is free again as soon as no trusted clock can have taken it', async () => {
+    const now = Date.now() + day // later than the gateway's own worker looks
+    const lease = leaseSeconds * 1000
+    await addDue(gateway.pool, 'reverse', merchant, subject, now)
+    const takenUntil = (at: number) =>
+      gateway.pool.query('update due_work set leased_until = $2 where subject_id = $1', [subject, new Date(at)])
+    const take = async () => (await takeDue(gateway.pool, now, 10, ['reverse'])).length
+    const isBusy = async () => (await firstDue(gateway.pool, merchant, now, now))!.busy
+    await takenUntil(now + 2 * lease)
+    assert.deepEqual([await isBusy(), await take()], [true, 0])
+    await takenUntil(now + 401 * day)
+    assert.deepEqual([await isBusy(), await take()], [false, 1])
+    assert.deepEqual([await isBusy(), await take()], [true, 0])
+  })
+
+  it('and so is a terminal', async () => {
+    const now = Date.now()
+    const lease = (holder: string, at: number) =>
+      leaseTerminal(gateway.pool, 'north', ['T1'], holder.repeat(32), at, at + 60_000, '[]')
+    assert.equal((await lease('1', now + 60_000))?.terminal, 'T1')
+    assert.equal(await lease('2', now), undefined)
+    assert.equal((await lease('1', now + 401 * day))?.terminal, 'T1')
+    assert.deepEqual(await lease('2', now), { terminal: 'T1', fence: 2 })
+    assert.equal(await lease('1', now), undefined)
   })
 })
 

@@ -187,7 +187,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   await beginPolling(gateway)
   await beginOrderFiles(gateway)
   await beginReturnFolders(gateway)
-  const sweeping = await startSweeping(gateway, parts.alone)
+  const sweeping = await startSweeping(gateway, parts.alone, clockWatch.isTrusted)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)
     const background = [
