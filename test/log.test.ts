@@ -1,10 +1,13 @@
 // Log lines: only named fields, bounded, and nothing in them that a caller, a server or a parser put there.
 
 import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { clockWith } from '../src/platform/clock.ts'
 import type { LogFields } from '../src/platform/log.ts'
 import { makeLog, scrub } from '../src/platform/log.ts'
+import { project } from './support/process.ts'
 
 const card = '4539578763621486'
 let now = 0
@@ -104,4 +107,44 @@ it('strangers cannot flood the log: 300 lines of one message in a minute, then t
     'so many lines were left out: a caller was turned away 700',
     'a caller was turned away',
   ])
+})
+
+describe('a log that nobody reads', () => {
+  const write = (lines: number, then: string): ChildProcess =>
+    spawn(
+      process.execPath,
+      [
+        '--input-type=module',
+        '-e',
+        `import { outliveReaders } from './src/platform/errors.ts'
+         import { makeLog } from './src/platform/log.ts'
+         outliveReaders()
+         const log = makeLog('info')
+         for (let line = 0; line < ${lines}; line++) log.info({ why: 'x'.repeat(280) }, 'line')
+         ${then}`,
+      ],
+      { cwd: project, stdio: ['pipe', 'ignore', 'pipe'] },
+    )
+
+  it('keeps no process from ending', async () => {
+    const child = write(3000, 'setTimeout(() => process.exit(3), 100)')
+    const late = setTimeout(() => child.kill('SIGKILL'), 30_000)
+    assert.deepEqual(await once(child, 'exit'), [3, null])
+    clearTimeout(late)
+  })
+
+  it('is bounded, and what found no room is told when there is some again', async () => {
+    const count = 20_000
+    const child = write(count, `process.stdin.on('data', () => process.exit(0)); process.stdout.write('')`)
+    let text = ''
+    let last: number | undefined
+    for await (const piece of child.stderr!) {
+      text += piece
+      last = /"attempt":(\d+),"msg":"so many lines were left out: nobody read the log"/.exec(text)?.slice(1).map(Number)[0]
+      if (last !== undefined) child.stdin!.write('end')
+    }
+    const there = text.split('"msg":"line"').length - 1
+    assert.equal(there + last!, count)
+    assert.ok(there * 300 < 5_000_000, `${there} lines waited`)
+  })
 })
