@@ -126,8 +126,8 @@ describe('a log that nobody reads', () => {
       { cwd: project, stdio: ['pipe', 'ignore', 'pipe'] },
     )
 
-  it('keeps no process from ending', async () => {
-    const child = write(3000, 'setTimeout(() => process.exit(3), 100)')
+  it('keeps no process from ending, nor from what it does at its end', async () => {
+    const child = write(3000, `process.on('exit', () => (process.exitCode = 3)); setTimeout(() => process.exit(2), 100)`)
     const late = setTimeout(() => child.kill('SIGKILL'), 30_000)
     assert.deepEqual(await once(child, 'exit'), [3, null])
     clearTimeout(late)
@@ -135,7 +135,7 @@ describe('a log that nobody reads', () => {
 
   it('is bounded, and what found no room is told when there is some again', async () => {
     const count = 20_000
-    const child = write(count, `process.stdin.on('data', () => process.exit(0)); process.stdout.write('')`)
+    const child = write(count, `process.stdin.on('data', () => process.exit(0)); setTimeout(() => process.exit(0), 8000)`)
     let text = ''
     let last: number | undefined
     for await (const piece of child.stderr!) {
