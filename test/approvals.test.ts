@@ -178,10 +178,10 @@ test('bank data of an order that nobody decided in time are forgotten', async ()
   const paymentId = (await gateway.pay()).body.id
   await placeOrder(staffParts(), actorOf(asker), { ...orderFor(paymentId), type: 'transfer', details: { holder: 'Eva' } }, 0)
   const kept = async () => (await gateway.pool.query('select from staff_orders where sealed is not null')).rowCount
-  await sweep(staffParts(), orderDetails)
+  await sweep(staffParts(), orderDetails, now)
   assert.equal(await kept(), 1)
   now += 24 * 3_600_000 + 1
-  await sweep(staffParts(), orderDetails)
+  await sweep(staffParts(), orderDetails, now)
   assert.equal(await kept(), 0)
 })
 

@@ -44,7 +44,7 @@ after(async () => {
 })
 
 /** Erases what is over at a moment. */
-const sweepAt = (kind: string, at: number) => sweep({ clock: clockWith(() => at), database: { work: gateway.pool } }, kept(kind))
+const sweepAt = (kind: string, at: number) => sweep({ clock: systemClock, database: { work: gateway.pool } }, kept(kind), at)
 const count = async (text: string, values: unknown[] = []): Promise<number> =>
   (await gateway.pool.query(text, values)).rowCount ?? 0
 
@@ -300,7 +300,7 @@ test('nothing is erased by a clock that is not trusted, and each kind when it is
   }
   const log = { debug() {}, info() {}, warn: (fields: object) => assert.fail(JSON.stringify(fields)), error() {} }
   const parts = { clock, log, database: { work: gateway.pool }, retention: [kept('signInAttempts')] }
-  const erasing = startErasing(parts, () => trusted)
+  const erasing = startErasing(parts, { isTrusted: () => trusted, time: async () => Date.now() })
   timers.shift()!()
   await eventually(async () => rounds === 2, 'a round is over')
   assert.equal(await there(), 1)
@@ -314,6 +314,26 @@ test('nothing is erased by a clock that is not trusted, and each kind when it is
   await eventually(async () => rounds === 4, 'a third round is over')
   assert.equal(await there(), 1)
   await erasing.stop()
+})
+
+test('what was noted by a clock that was ahead keeps nobody from erasing, and is told', async () => {
+  const now = Date.now()
+  await gateway.pool.query(
+    `insert into sweeps (kind, taken_at, swept_at) values ('signInAttempts', $1, $1)
+     on conflict (kind) do update set taken_at = $1, swept_at = $1`,
+    [new Date(now + 401 * day)],
+  )
+  const noted = async () =>
+    (await gateway.pool.query(`select taken_at as taken, swept_at as swept from sweeps where kind = 'signInAttempts'`)).rows[0]
+  assert.deepEqual(await takeSweep(gateway.pool, 'signInAttempts', now, now - 3_600_000), { wasAhead: true })
+  assert.equal(await takeSweep(gateway.pool, 'signInAttempts', now, now - 3_600_000), undefined)
+  await sweepAt('signInAttempts', now)
+  assert.deepEqual(await noted(), { taken: now, swept: now })
+  // Another process, whose clock is ahead of ours by as much as is trusted, was at it a moment ago.
+  assert.equal(await takeSweep(gateway.pool, 'signInAttempts', now - 60_000, now - 3_600_000), undefined)
+  await sweepAt('signInAttempts', now - 60_000)
+  assert.deepEqual(await noted(), { taken: now, swept: now })
+  assert.deepEqual(await takeSweep(gateway.pool, 'signInAttempts', now - 60_001, now - 3_600_000), { wasAhead: true })
 })
 
 test('figures tell how many rows went, how long ago, and how old the oldest can be', async () => {

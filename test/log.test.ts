@@ -1,10 +1,13 @@
 // Log lines: only named fields, bounded, and nothing in them that a caller, a server or a parser put there.
 
 import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { clockWith } from '../src/platform/clock.ts'
 import type { LogFields } from '../src/platform/log.ts'
 import { makeLog, scrub } from '../src/platform/log.ts'
+import { project } from './support/process.ts'
 
 const card = '4539578763621486'
 let now = 0
@@ -104,4 +107,48 @@ it('strangers cannot flood the log: 300 lines of one message in a minute, then t
     'so many lines were left out: a caller was turned away 700',
     'a caller was turned away',
   ])
+})
+
+describe('a log that nobody reads', () => {
+  const write = (lines: number, then: string): ChildProcess =>
+    spawn(
+      process.execPath,
+      [
+        '--input-type=module',
+        '-e',
+        `import { outliveReaders } from './src/platform/errors.ts'
+         import { makeLog } from './src/platform/log.ts'
+         outliveReaders()
+         const log = makeLog('info')
+         for (let line = 0; line < ${lines}; line++) log.info({ why: 'x'.repeat(280) }, 'line')
+         ${then}`,
+      ],
+      { cwd: project, stdio: ['pipe', 'ignore', 'pipe'] },
+    )
+
+  it('keeps no process from ending, nor from what it does at its end', async () => {
+    const child = write(3000, `process.on('exit', () => (process.exitCode = 3)); setTimeout(() => process.exit(2), 100)`)
+    const late = setTimeout(() => child.kill('SIGKILL'), 30_000)
+    assert.deepEqual(await once(child, 'exit'), [3, null])
+    clearTimeout(late)
+  })
+
+  it('is bounded, and what found no room is told when there is some again', async () => {
+    const count = 20_000
+    const child = write(
+      count,
+      `process.stdin.once('data', () => { log.info({}, 'more'); setTimeout(() => process.exit(0), 500) }); setTimeout(() => process.exit(0), 8000)`,
+    )
+    let text = ''
+    let told: number[] = []
+    for await (const piece of child.stderr!) {
+      text += piece
+      const found = text.matchAll(/"attempt":(\d+),"msg":"so many lines were left out: nobody read the log"/g)
+      told = [...found].map(([, count]) => Number(count))
+      if (told.length === 1) child.stdin!.write('more')
+    }
+    const there = text.split('"msg":"line"').length - 1
+    assert.deepEqual([told.length, there + told[0]!], [1, count])
+    assert.ok(there * 300 < 5_000_000, `${there} lines waited`)
+  })
 })

@@ -13,7 +13,7 @@ import { applySeed, type Seed } from '../src/merchants/seed.ts'
 import { countDeliveries } from '../src/notifications/deliveries/store.ts'
 import { openCase } from '../src/payments/cases/cases.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
-import { clockWith, systemClock, systemRandom } from '../src/platform/clock.ts'
+import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { inTransaction } from '../src/platform/database/connect.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { sweep } from '../src/platform/retention/erase.ts'
@@ -813,7 +813,11 @@ test("what waits goes along and ends in the new cell, and stands in nobody's way
   await one.gateway.restart()
   await payIn(one, other)
   await eventually(async () => others.received.length > 1, 'others are told')
-  await sweep({ clock: clockWith(Date.now), database: { work: here } }, allKept.find(({ kind }) => kind === 'idempotencyKeys')!)
+  await sweep(
+    { clock: systemClock, database: { work: here } },
+    allKept.find(({ kind }) => kind === 'idempotencyKeys')!,
+    Date.now(),
+  )
   const after = await here.query('select t::text from due_work t where merchant_id = $1 order by 1', [merchant.id])
   assert.deepEqual(after.rows, before.rows)
   assert.equal(

@@ -559,12 +559,12 @@ describe('where the money went', () => {
       new Date(Date.now() - 181 * 86_400_000),
       [ended.rf, open.rf, unwritten.rf, reopened.rf],
     ])
-    await sweep(parts, bankDetails)
+    await sweep(parts, bankDetails, parts.clock.real())
     const sealed = async (id: string) => (await findTransfer(gateway.pool, id))!.sealed !== null
     assert.deepEqual(await Promise.all([ended.rf, open.rf, unwritten.rf, reopened.rf].map(sealed)), [false, false, true, true])
     const recent = await ordered('45.00')
     await endByHand(parts, (await findTransfer(gateway.pool, recent.rf))!, true, 'Paid')
-    await sweep(parts, bankDetails)
+    await sweep(parts, bankDetails, parts.clock.real())
     assert.equal(await sealed(recent.rf), true)
     await write()
   })

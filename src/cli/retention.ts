@@ -3,6 +3,7 @@
 import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
 import { inTransaction } from '../platform/database/connect.ts'
+import { OperatorError } from '../platform/errors.ts'
 import { makeLog } from '../platform/log.ts'
 import { sweep } from '../platform/retention/erase.ts'
 import type { Kept } from '../platform/retention/kept.ts'
@@ -58,12 +59,16 @@ async function standing({ database }: CommandParts, one: Kept, sweep: Sweep | un
 /** A clock that is wrong would take what is young. */
 async function runAll(opened: CommandParts): Promise<void> {
   const { config, clock, database } = opened
-  await (await watchClock(database.work, clock, makeLog('silent'))).stop()
+  const watch = await watchClock(database.work, clock, makeLog('silent'))
   const erased: Record<string, number> = {}
   for (const one of config.retention) {
-    const now = clock.real()
+    const now = await watch.time()
+    if (now === undefined) break
     await takeSweep(database.work, one.kind, now, now)
-    erased[one.kind] = (await sweep(opened, one)) ?? 0
+    erased[one.kind] = (await sweep(opened, one, now, watch.isTrusted)) ?? 0
   }
+  await watch.stop()
   await inTransaction(database.work, db => record(db, opened, [{ action: 'erasedByHand', details: erased }]))
+  if (Object.keys(erased).length < config.retention.length)
+    throw new OperatorError('The clock of this machine was set meanwhile: what was erased is in the audit, the rest was left.')
 }

@@ -220,8 +220,12 @@ export const orphanSeconds = ({ connectors }: Pick<PaymentParts, 'connectors'>):
   Math.max(0, ...[...connectors.values()].map(({ answerWithinSeconds }) => answerWithinSeconds)) + orphanSlackSeconds
 
 /** Looks for payments whose process died between its two writes. `alone`: whatever is unanswered now was left behind. That search has ended when this
- * resolves, so that it comes before the first request: it would take that for an orphan too. */
-export async function startSweeping(parts: PaymentParts, alone: boolean): Promise<{ stop(): Promise<void> }> {
+ * resolves, so that it comes before the first request: it would take that for an orphan too. `maySweep`: by a clock that is ahead all that is under way is one. */
+export async function startSweeping(
+  parts: PaymentParts,
+  alone: boolean,
+  maySweep: () => boolean,
+): Promise<{ stop(): Promise<void> }> {
   const sweep = async (before: number | undefined) => {
     try {
       const found = await sweepUnanswered(parts.database.work, before, parts.clock.real())
@@ -233,7 +237,9 @@ export async function startSweeping(parts: PaymentParts, alone: boolean): Promis
   if (alone) await sweep(undefined)
   let running = Promise.resolve()
   const timer = parts.clock.every(sweepSeconds * 1000, () => {
-    running = running.then(() => sweep(parts.clock.real() - orphanSeconds(parts) * 1000))
+    running = running.then(async () => {
+      if (maySweep()) await sweep(parts.clock.real() - orphanSeconds(parts) * 1000)
+    })
   })
   return {
     async stop() {

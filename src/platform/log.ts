@@ -84,8 +84,13 @@ const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
 /** Strangers can cause lines with an address or an audit at will: so many of one message in a minute, then their sum. */
 const strangersLinesMax = 300
 
-export function makeLog(level: LogLevel, out: pino.DestinationStream = standardError(), clock: Clock = systemClock): Log {
-  const lines = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out)
+/** `onRoom`: tells how many lines found no room, once there is some again. */
+export type LogOutput = pino.DestinationStream & { onRoom?(tell: (dropped: number) => void): void }
+
+export function makeLog(level: LogLevel, out?: LogOutput, clock: Clock = systemClock): Log {
+  const to = out ?? standardError(clock)
+  const lines = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, to)
+  to.onRoom?.(count => lines.warn({ attempt: count }, 'so many lines were left out: nobody read the log'))
   const written = new Map<string, { minute: number; count: number }>()
   const isFlood = (message: string): boolean => {
     const minute = Math.floor(clock.real() / 60_000)
@@ -104,10 +109,41 @@ export function makeLog(level: LogLevel, out: pino.DestinationStream = standardE
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-function standardError(): pino.DestinationStream {
-  const destination = pino.destination({ dest: 2, sync: false })
-  destination.on('error', () => {}) // a log that nobody reads ends nothing
-  return destination
+/** What waits for a reader at most, in characters. */
+const waitingMost = 4_000_000
+/** So long a process that ends waits for whoever reads its log. */
+const patienceMilliseconds = 1000
+
+/** A log that nobody reads ends nothing, fills no memory, and keeps no process from ending. What finds no room is counted. */
+function standardError(clock: Clock): LogOutput {
+  let endsAt = Number.POSITIVE_INFINITY
+  const destination = pino.destination({
+    dest: 2,
+    sync: false,
+    maxLength: waitingMost,
+    retryEAGAIN: () => clock.elapsed() < endsAt, // asked whenever the reader takes nothing
+  })
+  destination.on('error', () => {})
+  // Called once, when the process ends.
+  const flush = destination.flushSync.bind(destination)
+  destination.flushSync = () => {
+    endsAt = clock.elapsed() + patienceMilliseconds
+    try {
+      flush()
+    } catch {} // whoever reads it has had its time
+  }
+  let dropped = 0
+  destination.on('drop', () => dropped++)
+  return {
+    write: line => void destination.write(line),
+    onRoom(tell) {
+      destination.on('drain', () => {
+        const count = dropped
+        dropped = 0
+        if (count > 0) tell(count)
+      })
+    },
+  }
 }
 
 function clean(fields: LogFields): Record<string, unknown> {

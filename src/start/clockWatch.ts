@@ -1,45 +1,81 @@
-// Compares the clock of this process with that of its database, at the start and now and then. A small difference is told; a large one would let
-// processes take each other's leases and look for orphans too early or too late, so that no request and no due work is taken until it is mended.
+// Compares the clock of this process with that of its database: at the start, now and then, and at once when it was set by a step. A small difference is told;
+// a large one would let processes take each other's leases, look for orphans too early or too late, and erase what is young, so that no request and no due
+// work is taken until it is mended.
 
 import type { Clock } from '../platform/clock.ts'
-import { clockAhead } from '../platform/database/clocks.ts'
+import { clockAhead, refusedSeconds, sharedTime } from '../platform/database/clocks.ts'
 import type { Connection } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
 
-/** Half a lease of due work (due/store.ts): two processes at the two ends still respect each other's. */
-export const refusedSeconds = 30
 export const toldSeconds = 2
 const everyMilliseconds = 60_000
+/** Between two comparisons of a clock that was set: the database may be away. */
+const againMilliseconds = 1000
 
-export type ClockWatch = { isTrusted(): boolean; stop(): Promise<void> }
+export type ClockWatch = {
+  isTrusted(): boolean
+  /** What the database shares, for what cannot be undone; undefined when nothing may be done by it. */
+  time(): Promise<number | undefined>
+  stop(): Promise<void>
+}
 
-export const unwatched: ClockWatch = { isTrusted: () => true, stop: async () => {} }
+export const unwatched = (clock: Clock): ClockWatch => ({
+  isTrusted: () => true,
+  time: async () => clock.real(),
+  stop: async () => {},
+})
 
 /** Throws OperatorError when the clocks are too far apart at the start. */
 export async function watchClock(db: Connection, clock: Clock, log: Log, milliseconds = everyMilliseconds): Promise<ClockWatch> {
-  let trusted = true
+  const now = () => clock.real()
+  /** Stays as it is until the clock is set, or the machine has slept. */
+  const distance = () => clock.real() - clock.elapsed()
+  let compared = { ahead: 0, at: distance() }
+  let comparedLast = Number.NEGATIVE_INFINITY
+  let comparing: Promise<unknown> | undefined
+  const isFar = (difference: number) => Math.abs(difference) > refusedSeconds * 1000
   const compare = async (): Promise<string | undefined> => {
-    const ahead = await clockAhead(db, () => clock.real())
+    comparedLast = clock.elapsed()
+    const at = distance() // of before the question: a step during it is seen afterwards
+    const ahead = await clockAhead(db, now)
+    compared = { ahead, at }
     const seconds = Math.abs(ahead) / 1000
-    trusted = seconds <= refusedSeconds
     if (seconds <= toldSeconds) return undefined
     const why = `The clock of this machine is ${seconds.toFixed(1)} seconds ${ahead > 0 ? 'ahead of' : 'behind'} that of its database.`
+    const trusted = !isFar(ahead)
     log[trusted ? 'warn' : 'error']({ why }, trusted ? 'the clocks differ' : 'the clocks differ too much: nothing is taken')
     return why
   }
   const why = await compare()
-  if (!trusted)
+  if (isFar(compared.ahead))
     throw new OperatorError(`${why} More than ${refusedSeconds} are refused: set the clock right, for example with NTP.`)
-  let running: Promise<unknown> = Promise.resolve()
-  const timer = clock.every(milliseconds, () => {
-    running = compare().catch((error: Error) => log.warn({ why: error.message }, 'the clocks could not be compared'))
-  })
+  const compareNow = () => {
+    comparing ??= compare()
+      .catch((error: Error) => log.warn({ why: error.message }, 'the clocks could not be compared'))
+      .finally(() => {
+        comparing = undefined
+      })
+  }
+  // Without a question to the database: whoever asks waits for nothing.
+  const isTrusted = (): boolean => {
+    const step = distance() - compared.at
+    const wasFar = isFar(compared.ahead)
+    const isInDoubt = isFar(step) || (!wasFar && isFar(compared.ahead + step))
+    if (isInDoubt && clock.elapsed() >= comparedLast + againMilliseconds) compareNow()
+    return !isInDoubt && !wasFar
+  }
+  const timer = clock.every(milliseconds, compareNow)
   return {
-    isTrusted: () => trusted,
+    isTrusted,
+    async time() {
+      if (!isTrusted()) return undefined
+      const shared = await sharedTime(db, now)
+      return isTrusted() ? shared : undefined
+    },
     async stop() {
       timer.cancel()
-      await running
+      await comparing
     },
   }
 }

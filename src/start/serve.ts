@@ -96,7 +96,7 @@ export async function startGateway(parts: Parts): Promise<RunningGateway> {
 async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<RunningGateway> {
   const { config, keys, clock, random, log } = parts
   const putBackWatch = await watchPutBack(database, clock, log)
-  const clockWatch = parts.ownTime ? unwatched : await watchClock(database.work, clock, log)
+  const clockWatch = parts.ownTime ? unwatched(clock) : await watchClock(database.work, clock, log)
   const stopping = new AbortController()
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)
@@ -187,14 +187,14 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   await beginPolling(gateway)
   await beginOrderFiles(gateway)
   await beginReturnFolders(gateway)
-  const sweeping = await startSweeping(gateway, parts.alone)
+  const sweeping = await startSweeping(gateway, parts.alone, clockWatch.isTrusted)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)
     const background = [
       ...duePlaces.map(places => startWorker(gateway, dueHandlers, places, clockWatch.isTrusted)),
       clockWatch,
       sweeping,
-      startErasing(gateway, clockWatch.isTrusted),
+      startErasing(gateway, clockWatch),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone),

@@ -18,6 +18,9 @@ export type DueItem = {
 
 export const leaseSeconds = 60
 
+/** No process whose clock is trusted holds a lease for longer: one that ends later was taken by a clock that was wrong, and is free. */
+const beyondLeases = (now: number): number => now + 2 * leaseSeconds * 1000
+
 /** The longest pause between two attempts, in milliseconds. */
 export const backOffMost = 600_000
 
@@ -39,12 +42,12 @@ export async function takeDue(
             where (kind, merchant_id, subject_id) in (
               select due.kind, due.merchant_id, due.subject_id from unnest($4::text[]) as wanted (kind) cross join lateral (
                 select w.kind, w.merchant_id, w.subject_id, w.due_at from due_work w
-                 where w.kind = wanted.kind and w.due_at <= $1 and (w.leased_until is null or w.leased_until < $1)
+                 where w.kind = wanted.kind and w.due_at <= $1 and (w.leased_until is null or w.leased_until < $1 or w.leased_until > $6)
                    and w.merchant_id <> all ($5::uuid[]) and ${servedHere('w.merchant_id')}
                  order by w.due_at limit $3 for update skip locked) due
                order by due.due_at limit $3)
            returning ${columns}`,
-    values: [timeParameter(now), timeParameter(now + leaseSeconds * 1000), limit, kinds, busy],
+    values: [timeParameter(now), timeParameter(now + leaseSeconds * 1000), limit, kinds, busy, timeParameter(beyondLeases(now))],
   })
   return rows.sort((a, b) => a.dueAt - b.dueAt)
 }
@@ -57,9 +60,9 @@ export async function firstDue(
   now: number,
 ): Promise<(DueItem & { busy: boolean }) | undefined> {
   const { rows } = await db.query<DueItem & { busy: boolean }>(
-    `select ${columns}, coalesce(leased_until > $3, false) as busy from due_work d
+    `select ${columns}, coalesce(leased_until > $3 and leased_until <= $4, false) as busy from due_work d
       where merchant_id = $1 and due_at <= $2 order by due_at, subject_id limit 1 for update`,
-    [merchantId, timeParameter(until), timeParameter(now)],
+    [merchantId, timeParameter(until), timeParameter(now), timeParameter(beyondLeases(now))],
   )
   return rows[0]
 }

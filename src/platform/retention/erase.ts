@@ -23,13 +23,13 @@ const roundMilliseconds = 60_000
 /** Between two steps, so that a long arrears leaves room for payments. */
 const breathMilliseconds = 20
 
-/** Erases all of a kind whose time is over. Returns how many rows; undefined when it was broken off. */
+/** Erases all of a kind whose time is over at a moment, which the database shares. Returns how many rows; undefined when it was broken off. */
 export async function sweep(
   { clock, database }: Pick<RetentionParts, 'clock' | 'database'>,
   one: Kept,
+  now: number,
   goesOn: () => boolean = () => true,
 ): Promise<number | undefined> {
-  const now = clock.real()
   let erased = 0
   while (goesOn()) {
     const step = await eraseStep(database.work, one, now - one.days * dayMilliseconds)
@@ -43,20 +43,27 @@ export async function sweep(
   return undefined
 }
 
-/** Soon after a start, then each kind in its rhythm. `mayErase`: a clock that is wrong would take what is young. */
-export function startErasing(parts: RetentionParts, mayErase: () => boolean): { stop(): Promise<void> } {
+/** A clock that is wrong would take what is young: whether it is trusted, and the time that the database shares. */
+export type ErasingTime = { isTrusted(): boolean; time(): Promise<number | undefined> }
+
+/** Soon after a start, then each kind in its rhythm. */
+export function startErasing(parts: RetentionParts, { isTrusted, time }: ErasingTime): { stop(): Promise<void> } {
   const { clock, database, log, retention } = parts
   let stopped = false
   let begun = false
   let running: Promise<unknown> = Promise.resolve()
   let timer: Timer
-  const goesOn = () => !stopped && mayErase()
+  const goesOn = () => !stopped && isTrusted()
   const round = async () => {
     const rhythm = ({ everyMinutes = 60 }: Kept) => (begun ? everyMinutes * 60_000 : 0)
-    for (const one of retention.filter(goesOn)) {
-      const now = clock.real()
+    for (const one of retention) {
       try {
-        if (await takeSweep(database.work, one.kind, now, now - rhythm(one))) await sweep(parts, one, goesOn)
+        const now = goesOn() ? await time() : undefined
+        if (now === undefined) return
+        const taken = await takeSweep(database.work, one.kind, now, now - rhythm(one))
+        if (taken?.wasAhead)
+          log.warn({ kind: one.kind }, 'a wrong clock has erased: what was noted of a time to come is passed over')
+        if (taken) await sweep(parts, one, now, goesOn)
       } catch (error) {
         log.warn({ kind: one.kind, why: (error as Error).message }, 'what is kept for a time could not be erased')
       }
@@ -94,7 +101,7 @@ export function measureRetention({ clock, database, retention }: Omit<RetentionP
         return swept && swept.sweptAt !== null ? [[{ kind: one.kind }, value(one, swept)]] : []
       }),
   })
-  const since = ({ sweptAt }: Sweep) => (now - sweptAt!) / 1000
+  const since = ({ sweptAt }: Sweep) => Math.max(0, now - sweptAt!) / 1000
   return {
     name: 'retention',
     figures: [

@@ -2,6 +2,7 @@
 
 import type pg from 'pg'
 import { idAt } from '../clock.ts'
+import { refusedSeconds } from '../database/clocks.ts'
 import { type Connection, inTransaction, timeParameter } from '../database/connect.ts'
 import { servedHere } from '../database/elsewhere.ts'
 import type { Kept } from './kept.ts'
@@ -38,19 +39,31 @@ async function addErased(db: Connection, kind: string, rows: number): Promise<vo
   if (rows > 0) await db.query('update sweeps set erased = erased + $2 where kind = $1', [kind, rows])
 }
 
-/** Whether it is ours to erase what is over now: nobody has begun since a moment. */
-export async function takeSweep(db: Connection, kind: string, now: number, since: number): Promise<boolean> {
-  const { rowCount } = await db.query(
+/** Processes may be so far apart. What is noted of a later time was noted by a clock that was wrong, and keeps nobody from anything. */
+const ahead = `interval '${2 * refusedSeconds} seconds'`
+
+/** Whether it is ours to erase what is over now: nobody has begun since a moment. `wasAhead`: who began last did it by a time that is still to come. */
+export async function takeSweep(
+  db: Connection,
+  kind: string,
+  now: number,
+  since: number,
+): Promise<{ readonly wasAhead: boolean } | undefined> {
+  const { rows } = await db.query<{ wasAhead: boolean }>(
     `insert into sweeps as s (kind, taken_at) values ($1, $2)
-     on conflict (kind) do update set taken_at = excluded.taken_at where s.taken_at <= $3`,
+     on conflict (kind) do update set taken_at = excluded.taken_at where s.taken_at <= $3 or s.taken_at > $2::timestamptz + ${ahead}
+     returning coalesce((select before.taken_at > $2::timestamptz + ${ahead} from sweeps before where before.kind = $1), false) as "wasAhead"`,
     [kind, timeParameter(now), timeParameter(since)],
   )
-  return rowCount === 1
+  return rows[0]
 }
 
 /** Nothing that was over at a moment is left. */
 export async function noteSwept(db: Connection, kind: string, at: number): Promise<void> {
-  await db.query('update sweeps set swept_at = greatest(swept_at, $2) where kind = $1', [kind, timeParameter(at)])
+  await db.query(
+    `update sweeps set swept_at = case when swept_at > $2::timestamptz + ${ahead} then $2 else greatest(swept_at, $2) end where kind = $1`,
+    [kind, timeParameter(at)],
+  )
 }
 
 export type Sweep = { readonly kind: string; readonly sweptAt: number | null; readonly erased: number }

@@ -14,7 +14,8 @@ export type TakenBlock = { readonly at: number; readonly first: number }
 /** The fence tells one holding of a terminal from the next. */
 export type HeldTerminal = { readonly terminal: string; readonly fence: number }
 
-/** Takes a free terminal, or renews the one that is held; undefined when none is free. `lines`: JSON, what people may see of the holder's. */
+/** Takes a free terminal, or renews the one that is held; undefined when none is free. A lease that ends far later than `until` was taken by a clock that was
+ * wrong, and is free. `lines`: JSON, what people may see of the holder's. */
 export async function leaseTerminal(
   db: Connection,
   acquirer: string,
@@ -32,7 +33,7 @@ export async function leaseTerminal(
     `update terminals set leased_by = $3, leased_until = $5, lines = $6, seen_at = $4, fence = fence + (leased_by is distinct from $3)::int
       where (acquirer, terminal) = (
         select acquirer, terminal from terminals
-         where acquirer = $1 and terminal = any ($2) and (leased_by = $3 or leased_until is null or leased_until < $4)
+         where acquirer = $1 and terminal = any ($2) and (leased_by = $3 or leased_until is null or leased_until < $4 or leased_until > $5::timestamptz + ($5::timestamptz - $4))
          order by leased_by is not distinct from $3 desc, terminal limit 1 for update skip locked)
       returning terminal, fence`,
     [acquirer, names, holder, timeParameter(now), timeParameter(until), lines],
