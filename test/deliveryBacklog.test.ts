@@ -137,12 +137,11 @@ test('what waits is woken one by one: by an end, by the last attempt that it wai
   const chain = await owed(4)
   const [first] = (await take()).taken
   assert.equal(first!.position, 1)
-  assert.equal((await take()).setAside + (await take()).setAside <= 3, true)
   await lane()(ended(first!, 'scheduled'))
   assert.deepEqual(await told(chain), [])
   await lane()(ended(first!, 'acknowledged'))
   await fails(chain, 2, attemptsAhead - 1)
-  await pool.query(`update deliveries set due_at = now() where payment_id = $1 and position = 2`, [chain.paymentId])
+  await pool.query(`update deliveries set due_at = now() - interval '1 minute' where payment_id = $1 and position = 2`, [chain.paymentId])
   const [second] = (await take()).taken
   assert.deepEqual([second!.position, second!.attempts], [2, attemptsAhead])
   assert.deepEqual(await told(chain), [])
@@ -201,7 +200,7 @@ test('more than there is room for are not taken, and what a cursor reads waits b
   const { merchantId, endpointId, paymentId } = many[0]
   await pool.query(
     `insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, replay, emitted_at, due_at)
-     select $1, $2, at, $3, at, $3, 1, gen_random_uuid(), true, now(), now() from generate_series(2, 40) at`,
+     select $1, $2, at, $3, at, $3, 1, gen_random_uuid(), true, now(), now() - interval '1 minute' from generate_series(2, 40) at`,
     [merchantId, endpointId, paymentId],
   )
   assert.equal((await take(pool, 16)).taken.length, 17)

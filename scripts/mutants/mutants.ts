@@ -347,7 +347,7 @@ export const mutants: readonly Mutant[] = [
     find: 'where place <= room),', instead: '),' },
   { name: 'deliveries: the end of one wakes nobody', file: 'migrations/0055_deliveries_behind.sql', tests: ['deliveryBacklog'],
     find: 'update deliveries d set behind = false', instead: 'update deliveries d set behind = true' },
-  { name: 'an answer is late when its body is', file: 'src/platform/egress/call.ts', tests: ['egress.test.ts'],
+  { name: 'an answer is late when its body is', file: 'src/platform/egress/call.ts', tests: ['egress'],
     find: 'timer.cancel() // from here on', instead: '// from here on' },
   { name: 'a redirect counts as acknowledged', file: 'src/platform/egress/call.ts', tests: ['notificationDelivery'],
     find: 'status >= 200 && status < 300', instead: 'status >= 200 && status < 400' },
