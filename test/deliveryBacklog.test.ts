@@ -141,7 +141,9 @@ test('what waits is woken one by one: by an end, by the last attempt that it wai
   assert.deepEqual(await told(chain), [])
   await lane()(ended(first!, 'acknowledged'))
   await fails(chain, 2, attemptsAhead - 1)
-  await pool.query(`update deliveries set due_at = now() - interval '1 minute' where payment_id = $1 and position = 2`, [chain.paymentId])
+  await pool.query(`update deliveries set due_at = now() - interval '1 minute' where payment_id = $1 and position = 2`, [
+    chain.paymentId,
+  ])
   const [second] = (await take()).taken
   assert.deepEqual([second!.position, second!.attempts], [2, attemptsAhead])
   assert.deepEqual(await told(chain), [])

@@ -334,7 +334,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'deliveries wait for what another process holds', file: 'src/notifications/deliveries/store.ts', tests: ['notificationRaces'],
     find: 'for update skip locked) d)', instead: 'for update) d)' },
   { name: 'notifications of one payment overtake each other', file: 'src/notifications/deliveries/store.ts', tests: ['notificationDelivery'],
-    find: 'head.position < d.position and', instead: 'head.position > d.position and' },
+    find: "head.position < ${of}.position and", instead: "head.position > ${of}.position and" },
   { name: 'deliveries: what waits behind a failing one is read in every round', file: 'src/notifications/deliveries/store.ts', tests: ['deliveryBacklog'],
     find: "d.state = 'scheduled' and not d.behind and d.due_at <= $1", instead: "d.state = 'scheduled' and d.due_at <= $1" },
   { name: 'deliveries: a round looks at all that is due', file: 'src/notifications/deliveries/store.ts', tests: ['deliveryBacklog'],
