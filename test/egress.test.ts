@@ -7,7 +7,7 @@ import http from 'node:http'
 import net, { type AddressInfo, BlockList, createServer } from 'node:net'
 import { after, test } from 'node:test'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
-import { type Clock, systemClock } from '../src/platform/clock.ts'
+import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
 import { caller } from '../src/platform/egress/call.ts'
 import { readConfig } from '../src/start/config.ts'
@@ -277,7 +277,8 @@ test('an answer whose body is still open when the time of the call is over has c
     after: (milliseconds, act) => {
       const timer = { milliseconds, act }
       late.push(timer)
-      return { cancel: () => void late.splice(late.indexOf(timer), 1) }
+      const made: Timer = { cancel: () => void late.splice(late.indexOf(timer), 1), unref: () => made }
+      return made
     },
   }
   const called = caller(clock, sandboxed, resolve, undefined, { ...short, seconds: 1 })({
