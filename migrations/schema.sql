@@ -22,6 +22,29 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION public.wake_deliveries()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if not exists (select from changed where not behind and (state <> 'scheduled' or (attempts >= 8 and leased_until is null))) then
+    return null;
+  end if;
+  update deliveries d set behind = false
+    from (
+      select first.merchant_id, first.endpoint_id, first.position
+        from (select distinct merchant_id, endpoint_id, root_id from changed
+               where not behind and (state <> 'scheduled' or (attempts >= 8 and leased_until is null))) chain
+       cross join lateral (
+         select merchant_id, endpoint_id, position from deliveries
+          where merchant_id = chain.merchant_id and endpoint_id = chain.endpoint_id and root_id = chain.root_id and state = 'scheduled' and behind
+          order by position limit 1) first
+       where not exists (select from merchant_moves m where m.merchant_id = chain.merchant_id and not m.here)) woken
+   where d.merchant_id = woken.merchant_id and d.endpoint_id = woken.endpoint_id and d.position = woken.position;
+  return null;
+end
+$function$;
+
 create table access_tokens (
   token_hash bytea not null,
   id uuid not null,
@@ -303,10 +326,12 @@ create table deliveries (
   settled_at timestamp with time zone,
   due_at timestamp with time zone not null,
   leased_until timestamp with time zone,
+  behind boolean not null default false,
   constraint deliveries_pkey PRIMARY KEY (merchant_id, endpoint_id, "position"),
   constraint deliveries_state_check CHECK ((state = ANY (ARRAY['scheduled'::text, 'acknowledged'::text, 'given up'::text])))
 ) with (fillfactor=75);
-CREATE INDEX deliveries_due ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE (state = 'scheduled'::text);
+CREATE INDEX deliveries_behind ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE ((state = 'scheduled'::text) AND behind);
+CREATE INDEX deliveries_free ON deliveries USING btree (merchant_id, endpoint_id, due_at, "position") WHERE ((state = 'scheduled'::text) AND (NOT behind));
 CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
 CREATE UNIQUE INDEX deliveries_once ON deliveries USING btree (merchant_id, endpoint_id, payment_id, event_sequence) WHERE (NOT replay);
@@ -1082,3 +1107,5 @@ alter table staff_sessions add constraint staff_sessions_staff_id_fkey FOREIGN K
 CREATE TRIGGER audit_grows BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 CREATE TRIGGER audit_head_stays BEFORE DELETE OR TRUNCATE ON public.audit_head FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+CREATE TRIGGER deliveries_wake AFTER UPDATE ON public.deliveries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION wake_deliveries();

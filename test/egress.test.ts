@@ -7,10 +7,11 @@ import http from 'node:http'
 import net, { type AddressInfo, BlockList, createServer } from 'node:net'
 import { after, test } from 'node:test'
 import { httpTransport, NotSent } from '../src/connectors/transport.ts'
-import { systemClock } from '../src/platform/clock.ts'
+import { type Clock, systemClock, type Timer } from '../src/platform/clock.ts'
 import { type Egress, findTarget, mayCall, type Resolve } from '../src/platform/egress/address.ts'
 import { caller } from '../src/platform/egress/call.ts'
 import { readConfig } from '../src/start/config.ts'
+import { eventually } from './support/gateway.ts'
 
 const live: Egress = { allow: new BlockList(), httpsOnly: true, standardPortsOnly: true }
 const sandboxed = readConfig({}, '/nonexistent').egress
@@ -266,6 +267,29 @@ test('a body that stalls is not waited for, an answer that never comes is a fail
   assert.deepEqual([silent.status, silent.failure], [undefined, 'no answer within 1 s'])
   const refused = await call(await closedPort())
   assert.deepEqual([refused.status, refused.failure], [undefined, 'ECONNREFUSED'])
+})
+
+test('an answer whose body is still open when the time of the call is over has come in time', async () => {
+  const port = await serving((_, response) => void response.write('begun'))
+  const late: { milliseconds: number; act: () => void }[] = []
+  const clock: Clock = {
+    ...systemClock,
+    after: (milliseconds, act) => {
+      const timer = { milliseconds, act }
+      late.push(timer)
+      const made: Timer = { cancel: () => void late.splice(late.indexOf(timer), 1), unref: () => made }
+      return made
+    },
+  }
+  const called = caller(clock, sandboxed, resolve, undefined, { ...short, seconds: 1 })({
+    method: 'POST',
+    url: `http://127.0.0.1:${port}/`,
+    headers: {},
+  })
+  await eventually(async () => late.some(one => one.milliseconds === 300), 'the head has come')
+  for (const one of [...late]) if (one.milliseconds === 1000) one.act()
+  for (const one of [...late]) if (one.milliseconds === 300) one.act()
+  assert.deepEqual([(await called).status, (await called).failure], [200, undefined])
 })
 
 test('what a receiver writes is kept printable', async () => {

@@ -69,6 +69,7 @@ export const notKept = (): OperatorError =>
 const functions: Readonly<Record<string, string>> = {
   refuse_change: `begin raise exception 'rows of % are never changed or taken out', tg_table_name; end`,
   refuse_elsewhere: `begin if current_setting('tollgate.forgets', true) is distinct from tg_argv[0] then raise exception using errcode = 'TG503', message = 'the merchant ' || tg_argv[0] || ' is served elsewhere'; end if; if tg_op = 'DELETE' then return old; end if; return new; end`,
+  wake_deliveries: `begin if not exists (select from changed where not behind and (state <> 'scheduled' or (attempts >= 8 and leased_until is null))) then return null; end if; update deliveries d set behind = false from ( select first.merchant_id, first.endpoint_id, first.position from (select distinct merchant_id, endpoint_id, root_id from changed where not behind and (state <> 'scheduled' or (attempts >= 8 and leased_until is null))) chain cross join lateral ( select merchant_id, endpoint_id, position from deliveries where merchant_id = chain.merchant_id and endpoint_id = chain.endpoint_id and root_id = chain.root_id and state = 'scheduled' and behind order by position limit 1) first where not exists (select from merchant_moves m where m.merchant_id = chain.merchant_id and not m.here)) woken where d.merchant_id = woken.merchant_id and d.endpoint_id = woken.endpoint_id and d.position = woken.position; return null; end`,
 }
 const place = `(select relnamespace from pg_class where oid = to_regclass('entities'))`
 

@@ -12,8 +12,8 @@ import type { LeasedDelivery } from './delivery.ts'
 import { fanOut, fanOutBatch } from './fanOut.ts'
 import { type AttemptLane, releaseAll, releaseDelivery, takeDeliveries } from './store.ts'
 
-/** Longer than a call can last; whoever is killed in the middle leaves a lease that runs out. */
-export const leaseMilliseconds = 60_000
+/** Longer than a name (30 s) and a call (30 s) can last; whoever is killed in the middle leaves a lease that runs out. */
+export const leaseMilliseconds = 90_000
 
 // Where a dead endpoint has a longer backlog than it has room for, some wait in vain: they end here, a day after their last attempt could be.
 const outdatedAfter = givenUpAfter + 86_400_000
@@ -127,7 +127,7 @@ export function startDelivering(parts: NotificationParts, deliver: Deliver, alon
 
   async function deliverDue(): Promise<number> {
     const rooms = Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)]))
-    const taken = await takeDeliveries(db, parts.clock.real(), leaseMilliseconds, rooms, roomMost)
+    const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), leaseMilliseconds, rooms, roomMost)
     for (const delivery of taken) {
       if (stopped) await releaseDelivery(db, delivery)
       else {
@@ -135,7 +135,7 @@ export function startDelivering(parts: NotificationParts, deliver: Deliver, alon
         running.add(sent)
       }
     }
-    return taken.length
+    return taken.length + setAside
   }
 
   async function fanOutNext(): Promise<number> {

@@ -36,11 +36,12 @@ export async function insertDeliveries(db: Connection, rows: readonly NewDeliver
 
 // A delivery waits for the ones before it in its chain, until those have made the attempt after one hour (decisions, 40). A subquery
 // with a limit is one look into the index for each row; `not exists` would be turned into a join over the whole backlog.
-const free = `(
+const holder = (of: string): string => `
   select head.position from deliveries head
-   where head.merchant_id = d.merchant_id and head.endpoint_id = d.endpoint_id and head.root_id = d.root_id and head.state = 'scheduled'
-     and head.position < d.position and (head.attempts < ${attemptsAhead} or head.leased_until > $1)
-   order by head.root_id, head.position limit 1) is null`
+   where head.merchant_id = ${of}.merchant_id and head.endpoint_id = ${of}.endpoint_id and head.root_id = ${of}.root_id and head.state = 'scheduled'
+     and head.position < ${of}.position and (head.attempts < ${attemptsAhead} or head.leased_until > $1)
+   order by head.root_id, head.position limit 1`
+const free = `(${holder('d')}) is null`
 
 const takenColumns = `
   d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
@@ -52,9 +53,20 @@ const takenJoins = `
   join events ev on ev.merchant_id = d.merchant_id and ev.payment_id = d.payment_id and ev.sequence = d.event_sequence
   left join answers a on a.merchant_id = d.merchant_id and a.payment_id = d.payment_id`
 
+/** Of each endpoint a round looks at so many that are due; those of them that are not free are set aside, so that the next round looks at others. */
+const lookMost = 64
+
+export type TakenDeliveries = {
+  readonly taken: readonly LeasedDelivery[]
+  /** How many were found to wait behind others: behind them there may be some that do not. */
+  readonly setAside: number
+}
+
 /**
  * Takes due deliveries for the length of a lease, of each endpoint no more than there is room for: a long backlog of one does not
- * hide the others. The endpoints that are owed anything are found by skipping through the index, so that idle ones cost nothing.
+ * hide the others. The endpoints that are owed anything are found by skipping through the index, so that idle ones cost nothing; what waits behind
+ * another of its chain is read once, set aside, and woken with the end of that one (migration 0055), which is locked meanwhile. What is read by a
+ * cursor is only given up here, in whatever order.
  */
 export async function takeDeliveries(
   db: Connection,
@@ -62,35 +74,50 @@ export async function takeDeliveries(
   leaseMilliseconds: number,
   rooms: Readonly<Record<string, number>>,
   otherwise: number,
-): Promise<LeasedDelivery[]> {
-  const { rows } = await db.query<LeasedDelivery>({
+): Promise<TakenDeliveries> {
+  const { rows } = await db.query<LeasedDelivery & { setAside: number }>({
     name: 'take deliveries',
     text: `
       with recursive owing as (
-        (select merchant_id, endpoint_id from deliveries where state = 'scheduled' order by merchant_id, endpoint_id limit 1)
+        (select merchant_id, endpoint_id from deliveries where state = 'scheduled' and not behind order by merchant_id, endpoint_id limit 1)
         union all
         select next.merchant_id, next.endpoint_id from owing cross join lateral (
           select merchant_id, endpoint_id from deliveries
-           where state = 'scheduled' and (merchant_id, endpoint_id) > (owing.merchant_id, owing.endpoint_id)
+           where state = 'scheduled' and not behind and (merchant_id, endpoint_id) > (owing.merchant_id, owing.endpoint_id)
            order by merchant_id, endpoint_id limit 1) next),
-      chosen as (
-        select due.merchant_id, due.endpoint_id, due.position
+      roomy as (
+        select owing.merchant_id, owing.endpoint_id, e.kind, coalesce(($3::jsonb ->> replace(owing.endpoint_id::text, '-', ''))::integer, $4) as room
           from owing join endpoints e on e.merchant_id = owing.merchant_id and e.id = owing.endpoint_id and e.state = 'active'
-           and ${servedHere('owing.merchant_id')}
-         cross join lateral (
-           select d.merchant_id, d.endpoint_id, d.position from deliveries d
-            where d.merchant_id = owing.merchant_id and d.endpoint_id = owing.endpoint_id and d.state = 'scheduled' and d.due_at <= $1
-              and (d.leased_until is null or d.leased_until <= $1) and ${free}
-            order by d.due_at, d.position limit coalesce(($3::jsonb ->> replace(owing.endpoint_id::text, '-', ''))::integer, $4)
-              for update skip locked) due),
+           and ${servedHere('owing.merchant_id')}),
+      looked as (
+        select d.*, roomy.room, roomy.kind = 'cursor' or ${free} as free
+          from roomy cross join lateral (
+           select d.merchant_id, d.endpoint_id, d.position, d.root_id, d.due_at from deliveries d
+            where d.merchant_id = roomy.merchant_id and d.endpoint_id = roomy.endpoint_id and d.state = 'scheduled' and not d.behind and d.due_at <= $1
+              and (d.leased_until is null or d.leased_until <= $1) and roomy.room > 0
+            order by d.due_at, d.position limit ${lookMost} for update skip locked) d),
+      chosen as (
+        select merchant_id, endpoint_id, position
+          from (select *, row_number() over (partition by merchant_id, endpoint_id order by due_at, position) as place from looked where free) ranked
+         where place <= room),
       leased as (
         update deliveries d set leased_until = $2, attempts = d.attempts + 1 from chosen
          where d.merchant_id = chosen.merchant_id and d.endpoint_id = chosen.endpoint_id and d.position = chosen.position
-        returning d.*)
-      select ${takenColumns} from leased d ${takenJoins} order by d.position`,
+        returning d.*),
+      waiting as (
+        update deliveries d set behind = true
+          from (select w.merchant_id, w.endpoint_id, w.position from looked w cross join lateral (${holder('w')} for share skip locked) held where not w.free) held
+         where d.merchant_id = held.merchant_id and d.endpoint_id = held.endpoint_id and d.position = held.position
+        returning 1)
+      select (select count(*) from waiting)::integer as "setAside", taken.*
+        from (values (1)) one left join (select ${takenColumns} from leased d ${takenJoins}) taken on true order by taken.position`,
     values: [timeParameter(now), timeParameter(now + leaseMilliseconds), JSON.stringify(rooms), otherwise],
   })
-  return rows
+  const [first] = rows
+  return {
+    taken: first?.merchantId ? rows.map(({ setAside: _setAside, ...delivery }) => delivery) : [],
+    setAside: first?.setAside ?? 0,
+  }
 }
 
 export type FirstDelivery = Pick<Delivery, 'merchantId' | 'endpointId' | 'position'> & {
@@ -108,7 +135,7 @@ export async function firstDelivery(
   const { rows } = await db.query<FirstDelivery>(
     `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.due_at as "dueAt", coalesce(d.leased_until > $1, false) as busy
        from deliveries d join endpoints e on e.merchant_id = d.merchant_id and e.id = d.endpoint_id and e.state = 'active'
-      where d.merchant_id = $2 and d.state = 'scheduled' and d.due_at <= $3 and ${free}
+      where d.merchant_id = $2 and d.state = 'scheduled' and not d.behind and d.due_at <= $3 and ${free}
       order by d.due_at, d.endpoint_id, d.position limit 1 for update of d`,
     [timeParameter(now), merchantId, timeParameter(until)],
   )
@@ -309,15 +336,18 @@ export const eraseDeliveries = `with old as (
 
 /**
  * How many deliveries wait, of each endpoint at most 10,000, and for how long the oldest of those that are due has waited, in milliseconds. Read from the
- * index of those that wait, however many were ever made.
+ * indexes of those that wait, however many were ever made.
  */
 export async function measureBacklog(db: Connection, now: number): Promise<{ scheduled: number; due: number; oldest: number }> {
   const { rows } = await db.query<{ scheduled: number; due: number; oldest: number }>(
     `select count(w.due_at) as scheduled, count(w.due_at) filter (where w.due_at <= $1) as due,
             coalesce(extract(epoch from $1 - min(w.due_at) filter (where w.due_at <= $1)) * 1000, 0)::bigint as oldest
        from endpoints e cross join lateral (
-         select d.due_at from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id and d.state = 'scheduled'
-          order by d.due_at limit 10000) w
+         (select d.due_at from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id and d.state = 'scheduled' and not d.behind
+           order by d.due_at limit 10000)
+         union all
+         (select d.due_at from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id and d.state = 'scheduled' and d.behind limit 10000)
+         limit 10000) w
       where e.kind <> 'cursor' and ${servedHere('e.merchant_id')}`,
     [timeParameter(now)],
   )

@@ -97,6 +97,7 @@ export function caller(
         const status = response.statusCode ?? 0
         const retryAfter = Number(response.headers['retry-after'])
         const answered = { status, ...(Number.isFinite(retryAfter) && retryAfter > 0 && { retryAfter }) }
+        timer.cancel() // from here on the status decides, whatever becomes of the body
         const bodyTimer = clock.after(limits.bodySeconds * 1000, () => end(answered))
         const finish = () => {
           bodyTimer.cancel()

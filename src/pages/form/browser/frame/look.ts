@@ -31,10 +31,10 @@ const placeholders: Readonly<Record<string, string>> = {
 export function takeOptions(message: FormMessage): void {
   Object.assign(flags, message.flags)
   for (const [name, text] of Object.entries(message.texts as Record<string, string>)) {
-    const label = labels[name] === undefined ? null : element(labels[name])
+    const label = Object.hasOwn(labels, name) ? element(labels[name]!) : null
     if (label) label.textContent = text
-    for (const ours of errors[name] ?? []) shopTexts[ours] = text
-    if (placeholders[name] !== undefined) element<HTMLInputElement>(placeholders[name])?.setAttribute('placeholder', text)
+    for (const ours of Object.hasOwn(errors, name) ? errors[name]! : []) shopTexts[ours] = text
+    if (Object.hasOwn(placeholders, name)) element<HTMLInputElement>(placeholders[name]!)?.setAttribute('placeholder', text)
     if (name === 'submit') for (const panel of document.querySelectorAll<HTMLElement>('.method')) panel.dataset.button = text
   }
   paint(message.variables as Record<string, string>)

@@ -1,0 +1,211 @@
+// What waits behind a delivery that fails: a round reads a bounded part of it, however much there is, takes what others are owed, and comes back to it
+// when it is held no more.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import pg from 'pg'
+import type { DeliveryAttempt, LeasedDelivery } from '../src/notifications/deliveries/delivery.ts'
+import { attemptLane, measureBacklog, releaseDelivery, takeDeliveries } from '../src/notifications/deliveries/store.ts'
+import { attemptsAhead } from '../src/notifications/retrySchedule.ts'
+import { systemClock } from '../src/platform/clock.ts'
+import type { Connection } from '../src/platform/database/connect.ts'
+import { makeDatabase, type TestDatabase } from './support/database.ts'
+import { eventually } from './support/gateway.ts'
+import { lockWaiters } from './support/locks.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+before(async () => {
+  database = await makeDatabase()
+  pool = new pg.Pool({ ...database.connection, max: 4 })
+})
+after(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+type Owed = { readonly merchantId: string; readonly endpointId: string; readonly paymentId: string }
+
+/** An endpoint of a merchant of its own, and one chain of so many deliveries, all of them due. */
+async function owed(count: number, kind = 'webhook'): Promise<Owed> {
+  const ids = { merchantId: randomUUID(), endpointId: randomUUID(), paymentId: randomUUID() }
+  await pool.query(
+    `insert into endpoints (merchant_id, id, kind, url, sealed_secrets, state, created_at, activated_at, emitted)
+     values ($1, $2, $4, case when $4 = 'webhook' then 'http://127.0.0.1:9/' end, '\\x00', 'active', now(), now(), $3)`,
+    [ids.merchantId, ids.endpointId, count, kind],
+  )
+  await pool.query(
+    `insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at, notified)
+     values ($1, $2, 1, 'PAYMENT', $1, $2, now(), now(), 'done')`,
+    [ids.merchantId, ids.paymentId],
+  )
+  await pool.query(
+    `insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, replay, emitted_at, due_at)
+     select $1, $2, at, $3, at, $3, 1, $3, true, now(), now() - interval '1 minute' from generate_series(1, $4) at`,
+    [ids.merchantId, ids.endpointId, ids.paymentId, count],
+  )
+  return ids
+}
+const fails = ({ merchantId, endpointId }: Owed, position: number, attempts: number) =>
+  pool.query(
+    `update deliveries set attempts = $4, due_at = now() + interval '1 hour' where merchant_id = $1 and endpoint_id = $2 and position = $3`,
+    [merchantId, endpointId, position, attempts],
+  )
+const take = (db: Connection = pool, room = 16) => takeDeliveries(db, Date.now(), 90_000, {}, room)
+const told = async (of: Owed) =>
+  (await take()).taken.filter(one => one.endpointId === of.endpointId.replaceAll('-', '')).map(({ position }) => position)
+
+const lane = () => attemptLane(pool, systemClock)
+const ended = (
+  { merchantId, endpointId, position, attempts }: Pick<LeasedDelivery, 'merchantId' | 'endpointId' | 'position' | 'attempts'>,
+  state: DeliveryAttempt['state'],
+): DeliveryAttempt => ({
+  merchantId,
+  endpointId,
+  position,
+  attempt: attempts,
+  attemptedAt: Date.now(),
+  milliseconds: 1,
+  status: state === 'acknowledged' ? 200 : 500,
+  failure: null,
+  answer: '',
+  acknowledged: state === 'acknowledged',
+  state,
+  dueAt: state === 'scheduled' ? Date.now() + 3_600_000 : null,
+})
+
+/** What the database reads for one round: pages, of tables and indexes, and rows that came out of them. */
+async function readBy(round: (db: Connection) => Promise<unknown>): Promise<{ pages: number; rows: number }> {
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    let plan: Plan | undefined
+    const explained = async ({ text, values }: { text: string; values: unknown[] }) => {
+      const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, values)
+      plan = rows[0]['QUERY PLAN'][0].Plan
+      return { rows: [] }
+    }
+    await round({ query: explained } as unknown as Connection)
+    await client.query('rollback')
+    return { pages: plan!['Shared Hit Blocks'] + plan!['Shared Read Blocks'], rows: rowsOf(plan!) }
+  } finally {
+    client.release()
+  }
+}
+type Plan = {
+  readonly 'Shared Hit Blocks': number
+  readonly 'Shared Read Blocks': number
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly Plan[]
+}
+const rowsOf = (plan: Plan): number =>
+  (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'] +
+  (plan.Plans ?? []).reduce((sum, one) => sum + rowsOf(one), 0)
+
+test('however many wait behind one that fails, a round reads a bounded part of them, and another merchant is told in it', async () => {
+  const failing = await owed(100_000)
+  await fails(failing, 1, 1)
+  await pool.query('analyze deliveries')
+  const others = await owed(1)
+  const before = await readBy(take)
+  assert.ok(before.pages < 5_000 && before.rows < 5_000, JSON.stringify(before))
+  const first = await take()
+  assert.deepEqual(
+    first.taken.map(({ merchantId }) => merchantId.replaceAll('-', '')),
+    [others.merchantId.replaceAll('-', '')],
+  )
+  assert.ok(first.setAside > 0 && first.setAside < 1_000)
+  let met = first.setAside
+  for (let round = 0; round < 3; round++) met += (await take()).setAside
+  assert.equal(met, 4 * first.setAside) // each round others
+  await pool.query(`update deliveries set behind = true where payment_id = $1 and position > 1`, [failing.paymentId])
+  await pool.query('vacuum analyze deliveries')
+  const aside = await readBy(take)
+  assert.ok(aside.pages < 500 && aside.rows < 500, JSON.stringify(aside))
+  assert.deepEqual(await take(), { taken: [], setAside: 0 })
+  const backlog = await measureBacklog(pool, Date.now())
+  assert.deepEqual([backlog.scheduled, backlog.oldest >= 59_000], [10_001, true])
+  await lane()(ended({ ...failing, position: 1, attempts: 1 }, 'acknowledged'))
+  assert.deepEqual(await told(failing), [2])
+  await pool.query(`delete from deliveries`)
+})
+
+test('what waits is woken one by one: by an end, by the last attempt that it waits for, and by no attempt before', async () => {
+  const chain = await owed(4)
+  const [first] = (await take()).taken
+  assert.equal(first!.position, 1)
+  await lane()(ended(first!, 'scheduled'))
+  assert.deepEqual(await told(chain), [])
+  await lane()(ended(first!, 'acknowledged'))
+  await fails(chain, 2, attemptsAhead - 1)
+  await pool.query(`update deliveries set due_at = now() - interval '1 minute' where payment_id = $1 and position = 2`, [
+    chain.paymentId,
+  ])
+  const [second] = (await take()).taken
+  assert.deepEqual([second!.position, second!.attempts], [2, attemptsAhead])
+  assert.deepEqual(await told(chain), [])
+  await lane()(ended(second!, 'scheduled'))
+  const [third] = (await take()).taken
+  assert.equal(third!.position, 3)
+  await releaseDelivery(pool, third!)
+  const [again] = (await take()).taken
+  assert.equal(again!.position, 3)
+  await lane()(ended(again!, 'given up'))
+  assert.deepEqual(await told(chain), [4])
+  await pool.query(`delete from deliveries`)
+})
+
+test('what is set aside while the one before it ends is woken all the same', async () => {
+  const chain = await owed(2)
+  await fails(chain, 1, 1)
+  const round = await pool.connect()
+  try {
+    await round.query('begin')
+    assert.equal((await take(round)).setAside, 1)
+    let over = false
+    const ending = lane()(ended({ ...chain, position: 1, attempts: 1 }, 'acknowledged')).then(() => (over = true))
+    await eventually(async () => over || (await lockWaiters(pool)).length > 0, 'it ends, or waits for the round')
+    await round.query('commit')
+    await ending
+  } finally {
+    round.release()
+  }
+  assert.deepEqual(await told(chain), [2])
+  await pool.query(`delete from deliveries`)
+})
+
+test('a round does not wait for one that is ending, and sets nothing aside behind it', async () => {
+  const chain = await owed(2)
+  await fails(chain, 1, 1)
+  const ending = await pool.connect()
+  try {
+    await ending.query('begin')
+    await ending.query(
+      `update deliveries set state = 'acknowledged', settled_at = now() where payment_id = $1 and position = 1`,
+      [chain.paymentId],
+    )
+    assert.deepEqual(await take(), { taken: [], setAside: 0 })
+    await ending.query('commit')
+  } finally {
+    ending.release()
+  }
+  assert.deepEqual(await told(chain), [2])
+  await pool.query(`delete from deliveries`)
+})
+
+test('more than there is room for are not taken, and what a cursor reads waits behind nothing when it is given up', async () => {
+  const many = await Promise.all([owed(1), owed(1)])
+  assert.equal((await take(pool, 0)).taken.length, 0)
+  const { merchantId, endpointId, paymentId } = many[0]
+  await pool.query(
+    `insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, replay, emitted_at, due_at)
+     select $1, $2, at, $3, at, $3, 1, gen_random_uuid(), true, now(), now() - interval '1 minute' from generate_series(2, 40) at`,
+    [merchantId, endpointId, paymentId],
+  )
+  assert.equal((await take(pool, 16)).taken.length, 17)
+  const cursor = await owed(5, 'cursor')
+  assert.deepEqual(await told(cursor), [1, 2, 3, 4, 5])
+})
