@@ -158,7 +158,7 @@ describe('how the wallet’s answers are read', () => {
     const refusedBack = await takeBack({ kept: { TRANSACTIONID: 'T1' } }, failure('10009'))
     assert.ok(refusedBack.kind === 'unknown' && refusedBack.answered)
     const paid = await recover(details, done)
-    assert.ok(paid.kind === 'answer' && paid.result === 'succeeded')
+    assert.ok(paid.kind === 'answer' && paid.result === 'succeeded' && paid.transaction === 'T1')
   })
   it('an approval without a transaction is none', async () =>
     assert.equal((await play(details, done.replace('TRANSACTIONID=T1', 'TRANSACTIONID='))).kind, 'unknown'))

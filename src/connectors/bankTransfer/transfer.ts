@@ -89,6 +89,7 @@ export function transfer(
     return {
       kind: 'redirect',
       step: 'transfer',
+      transaction: answer.transactionId,
       data: { transactionId: answer.transactionId },
       hop: { kind: 'go', url: new URL(answer.redirect).href },
       endsAfterSeconds: method.endsAfterSeconds,
@@ -238,6 +239,8 @@ function replyOf(operation: Operation, result: ResultName, answer: BankAnswer): 
       ...(isPlain(answer.transactionId) && { ConnectorTxID1: answer.transactionId }),
       ...(answer.status !== '' && { AcquirerResponse: readable(answer.status) }),
     },
+    // A refund may be called what its payment is called.
+    ...(operation.type === 'DB' && isPlain(answer.transactionId) && { transaction: answer.transactionId }),
     kept: {
       ...(isPlain(answer.transactionId) && { transactionId: answer.transactionId }),
       ...(differs && { amount: String(came.amount), currency: came.currency }),

@@ -210,7 +210,7 @@ async function guarded(work: () => Promise<Reply>): Promise<Reply> {
 function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
   const buyer = buyerOf(details)
   const transaction = done.PAYMENTINFO_0_TRANSACTIONID
-  if (!transaction) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
+  if (!transaction || !isName(transaction)) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
   const { PAYMENTINFO_0_PAYMENTSTATUS: word = '', PAYMENTINFO_0_PENDINGREASON: reason = '' } = done
   // An authorization waits for its capture; a sale that is one has taken nothing.
   const isHeld = statusOf(word) === 'waits' && reason.toLowerCase() === 'authorization'
@@ -230,6 +230,7 @@ function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
       ConnectorTxID1: transaction,
       AcquirerResponse: done.ACK ?? '',
     },
+    transaction,
     kept: { TRANSACTIONID: transaction },
     structures: { virtualAccount: buyer.account },
   }
@@ -249,7 +250,7 @@ function followed(operation: Operation, method: string, answer: Pairs): Reply {
   const { name, status: word } = proofs[method]!(answer)
   const status = statusOf(word)
   const money = confirmed(operation, answer.AMT ?? answer.GROSSREFUNDAMT, answer.CURRENCYCODE)
-  if (status === undefined || !money || name === '') return unclear
+  if (status === undefined || !money || !isName(name)) return unclear
   if (status === 'refused') return declined(operation, answer)
   return {
     kind: 'answer',
@@ -261,6 +262,8 @@ function followed(operation: Operation, method: string, answer: Pairs): Reply {
       ConnectorTxID1: name,
       AcquirerResponse: answer.ACK ?? '',
     },
+    // A void is called what it ends.
+    ...(method !== 'DoVoid' && { transaction: name }),
     kept: { TRANSACTIONID: name },
   }
 }
@@ -306,6 +309,9 @@ const statuses: Readonly<Record<string, 'done' | 'waits' | 'refused'>> = {
   voided: 'refused',
 }
 const statusOf = (word: string) => (Object.hasOwn(statuses, word.toLowerCase()) ? statuses[word.toLowerCase()] : undefined)
+
+/** A name of the wallet that a database can keep. */
+const isName = (name: string): boolean => /^\P{C}{1,255}$/u.test(name)
 
 const correlation = ({ CORRELATIONID }: Pairs) => (CORRELATIONID === undefined ? {} : { CORRELATIONID })
 const isGood = ({ ACK }: Pairs): boolean => ACK === 'Success' || ACK === 'SuccessWithWarning'
