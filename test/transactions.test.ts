@@ -19,6 +19,7 @@ const bank = {
   orders: new Map<string, string>(),
   refunds: [] as string[],
   hook: '',
+  looks: 0,
 }
 const server = http.createServer((incoming, outgoing) => {
   text(incoming)
@@ -32,6 +33,7 @@ const server = http.createServer((incoming, outgoing) => {
         if (!bank.orders.has(order)) bank.orders.set(order, `tx${bank.orders.size + 1} of ${order}`)
         return say({ ref: bank.orders.get(order), go: 'https://bank.example/shopper', state: 'WAITING' })
       }
+      if (what === 'look') bank.looks++
       if (what === 'refund') bank.refunds.push(decodeURIComponent(transaction!))
       const ref = bank.names ?? decodeURIComponent(transaction!)
       say({ ref, state: what === 'refund' ? 'PAID' : bank.status, sum: '92.00', cur: 'EUR' })
@@ -146,7 +148,9 @@ describe('a payment whose transaction another has', () => {
     bank.status = 'PAID'
     await comeBack(second)
     bank.status = 'what nobody knows'
+    const { looks } = bank
     await fetch(hook, { method: 'POST', body: 'paid' })
+    await eventually(async () => bank.looks > looks, 'the bank is asked')
     bank.status = 'PAID'
     await eventually(async () => {
       await gateway.advance('15m')

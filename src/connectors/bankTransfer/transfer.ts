@@ -108,6 +108,8 @@ export function transfer(
     const method = byBrand.get(operation.brand)!
     const answer = await ask(operation, 'status', data, undefined, signal)
     if (!answer.isGood) return unproven('the bank answered with an error when it was asked')
+    if (answer.transactionId !== undefined && answer.transactionId !== data.transactionId)
+      return unproven('the bank answers about another transaction than it was asked about')
     const result = resultOf(method, answer.status)
     if (result === undefined) return strangeWord
     if (results[result].outcome !== 'pending')
@@ -264,9 +266,9 @@ const goesOn = (result: ResultName): boolean => isApproved(results[result].outco
 
 const wordMost = 255
 
-/** A name that can be sent back as it came. */
+/** A name that can be sent back as it came. One or two dots in an address are its folder, or the one above, however they are encoded. */
 const isPlain = (name: string | undefined): name is string =>
-  name !== undefined && /^\P{C}+$/u.test(name) && name.length <= wordMost
+  name !== undefined && /^(?!\.{1,2}$)\P{C}+$/u.test(name) && name.length <= wordMost
 
 /** A word of the bank as it may be kept and told: without what moves a cursor or that no database keeps. */
 const readable = (text: string): string => beginningOf(text.replace(/[\p{C}\u2028\u2029]/gu, ''), wordMost)
