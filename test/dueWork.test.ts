@@ -32,9 +32,9 @@ after(async () => {
 })
 
 /** A missed return that is due now or in so many milliseconds: its handler calls the shop. */
-async function callsShop(name: string, later = 0): Promise<void> {
+async function callsShop(name: string, later = 0, merchantId: string = sandbox.merchantId): Promise<void> {
   const details = { id: name, resourcePath: '/', shopperResultUrl: `${shop.url}/${name}` }
-  await addDue(gateway.pool, 'missedReturn', sandbox.merchantId, systemRandom.uuid(), clock.real() + later, details)
+  await addDue(gateway.pool, 'missedReturn', merchantId, systemRandom.uuid(), clock.real() + later, details)
 }
 const called = () => shop.received.map(({ path }) => /\w+/.exec(path)![0])
 const isCalled = (name: string) => eventually(async () => called().includes(name), `${name} is called`)
@@ -94,6 +94,25 @@ test('what takes long delays no other, not in its own process either', async () 
   const leased = 'select from due_work where leased_until is not null and attempts = 1'
   await eventually(async () => (await gateway.pool.query(leased)).rowCount === 3, 'they alone are under way')
   for (const answer of answers) answer(200)
+})
+
+test('errands to servers that say nothing hold up neither what is done about money nor the errands of another merchant', async () => {
+  const answers = answeringByHand('silent')
+  const left = async (kind: string) =>
+    (await gateway.pool.query('select from due_work where kind = $1 and due_at < now() + $2', [kind, '1 minute'])).rowCount!
+  for (let count = 0; count < 60; count++) await callsShop(`silent${count}`)
+  await eventually(async () => answers.length >= 8, 'two processes call')
+  const other = '5a11d0000000000000000000000000e9'
+  for (const name of ['another', 'more']) await callsShop(name, 0, other)
+  await addDue(gateway.pool, 'redirectExpiry', sandbox.merchantId, systemRandom.uuid(), clock.real())
+  await eventually(async () => (await left('redirectExpiry')) === 0, 'it is done')
+  await eventually(async () => called().includes('another') && called().includes('more'), 'they are called')
+  assert.equal(answers.length, 8, 'each has four calls for one merchant')
+  let answered = 0
+  await eventually(async () => {
+    while (answered < answers.length) answers[answered++]!(200)
+    return answered === 60 && (await left('missedReturn')) === 0
+  }, 'all are called in the end')
 })
 
 test('the movable clock waits for what a process holds, and only then goes on', async () => {

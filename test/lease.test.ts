@@ -18,7 +18,7 @@ test('it is not taken by another while it runs, and is gone when it has ended', 
   const subject = '01a1fcaebec47bdc9003acd45c0c06f4'
   let now = Date.now() + 24 * 3_600_000 // later than the gateway's own worker looks
   await addDue(gateway.pool, 'reverse', sandbox.merchantId, subject, now)
-  const take = async () => (await takeDue(gateway.pool, now, 10))[0]
+  const take = async () => (await takeDue(gateway.pool, now, 10, ['reverse']))[0]
   const item = (await take())!
   t.mock.timers.enable({ apis: ['setInterval'] })
   let finish = () => {}

@@ -48,7 +48,7 @@ import type { Database } from '../platform/database/connect.ts'
 import { areHeld } from '../platform/database/elsewhere.ts'
 import { countBatches, figuresOfPools } from '../platform/database/metrics.ts'
 import { type DueSource, dueWork } from '../platform/due/source.ts'
-import type { DueHandler, DueHandlers } from '../platform/due/worker.ts'
+import type { DueHandler, DueHandlers, Places } from '../platform/due/worker.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
@@ -162,6 +162,15 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   ['returnFolder', unlessHeld(returnFolder)],
   [alertWork, alertMail],
 ])
+
+/** Work that calls servers which merchants, shoppers or banks run, or takes as long as a merchant likes: it never holds up what is done about money. */
+const errands: readonly string[] = ['missedReturn', 'receiptFiles', scheduleWork, exportWork, 'returnServer']
+
+/** Two workers do it, each with places of its own. */
+export const duePlaces: readonly Places[] = [
+  { kinds: [...dueHandlers.keys()].filter(kind => !errands.includes(kind)), most: 20, mostOfOne: 15 },
+  { kinds: errands, most: 12, mostOfOne: 4 },
+]
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, network, log, tracer, publicUrl, onError } = surroundings

@@ -41,7 +41,7 @@ import { startSimulators } from '../sandbox/serve.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
-import { assemble, dueHandlers } from './assemble.ts'
+import { assemble, dueHandlers, duePlaces } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
 import { type Config, followerOf, hostRules, publicUrlOf } from './config.ts'
 import { credentialsOf, figureOfCredentials } from './credentials.ts'
@@ -191,7 +191,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   try {
     port = await server.listen(parts.port ?? config.port, config.host)
     const background = [
-      startWorker(gateway, dueHandlers, clockWatch.isTrusted),
+      ...duePlaces.map(places => startWorker(gateway, dueHandlers, places, clockWatch.isTrusted)),
       clockWatch,
       sweeping,
       startErasing(gateway, clockWatch.isTrusted),

@@ -378,7 +378,7 @@ async function recoverAll(world: World, luck: Dice, report: Pick<Report, 'recove
   await sweepUnanswered(db, gateway.clock.real(), gateway.clock.real())
   for (let round = 0; ; round++) {
     world.wild &&= round < 6
-    const items = await takeDue(db, gateway.clock.real(), 100)
+    const items = await takeDue(db, gateway.clock.real(), 100, [...dueHandlers.keys()])
     if (items.length === 0) {
       const { rowCount } = await db.query('select 1 from due_work limit 1')
       if (rowCount === 0) break

@@ -25,17 +25,26 @@ const columns = `d.kind, d.merchant_id as "merchantId", d.subject_id as "subject
   d.leased_until as "leasedUntil", d.details`
 const key = 'kind = $1 and merchant_id = $2 and subject_id = $3'
 
-/** Takes what is due, oldest first, for the length of a lease. */
-export async function takeDue(db: Connection, now: number, limit: number): Promise<DueItem[]> {
+/** Takes what is due of some kinds, oldest first, for the length of a lease. `busy`: merchants who have enough under way. */
+export async function takeDue(
+  db: Connection,
+  now: number,
+  limit: number,
+  kinds: readonly string[],
+  busy: readonly string[] = [],
+): Promise<DueItem[]> {
   const { rows } = await db.query<DueItem>({
     name: 'take due work',
     text: `update due_work d set leased_until = $2, attempts = attempts + 1, generation = generation + 1
             where (kind, merchant_id, subject_id) in (
-              select kind, merchant_id, subject_id from due_work
-               where due_at <= $1 and (leased_until is null or leased_until < $1) and ${servedHere()}
-               order by due_at limit $3 for update skip locked)
+              select due.kind, due.merchant_id, due.subject_id from unnest($4::text[]) as wanted (kind) cross join lateral (
+                select w.kind, w.merchant_id, w.subject_id, w.due_at from due_work w
+                 where w.kind = wanted.kind and w.due_at <= $1 and (w.leased_until is null or w.leased_until < $1)
+                   and w.merchant_id <> all ($5::uuid[]) and ${servedHere('w.merchant_id')}
+                 order by w.due_at limit $3 for update skip locked) due
+               order by due.due_at limit $3)
            returning ${columns}`,
-    values: [timeParameter(now), timeParameter(now + leaseSeconds * 1000), limit],
+    values: [timeParameter(now), timeParameter(now + leaseSeconds * 1000), limit, kinds, busy],
   })
   return rows.sort((a, b) => a.dueAt - b.dueAt)
 }

@@ -17,12 +17,15 @@ export type WorkerParts = { readonly database: Pick<Database, 'work'>; readonly 
 export type Worker = { stop(): Promise<void> }
 
 const pauseMilliseconds = 250
-const atOnce = 20
+
+/** Of which kinds a worker takes work, and how much of it at once: of all, and of one merchant, whose servers may say nothing for as long as they are asked. */
+export type Places = { readonly kinds: readonly string[]; readonly most: number; readonly mostOfOne: number }
 
 /** `mayTake`: asked before each look for work. */
 export function startWorker<Parts extends WorkerParts>(
   parts: Parts,
   handlers: DueHandlers<Parts>,
+  { kinds, most, mostOfOne }: Places,
   mayTake: () => boolean,
 ): Worker {
   let stopped = false
@@ -30,10 +33,16 @@ export function startWorker<Parts extends WorkerParts>(
   let looking: Promise<void> = Promise.resolve()
   let mayBeMore = false
   const running = new Set<Promise<void>>()
+  const ofMerchant = new Map<string, number>()
   const look = async (): Promise<void> => {
-    const room = atOnce - running.size
+    const busy = [...ofMerchant].flatMap(([merchantId, count]) => (count < mostOfOne ? [] : [merchantId]))
+    // Whoever has the most under way, and not enough, may have all that is found now.
+    const room = Math.min(
+      most - running.size,
+      mostOfOne - Math.max(0, ...[...ofMerchant.values()].filter(count => count < mostOfOne)),
+    )
     try {
-      const items = room > 0 && mayTake() ? await takeDue(parts.database.work, parts.clock.real(), room) : []
+      const items = room > 0 && mayTake() ? await takeDue(parts.database.work, parts.clock.real(), room, kinds, busy) : []
       mayBeMore = items.length === room
       for (const item of items) run(item)
     } catch (error) {
@@ -45,10 +54,17 @@ export function startWorker<Parts extends WorkerParts>(
     timer = undefined
     looking = look()
   }
+  const count = ({ merchantId }: DueItem, by: number) => {
+    const left = (ofMerchant.get(merchantId) ?? 0) + by
+    if (left === 0) ofMerchant.delete(merchantId)
+    else ofMerchant.set(merchantId, left)
+  }
   const run = (item: DueItem): void => {
+    count(item, 1)
     const one = runItem(parts, handlers, item).finally(() => {
       running.delete(one)
-      if (!mayBeMore || running.size > atOnce / 2 || stopped || !timer) return
+      count(item, -1)
+      if (!mayBeMore || running.size > most / 2 || stopped || !timer) return
       timer.cancel()
       next()
     })
