@@ -220,6 +220,16 @@ create table checkouts (
 );
 alter table checkouts alter column sealed set statistics 0;
 
+create table claimed_transactions (
+  connector text not null,
+  brand text not null,
+  transaction_id text not null,
+  merchant_id uuid not null,
+  payment_id uuid not null,
+  constraint claimed_transactions_pkey PRIMARY KEY (connector, brand, transaction_id)
+);
+CREATE INDEX claimed_transactions_of_merchant ON claimed_transactions USING btree (merchant_id);
+
 create table clearing_files (
   hash bytea not null,
   kind text not null,

@@ -29,6 +29,7 @@ const bank = {
   refundSays: [] as string[],
   refunds: [] as { amount: string; reference: string; said: string }[],
   hook: '',
+  begun: 0,
 }
 const server = http.createServer((incoming, outgoing) => {
   let text = ''
@@ -40,9 +41,10 @@ const server = http.createServer((incoming, outgoing) => {
     const say = (json: object) => outgoing.end(JSON.stringify(json))
     if (incoming.url === '/begin') {
       bank.hook = form.get('hook')!
-      return say({ ref: 'tx1', go: 'https://bank.example/shopper', state: 'WAITING' })
+      return say({ ref: `tx${++bank.begun}`, go: 'https://bank.example/shopper', state: 'WAITING' })
     }
-    if (incoming.url !== '/refund/tx1') return say({ ref: 'tx1', state: bank.status, sum: bank.sum, cur: 'EUR' })
+    if (incoming.url !== `/refund/tx${bank.begun}`)
+      return say({ ref: `tx${bank.begun}`, state: bank.status, sum: bank.sum, cur: 'EUR' })
     const said = bank.refundSays.shift() ?? 'PAID'
     bank.refunds.push({ amount: form.get('amount')!, reference: form.get('reference')!, said })
     if (said === 'silence') return void incoming.socket.destroy()
@@ -119,7 +121,10 @@ describe('a transfer that is paid too late', () => {
     await notice()
     await atRest(id)
     // A process that had asked the bank before the others were done hears of it last.
-    assert.equal(await addLateApproval(gateway.pool, sandbox.merchantId, id, { transactionId: 'tx1' }, Date.now()), false)
+    assert.equal(
+      await addLateApproval(gateway.pool, sandbox.merchantId, id, { transactionId: `tx${bank.begun}` }, Date.now()),
+      false,
+    )
     await atRest(id)
     const hook = new URL(bank.hook).pathname
     await gateway.restart()

@@ -158,7 +158,29 @@ describe('how the wallet’s answers are read', () => {
     const refusedBack = await takeBack({ kept: { TRANSACTIONID: 'T1' } }, failure('10009'))
     assert.ok(refusedBack.kind === 'unknown' && refusedBack.answered)
     const paid = await recover(details, done)
-    assert.ok(paid.kind === 'answer' && paid.result === 'succeeded')
+    assert.ok(paid.kind === 'answer' && paid.result === 'succeeded' && paid.transaction === 'T1')
+  })
+  it('an answer about another checkout or another invoice says nothing', async () => {
+    const again = `${details}&CHECKOUTSTATUS=PaymentActionCompleted&PAYMENTREQUEST_0_TRANSACTIONID=T1&PAYMENTREQUEST_0_AMT=92.00&PAYMENTREQUEST_0_CURRENCYCODE=EUR`
+    for (const [names, kind] of [
+      ['&TOKEN=EC-1&INVNUM=order-0001&PAYMENTREQUEST_0_INVNUM=order-0001', 'succeeded'],
+      ['&TOKEN=EC-2', 'unknown'],
+      ['&TOKEN=', 'unknown'],
+      ['&INVNUM=order-0002', 'unknown'],
+      ['&PAYMENTREQUEST_0_INVNUM=order-0002', 'unknown'],
+    ] as const) {
+      const asked = operation({ merchantTransactionId: 'order-0001' })
+      const returned = (...answers: string[]) =>
+        kindOf(answering(answers).resume!(asked, { step: 'wallet', data, event: { payerId: 'B1' } }, forever))
+      const { addresses: _away, ...alone } = asked
+      const recovered = (...answers: string[]) =>
+        kindOf(answering(answers).perform({ ...alone, attempt: 2, continued: data }, forever))
+      for (const go of [returned, recovered]) {
+        assert.equal(await go(details + names, done), kind, names)
+        assert.equal(await go(details, done + names), kind, names)
+        assert.equal(await go(details, failure('10415'), again + names), kind, names)
+      }
+    }
   })
   it('an approval without a transaction is none', async () =>
     assert.equal((await play(details, done.replace('TRANSACTIONID=T1', 'TRANSACTIONID='))).kind, 'unknown'))
@@ -390,12 +412,14 @@ describe('how a bank’s answers are read', () => {
       { ...paid, ref: 'x', go: '/pay/x' },
       { state: 'WAITING' },
       { ...paid, ref: 'a\u0000', go: 'https://bank.example' },
+      { ...paid, ref: '.', go: 'https://bank.example' },
+      { ...paid, ref: '..', go: 'https://bank.example' },
     ]) {
       const reply = await begin(body)
       assert.ok(reply.kind === 'unknown' && reply.needsDecision, JSON.stringify(body))
     }
     assert.equal(await told(begin({ state: 'NO' })), 'declined')
-    assert.equal((await begin({ ref: 'x', go: 'https://bank.example' })).kind, 'redirect')
+    for (const ref of ['x', '...', '.x']) assert.equal((await begin({ ref, go: 'https://bank.example' })).kind, 'redirect')
   })
   it('a status counts only as the bank wrote it, whole, in an answer that is no error', async () => {
     assert.equal(await look(paid), 'succeeded')
@@ -408,6 +432,10 @@ describe('how a bank’s answers are read', () => {
       { ...paid, cur: null },
     ])
       assert.equal(await look(body), 'unknown', JSON.stringify(body))
+    assert.equal(await look({ ...paid, ref: 't' }), 'succeeded')
+    for (const ref of ['other', '', 'T', { t: 1 }])
+      for (const state of ['PAID', 'NO', 'WAITING'])
+        assert.equal(await look({ ...paid, state, ref }), 'unknown', JSON.stringify(ref))
     for (const status of [302, 401, 404, 429]) {
       assert.equal(await look(paid, status), 'unknown', String(status))
       assert.equal(await look({ state: 'NO' }, status), 'unknown', String(status))

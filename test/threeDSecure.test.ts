@@ -434,3 +434,30 @@ describe('returns and notices', () => {
     assert.equal(noticed(good.RReq, 'browser').kind, 'forged')
   })
 })
+
+it('a result that must be understood further, or contradicts itself, is not taken', () => {
+  const [trans, acs, ds] = ['1', '2', '3'].map(digit => `${digit.repeat(8)}-1111-4111-8111-111111111111`)
+  const request = {
+    messageType: 'RReq',
+    messageVersion: '2.2.0',
+    threeDSServerTransID: trans,
+    acsTransID: acs,
+    dsTransID: ds,
+    messageCategory: '01',
+    transStatus: 'Y',
+    authenticationValue: `${'A'.repeat(27)}=`,
+    eci: '05',
+    interactionCounter: '01',
+  }
+  const connector = withThreeDSecure({ operations: {} } as never, undefined)
+  const told = (more: object) => {
+    const data = { transId: trans!, acsTransId: acs!, dsTransId: ds!, version: '2.2.0' }
+    const said = connector.readNotice!({ step: 'challenge', data, body: JSON.stringify({ ...request, ...more }) })
+    return [said.kind, JSON.parse(said.answer).errorCode]
+  }
+  const extension = (criticalityIndicator: unknown) => ({ messageExtension: [null, { id: 'i', criticalityIndicator, data: {} }] })
+  assert.deepEqual(told({}), ['resume', undefined])
+  assert.deepEqual(told(extension(false)), ['resume', undefined])
+  assert.deepEqual(told(extension(true)), ['forged', '202'])
+  for (const transStatus of ['Y', 'A']) assert.deepEqual(told({ transStatus, challengeCancel: '01' }), ['forged', '203'])
+})

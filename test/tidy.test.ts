@@ -42,6 +42,7 @@ const platformTables = [
   'audit_head',
   'beats',
   'capture_files',
+  'claimed_transactions',
   'clearing_files',
   'clearing_lines',
   'credentials',

@@ -96,6 +96,8 @@ export type Reply =
       readonly cvvResponse?: string
       readonly riskScore?: string
       readonly kept: ConnectorState
+      /** What the other side calls the money that moved, where no other payment may be settled by the same. */
+      readonly transaction?: string
       /** A capture that waits for a file of the acquirer that was kept: what the file says of it. */
       readonly collects?: Readonly<Record<string, string>>
       /** A slip that is issued, or an order to the bank for one. */
@@ -146,6 +148,8 @@ export type Structures = Readonly<Record<string, Structure>>
 export type Redirect = {
   readonly kind: 'redirect'
   readonly step: string
+  /** What the other side calls what it has begun: it belongs to this payment alone, or the shopper is not sent away. */
+  readonly transaction?: string
   /** Sealed until the return. Never the CVV. */
   readonly data: ConnectorState
   readonly hop: Hop

@@ -22,6 +22,7 @@ import { holdContinuation } from './redirects/continuation.ts'
 import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
+import { standing } from './transactions.ts'
 
 /** What the caller is told: the outcome decides the HTTP status, the body is the answer. */
 export type PaymentResponse = { readonly outcome: Outcome; readonly body: string }
@@ -37,9 +38,11 @@ export type Execution = {
 }
 
 export async function execute(parts: PaymentParts, carried: Execution): Promise<PaymentResponse> {
-  const reply = await ask(parts, carried)
-  if (reply.kind === 'unknown') return leavePending(parts, carried, reply)
+  const said = await ask(parts, carried)
+  if (said.kind === 'unknown') return leavePending(parts, carried, said)
   try {
+    const reply = await standing(parts, carried.payment, said)
+    if (reply.kind === 'unknown') return await leavePending(parts, carried, reply)
     if (reply.kind === 'redirect') return await holdContinuation(parts, carried.payment, carried.operation, reply)
     return await settle(parts, carried, reply, carried.resumed !== undefined)
   } catch (error) {
@@ -255,10 +258,15 @@ export const lateReplies =
   }
 
 /** A reply that came after the request had stopped waiting, or a second time. */
-export async function takeLateReply(parts: PaymentParts, merchantId: string, paymentId: string, reply: Reply): Promise<void> {
-  if (reply.kind !== 'answer') return
+export async function takeLateReply(parts: PaymentParts, merchantId: string, paymentId: string, said: Reply): Promise<void> {
+  if (said.kind !== 'answer') return
   const payment = await findPayment(parts.database.work, merchantId, paymentId)
   if (!payment) return parts.log.error({ paymentId }, 'a reply came for a payment that does not exist')
+  const reply = await standing(parts, payment, said)
+  // Another payment is paid by it: it is not given back, and what is open stays so until somebody decides.
+  if (reply.kind === 'unknown')
+    return openPaymentCase(parts, payment, payment.answer ? 'transactionTaken' : 'answerUnproven', reply.why)
+  if (reply.kind !== 'answer') return
   const root = payment.rootId === undefined ? payment : (await findPayment(parts.database.work, merchantId, payment.rootId))!
   const updates = await wasAnnouncedPending(parts.database.work, payment)
   parts.log.info(

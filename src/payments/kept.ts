@@ -42,6 +42,7 @@ export const chainsOfPayments: readonly ChainTable[] = [
   { table: 'continuations', holds: 'true', stays: true },
   { table: 'staff_orders', holds: 't.waits and t.decision is null', stays: true },
   { table: 'operator_cases', payment: 'subject', isText: true, holds: 't.closed_at is null', stays: true },
+  { table: 'claimed_transactions', stays: true },
   { table: 'idempotency_keys', stays: true },
   { table: 'redirects', stays: true },
   { table: 'pending_answers', stays: true },

@@ -22,6 +22,7 @@ import { acknowledgeLateApproval, findLateApproval } from './store/lateApprovals
 import { findChain, findPayment } from './store/read.ts'
 import { sweepUnanswered } from './store/sweep.ts'
 import { insertTakenBack } from './store/takenBack.ts'
+import { standing } from './transactions.ts'
 
 /** Due work of kind `recover`: the payment has no answer yet. */
 export const recover: DueHandler<PaymentParts> = async (parts, item) => {
@@ -68,7 +69,7 @@ export const recover: DueHandler<PaymentParts> = async (parts, item) => {
     },
     await cardOfPayment(parts, root),
   )
-  const reply = closedHere(payment) ?? (await askAgain(parts.clock, connector, operation, how))
+  const reply = closedHere(payment) ?? (await standing(parts, payment, await askAgain(parts.clock, connector, operation, how)))
   const settled = reply.kind === 'answer' || (reply.kind === 'notSent' && reply.never) ? reply : undefined
   if (!settled) {
     if (reply.kind === 'unknown' && reply.needsDecision) {

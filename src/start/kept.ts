@@ -37,6 +37,8 @@ export const stays: readonly (readonly [why: string, tables: string])[] = [
     'answers captures collected_captures events journal late_approvals payments receipts refund_transfers searched_payments settled_bookings slip_orders slips taken_back'],
   ['what stays of archived payments: where they are, and their sums by day',
     'archived_payments archives closing_sums'],
+  ['so that no transaction of a bank or a wallet settles a second payment, also when its own is archived',
+    'claimed_transactions'],
   ['payment details that a shopper keeps, and what days of acquirers came to',
     'day_totals registrations settled_days'],
   ['so that no file counts twice, and none is made twice',

@@ -89,6 +89,7 @@ export function transfer(
     return {
       kind: 'redirect',
       step: 'transfer',
+      transaction: answer.transactionId,
       data: { transactionId: answer.transactionId },
       hop: { kind: 'go', url: new URL(answer.redirect).href },
       endsAfterSeconds: method.endsAfterSeconds,
@@ -107,6 +108,8 @@ export function transfer(
     const method = byBrand.get(operation.brand)!
     const answer = await ask(operation, 'status', data, undefined, signal)
     if (!answer.isGood) return unproven('the bank answered with an error when it was asked')
+    if (answer.transactionId !== undefined && answer.transactionId !== data.transactionId)
+      return unproven('the bank answers about another transaction than it was asked about')
     const result = resultOf(method, answer.status)
     if (result === undefined) return strangeWord
     if (results[result].outcome !== 'pending')
@@ -238,6 +241,8 @@ function replyOf(operation: Operation, result: ResultName, answer: BankAnswer): 
       ...(isPlain(answer.transactionId) && { ConnectorTxID1: answer.transactionId }),
       ...(answer.status !== '' && { AcquirerResponse: readable(answer.status) }),
     },
+    // A refund may be called what its payment is called.
+    ...(operation.type === 'DB' && isPlain(answer.transactionId) && { transaction: answer.transactionId }),
     kept: {
       ...(isPlain(answer.transactionId) && { transactionId: answer.transactionId }),
       ...(differs && { amount: String(came.amount), currency: came.currency }),
@@ -261,9 +266,9 @@ const goesOn = (result: ResultName): boolean => isApproved(results[result].outco
 
 const wordMost = 255
 
-/** A name that can be sent back as it came. */
+/** A name that can be sent back as it came. One or two dots in an address are its folder, or the one above, however they are encoded. */
 const isPlain = (name: string | undefined): name is string =>
-  name !== undefined && /^\P{C}+$/u.test(name) && name.length <= wordMost
+  name !== undefined && /^(?!\.{1,2}$)\P{C}+$/u.test(name) && name.length <= wordMost
 
 /** A word of the bank as it may be kept and told: without what moves a cursor or that no database keeps. */
 const readable = (text: string): string => beginningOf(text.replace(/[\p{C}\u2028\u2029]/gu, ''), wordMost)

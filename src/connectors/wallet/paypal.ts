@@ -101,6 +101,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
   /** The buyer is back, and nothing was paid yet: only an expired token ends it, any other failed reading says nothing. */
   async function conclude(operation: Operation, token: string, payerId: string, signal: AbortSignal): Promise<Reply> {
     const details = await look(operation, token, signal)
+    if (!isAbout(operation, token, details)) return unclear
     if (details.L_ERRORCODE0 === expired) return declined(operation, details)
     if (!isGood(details)) return unread(details)
     if (details.PAYERID !== payerId) return declined(operation, { ...details, L_ERRORCODE0: '10419' })
@@ -111,11 +112,13 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
   async function payWith(operation: Operation, token: string, details: Pairs, signal: AbortSignal): Promise<Reply> {
     const payerId = details.PAYERID!
     const done = await call(operation, 'DoExpressCheckoutPayment', doCheckout(operation, token, payerId), signal)
+    if (!isAbout(operation, token, done)) return unclear
     const code = done.L_ERRORCODE0 ?? ''
     if (!isGood(done) && sendBack.has(code)) return away(operation, token, done)
     if (!isGood(done) && code === alreadyDone) {
       // Done before under this token: the wallet tells under which transaction.
       const again = await look(operation, token, signal)
+      if (!isAbout(operation, token, again)) return unclear
       return approved(operation, again, {
         ...again,
         PAYMENTINFO_0_PAYMENTSTATUS: again.CHECKOUTSTATUS === 'PaymentActionCompleted' ? 'Completed' : '',
@@ -173,6 +176,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
    * paid before, so that no failed reading is an end, not even that the token has expired. */
   async function settleAgain(operation: Operation, token: string, signal: AbortSignal): Promise<Reply> {
     const details = await look(operation, token, signal)
+    if (!isAbout(operation, token, details)) return unclear
     if (!isGood(details)) return unread(details)
     if (!details.PAYERID) return ended(operation, 'pendingTimedOut', correlation(details))
     const reply = await payWith(operation, token, details, signal)
@@ -210,7 +214,7 @@ async function guarded(work: () => Promise<Reply>): Promise<Reply> {
 function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
   const buyer = buyerOf(details)
   const transaction = done.PAYMENTINFO_0_TRANSACTIONID
-  if (!transaction) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
+  if (!transaction || !isName(transaction)) return { kind: 'unknown', why: 'the wallet says done and names no transaction' }
   const { PAYMENTINFO_0_PAYMENTSTATUS: word = '', PAYMENTINFO_0_PENDINGREASON: reason = '' } = done
   // An authorization waits for its capture; a sale that is one has taken nothing.
   const isHeld = statusOf(word) === 'waits' && reason.toLowerCase() === 'authorization'
@@ -230,6 +234,7 @@ function approved(operation: Operation, details: Pairs, done: Pairs): Reply {
       ConnectorTxID1: transaction,
       AcquirerResponse: done.ACK ?? '',
     },
+    transaction,
     kept: { TRANSACTIONID: transaction },
     structures: { virtualAccount: buyer.account },
   }
@@ -249,7 +254,7 @@ function followed(operation: Operation, method: string, answer: Pairs): Reply {
   const { name, status: word } = proofs[method]!(answer)
   const status = statusOf(word)
   const money = confirmed(operation, answer.AMT ?? answer.GROSSREFUNDAMT, answer.CURRENCYCODE)
-  if (status === undefined || !money || name === '') return unclear
+  if (status === undefined || !money || !isName(name)) return unclear
   if (status === 'refused') return declined(operation, answer)
   return {
     kind: 'answer',
@@ -261,6 +266,8 @@ function followed(operation: Operation, method: string, answer: Pairs): Reply {
       ConnectorTxID1: name,
       AcquirerResponse: answer.ACK ?? '',
     },
+    // A void is called what it ends.
+    ...(method !== 'DoVoid' && { transaction: name }),
     kept: { TRANSACTIONID: name },
   }
 }
@@ -306,6 +313,16 @@ const statuses: Readonly<Record<string, 'done' | 'waits' | 'refused'>> = {
   voided: 'refused',
 }
 const statusOf = (word: string) => (Object.hasOwn(statuses, word.toLowerCase()) ? statuses[word.toLowerCase()] : undefined)
+
+/** Where an answer names a checkout or an invoice, they are those that it was asked about. */
+function isAbout(operation: Operation, token: string, answer: Pairs): boolean {
+  const { PAYMENTREQUEST_0_INVNUM: ours } = doCheckout(operation, token, '')
+  const { TOKEN = token, INVNUM: whole = ours, PAYMENTREQUEST_0_INVNUM: part = ours } = answer
+  return TOKEN === token && whole === ours && part === ours
+}
+
+/** A name of the wallet that a database can keep. */
+const isName = (name: string): boolean => /^\P{C}{1,255}$/u.test(name)
 
 const correlation = ({ CORRELATIONID }: Pairs) => (CORRELATIONID === undefined ? {} : { CORRELATIONID })
 const isGood = ({ ACK }: Pairs): boolean => ACK === 'Success' || ACK === 'SuccessWithWarning'

@@ -14,6 +14,8 @@ export const caseKinds = {
   answerUnproven: 'the other side answered, and nobody can tell whether the payment was carried out',
   stillUnknown: 'the other side goes on answering that it does not know; it is asked on, and the case closes when it says',
   answersContradict: 'a payment was approved, and a later answer to the same message refuses it',
+  transactionTaken:
+    'a bank or a wallet named a transaction that another payment has: this one was not paid by it, and nothing was sent back; ask the other side whose it is',
   totalsDiffer: 'an acquirer says other totals of a day than we have',
   totalsUnheard: 'an acquirer does not acknowledge the totals of a day',
   settlementLine: 'a line of a settlement file fits none of our bookings, or fits one in part',

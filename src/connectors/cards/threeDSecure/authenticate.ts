@@ -190,7 +190,7 @@ function structureOf(brand: string, status: Status, message: ThreeDSecureMessage
   const eci = eciOf(brand, status, text(message.transStatusReason), text(message.eci))
   const said: Record<string, string | undefined> = {
     eci,
-    verificationId: text(message.authenticationValue),
+    verificationId: proofOf(status, message.authenticationValue),
     ...more,
     authenticationStatus: status,
     transactionStatusReason: text(message.transStatusReason),
@@ -202,6 +202,10 @@ function structureOf(brand: string, status: Status, message: ThreeDSecureMessage
   }
   return Object.fromEntries(Object.entries(said).filter((pair): pair is [string, string] => pair[1] !== undefined))
 }
+
+/** Proof of an authentication, where there was one. */
+const proofOf = (status: unknown, value: unknown): string | undefined =>
+  status === 'Y' || status === 'A' ? text(value) : undefined
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
@@ -253,12 +257,25 @@ function readNotice({ step, data, body }: { step: string; data: ConnectorState; 
       why: 'the RReq belongs to another transaction',
       ...noticeError('301', 'The transaction id is not recognized'),
     }
+  if (asksTooMuch(request))
+    return { kind: 'forged', why: 'an extension is critical', ...noticeError('202', 'A critical extension is not recognized') }
+  const isGood = request.transStatus === 'Y' || request.transStatus === 'A'
+  if (isGood && request.challengeCancel !== undefined)
+    return {
+      kind: 'forged',
+      why: 'the RReq contradicts itself',
+      ...noticeError('203', 'challengeCancel does not go with transStatus'),
+    }
   const names = ['transStatus', 'transStatusReason', 'authenticationValue', 'eci', 'authenticationType', 'challengeCancel']
   const event = Object.fromEntries(
     names.flatMap(name => (typeof request[name] === 'string' ? [[name, request[name] as string]] : [])),
   )
   return { kind: 'resume', event, ...acknowledged(request) }
 }
+
+/** We know no extension: one that must be understood changes what the message says. */
+const asksTooMuch = ({ messageExtension: given }: ThreeDSecureMessage): boolean =>
+  Array.isArray(given) && given.some(one => (one as { criticalityIndicator?: unknown } | null)?.criticalityIndicator === true)
 
 /** The result that was taken is acknowledged again: the first word may have been lost on its way. Any other comes too late. */
 async function staleNotice(body: string, told: () => Promise<Structures | undefined>): Promise<NoticeAnswer> {
@@ -270,7 +287,7 @@ async function staleNotice(body: string, told: () => Promise<Structures | undefi
     sameId(request!.dsTransID, said.dsTransactionId) &&
     sameId(request!.acsTransID, said.acsTransactionId) &&
     request!.transStatus === said.authenticationStatus &&
-    request!.authenticationValue === said.verificationId
+    proofOf(request!.transStatus, request!.authenticationValue) === said.verificationId
   return isTaken ? acknowledged(request!) : noticeError('301', 'The transaction id is not one that waits for a result')
 }
 
@@ -285,7 +302,7 @@ const isOurs = (message: ThreeDSecureMessage, data: ConnectorState): boolean =>
   message.messageVersion === data.version
 
 const json = 'application/json;charset=UTF-8'
-const noticeError = (code: '203' | '301', description: string): NoticeAnswer => ({
+const noticeError = (code: '202' | '203' | '301', description: string): NoticeAnswer => ({
   answer: JSON.stringify(errorMessage(code, description, 'RReq')),
   contentType: json,
 })

@@ -194,7 +194,11 @@ export function decodeMessage(type: MessageType, encoded: string): ThreeDSecureM
 }
 
 /** `301` transaction id not recognized, `203` a field is malformed, `101` the message was not understood. */
-export const errorMessage = (errorCode: '101' | '203' | '301', description: string, about: MessageType): ThreeDSecureMessage => ({
+export const errorMessage = (
+  errorCode: '101' | '202' | '203' | '301',
+  description: string,
+  about: MessageType,
+): ThreeDSecureMessage => ({
   messageType: 'Erro',
   messageVersion: '2.2.0',
   errorCode,
