@@ -7,6 +7,7 @@ import { servedHere } from '../../platform/database/elsewhere.ts'
 import { type BatchCount, type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
 import type { Endpoint } from '../endpoints/endpoint.ts'
 import { attemptsAhead } from '../retrySchedule.ts'
+import { waitingInOrder } from '../store.ts'
 import type { Delivery, DeliveryAttempt, LeasedDelivery } from './delivery.ts'
 
 export type NewDelivery = Omit<Delivery, 'attempts'> & { readonly dueAt: number; readonly replay?: boolean }
@@ -224,7 +225,7 @@ export async function releaseAll(db: Connection): Promise<void> {
 /** Brings everything that a merchant's endpoints are owed nearer. */
 export async function moveDeliveries(db: Connection, merchantId: string, milliseconds: number): Promise<void> {
   await db.query(
-    `update deliveries set due_at = due_at - $2 * interval '1 millisecond' where merchant_id = $1 and state = 'scheduled'`,
+    `update deliveries d set due_at = d.due_at - $2 * interval '1 millisecond' from ${waitingInOrder('merchant_id = $1')}`,
     [merchantId, milliseconds],
   )
 }

@@ -1,6 +1,7 @@
 // Endpoints in the database.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
+import { waitingInOrder } from '../store.ts'
 import type { Endpoint } from './endpoint.ts'
 
 const columns = `merchant_id as "merchantId", id, kind, channel_id as "channelId", name, url, types, fields, wrapper, sealed_secrets as "sealedSecrets",
@@ -119,8 +120,7 @@ export async function setEmitted(
 
 export async function giveUpAll(db: Connection, merchantId: string, id: string, businessNow: number): Promise<number> {
   const { rowCount } = await db.query(
-    `update deliveries set state = 'given up', settled_at = $3, leased_until = null
-      where merchant_id = $1 and endpoint_id = $2 and state = 'scheduled'`,
+    `update deliveries d set state = 'given up', settled_at = $3, leased_until = null from ${waitingInOrder('merchant_id = $1 and endpoint_id = $2')}`,
     [merchantId, id, timeParameter(businessNow)],
   )
   return rowCount ?? 0
