@@ -10,6 +10,7 @@ import { after, describe, it } from 'node:test'
 import { systemClock } from '../src/platform/clock.ts'
 import { connect } from '../src/platform/database/connect.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { eventually } from './support/gateway.ts'
 import { commandLine, startProcess } from './support/process.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-settings-'))
@@ -77,7 +78,7 @@ describe('settings of a database', () => {
       assert.equal(await status(), 404)
       const { stdout } = await commandLine(environment, 'list', '--json')
       for (const { id } of JSON.parse(stdout).tokens) assert.equal((await commandLine(environment, 'revoke', id)).code, 0)
-      assert.equal(await status(), 403)
+      await eventually(async () => (await status()) === 403, 'the gateway hears of it')
       assert.deepEqual((await commandLine(environment, 'audit', 'verify')).code, 0)
       assert.match((await commandLine(environment, 'audit', '--action', 'tokenRevoked')).out, /tokenRevoked/)
     } finally {
