@@ -4,7 +4,7 @@ import { nobody } from '../../payments/cases/cases.ts'
 import type { PaymentRecord } from '../../payments/payment.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { servedHere } from '../../platform/database/elsewhere.ts'
-import type { LastFile, LastFiles } from '../../platform/database/fileHold.ts'
+import { type LastFiles, lastFilesOf } from '../../platform/database/fileHold.ts'
 import { orderFileName, type SlipOrderLine } from './orderFile.ts'
 
 export type WaitingOrder = Omit<SlipOrderLine, 'payer'> & {
@@ -111,14 +111,7 @@ export async function countUnfiledOrders(
 }
 
 /** Of each account. `here`: the last order is of a merchant who is served here. */
-export async function lastOrderFiles(db: Connection): Promise<LastFiles> {
-  const { rows } = await db.query<LastFile & { name: string }>(
-    `select f.account as name, f.last, coalesce((select ${servedHere('o.merchant_id')} from slip_orders o
-              where o.account = f.account and o.sequence is not null order by o.sequence desc, o.line desc limit 1), false) as here
-       from (select account, max(sequence) as last from order_files group by account) f`,
-  )
-  return new Map(rows.map(({ name, ...last }) => [name, last]))
-}
+export const lastOrderFiles = (db: Connection): Promise<LastFiles> => lastFilesOf(db, 'order_files', 'slip_orders')
 
 /** The accounts whose banks are still to be told of slips of a merchant. */
 export async function accountsWithOrders(db: Connection, merchantId: string): Promise<string[]> {

@@ -3,7 +3,7 @@
 import type { Mode } from '../../connectors/connector.ts'
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { servedHere } from '../../platform/database/elsewhere.ts'
-import type { LastFile, LastFiles } from '../../platform/database/fileHold.ts'
+import { type LastFiles, lastFilesOf } from '../../platform/database/fileHold.ts'
 import type { Payment } from '../payment.ts'
 
 type TransferName = { readonly merchantId: string; readonly paymentId: string }
@@ -202,14 +202,7 @@ export async function markTransfersWritten(db: Connection, { account, sequence }
 }
 
 /** Of each account. `here`: the last order is of a merchant who is served here. */
-export async function lastTransferFiles(db: Connection): Promise<LastFiles> {
-  const { rows } = await db.query<LastFile & { name: string }>(
-    `select f.account as name, f.last, coalesce((select ${servedHere('t.merchant_id')} from refund_transfers t
-              where t.account = f.account and t.sequence is not null order by t.sequence desc, t.line desc limit 1), false) as here
-       from (select account, max(sequence) as last from transfer_files group by account) f`,
-  )
-  return new Map(rows.map(({ name, ...last }) => [name, last]))
-}
+export const lastTransferFiles = (db: Connection): Promise<LastFiles> => lastFilesOf(db, 'transfer_files', 'refund_transfers')
 
 /** The accounts from which transfers of a merchant are ordered that have not ended. */
 export async function accountsWithTransfers(db: Connection, merchantId: string): Promise<string[]> {

@@ -2,6 +2,7 @@
 // installation for all of them.
 
 import type { Connection } from './connect.ts'
+import { servedHere } from './elsewhere.ts'
 
 /**
  * Whether files wait, and the subjects of those that do not (see clearing/fileSeries). `after`: where the database stood before, when all that holds them is that
@@ -36,3 +37,13 @@ export async function holdFiles(db: Connection, after: string | null = null): Pr
 export type LastFile = { readonly last: number; readonly here: boolean }
 /** By the name of the account or acquirer. */
 export type LastFiles = ReadonlyMap<string, LastFile>
+
+/** Of each account. `files` and `lines`: their tables; a line has the account and number of its file, and the merchant whose it is. */
+export async function lastFilesOf(db: Connection, files: string, lines: string): Promise<LastFiles> {
+  const { rows } = await db.query<LastFile & { name: string }>(
+    `select f.account as name, f.last, coalesce((select ${servedHere('l.merchant_id')} from ${lines} l
+              where l.account = f.account and l.sequence is not null order by l.sequence desc, l.line desc limit 1), false) as here
+       from (select account, max(sequence) as last from ${files} group by account) f`,
+  )
+  return new Map(rows.map(({ name, ...last }) => [name, last]))
+}
