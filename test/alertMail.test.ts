@@ -353,9 +353,9 @@ describe('the gateway', () => {
       [new Date(clock.real()).toISOString()],
     )
     await gateway.pool.query(
-      `insert into due_work (kind, merchant_id, subject_id, due_at, leased_until, attempts)
-       select 'reverse', merchant_id, id, $1, $2, 6 from payments`,
-      [new Date(clock.real()).toISOString(), new Date(clock.real() + 86_400_000).toISOString()],
+      `insert into due_work (kind, merchant_id, subject_id, due_at, attempts) select 'reverse', merchant_id, id, $1, 6 from payments`,
+      // It waits for its next attempt when the work looks, eleven minutes from now.
+      [new Date(clock.real() + 16 * 60_000).toISOString()],
     )
     look()
     await eventually(

@@ -48,7 +48,7 @@ test('at the start of a process that is alone it does not wait for the lease of 
   const { body } = await gateway.pay({ 'customParameters[simulateAnswer]': 'none' })
   // As if a process had taken it, and had been killed.
   await gateway.pool.query(
-    `update due_work set due_at = now() - interval '1 second', leased_until = now() + interval '1 hour' where subject_id = $1`,
+    `update due_work set due_at = now() - interval '1 second', leased_until = now() + interval '115 seconds' where subject_id = $1`,
     [body.id],
   )
   await gateway.restart()

@@ -59,7 +59,7 @@ test('metrics are served where METRICS_PORT says, and nowhere else', async () =>
     // What waits is counted by kind, and for how long it has waited.
     await gateway.pool.query(
       `insert into due_work (kind, merchant_id, subject_id, due_at, leased_until, attempts)
-       select kind, merchant_id, id, now() + at, now() + interval '1 hour', attempts from payments,
+       select kind, merchant_id, id, now() + at, now() + interval '100 seconds', attempts from payments,
               (values ('recover', interval '-90 seconds', 1), ('capture', interval '5 minutes', 7), ('release', interval '1 hour', 7)) as given (kind, at, attempts)
         where payment_type = 'DB'`,
     )
