@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { inTransaction } from '../src/platform/database/connect.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
-import { keepKeys, makeKeys } from '../src/vault/keys.ts'
+import { type Keys, keepKeys, makeKeys } from '../src/vault/keys.ts'
 import { databaseUrl } from './support/database.ts'
 import { type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 import { commandLine } from './support/process.ts'
@@ -38,13 +38,14 @@ before(async () => {
   writeFileSync(sealFile, `${hex(newest)}\n${hex(old)}\n`, { mode: 0o600 })
   writeFileSync(lookupFile, `${hex(lookup)}\n`, { mode: 0o600 })
   cells = await Promise.all([testGateway(), testGateway()])
-  for (const { pool } of cells)
-    await inTransaction(pool, async db => {
-      await keepMode(db, 'sandbox', Date.now())
-      await keepKeys(db, testKeys, Date.now())
-      await keepKeys(db, both, Date.now())
-    })
+  const keep = async (keys: Keys) => {
+    for (const { pool } of cells) await inTransaction(pool, db => keepKeys(db, keys, Date.now()))
+  }
+  for (const { pool } of cells) await inTransaction(pool, db => keepMode(db, 'sandbox', Date.now()))
+  await keep(testKeys)
   assert.equal((await cells[1]!.pay({ paymentType: 'PA' })).status, 200)
+  for (const cell of cells) await cell.restart(both)
+  await keep(both)
   writeCells()
 })
 after(async () => {

@@ -4,12 +4,13 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { after, before, describe, it, test } from 'node:test'
 import pg from 'pg'
+import { inTransaction } from '../src/platform/database/connect.ts'
 import { sealedPlaces } from '../src/start/sealed.ts'
-import { makeKeys } from '../src/vault/keys.ts'
+import { type Keys, keepKeys, makeKeys } from '../src/vault/keys.ts'
 import { databaseUrl, makeDatabase, type TestDatabase } from './support/database.ts'
-import { eventually, sandbox, visa } from './support/gateway.ts'
+import { eventually, sandbox, testGateway, testKeys, visa } from './support/gateway.ts'
 import { manyCommands, type Started, startProcess } from './support/process.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -170,6 +171,19 @@ describe('a change of both keys', () => {
     await assert.rejects(startProcess(many), /A gateway takes one lookup key, or two while it is changed/)
   })
 
+  it('is refused to a gateway while another runs that does not hold the new key: it would not find what is written with it', async () => {
+    await start(before_())
+    const proofs = await pool.query('select name from key_checks order by name')
+    const [seal, lookup] = [environment(`${newSeal},${oldSeal}`, oldLookup), environment(oldSeal, `${newLookup},${oldLookup}`)]
+    await assert.rejects(startProcess(seal), new RegExp(`does not hold the seal key ${idOf('seal', newSeal)}`))
+    await assert.rejects(startProcess(lookup), new RegExp(`does not hold the lookup key ${idOf('lookup', newLookup)}`))
+    assert.deepEqual((await pool.query('select name from key_checks order by name')).rows, proofs.rows)
+    await stopAll()
+    await start(between())
+    await start(during())
+    await stopAll()
+  })
+
   it('finds tokens, idempotency keys, shoppers and cards of before', async () => {
     const gateway = await start(during())
     assert.equal((await pay(gateway, {}, { token: used })).status, 200)
@@ -199,7 +213,11 @@ describe('a change of both keys', () => {
       assert.equal(twins[0]!.body.id, twins[1]!.body.id)
     }
     assert.equal(await count(`select 1 from payments where merchant_transaction_id like 'race-%'`), 25)
+    const listed = await commands.runIn(during(), 'keys', 'list')
+    assert.match(listed.out, new RegExp(`seal +${idOf('seal', oldSeal)} +older .*a gateway that runs and writes with it`))
+    assert.match(listed.out, new RegExp(`lookup +${idOf('lookup', oldLookup)} +older .*a gateway that runs and writes with it`))
     await running.pop()!.stop()
+    assert.doesNotMatch((await commands.runIn(during(), 'keys', 'list')).out, /a gateway that runs/)
   })
 
   it('lists what needs which key, and seals it anew while the gateway runs', async () => {
@@ -291,4 +309,19 @@ describe('a change of both keys', () => {
     await stopAll()
     await assert.rejects(startProcess(before_()), /key/)
   })
+})
+
+test('a key that another begins to write with while a gateway starts ends that start', async () => {
+  const gateway = await testGateway()
+  try {
+    const other = makeKeys([Buffer.alloc(32, 7), Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
+    const keep = (keys: Keys) => inTransaction(gateway.pool, db => keepKeys(db, keys, Date.now()))
+    await keep(testKeys)
+    await assert.rejects(keep(other), /does not hold the seal key/)
+    await gateway.restart(other)
+    await keep(other)
+    await assert.rejects(gateway.another(), /not among the seal keys given/)
+  } finally {
+    await gateway.stop()
+  }
 })

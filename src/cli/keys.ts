@@ -13,7 +13,7 @@ import { readCells } from '../start/cells.ts'
 import { credentialsOf } from '../start/credentials.ts'
 import { isOneOfCells } from '../start/moves/putBack.ts'
 import { sealedPlaces } from '../start/sealed.ts'
-import { writtenWith } from '../vault/keys.ts'
+import { readKeysInUse, writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
 import { countSealed, dropProof, lockProofs, readProofs } from '../vault/store.ts'
 import { openCells, silentText } from './eachCell.ts'
@@ -138,6 +138,9 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   )
   for (const [name, { length }] of tokens) need(name, `${length} access tokens`)
   for (const [id, count] of await countListedCards(db)) need(`lookup ${id}`, `${count} cards of risk lists`)
+  const firstOnes = (await readKeysInUse(db)).flatMap(({ lookup, seal }) => [`lookup ${lookup[0]}`, `seal ${seal[0]}`])
+  for (const name of new Set(firstOnes))
+    if (!writtenWith(keys).includes(name)) need(name, 'a gateway that runs and writes with it')
   const proofs = new Map((await readProofs(db)).map(proof => [proof.name, proof.made_at ?? null]))
   const newest = writtenWith(keys)
   // An idempotency key from before the change is found under the older key only.

@@ -19,7 +19,7 @@ import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
-import { connect, type Database } from '../platform/database/connect.ts'
+import { connect, type Database, inTransaction } from '../platform/database/connect.ts'
 import { watchFollowing } from '../platform/database/following.ts'
 import { readDatabaseIds } from '../platform/database/installation.ts'
 import { isMigrated } from '../platform/database/migrate.ts'
@@ -38,8 +38,8 @@ import { keepRequests } from '../reporting/requests/keep.ts'
 import { startProjecting } from '../reporting/search/search.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
-import { compareKeys, type Keys } from '../vault/keys.ts'
-import { readProofs } from '../vault/store.ts'
+import { compareKeys, type Keys, tellKeys } from '../vault/keys.ts'
+import { lockProofs, readProofs } from '../vault/store.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers, duePlaces } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
@@ -86,7 +86,7 @@ export async function startGateway(parts: Parts): Promise<RunningGateway> {
     error instanceof OperatorError
       ? parts.log.error({ why: error.message }, 'an entity is refused until its settings are mended')
       : parts.log.warn({ why: error.message }, 'a database connection failed')
-  const database = connect(parts.connection, parts.clock, onError, followerOf(parts.config))
+  const database = connect(parts.connection, parts.clock, onError, followerOf(parts.config), tellKeys(parts.keys))
   return startOn(database, parts, onError).catch(async (error: Error) => {
     await database.close()
     throw error
@@ -178,17 +178,23 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       { port, host: config.host, token: config.metricsToken },
     )
   }
-  // Before the first request and the first look for work: later there are leases of our own.
-  if (parts.alone) await releaseAllDue(database.work)
-  await reconcileDays(gateway)
-  await beginCaptureFiles(gateway)
-  await beginTransferFiles(gateway)
-  await beginReceiptFiles(gateway)
-  await beginPolling(gateway)
-  await beginOrderFiles(gateway)
-  await beginReturnFolders(gateway)
-  const sweeping = await startSweeping(gateway, parts.alone, clockWatch.isTrusted)
+  let sweeping: Awaited<ReturnType<typeof startSweeping>> | undefined
   try {
+    // Who began to write with a key that we lack before we listened has proved it by now; who does later sees that we listen.
+    await inTransaction(database.work, async db => {
+      await lockProofs(db)
+      compareKeys(await readProofs(db), keys)
+    })
+    // Before the first request and the first look for work: later there are leases of our own.
+    if (parts.alone) await releaseAllDue(database.work)
+    await reconcileDays(gateway)
+    await beginCaptureFiles(gateway)
+    await beginTransferFiles(gateway)
+    await beginReceiptFiles(gateway)
+    await beginPolling(gateway)
+    await beginOrderFiles(gateway)
+    await beginReturnFolders(gateway)
+    sweeping = await startSweeping(gateway, parts.alone, clockWatch.isTrusted)
     port = await server.listen(parts.port ?? config.port, config.host)
     const background = [
       ...duePlaces.map(places => startWorker(gateway, dueHandlers, places, clockWatch.isTrusted)),
@@ -215,7 +221,8 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       },
     }
   } catch (error) {
-    await sweeping.stop()
+    await sweeping?.stop()
+    await clockWatch.stop()
     await close()
     throw error
   }

@@ -4,7 +4,7 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Connection } from '../platform/database/connect.ts'
+import { type Connection, readTold } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { othersMayRead, readPlainFile, whyUnread } from '../platform/files.ts'
 import { keepProof, lockProofs, nameLookupProof, type Proof, readProofs } from './store.ts'
@@ -100,8 +100,29 @@ export async function keepKeys(db: Connection, keys: Keys, now: number): Promise
   const known = await readProofs(db)
   compareKeys(known, keys)
   const own = proofsOf(keys)
+  await refuseUnknownElsewhere(db, known, keys)
   for (const { name, proof } of known) if (name === 'lookup') await nameLookupProof(db, provedBy(own, name, proof)!)
   for (const name of writtenWith(keys)) await keepProof(db, name, own.get(name)!, now)
+}
+
+/** What a gateway tells the others of its keys: ids of those that it finds and opens with, the one that it writes with first. Of many seal keys the newest. */
+export const tellKeys = ({ lookup, seal }: Keys): string =>
+  [lookup.slice(0, lookupKeysMax), seal.slice(0, 2)].map(some => some.map(({ id }) => id).join(',')).join(' ')
+
+/** The keys of the gateways that run; of those of a version before, which tell nothing, none. */
+export async function readKeysInUse(db: Connection): Promise<Record<'lookup' | 'seal', readonly string[]>[]> {
+  const told = (await readTold(db)).map(text => /^([0-9a-f,]+) ([0-9a-f,]+)$/.exec(text))
+  return told.flatMap(found => (found ? [{ lookup: found[1]!.split(','), seal: found[2]!.split(',') }] : []))
+}
+
+/** What is written with a key that a gateway which runs does not hold, that one neither finds nor opens: an order that comes again would be paid again. */
+async function refuseUnknownElsewhere(db: Connection, known: readonly Proof[], keys: Keys): Promise<void> {
+  const fresh = writtenWith(keys).filter(name => known.length > 0 && !known.some(proof => proof.name === name))
+  for (const [kind, id] of fresh.map(name => name.split(' ') as ['lookup' | 'seal', string]))
+    if (id !== undefined && (await readKeysInUse(db)).some(one => !one[kind].includes(id)))
+      throw new OperatorError(
+        `A gateway that runs does not hold the ${kind} key ${id}: give it to all of them as the second first, and restart them (keys add). Nothing was changed.`,
+      )
 }
 
 /** The names of the keys that are written with: the newest of each kind. */

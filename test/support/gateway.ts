@@ -58,8 +58,8 @@ export type TestGateway = Client & {
   readonly wire?: Wire
   /** One more gateway on the same database, as another process would be. */
   another(): Promise<Client>
-  /** Stops this process's gateway and starts another on the same database. */
-  restart(): Promise<void>
+  /** Stops this process's gateway and starts another on the same database, with other keys if they are given. */
+  restart(keys?: Keys): Promise<void>
 }
 
 export type TestOptions = {
@@ -95,8 +95,8 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const wire = options.wired && (await wireTo(database.connection))
   const connection = wire?.connection ?? database.connection
   const { simulatorsUrl } = options
-  const given = { config, keys: testKeys, connection, clock, random, log, ownTime, ...(simulatorsUrl && { simulatorsUrl }) }
-  const start = (isAlone = alone) => startGateway({ ...given, alone: isAlone })
+  const given = { config, connection, clock, random, log, ownTime, ...(simulatorsUrl && { simulatorsUrl }) }
+  const start = (isAlone = alone, keys = testKeys) => startGateway({ ...given, keys, alone: isAlone })
   const leave = async () => {
     await wire?.close()
     await pool.end()
@@ -121,9 +121,9 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
           { stop },
         )
       },
-      async restart() {
+      async restart(keys?: Keys) {
         await running.stop()
-        running = await start()
+        running = await start(alone, keys)
       },
       async stop() {
         await running.stop()

@@ -57,6 +57,9 @@ export type Database = Readonly<Record<PoolName, pg.Pool>> & {
 
 export type Listener = { stop(): Promise<void> }
 
+/** What the sessions that listen are called, after `tollgate`, before what their process tells. */
+const listeningName = 'notices'
+
 /** A pool or one of its connections: what a statement needs. */
 export type Connection = Pick<pg.Pool, 'query'>
 
@@ -78,12 +81,13 @@ const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
 const heartbeatMilliseconds = 15_000
 
-/** `follower`: the database that follows this one, for readings of many payments; it is closed with it. */
+/** `follower`: the database that follows this one, for readings of many payments; it is closed with it. `told`: what the sessions that listen tell others of this process, 40 characters at most. */
 export function connect(
   options: pg.PoolConfig,
   clock: Clock,
   onError: (error: Error) => void,
   follower?: ReportingDatabase,
+  told = '',
 ): Database {
   let closed = false
   // When the pools are closed the server may go before they have said goodbye.
@@ -108,7 +112,7 @@ export function connect(
     reporting,
     inChain: (merchantId, rootId, lock, work) => inTurn(merchantId + rootId, () => lockedTransaction(pools.chains, lock, work)),
     async listen(channel, heard) {
-      const listening = await listen(clock, limited(options, 'notices', 5), channel, heard, failed)
+      const listening = await listen(clock, limited(options, `${listeningName} ${told}`.trim(), 5), channel, heard, failed)
       listenings.add(listening)
       return listening
     },
@@ -234,6 +238,17 @@ async function listen(
       await current?.end().catch(() => {})
     },
   }
+}
+
+/** What the processes that listen here tell of themselves, as far as the server shows it. One that was killed may be among them until the server has noticed. */
+export async function readTold(db: Connection): Promise<string[]> {
+  const name = `tollgate ${listeningName} `
+  const { rows } = await db.query<{ told: string }>(
+    `select distinct substr(application_name, length($1) + 1) as told from pg_stat_activity
+      where datname = current_database() and left(application_name, length($1)) = $1`,
+    [name],
+  )
+  return rows.map(({ told }) => told)
 }
 
 /** The same database for the back office, whose work is done by connections of its own: statements by some, transactions by others. */
