@@ -385,6 +385,7 @@ describe('card ranges', () => {
 })
 
 describe('an answer of the issuer', () => {
+  const critical = { name: 'further', id: 'A000000004', criticalityIndicator: true, data: {} }
   for (const [what, said, name] of [
     ['R without a reason', { transStatus: 'R' }, 'threeDSecureIssuerRejected'],
     ['R with too long a text', { ...rejected, cardholderInfo: 'x'.repeat(129) }, 'threeDSecureSuspectedFraud'],
@@ -392,6 +393,7 @@ describe('an answer of the issuer', () => {
     ['R with none', { ...rejected, eci: null }, 'threeDSecureSuspectedFraud'],
     ['R with an empty cryptogram', { ...rejected, authenticationValue: '' }, 'threeDSecureSuspectedFraud'],
     ['R with fields of an error', { ...rejected, errorCode: '405', errorSource: 'D' }, 'threeDSecureSuspectedFraud'],
+    ['R that must be understood further', { ...rejected, messageExtension: [critical] }, 'threeDSecureSuspectedFraud'],
     ['R of no type', { ...rejected, messageType: undefined }, 'threeDSecureSuspectedFraud'],
     ['R in another version', { ...rejected, messageVersion: '2.3.1' }, 'threeDSecureSuspectedFraud'],
     [
@@ -415,6 +417,7 @@ describe('an answer of the issuer', () => {
     ['Y in another version', { ...good, messageVersion: '2.1.0' }],
     ['Y of another transaction', { ...good, threeDSServerTransID: randomUUID() }],
     ['R of another transaction', { ...rejected, threeDSServerTransID: randomUUID() }],
+    ['Y that must be understood further', { ...good, messageExtension: [critical] }],
   ] as const)
     it(`${what} is no authentication`, async () => {
       answer = () => said
@@ -422,6 +425,17 @@ describe('an answer of the issuer', () => {
       assert.deepEqual([body.threeDSecure.authenticationStatus, body.threeDSecure.eci], [undefined, undefined])
       assert.match(body.threeDSecure.errorCode, /^\d{3}$/)
     })
+  it('that must be understood further is named as such; one that may be is taken', async () => {
+    answer = () => ({ ...good, messageExtension: [critical] })
+    assert.equal((await pay()).threeDSecure.errorCode, '202')
+    answer = () => ({ ...good, messageExtension: [{ ...critical, criticalityIndicator: false }] })
+    assert.equal((await pay()).threeDSecure.verificationId, cavv)
+  })
+  it('that refuses proves nothing, whatever it brings', async () => {
+    answer = () => ({ ...rejected, authenticationValue: cavv })
+    const { threeDSecure } = await pay()
+    assert.deepEqual([threeDSecure.authenticationStatus, threeDSecure.verificationId], ['R', undefined])
+  })
   it('may write ids in capitals, and begin with a byte-order mark', async () => {
     const whole = {
       messageType: 'ARes',

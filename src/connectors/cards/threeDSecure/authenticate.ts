@@ -17,7 +17,15 @@ import type {
 import { browserGiven, browserNames, buildAReq, buildCReq, buildRRes, enrolmentAsked, methodData } from './build.ts'
 import type { Range } from './cardRanges.ts'
 import { type DirectoryServer, isFailure, type ProtocolFault, takesNoPart } from './directory.ts'
-import { decodeMessage, encodeMessage, errorMessage, readMessage, sameId, type ThreeDSecureMessage } from './messages.ts'
+import {
+  asksTooMuch,
+  decodeMessage,
+  encodeMessage,
+  errorMessage,
+  readMessage,
+  sameId,
+  type ThreeDSecureMessage,
+} from './messages.ts'
 import { type AuthenticationAction, actionOf, eciOf, type Status } from './statuses.ts'
 
 /** A challenge that is not finished in ten minutes is abandoned. */
@@ -272,10 +280,6 @@ function readNotice({ step, data, body }: { step: string; data: ConnectorState; 
   )
   return { kind: 'resume', event, ...acknowledged(request) }
 }
-
-/** We know no extension: one that must be understood changes what the message says. */
-const asksTooMuch = ({ messageExtension: given }: ThreeDSecureMessage): boolean =>
-  Array.isArray(given) && given.some(one => (one as { criticalityIndicator?: unknown } | null)?.criticalityIndicator === true)
 
 /** The result that was taken is acknowledged again: the first word may have been lost on its way. Any other comes too late. */
 async function staleNotice(body: string, told: () => Promise<Structures | undefined>): Promise<NoticeAnswer> {

@@ -6,7 +6,15 @@ import { NotSent, type Transport } from '../../transport.ts'
 import type { Requestor } from './build.ts'
 import { type CardRanges, findRange, methodUrlMost, type Range } from './cardRanges.ts'
 import { keepRanges } from './keptRanges.ts'
-import { isWebAddress, parseMessage, readMessage, sameId, type ThreeDSecureMessage, wrongFields } from './messages.ts'
+import {
+  asksTooMuch,
+  isWebAddress,
+  parseMessage,
+  readMessage,
+  sameId,
+  type ThreeDSecureMessage,
+  wrongFields,
+} from './messages.ts'
 import { readRanges } from './readRanges.ts'
 
 export type DirectoryServer = {
@@ -138,9 +146,9 @@ export function directoryServer(options: {
     try {
       const { body } = await ask(request, inTime(signal))
       const answer = readMessage('ARes', body)
-      if (answer && isAnswerTo(answer, request))
+      if (answer && isAnswerTo(answer, request) && !asksTooMuch(answer))
         return answer.transStatus !== 'C' || leads('acsURL', answer.acsURL) ? answer : leadsNowhere
-      return refusalIn(body, request) ?? faultIn(body, request) ?? noAnswer
+      return refusalIn(body, request) ?? faultIn(body, request) ?? (answer && asksTooMuch(answer) ? asksForMore : noAnswer)
     } catch (error) {
       const why = error instanceof NotSent ? 'The directory server could not be reached' : 'The directory server did not answer'
       return { errorCode: '405', errorDescription: why, errorSource: 'D' }
@@ -185,6 +193,12 @@ function faultIn(body: string, request: ThreeDSecureMessage): ProtocolFault | un
 const noAnswer: ProtocolFault = {
   errorCode: '101',
   errorDescription: 'The answer is no ARes of this transaction',
+  errorSource: 'S',
+}
+
+const asksForMore: ProtocolFault = {
+  errorCode: '202',
+  errorDescription: 'The answer has a critical extension that is not recognized',
   errorSource: 'S',
 }
 

@@ -206,3 +206,7 @@ export const errorMessage = (
   errorDescription: description,
   errorMessageType: about,
 })
+
+/** We know no extension: one that must be understood changes what the message says. */
+export const asksTooMuch = ({ messageExtension: given }: ThreeDSecureMessage): boolean =>
+  Array.isArray(given) && given.some(one => (one as { criticalityIndicator?: unknown } | null)?.criticalityIndicator === true)
