@@ -6,7 +6,14 @@ import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import type { DeliveryAttempt, LeasedDelivery } from '../src/notifications/deliveries/delivery.ts'
-import { attemptLane, measureBacklog, releaseDelivery, takeDeliveries } from '../src/notifications/deliveries/store.ts'
+import {
+  attemptLane,
+  measureBacklog,
+  moveDeliveries,
+  releaseDelivery,
+  takeDeliveries,
+} from '../src/notifications/deliveries/store.ts'
+import { giveUpAll } from '../src/notifications/endpoints/store.ts'
 import { attemptsAhead } from '../src/notifications/retrySchedule.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import type { Connection } from '../src/platform/database/connect.ts'
@@ -194,6 +201,31 @@ test('a round does not wait for one that is ending, and sets nothing aside behin
   }
   assert.deepEqual(await told(chain), [2])
   await pool.query(`delete from deliveries`)
+})
+
+test('the movable clock and the closing of an endpoint lock the first of a chain before the next, as whoever ends one and wakes the next', async () => {
+  const closing = ({ merchantId, endpointId }: Owed) => giveUpAll(pool, merchantId, endpointId, Date.now())
+  const moving = ({ merchantId }: Owed) => moveDeliveries(pool, merchantId, 60_000)
+  for (const act of [moving, closing]) {
+    const chain = await owed(2)
+    await pool.query('update deliveries set replay = replay where position = 1') // it lies behind the other now
+    const ending = await pool.connect()
+    try {
+      await ending.query('begin')
+      await ending.query('select from deliveries where payment_id = $1 and position = 1 for update', [chain.paymentId])
+      const acted = act(chain)
+      await eventually(async () => (await lockWaiters(pool)).length > 0, 'it waits for the first')
+      const next = await ending.query('select from deliveries where payment_id = $1 and position = 2 for update nowait', [
+        chain.paymentId,
+      ])
+      assert.equal(next.rowCount, 1, 'it holds nothing while it waits')
+      await ending.query('commit')
+      await acted
+    } finally {
+      ending.release()
+    }
+    await pool.query(`delete from deliveries`)
+  }
 })
 
 test('more than there is room for are not taken, and what a cursor reads waits behind nothing when it is given up', async () => {

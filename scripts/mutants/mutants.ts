@@ -335,6 +335,8 @@ export const mutants: readonly Mutant[] = [
     find: 'for update skip locked) d)', instead: 'for update) d)' },
   { name: 'notifications of one payment overtake each other', file: 'src/notifications/deliveries/store.ts', tests: ['notificationDelivery'],
     find: "head.position < ${of}.position and", instead: "head.position > ${of}.position and" },
+  { name: 'deliveries: the clock and closing lock them as they lie', file: 'src/notifications/store.ts', tests: ['deliveryBacklog'],
+    find: 'order by merchant_id, endpoint_id, position for update', instead: 'for update' },
   { name: 'deliveries: what waits behind a failing one is read in every round', file: 'src/notifications/deliveries/store.ts', tests: ['deliveryBacklog'],
     find: "d.state = 'scheduled' and not d.behind and d.due_at <= $1", instead: "d.state = 'scheduled' and d.due_at <= $1" },
   { name: 'deliveries: a round looks at all that is due', file: 'src/notifications/deliveries/store.ts', tests: ['deliveryBacklog'],
