@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, it } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { beginAudit, listAudit, record, verify } from '../src/audit/chain.ts'
 import { type Actor, type AuditEntry, thisProcess } from '../src/audit/entry.ts'
 import { limitFailures, tellFailures } from '../src/audit/failures.ts'
@@ -12,7 +12,7 @@ import { clockWith, systemClock } from '../src/platform/clock.ts'
 import { connect, inTransaction } from '../src/platform/database/connect.ts'
 import type { Log, LogFields } from '../src/platform/log.ts'
 import { makeKeys } from '../src/vault/keys.ts'
-import { makeDatabase, type TestDatabase } from './support/database.ts'
+import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { testKeys } from './support/gateway.ts'
 
 let now = Date.UTC(2030, 0, 31, 12)
@@ -22,8 +22,7 @@ let pool: pg.Pool
 
 before(async () => {
   database = await makeDatabase()
-  pool = new pg.Pool({ ...database.connection, max: 8 })
-  pool.on('error', () => {})
+  pool = testPool(database.connection, 8)
 })
 after(async () => {
   await pool.end()
@@ -337,7 +336,7 @@ describe('log-ins that failed', () => {
   })
 
   it('are limited by what the process counted itself while the database is away', async () => {
-    const away = new pg.Pool({ host: '127.0.0.1', port: 1, max: 1 })
+    const away = testPool({ host: '127.0.0.1', port: 1 }, 1)
     let errors = 0
     const failures = limitFailures(away, { keys: testKeys, clock: systemClock }, () => errors++)
     const attempt = { address: '192.0.2.9', credential: '0123456789abcdef' }
@@ -482,7 +481,7 @@ describe('a trigger, a rule or another table in its place', () => {
 
   it('what undoes a row at the commit is named while it is there, and so is what it leaves behind', async () => {
     const made = await makeDatabase()
-    const own = new pg.Pool(made.connection)
+    const own = testPool(made.connection, 10)
     const findings = async () => (await verify(own, testKeys)).findings
     try {
       await inTransaction(own, async db => {

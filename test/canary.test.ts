@@ -6,8 +6,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import pg from 'pg'
 import { runningEmbedded } from '../src/platform/database/find.ts'
+import { testPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
 import { type Started, startProcess } from './support/process.ts'
 import { makeShopper } from './support/shopper.ts'
@@ -163,7 +163,7 @@ it('what is secret is nowhere but sealed', async () => {
   await send('POST', '/sandbox/clock', { advance: '2m', 'card.number': numbers.good })
 
   const connection = runningEmbedded(dataDir)!
-  const pool = new pg.Pool({ ...connection, max: 1 })
+  const pool = testPool(connection, 1)
   // A failing statement must not bring its values into the server's log.
   await pool.query('select $1::integer', [numbers.good]).catch(() => {})
   await eventually(async () => (await pool.query(lastRequest)).rowCount === 1, 'the last request is recorded')

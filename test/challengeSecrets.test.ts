@@ -6,9 +6,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { eraseSecrets } from '../src/payments/redirects/store.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
+import { testPool } from './support/database.ts'
 import { visa } from './support/gateway.ts'
 import { type Started, startProcess } from './support/process.ts'
 import { makeShopper } from './support/shopper.ts'
@@ -20,8 +21,7 @@ let gateway: Started
 let pool: pg.Pool
 const open = async () => {
   gateway = await startProcess({ DATA_DIR: dataDir, LOG_LEVEL: 'warn' })
-  pool = new pg.Pool({ ...runningEmbedded(dataDir)!, max: 2 })
-  pool.on('error', () => {})
+  pool = testPool(runningEmbedded(dataDir)!, 2)
 }
 const close = async () => {
   await pool.end()

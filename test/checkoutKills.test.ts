@@ -5,8 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { runningEmbedded } from '../src/platform/database/find.ts'
+import { testPool } from './support/database.ts'
 import { type Body, eventually, type Fields, sandbox, visa } from './support/gateway.ts'
 import { type Started, startProcess } from './support/process.ts'
 
@@ -18,8 +19,7 @@ let gateway: Started
 /** Alone on its own database: what a dead process left is its to settle, at once. */
 async function start(): Promise<void> {
   gateway = await startProcess({ DATA_DIR: dataDir })
-  pool = new pg.Pool({ ...runningEmbedded(dataDir)!, max: 2 })
-  pool.on('error', () => {})
+  pool = testPool(runningEmbedded(dataDir)!, 2)
 }
 before(start)
 after(async () => {

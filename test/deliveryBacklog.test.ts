@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import type { DeliveryAttempt, LeasedDelivery } from '../src/notifications/deliveries/delivery.ts'
 import {
   attemptLane,
@@ -17,7 +17,7 @@ import { giveUpAll } from '../src/notifications/endpoints/store.ts'
 import { attemptsAhead } from '../src/notifications/retrySchedule.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import type { Connection } from '../src/platform/database/connect.ts'
-import { makeDatabase, type TestDatabase } from './support/database.ts'
+import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually } from './support/gateway.ts'
 import { lockWaiters } from './support/locks.ts'
 
@@ -25,7 +25,7 @@ let database: TestDatabase
 let pool: pg.Pool
 before(async () => {
   database = await makeDatabase()
-  pool = new pg.Pool({ ...database.connection, max: 4 })
+  pool = testPool(database.connection, 4)
 })
 after(async () => {
   await pool.end()

@@ -8,14 +8,14 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { systemRandom } from '../src/platform/clock.ts'
 import { readConfig } from '../src/start/config.ts'
 import { credentialsOf, figureOfCredentials, noteCredentials } from '../src/start/credentials.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { seal, unseal } from '../src/vault/seal.ts'
 import { hasOpenssl, makeCertificate } from './support/certificate.ts'
-import { databaseUrl, makeDatabase, type TestDatabase } from './support/database.ts'
+import { databaseUrl, makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
 import { type CommandRun, manyCommands, project, type Started, startProcess } from './support/process.ts'
 import { keyPair } from './support/sftpServer.ts'
@@ -36,8 +36,7 @@ let preauthorization = ''
 const sftpKey = () => keyPair().private
 before(async () => {
   database = await makeDatabase()
-  pool = new pg.Pool({ ...database.connection, max: 2 })
-  pool.on('error', () => {})
+  pool = testPool(database.connection, 2)
   environment = {
     DATABASE_URL: databaseUrl(database.connection),
     DATA_DIR: folder,

@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { inTransaction } from '../src/platform/database/connect.ts'
 import { sealedPlaces } from '../src/start/sealed.ts'
 import { type Keys, keepKeys, makeKeys } from '../src/vault/keys.ts'
-import { databaseUrl, makeDatabase, type TestDatabase } from './support/database.ts'
+import { databaseUrl, makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, sandbox, testGateway, testKeys, visa } from './support/gateway.ts'
 import { manyCommands, type Started, startProcess } from './support/process.ts'
 import { makeShopper } from './support/shopper.ts'
@@ -52,8 +52,7 @@ const stopAll = async () => {
 
 before(async () => {
   database = await makeDatabase()
-  pool = new pg.Pool({ ...database.connection, max: 2 })
-  pool.on('error', () => {})
+  pool = testPool(database.connection, 2)
 })
 after(async () => {
   commands.stop()

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { it } from 'node:test'
-import pg from 'pg'
 import { migrate, statementsOf } from '../src/platform/database/migrate.ts'
-import { makeDatabase } from './support/database.ts'
+import { makeDatabase, testPool } from './support/database.ts'
 
 it('a file is cut between its statements, and nowhere else', () => {
   const sql = `-- first; of two
@@ -22,8 +21,7 @@ do $body$ select '$$;' $body$;;
 
 it('what the planner had sampled of sealed records goes, their rows and the fences around merchants stay', async () => {
   const database = await makeDatabase()
-  const pool = new pg.Pool({ ...database.connection, max: 2 })
-  pool.on('error', () => {})
+  const pool = testPool(database.connection, 2)
   const sampled = async () =>
     (
       await pool.query<{ place: string }>(

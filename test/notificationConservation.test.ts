@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import type pg from 'pg'
 import { checkNotifications } from '../src/notifications/deliveries/check.ts'
 import { replay } from '../src/notifications/deliveries/replay.ts'
 import { secretsOf } from '../src/notifications/endpoints/endpoint.ts'
@@ -15,6 +15,7 @@ import { listEndpoints } from '../src/notifications/endpoints/store.ts'
 import { systemRandom } from '../src/platform/clock.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { readConfig } from '../src/start/config.ts'
+import { testPool } from './support/database.ts'
 import { addEndpoint, endpointParts } from './support/endpoints.ts'
 import { eventually, type Fields, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 import { opened, startReceiver } from './support/receiver.ts'
@@ -264,7 +265,7 @@ async function withDatabase<Value>(
   dataDir: string,
   look: (pool: pg.Pool, secret: () => Promise<string>) => Promise<Value>,
 ): Promise<Value> {
-  const pool = new pg.Pool({ ...runningEmbedded(dataDir), max: 2 })
+  const pool = testPool(runningEmbedded(dataDir)!, 2)
   try {
     const keys = readConfig({ DATA_DIR: dataDir }, '/nonexistent').keys(() => systemRandom.bytes(32))
     return await look(pool, async () => secretsOf(keys, (await listEndpoints(pool, null))[0]!)[0]!)

@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import { applySeed, readSeed, type Seed } from '../src/merchants/seed.ts'
 import { readTokens } from '../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
-import { makeDatabase, type TestDatabase } from './support/database.ts'
+import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-settings-'))
@@ -145,8 +145,7 @@ describe('a second seed', () => {
   let pool: pg.Pool
   before(async () => {
     database = await makeDatabase()
-    pool = new pg.Pool({ ...database.connection, max: 2 })
-    pool.on('error', () => {})
+    pool = testPool(database.connection, 2)
   })
   after(async () => {
     await pool.end()

@@ -5,12 +5,12 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
+import type pg from 'pg'
 import { generated, stale } from '../scripts/generate/generated.ts'
 import { schemaText } from '../scripts/generate/schema.ts'
 import { mayImport } from '../scripts/rooms.ts'
 import { refusalNames } from '../src/contract/results/results.ts'
-import { makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { makeDatabase, type TestDatabase, testPool, withPool } from './support/database.ts'
 
 const project = fileURLToPath(new URL('..', import.meta.url))
 
@@ -264,8 +264,7 @@ describe('the database', () => {
   let pool: pg.Pool
   before(async () => {
     database = await makeDatabase()
-    pool = new pg.Pool({ ...database.connection, max: 2 })
-    pool.on('error', () => {}) // the database is dropped under it
+    pool = testPool(database.connection, 2)
   })
   after(async () => {
     await pool.end()

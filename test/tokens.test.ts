@@ -18,10 +18,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import pg from 'pg'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { sandboxSeed } from '../src/merchants/seed.ts'
-import { databaseUrl, makeDatabase, type TestDatabase, withPool } from './support/database.ts'
+import { databaseUrl, makeDatabase, type TestDatabase, testPool, withPool } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
 import { commandLine, manyCommands, project, type Started, startProcess } from './support/process.ts'
 
@@ -205,7 +204,7 @@ describe('token rotate', () => {
 describe('a command that is killed', () => {
   /** Runs until it waits for the audit, which is held, and is killed there: all of its steps before the end are done. */
   async function killedBeforeTheEnd(...words: string[]): Promise<void> {
-    const pool = new pg.Pool({ ...database.connection, max: 2 })
+    const pool = testPool(database.connection, 2)
     const holder = await pool.connect()
     await holder.query('begin')
     await holder.query('select * from audit_head for update')

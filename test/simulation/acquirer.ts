@@ -2,7 +2,7 @@
 // host loses, delays, doubles and cuts. Afterwards recovery runs to its end, and the books of the host and of the gateway must be the same.
 
 import assert from 'node:assert/strict'
-import pg from 'pg'
+import type pg from 'pg'
 import { thisProcess } from '../../src/audit/entry.ts'
 import type { AcquirerOptions } from '../../src/connectors/cards/acquirer.ts'
 import { exampleDialect } from '../../src/connectors/cards/iso8583/dialects.ts'
@@ -28,7 +28,7 @@ import { isPossible } from '../../src/sandbox/acquirerHost/randomFaults.ts'
 import { sandboxAcquirer, startAcquirers } from '../../src/start/acquirers.ts'
 import { assemble, dueHandlers, type Gateway } from '../../src/start/assemble.ts'
 import { readConfig } from '../../src/start/config.ts'
-import { makeDatabase } from '../support/database.ts'
+import { makeDatabase, testPool } from '../support/database.ts'
 import { sandbox, testKeys, visa } from '../support/gateway.ts'
 import { crashing } from './crash.ts'
 import { type Dice, dice } from './random.ts'
@@ -178,8 +178,7 @@ export type World = {
 
 async function makeWorld(luck: Dice, hostile = false): Promise<World> {
   const database = await makeDatabase()
-  const pool = new pg.Pool({ ...database.connection, max: 3 })
-  pool.on('error', () => {})
+  const pool = testPool(database.connection, 3)
   let ahead = 0
   const clock = clockWith(() => Date.now() + ahead)
   const seed = readSeed(sandboxSeed) as { -readonly [Key in keyof Seed]: Seed[Key] }

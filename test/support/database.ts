@@ -112,14 +112,20 @@ function inDatabase(connection: pg.PoolConfig, database: string): pg.PoolConfig 
   return { connectionString: url.href }
 }
 
+/** Its connections may be ended under it, when the database is dropped. */
+export function testPool(connection: pg.PoolConfig, max: number): pg.Pool {
+  const pool = new pg.Pool({ max, ...connection })
+  pool.on('error', () => {})
+  return pool
+}
+
 /** What DATABASE_URL takes. */
 export function databaseUrl({ connectionString, host, port, user, database }: pg.PoolConfig): string {
   return connectionString ?? `postgresql://${user}@localhost/${database}?host=${encodeURIComponent(host!)}&port=${port}`
 }
 
 export async function withPool<Value>(connection: pg.PoolConfig, work: (pool: pg.Pool) => Promise<Value>): Promise<Value> {
-  const pool = new pg.Pool({ max: 1, ...connection })
-  pool.on('error', () => {})
+  const pool = testPool(connection, 1)
   try {
     return await work(pool)
   } finally {

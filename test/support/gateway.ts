@@ -1,6 +1,6 @@
 // A gateway in this process on a port of its own and a database of its own, as a sandbox, and a client that speaks to it over HTTP.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { beginAudit } from '../../src/audit/chain.ts'
 import { legacyToken } from '../../src/merchants/access/legacy.ts'
 import { applySeed, readSeed, type Seed, sandboxSeed } from '../../src/merchants/seed.ts'
@@ -9,7 +9,7 @@ import type { Log } from '../../src/platform/log.ts'
 import { readConfig } from '../../src/start/config.ts'
 import { startGateway } from '../../src/start/serve.ts'
 import { type Keys, makeKeys } from '../../src/vault/keys.ts'
-import { makeDatabase, type TestDatabase } from './database.ts'
+import { makeDatabase, type TestDatabase, testPool } from './database.ts'
 import { type Wire, wireTo } from './wire.ts'
 
 export const testKeys: Keys = makeKeys([Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
@@ -82,8 +82,7 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const { clock = systemClock, random = systemRandom, alone = true } = options
   const ownTime = options.clock !== undefined && !options.watched
   const database = options.database ?? (await makeDatabase())
-  const pool = new pg.Pool({ ...database.connection, max: 4 })
-  pool.on('error', () => {})
+  const pool = testPool(database.connection, 4)
   await beginAudit(pool, testKeys)
   await applySeed(pool, testKeys, clock, random, readSeed(sandboxSeed))
   if (options.seed) await applySeed(pool, testKeys, clock, random, options.seed)
