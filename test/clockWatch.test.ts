@@ -72,7 +72,11 @@ describe('what a wrong clock must not take, and what it has taken', () => {
   it('no notification is tried or given up by a clock that is not trusted', async () => {
     let trusted = false
     let taken = 0
-    const parts = { clock: systemClock, log: silent, database: { work: { query: async () => (taken++, { rows: [] }) } } }
+    const query = async () => {
+      taken++
+      return { rows: [] }
+    }
+    const parts = { clock: systemClock, log: silent, database: { work: { query } } }
     const delivering = startDelivering(
       parts as unknown as NotificationParts,
       async () => undefined,
