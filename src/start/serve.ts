@@ -94,9 +94,10 @@ export async function startGateway(parts: Parts): Promise<RunningGateway> {
 }
 
 async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<RunningGateway> {
-  const { config, keys, clock, random, log } = parts
+  const { config, keys, random, log } = parts
+  const clockWatch = parts.ownTime ? unwatched(parts.clock) : await watchClock(database.work, parts.clock, log)
+  const { clock } = clockWatch // nobody below goes by the machine's
   const putBackWatch = await watchPutBack(database, clock, log)
-  const clockWatch = parts.ownTime ? unwatched(clock) : await watchClock(database.work, clock, log)
   const stopping = new AbortController()
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)
