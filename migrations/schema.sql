@@ -226,6 +226,7 @@ create table claimed_transactions (
   transaction_id text not null,
   merchant_id uuid not null,
   payment_id uuid not null,
+  contested boolean not null default false,
   constraint claimed_transactions_pkey PRIMARY KEY (connector, brand, transaction_id)
 );
 CREATE INDEX claimed_transactions_of_merchant ON claimed_transactions USING btree (merchant_id);

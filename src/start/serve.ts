@@ -46,6 +46,7 @@ import { unwatched, watchClock } from './clockWatch.ts'
 import { type Config, followerOf, hostRules, publicUrlOf } from './config.ts'
 import { credentialsOf, figureOfCredentials } from './credentials.ts'
 import { measuresOf } from './measures.ts'
+import { warnOfSharedNumbers } from './moves/contested.ts'
 import { watchPutBack } from './moves/putBack.ts'
 import { isPublicAddress } from './networks.ts'
 import { routesOf } from './routes.ts'
@@ -98,6 +99,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const clockWatch = parts.ownTime ? unwatched(parts.clock) : await watchClock(database.work, parts.clock, log)
   const { clock } = clockWatch // nobody below goes by the machine's
   const putBackWatch = await watchPutBack(database, clock, log)
+  await warnOfSharedNumbers(database.work, config.redirectMethods, log)
   const stopping = new AbortController()
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)
