@@ -1429,7 +1429,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'moves: nobody hears of a transaction that two cells have', file: 'src/start/moves/contested.ts', tests: ['moveTransactions'],
     find: "await openCase(db, source, { kind: 'transactionTaken', merchantId, subject: paymentId, details: { why, transaction } })", instead: 'void openCase' },
   { name: 'moves: a claim that stays behind is forgotten', file: 'src/start/moves/tables.ts', tests: ['moveTransactions'],
-    find: "claimed_transactions: 'not contested'", instead: "claimed_transactions: '(not contested or exists (select from merchant_moves m where m.state = 'forgetting'))'" },
+    find: "claimed_transactions: 'not contested'", instead: 'claimed_transactions: "(not contested or exists (select from merchant_moves m where m.state = \'forgetting\'))"' },
   { name: 'moves: numbers that two cells may give a bank are told to nobody', file: 'src/start/serve.ts', tests: ['moveTransactions'],
     find: 'await warnOfSharedNumbers(database.work, config.redirectMethods, log)', instead: 'void warnOfSharedNumbers' },
   { name: 'clock: who slept waits a minute for trust', file: 'src/start/clockWatch.ts', tests: ['clockWatch'],

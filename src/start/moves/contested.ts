@@ -9,8 +9,13 @@ import type { MoveParts } from './move.ts'
 import { isOneOfCells } from './putBack.ts'
 import { holdMove, type Move } from './store.ts'
 
-type Claim = { readonly connector: string; readonly brand: string; readonly transaction: string; readonly paymentId: string }
-type Contest = Claim & { readonly otherMerchant: string; readonly otherPayment: string }
+type HeldTransaction = {
+  readonly connector: string
+  readonly brand: string
+  readonly transaction: string
+  readonly paymentId: string
+}
+type ContestedTransaction = HeldTransaction & { readonly otherMerchant: string; readonly otherPayment: string }
 
 const page = 2000
 const columns = 'connector, brand, transaction_id as transaction, payment_id as "paymentId"'
@@ -32,14 +37,14 @@ export async function leaveContested({ source, target, merchantId, tell }: MoveP
   })
 }
 
-async function findContests(here: Connection, there: Connection, merchantId: string): Promise<Contest[]> {
-  const contests: Contest[] = []
+async function findContests(here: Connection, there: Connection, merchantId: string): Promise<ContestedTransaction[]> {
+  const contests: ContestedTransaction[] = []
   for (let after = ['', '', '']; ; ) {
-    const { rows } = await here.query<Claim>(
+    const { rows } = await here.query<HeldTransaction>(
       `select ${columns} from claimed_transactions where merchant_id = $1 and (${key}) > ($2, $3, $4) order by ${key} limit ${page}`,
       [merchantId, ...after],
     )
-    const { rows: taken } = await there.query<Contest>(
+    const { rows: taken } = await there.query<ContestedTransaction>(
       `select o.connector, o.brand, o.transaction_id as transaction, own.payment as "paymentId", o.merchant_id as "otherMerchant", o.payment_id as "otherPayment"
          from unnest($2::text[], $3::text[], $4::text[], $5::uuid[]) own (connector, brand, transaction, payment)
          join claimed_transactions o on o.connector = own.connector and o.brand = own.brand and o.transaction_id = own.transaction
@@ -54,14 +59,18 @@ async function findContests(here: Connection, there: Connection, merchantId: str
 }
 
 /** What is contested no more goes along. Returns what was not known before. */
-async function markContested(db: Connection, merchantId: string, contests: readonly Contest[]): Promise<Contest[]> {
+async function markContested(
+  db: Connection,
+  merchantId: string,
+  contests: readonly ContestedTransaction[],
+): Promise<ContestedTransaction[]> {
   const keys = (['connector', 'brand', 'transaction'] as const).map(name => contests.map(contest => contest[name]))
   const isContested = '(connector, brand, transaction_id) in (select * from unnest($2::text[], $3::text[], $4::text[]))'
   await db.query(
     `update claimed_transactions set contested = false where merchant_id = $1 and contested and not (${isContested})`,
     [merchantId, ...keys],
   )
-  const { rows } = await db.query<Claim>(
+  const { rows } = await db.query<HeldTransaction>(
     `update claimed_transactions set contested = true where merchant_id = $1 and not contested and ${isContested} returning ${columns}`,
     [merchantId, ...keys],
   )
