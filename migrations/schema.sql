@@ -353,7 +353,7 @@ CREATE INDEX deliveries_free ON deliveries USING btree (merchant_id, endpoint_id
 CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
 CREATE UNIQUE INDEX deliveries_once ON deliveries USING btree (merchant_id, endpoint_id, payment_id, event_sequence) WHERE (NOT replay);
-CREATE INDEX deliveries_replayed ON deliveries USING btree (merchant_id, payment_id) WHERE replay;
+CREATE INDEX deliveries_replayed_event ON deliveries USING btree (merchant_id, payment_id, endpoint_id, event_sequence, "position") WHERE replay;
 
 create table delivery_attempts (
   merchant_id uuid not null,
