@@ -288,7 +288,7 @@ describe('a continuation', () => {
     )
     const deadline = Math.round(rows[0]!.deadline)
     const take = async (now: number, ended: boolean) =>
-      (await takeContinuation(gateway.pool, sandbox.merchantId, body.id, 'a test', 'wallet', now, now + 90_000, ended)) !==
+      (await takeContinuation(gateway.pool, sandbox.merchantId, body.id, 'a test', 'wallet', now, now + 90_000, ended, '')) !==
       undefined
     assert.equal(await take(deadline, false), false, 'a return at the deadline comes too late')
     assert.equal(await take(deadline - 1, true), false, 'the end does not come before')
