@@ -26,21 +26,28 @@ CREATE OR REPLACE FUNCTION public.wake_deliveries()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  chain record;
+  goes_on boolean;
 begin
-  if not exists (select from changed where not behind and (state <> 'scheduled' or (attempts >= 8 and leased_until is null))) then
-    return null;
-  end if;
-  update deliveries d set behind = false
-    from (
-      select first.merchant_id, first.endpoint_id, first.position
-        from (select distinct merchant_id, endpoint_id, root_id from changed
-               where not behind and (state <> 'scheduled' or (attempts >= 8 and leased_until is null))) chain
-       cross join lateral (
-         select merchant_id, endpoint_id, position from deliveries
-          where merchant_id = chain.merchant_id and endpoint_id = chain.endpoint_id and root_id = chain.root_id and state = 'scheduled' and behind
-          order by position limit 1) first
-       where not exists (select from merchant_moves m where m.merchant_id = chain.merchant_id and not m.here)) woken
-   where d.merchant_id = woken.merchant_id and d.endpoint_id = woken.endpoint_id and d.position = woken.position;
+  for chain in
+    select distinct c.merchant_id, c.endpoint_id, c.root_id from changed c
+     where not c.behind and (c.state <> 'scheduled' or (c.attempts >= 8 and c.leased_until is null))
+       and exists (select from deliveries d where d.merchant_id = c.merchant_id and d.endpoint_id = c.endpoint_id and d.root_id = c.root_id and d.state = 'scheduled' and d.behind)
+       and not exists (select from merchant_moves m where m.merchant_id = c.merchant_id and m.direction = 'arriving' and not m.here)
+     order by c.merchant_id, c.endpoint_id, c.root_id
+  loop
+    -- On past those that keep nobody waiting: tried so often already, or ended at this moment.
+    loop
+      update deliveries d set behind = false
+        from (select merchant_id, endpoint_id, position from deliveries
+               where merchant_id = chain.merchant_id and endpoint_id = chain.endpoint_id and root_id = chain.root_id and state = 'scheduled' and behind
+               order by position limit 1) first
+       where d.merchant_id = first.merchant_id and d.endpoint_id = first.endpoint_id and d.position = first.position
+      returning d.state <> 'scheduled' or (d.attempts >= 8 and d.leased_until is null) into goes_on;
+      exit when not found or not goes_on;
+    end loop;
+  end loop;
   return null;
 end
 $function$;
@@ -1120,4 +1127,4 @@ CREATE TRIGGER audit_grows BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit F
 
 CREATE TRIGGER audit_head_stays BEFORE DELETE OR TRUNCATE ON public.audit_head FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
-CREATE TRIGGER deliveries_wake AFTER UPDATE ON public.deliveries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION wake_deliveries();
+CREATE TRIGGER deliveries_wake AFTER UPDATE ON public.deliveries REFERENCING NEW TABLE AS changed FOR EACH STATEMENT WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION wake_deliveries();

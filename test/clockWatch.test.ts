@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { leaseTerminal } from '../src/connectors/cards/terminals/store.ts'
+import { startDelivering } from '../src/notifications/deliveries/deliver.ts'
+import type { NotificationParts } from '../src/notifications/parts.ts'
 import type { PaymentParts } from '../src/payments/parts.ts'
 import { startSweeping } from '../src/payments/recover.ts'
 import { systemClock, type Timer } from '../src/platform/clock.ts'
@@ -68,6 +70,27 @@ describe('a gateway whose clock is set ahead', () => {
 })
 
 describe('what a wrong clock must not take, and what it has taken', () => {
+  it('no notification is tried or given up by a clock that is not trusted', async () => {
+    let trusted = false
+    let taken = 0
+    const query = async () => {
+      taken++
+      return { rows: [] }
+    }
+    const parts = { clock: systemClock, log: silent, database: { work: { query } } }
+    const delivering = startDelivering(
+      parts as unknown as NotificationParts,
+      async () => undefined,
+      false,
+      () => trusted,
+    )
+    await systemClock.sleep(500)
+    assert.equal(taken, 0)
+    trusted = true
+    await eventually(async () => taken > 0, 'it looks again')
+    await delivering.stop()
+  })
+
   let gateway: TestGateway
   before(async () => {
     gateway = await testGateway()

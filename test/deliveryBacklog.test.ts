@@ -5,13 +5,19 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import type pg from 'pg'
+import { checkNotifications } from '../src/notifications/deliveries/check.ts'
 import type { DeliveryAttempt, LeasedDelivery } from '../src/notifications/deliveries/delivery.ts'
 import {
   attemptLane,
+  type ChainKey,
+  firstChain,
+  firstDelivery,
+  leaseMilliseconds,
   measureBacklog,
   moveDeliveries,
   releaseDelivery,
   takeDeliveries,
+  wakeStranded,
 } from '../src/notifications/deliveries/store.ts'
 import { giveUpAll } from '../src/notifications/endpoints/store.ts'
 import { attemptsAhead } from '../src/notifications/retrySchedule.ts'
@@ -62,6 +68,11 @@ const fails = ({ merchantId, endpointId }: Owed, position: number, attempts: num
 const take = (db: Connection = pool, room = 16) => takeDeliveries(db, Date.now(), 90_000, {}, room)
 const told = async (of: Owed) =>
   (await take()).taken.filter(one => one.endpointId === of.endpointId.replaceAll('-', '')).map(({ position }) => position)
+
+const behind = async ({ paymentId }: Owed) =>
+  (await pool.query('select position from deliveries where payment_id = $1 and behind order by 1', [paymentId])).rows.map(
+    ({ position }) => position,
+  )
 
 const lane = () => attemptLane(pool, systemClock)
 const ended = (
@@ -203,9 +214,97 @@ test('a round does not wait for one that is ending, and sets nothing aside behin
   await pool.query(`delete from deliveries`)
 })
 
+test('the end of one wakes the next also while its merchant is on the way out or held; of one who arrives rows are as they were', async () => {
+  for (const [direction, state, isWoken] of [
+    ['leaving', 'frozen', true],
+    ['leaving', 'put back', true],
+    ['arriving', 'arriving', false],
+  ] as const) {
+    const chain = await owed(2)
+    await fails(chain, 1, 1)
+    assert.equal((await take()).setAside, 1)
+    await pool.query(
+      `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, $2, $3, false, 'two', 1, now())`,
+      [chain.merchantId, direction, state],
+    )
+    await lane()(ended({ ...chain, position: 1, attempts: 1 }, 'acknowledged'))
+    assert.deepEqual([await behind(chain)], [isWoken ? [] : [2]], direction)
+    await pool.query('delete from merchant_moves')
+    await pool.query(`delete from deliveries`)
+  }
+})
+
+test('one end wakes all that were tried so often that nobody waits for them, however many, and the first that is waited for', async () => {
+  const chain = await owed(902)
+  await pool.query('update deliveries set behind = true, attempts = $2 where payment_id = $1 and position between 2 and 900', [
+    chain.paymentId,
+    attemptsAhead,
+  ])
+  await pool.query('update deliveries set behind = true where payment_id = $1 and position > 900', [chain.paymentId])
+  await lane()(ended({ ...chain, position: 1, attempts: 0 }, 'acknowledged'))
+  assert.deepEqual(await behind(chain), [902])
+  await pool.query(`delete from deliveries`)
+})
+
+test('what was set aside and waits for nobody is found, chain by chain; what waits for one is left', async () => {
+  const [lost, alsoLost, waiting, away] = [await owed(3), await owed(2), await owed(2), await owed(2)]
+  await pool.query(`update deliveries set behind = true where merchant_id = any ($1)`, [
+    [lost, alsoLost, away].map(one => one.merchantId),
+  ])
+  await pool.query('update deliveries set behind = true where merchant_id = $1 and position = 2', [waiting.merchantId])
+  await pool.query(
+    `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, 'leaving', 'moved', false, 'two', 1, now())`,
+    [away.merchantId],
+  )
+  assert.equal((await checkNotifications(pool, lost.merchantId)).balanced, false)
+  assert.deepEqual(
+    (await checkNotifications(pool, waiting.merchantId)).endpoints.map(({ stranded }) => stranded),
+    [0],
+  )
+  let woken = 0
+  let rounds = 0
+  for (let after: ChainKey | undefined = firstChain; after; rounds++) {
+    const looked = await wakeStranded(pool, after, Date.now(), 3)
+    woken += looked.woken
+    after = looked.last
+  }
+  assert.deepEqual([woken, rounds], [2, 2])
+  assert.deepEqual(await Promise.all([lost, alsoLost, waiting, away].map(behind)), [[2, 3], [2], [2], [1, 2]])
+  assert.deepEqual(await told(lost), [1])
+  await pool.query('delete from merchant_moves')
+  await pool.query(`delete from deliveries`)
+})
+
+test('a lease that no right clock can have taken is none, and holds nobody', async () => {
+  const [free, chain] = [await owed(1), await owed(2)]
+  const lease = (of: Owed, position: number, milliseconds: number) =>
+    pool.query('update deliveries set leased_until = $3 where payment_id = $1 and position = $2', [
+      of.paymentId,
+      position,
+      new Date(Date.now() + milliseconds),
+    ])
+  await fails(chain, 1, attemptsAhead)
+  for (const far of [2 * leaseMilliseconds - 5000, 20 * 86_400_000]) {
+    await lease(free, 1, far)
+    await lease(chain, 1, far)
+    const isTaken = far > 2 * leaseMilliseconds
+    const { busy } = (await firstDelivery(pool, free.merchantId, Date.now(), Date.now()))!
+    assert.equal(busy, !isTaken)
+    const { taken } = await take()
+    assert.deepEqual(
+      taken.map(({ paymentId }) => paymentId).sort(),
+      isTaken ? [free, chain].map(one => one.paymentId.replaceAll('-', '')).sort() : [],
+    )
+    await pool.query('update deliveries set behind = false')
+  }
+  await pool.query(`delete from deliveries`)
+})
+
 test('the movable clock and the closing of an endpoint lock the first of a chain before the next, as whoever ends one and wakes the next', async () => {
-  const closing = ({ merchantId, endpointId }: Owed) => giveUpAll(pool, merchantId, endpointId, Date.now())
-  const moving = ({ merchantId }: Owed) => moveDeliveries(pool, merchantId, 60_000)
+  // Read as they lie, unless the statement itself asks for an order.
+  const asTheyLie = testPool({ ...database.connection, options: '-c enable_indexscan=off -c enable_bitmapscan=off' }, 1)
+  const closing = ({ merchantId, endpointId }: Owed) => giveUpAll(asTheyLie, merchantId, endpointId, Date.now())
+  const moving = ({ merchantId }: Owed) => moveDeliveries(asTheyLie, merchantId, 60_000)
   for (const act of [moving, closing]) {
     const chain = await owed(2)
     await pool.query('update deliveries set replay = replay where position = 1') // it lies behind the other now
@@ -226,6 +325,7 @@ test('the movable clock and the closing of an endpoint lock the first of a chain
     }
     await pool.query(`delete from deliveries`)
   }
+  await asTheyLie.end()
 })
 
 test('more than there is room for are not taken, and what a cursor reads waits behind nothing when it is given up', async () => {

@@ -268,7 +268,12 @@ describe('a continuation', () => {
           if (isCut) throw new Error('Connection terminated unexpectedly')
           return said
         }
-        const parts = { database: { work: { query } }, clock: systemClock, random: { uuid: randomUUID } } as never
+        const parts = {
+          database: { work: { query } },
+          connectors: new Map(),
+          clock: systemClock,
+          random: { uuid: randomUUID },
+        } as never
         const returned = { step: 'wallet', event: {}, publicUrl: '', now: Date.now() + 1000 }
         return (await takeUp(parts, payment, returned)) !== undefined
       }

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { findOwners } from '../src/clearing/chargebacks/store.ts'
 import { applySeed, type Seed } from '../src/merchants/seed.ts'
+import { checkNotifications } from '../src/notifications/deliveries/check.ts'
 import { countDeliveries } from '../src/notifications/deliveries/store.ts'
 import { openCase } from '../src/payments/cases/cases.ts'
 import { examine } from '../src/payments/ledger/doctor.ts'
@@ -720,6 +721,45 @@ test('what was left is forgotten once it is as it was handed over; what has move
       ['merchantArrived', 'merchantLeft'],
     ],
   )
+})
+
+test('what is told while its merchant leaves is followed by the rest of its chain, there or, after an interruption, here', async () => {
+  for (const isInterrupted of [false, true]) {
+    const merchant = nextMerchant()
+    const { one, two } = cells
+    const receiver = await startReceiver()
+    const { secret } = await addEndpoint(one.gateway.pool, { merchantId: merchant.id, url: receiver.url })
+    let answerFirst: (status: number) => void = () => {}
+    receiver.answer = () => new Promise(resolve => (answerFirst = resolve))
+    const paid = await payIn(one, merchant)
+    const refund = () =>
+      ask(one, merchant, `/v1/payments/${paid.body.id}`, {
+        entityId: merchant.channelId,
+        paymentType: 'RF',
+        amount: '0.10',
+        currency: 'EUR',
+      })
+    await refund()
+    const isBehind = async () =>
+      (await one.gateway.pool.query('select from deliveries where merchant_id = $1 and behind', [merchant.id])).rowCount === 1
+    await eventually(isBehind, 'the refund waits behind the payment')
+    receiver.answer = () => 200
+    const stop = new AbortController()
+    const tell = (step: MoveStep) => {
+      if (step === 'frozen') answerFirst(200)
+      if (step === 'fenced' && isInterrupted) stop.abort()
+    }
+    const moved = moveMerchant(moveParts(cells, merchant, { tell, interrupted: stop.signal }))
+    await (isInterrupted ? assert.rejects(moved, /interrupted/) : moved)
+    await eventually(
+      async () => receiver.received.some(call => opened(call, secret).payload.paymentType === 'RF'),
+      'the refund is told',
+      8,
+    )
+    const { pool } = (isInterrupted ? one : two).gateway
+    assert.equal((await checkNotifications(pool, merchant.id)).balanced, true)
+    await receiver.close()
+  }
 })
 
 test("what waits goes along and ends in the new cell, and stands in nobody's way in the old one", async () => {

@@ -3,8 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { leaseMilliseconds } from '../src/notifications/deliveries/deliver.ts'
-import { listAttempts, listDeliveries } from '../src/notifications/deliveries/store.ts'
+import { leaseMilliseconds, listAttempts, listDeliveries } from '../src/notifications/deliveries/store.ts'
 import { givenUpAfter } from '../src/notifications/retrySchedule.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { addEndpoint, type TestEndpoint } from './support/endpoints.ts'
@@ -137,4 +136,13 @@ test('an earlier state that is found together with a later one is not told', asy
   await happens(id, [4, 3])
   const others = await roundsGoBy()
   assert.deepEqual(ids(), [id, id, ...others])
+})
+
+test('what was set aside and forgotten is told all the same', async () => {
+  receiver.answer = () => 500
+  const id = await pay()
+  await told(1)
+  await gateway.pool.query('update deliveries set behind = true, due_at = now() where payment_id = $1', [id])
+  receiver.answer = () => 200
+  await eventually(async () => (await deliveryOf(id)).state === 'acknowledged', 'it is told')
 })

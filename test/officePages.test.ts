@@ -461,6 +461,14 @@ test('who is added gets a link, and the audit says who did it', async () => {
   assert.equal((await admin.ask(link)).status, 200)
   assert.equal((await admin.post('/office/staff', { name: 'new@office.example', role: 'support', entity: psp.id })).status, 400)
   assert.equal((await admin.post('/office/staff', { name: 'no address', role: 'support', entity: psp.id })).status, 400)
+  for (const alike of [
+    'new\ufe0f@office.example',
+    'n\u034few@office.example',
+    'new\u2800@office.example',
+    'new\u3164@office.example',
+    'ｎｅｗ@office.example',
+  ])
+    assert.equal((await admin.post('/office/staff', { name: alike, role: 'support', entity: psp.id })).status, 400, escape(alike))
   const audit = await admin.ask('/office/audit?action=staffAdded')
   assert.match(audit.text, /new@office\.example/)
   assert.ok(audit.text.includes(admin.name))

@@ -22,7 +22,7 @@ export default (program: Command): void => {
   reads(check, {
     '': 'waiting balanced',
     'endpoints[]':
-      'merchantId endpointId kind state url name emitted acknowledged scheduled givenUp withoutProof lost unaccounted balanced',
+      'merchantId endpointId kind state url name emitted acknowledged scheduled givenUp withoutProof lost stranded unaccounted balanced',
   }).action((options: ReadOptions & { entity?: string }) =>
     withOpened(async opened => {
       const { entity } = options
@@ -33,7 +33,19 @@ export default (program: Command): void => {
         check,
         () =>
           `${table([
-            ['endpoint', 'kind', 'state', 'emitted', 'acknowledged', 'scheduled', 'given up', 'without proof', 'lost', ''],
+            [
+              'endpoint',
+              'kind',
+              'state',
+              'emitted',
+              'acknowledged',
+              'scheduled',
+              'given up',
+              'without proof',
+              'lost',
+              'stranded',
+              '',
+            ],
             ...check.endpoints.map(one => [
               one.endpointId,
               one.kind,
@@ -44,6 +56,7 @@ export default (program: Command): void => {
               one.givenUp,
               one.withoutProof,
               one.lost,
+              one.stranded,
               one.balanced ? 'balanced' : 'NOT BALANCED',
             ]),
           ])}${check.waiting} events wait to be turned into notifications.\n`,

@@ -3,6 +3,7 @@
 
 import type { Command } from 'commander'
 import { inTransaction } from '../platform/database/connect.ts'
+import { nameOfStaff } from '../staff/factors.ts'
 import { linkHours, makeStaffLink } from '../staff/links.ts'
 import { addPerson, dismissPerson, resetPerson, type StaffRefusal } from '../staff/people.ts'
 import { type Role, roles } from '../staff/permissions.ts'
@@ -94,7 +95,7 @@ const granted = <Value extends object>(answer: Value | StaffRefusal): Value =>
   'refused' in answer ? refuseCommand(answer.refused) : answer
 
 async function named({ database }: CommandParts, name: string): Promise<Person> {
-  return (await findPerson(database.work, 'name', name.toLowerCase())) ?? refuseCommand(`Nobody called ${name} works here.`)
+  return (await findPerson(database.work, 'name', nameOfStaff(name))) ?? refuseCommand(`Nobody called ${name} works here.`)
 }
 
 /** Out first, valid then. */

@@ -26,6 +26,7 @@ export async function advanceClock(
     for (const source of sources) await source.prepare?.()
     const now = parts.clock.real()
     const step = await inTransaction(parts.database.work, async db => {
+      await moveClock(db, merchantId, 0) // two that move it at once come one after the other, and each locks in this order
       const found: DueEntry[] = []
       for (const source of sources) {
         const first = await source.first(db, merchantId, now + left, now)

@@ -31,7 +31,8 @@ const nobodysId = '0'.repeat(32)
 /** What binds a secret to its person. */
 export const totpPlace = (id: string) => `staff totp ${id}`
 
-export const nameOfStaff = (text: string): string => text.trim().toLowerCase()
+/** However it was typed: letters that are composed of several, wide or small, and capitals are one name. */
+export const nameOfStaff = (text: string): string => text.normalize('NFKC').trim().toLowerCase().normalize('NFKC')
 
 /** By which attempts for a name are counted; whatever was typed there is not kept. */
 export const attemptsOf = ({ keys }: Pick<StaffParts, 'keys'>, name: string): string =>

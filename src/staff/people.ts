@@ -37,6 +37,9 @@ export type StaffLink = { readonly id: string; readonly link: string }
 /** Who acts for one of some entities, or did: their pages list them. */
 export const peopleMost = 1000
 
+/** Every letter is seen: two names that look the same would be two people. Blank braille is a letter by its class. */
+const shownName = /^(?!.*[\p{C}\p{Default_Ignorable_Code_Point}\u2800])[^\s@]{1,64}@[^\s@]{1,189}$/u
+
 /** A link that lets the new one set a password and a second factor. */
 export async function addPerson(
   parts: PeopleParts,
@@ -44,7 +47,7 @@ export async function addPerson(
 ): Promise<StaffLink | StaffRefusal> {
   const { clock, random, database } = parts
   const name = nameOfStaff(wanted.name)
-  if (!/^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,189}$/u.test(name)) return { refused: 'The name must be an e-mail address.' }
+  if (!shownName.test(name)) return { refused: 'The name must be an e-mail address, of letters that are seen.' }
   const refused = entitiesRefusal(parts, wanted.entities)
   if (refused) return { refused }
   const { role, entities } = wanted

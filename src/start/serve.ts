@@ -203,7 +203,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       startErasing(gateway, clockWatch),
       startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
       startWatching(database.work, gateway, log),
-      startDelivering(gateway, deliver, parts.alone),
+      startDelivering(gateway, deliver, parts.alone, clockWatch.isTrusted),
       startProjecting(gateway),
       await watchFollowing(database, clock, random, log),
       await startAlerting(gateway, clockWatch.isTrusted),

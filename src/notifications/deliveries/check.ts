@@ -18,7 +18,11 @@ export type NotificationCheck = {
 export async function checkNotifications(db: Connection, merchantId: string | null = null): Promise<NotificationCheck> {
   const endpoints = (await countDeliveries(db, merchantId)).map(counts => {
     const unaccounted = counts.emitted - counts.acknowledged - counts.scheduled - counts.givenUp
-    return { ...counts, unaccounted, balanced: unaccounted === 0 && counts.withoutProof === 0 && counts.lost === 0 }
+    return {
+      ...counts,
+      unaccounted,
+      balanced: unaccounted === 0 && counts.withoutProof === 0 && counts.lost === 0 && counts.stranded === 0,
+    }
   })
   return {
     endpoints,

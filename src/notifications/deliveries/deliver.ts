@@ -10,10 +10,16 @@ import type { NotificationParts } from '../parts.ts'
 import { givenUpAfter, nextAttempt } from '../retrySchedule.ts'
 import type { LeasedDelivery } from './delivery.ts'
 import { fanOut, fanOutBatch } from './fanOut.ts'
-import { type AttemptLane, releaseAll, releaseDelivery, takeDeliveries } from './store.ts'
-
-/** Longer than a name (30 s) and a call (30 s) can last; whoever is killed in the middle leaves a lease that runs out. */
-export const leaseMilliseconds = 90_000
+import {
+  type AttemptLane,
+  type ChainKey,
+  firstChain,
+  leaseMilliseconds,
+  releaseAll,
+  releaseDelivery,
+  takeDeliveries,
+  wakeStranded,
+} from './store.ts'
 
 // Where a dead endpoint has a longer backlog than it has room for, some wait in vain: they end here, a day after their last attempt could be.
 const outdatedAfter = givenUpAfter + 86_400_000
@@ -98,8 +104,17 @@ const roomMost = 16
 // Events gather so long between two fan-outs: under load one transaction then serves many payments instead of a few.
 const gatherMilliseconds = 100
 
-/** Fans out and delivers until it is stopped. `alone`: leases found at the start belong to nobody. */
-export function startDelivering(parts: NotificationParts, deliver: Deliver, alone: boolean): { stop(): Promise<void> } {
+// So many chains are looked at, so often, for what was set aside and never woken.
+const chainsLooked = 1000
+const lookMilliseconds = 10_000
+
+/** Fans out and delivers until it is stopped, while it may. `alone`: leases found at the start belong to nobody. */
+export function startDelivering(
+  parts: NotificationParts,
+  deliver: Deliver,
+  alone: boolean,
+  mayTake: () => boolean,
+): { stop(): Promise<void> } {
   const db = parts.database.work
   const lanes = new Map<string, { running: number; most: number }>()
   const running = new Set<Promise<void>>()
@@ -126,6 +141,8 @@ export function startDelivering(parts: NotificationParts, deliver: Deliver, alon
   }
 
   async function deliverDue(): Promise<number> {
+    if (!mayTake()) return 0
+    if (parts.clock.elapsed() >= lookAt) await lookForStranded()
     const rooms = Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)]))
     const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), leaseMilliseconds, rooms, roomMost)
     for (const delivery of taken) {
@@ -138,7 +155,17 @@ export function startDelivering(parts: NotificationParts, deliver: Deliver, alon
     return taken.length + setAside
   }
 
+  let lookAt = 0
+  let looked: ChainKey | undefined
+  async function lookForStranded(): Promise<void> {
+    lookAt = parts.clock.elapsed() + lookMilliseconds
+    const { last, woken } = await wakeStranded(db, looked ?? firstChain, parts.clock.real(), chainsLooked)
+    looked = last
+    if (woken > 0) parts.log.warn({ why: `${woken} were woken by nobody` }, 'notifications that waited for nothing are sent')
+  }
+
   async function fanOutNext(): Promise<number> {
+    if (!mayTake()) return 0
     const taken = await fanOut(parts)
     if (taken > 0) delivering?.hurry()
     return taken

@@ -2,9 +2,9 @@
 
 import type { DueSource } from '../../platform/due/source.ts'
 import type { NotificationParts } from '../parts.ts'
-import { type Deliver, leaseMilliseconds } from './deliver.ts'
+import type { Deliver } from './deliver.ts'
 import { fanOut } from './fanOut.ts'
-import { firstDelivery, moveDeliveries, takeDelivery } from './store.ts'
+import { firstDelivery, leaseMilliseconds, moveDeliveries, takeDelivery } from './store.ts'
 
 export const dueDeliveries = (parts: NotificationParts, deliver: Deliver): DueSource => ({
   async prepare() {

@@ -35,12 +35,19 @@ export async function insertDeliveries(db: Connection, rows: readonly NewDeliver
   })
 }
 
+/** Longer than a name (30 s) and a call (30 s) can last; whoever is killed in the middle leaves a lease that runs out. */
+export const leaseMilliseconds = 90_000
+
+/** At `$1`. No process whose clock is right leases for longer: a lease that ends later was taken by a clock that was wrong, and is free. */
+const isLeased = (of: string): string =>
+  `(${of}.leased_until > $1 and ${of}.leased_until <= $1::timestamptz + interval '${2 * leaseMilliseconds} milliseconds')`
+
 // A delivery waits for the ones before it in its chain, until those have made the attempt after one hour (decisions, 40). A subquery
 // with a limit is one look into the index for each row; `not exists` would be turned into a join over the whole backlog.
 const holder = (of: string): string => `
   select head.position from deliveries head
    where head.merchant_id = ${of}.merchant_id and head.endpoint_id = ${of}.endpoint_id and head.root_id = ${of}.root_id and head.state = 'scheduled'
-     and head.position < ${of}.position and (head.attempts < ${attemptsAhead} or head.leased_until > $1)
+     and head.position < ${of}.position and (head.attempts < ${attemptsAhead} or ${isLeased('head')})
    order by head.root_id, head.position limit 1`
 const free = `(${holder('d')}) is null`
 
@@ -95,7 +102,7 @@ export async function takeDeliveries(
           from roomy cross join lateral (
            select d.merchant_id, d.endpoint_id, d.position, d.root_id, d.due_at from deliveries d
             where d.merchant_id = roomy.merchant_id and d.endpoint_id = roomy.endpoint_id and d.state = 'scheduled' and not d.behind and d.due_at <= $1
-              and (d.leased_until is null or d.leased_until <= $1) and roomy.room > 0
+              and ${isLeased('d')} is not true and roomy.room > 0
             order by d.due_at, d.position limit ${lookMost} for update skip locked) d),
       chosen as (
         select merchant_id, endpoint_id, position
@@ -121,6 +128,51 @@ export async function takeDeliveries(
   }
 }
 
+/** A chain of an endpoint of a merchant. */
+export type ChainKey = readonly [merchantId: string, endpointId: string, rootId: string]
+export const firstChain: ChainKey = ['0'.repeat(32), '0'.repeat(32), '0'.repeat(32)]
+
+/**
+ * Wakes what is set aside and waits for nobody, in the next `limit` chains that have anything set aside. The end of a delivery wakes the next: this is for what nobody
+ * has thought of. Returns the last chain looked at, undefined behind the last of all, and how many were woken.
+ */
+export async function wakeStranded(
+  db: Connection,
+  after: ChainKey,
+  now: number,
+  limit: number,
+): Promise<{ readonly last: ChainKey | undefined; readonly woken: number }> {
+  const { rows } = await db.query<{ merchantId: string; endpointId: string; rootId: string; seen: number; woken: number }>({
+    name: 'wake stranded deliveries',
+    text: `
+      with recursive chains as (
+        (select merchant_id, endpoint_id, root_id, position, 1 as seen from deliveries
+          where state = 'scheduled' and behind and (merchant_id, endpoint_id, root_id) > ($2, $3, $4)
+          order by merchant_id, endpoint_id, root_id, position limit 1)
+        union all
+        select next.*, chains.seen + 1 from chains cross join lateral (
+          select merchant_id, endpoint_id, root_id, position from deliveries
+           where state = 'scheduled' and behind and (merchant_id, endpoint_id, root_id) > (chains.merchant_id, chains.endpoint_id, chains.root_id)
+           order by merchant_id, endpoint_id, root_id, position limit 1) next
+         where chains.seen < $5),
+      stranded as (
+        select d.merchant_id, d.endpoint_id, d.position from chains join deliveries d using (merchant_id, endpoint_id, position)
+         where ${free} and d.state = 'scheduled' and ${servedHere('d.merchant_id')}
+         order by d.merchant_id, d.endpoint_id, d.position for update of d skip locked),
+      woken as (
+        update deliveries d set behind = false from stranded s
+         where d.merchant_id = s.merchant_id and d.endpoint_id = s.endpoint_id and d.position = s.position returning 1)
+      select merchant_id as "merchantId", endpoint_id as "endpointId", root_id as "rootId", seen, (select count(*) from woken)::integer as woken
+        from chains order by seen desc limit 1`,
+    values: [timeParameter(now), ...after, limit],
+  })
+  const [one] = rows
+  return {
+    last: one && one.seen === limit ? [one.merchantId, one.endpointId, one.rootId] : undefined,
+    woken: one?.woken ?? 0,
+  }
+}
+
 export type FirstDelivery = Pick<Delivery, 'merchantId' | 'endpointId' | 'position'> & {
   readonly dueAt: number
   readonly busy: boolean
@@ -134,7 +186,7 @@ export async function firstDelivery(
   now: number,
 ): Promise<FirstDelivery | undefined> {
   const { rows } = await db.query<FirstDelivery>(
-    `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.due_at as "dueAt", coalesce(d.leased_until > $1, false) as busy
+    `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.due_at as "dueAt", coalesce(${isLeased('d')}, false) as busy
        from deliveries d join endpoints e on e.merchant_id = d.merchant_id and e.id = d.endpoint_id and e.state = 'active'
       where d.merchant_id = $2 and d.state = 'scheduled' and not d.behind and d.due_at <= $3 and ${free}
       order by d.due_at, d.endpoint_id, d.position limit 1 for update of d`,
@@ -276,6 +328,8 @@ export type EndpointCounts = {
   readonly givenUp: number
   /** Acknowledged, but no answer in the log says so. */
   readonly withoutProof: number
+  /** Set aside, and nothing before it is waited for. */
+  readonly stranded: number
   /** Events that were fanned out while the endpoint was owed them, and for which there is no delivery. */
   readonly lost: number
 }
@@ -285,7 +339,7 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
   const { rows } = await db.query<EndpointCounts>(
     `select e.merchant_id as "merchantId", e.id as "endpointId", e.kind, e.state, e.url, e.name, e.emitted,
             counted.acknowledged + e.erased_acknowledged as acknowledged, counted.scheduled, counted.given_up + e.erased_given_up as "givenUp",
-            counted.without_proof as "withoutProof",
+            counted.without_proof as "withoutProof", counted.stranded,
             case when e.state = 'active' and e.kind <> 'request' then (
               select count(*) from events ev
                where ev.merchant_id = e.merchant_id and ev.notified = 'done' and ev.recorded_at >= greatest(e.activated_at, e.erased_before)
@@ -295,6 +349,9 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
        from endpoints e cross join lateral (
          select count(*) filter (where d.state = 'acknowledged') as acknowledged, count(*) filter (where d.state = 'scheduled') as scheduled,
                 count(*) filter (where d.state = 'given up') as given_up,
+                count(*) filter (where d.state = 'scheduled' and d.behind and not exists (
+                  select 1 from deliveries head where head.merchant_id = d.merchant_id and head.endpoint_id = d.endpoint_id and head.root_id = d.root_id
+                     and head.state = 'scheduled' and head.position < d.position)) as stranded,
                 count(*) filter (where d.state = 'acknowledged' and not exists (
                   select 1 from delivery_attempts a where a.merchant_id = d.merchant_id and a.endpoint_id = d.endpoint_id and a.position = d.position
                      and a.acknowledged)) as without_proof
