@@ -16,8 +16,9 @@ import { startSweeping } from '../src/payments/recover.ts'
 import { systemClock, type Timer } from '../src/platform/clock.ts'
 import { sharedTime } from '../src/platform/database/clocks.ts'
 import type { Connection } from '../src/platform/database/connect.ts'
-import { addDue, firstDue, leaseSeconds, takeDue } from '../src/platform/due/store.ts'
+import { addDue, firstDue, leaseSeconds } from '../src/platform/due/store.ts'
 import { watchClock } from '../src/start/clockWatch.ts'
+import { takeAnyDue } from './support/due.ts'
 import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 const day = 86_400_000
@@ -202,7 +203,7 @@ describe('what a wrong clock must not take, and what it has taken', () => {
     await addDue(gateway.pool, 'reverse', merchant, subject, now)
     const takenUntil = (at: number) =>
       gateway.pool.query('update due_work set leased_until = $2 where subject_id = $1', [subject, new Date(at)])
-    const take = async () => (await takeDue(gateway.pool, now, 10, ['reverse'])).length
+    const take = async () => (await takeAnyDue(gateway.pool, now, 10, ['reverse'])).length
     const isBusy = async () => (await firstDue(gateway.pool, merchant, now, now))!.busy
     await takenUntil(now + 2 * lease)
     assert.deepEqual([await isBusy(), await take()], [true, 0])

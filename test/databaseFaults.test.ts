@@ -12,7 +12,8 @@ import { connect } from '../src/platform/database/connect.ts'
 import { WriteTimeout } from '../src/platform/database/errors.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { takeTurns } from '../src/platform/database/turns.ts'
-import { addDue, finishDue, postponeDue, renewDue, takeDue } from '../src/platform/due/store.ts'
+import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
+import { takeAnyDue } from './support/due.ts'
 import { eventually, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
 import { wireTo } from './support/wire.ts'
@@ -444,7 +445,7 @@ describe('due work', () => {
   // Of a kind that the gateway's own worker leaves alone, because its time comes late.
   const dueAt = Date.now() + 3_600_000
   const take = async (now = dueAt) =>
-    (await takeDue(gateway.pool, now, 10, ['reverse'])).find(({ subjectId }) => subjectId === subject)
+    (await takeAnyDue(gateway.pool, now, 10, ['reverse'])).find(({ subjectId }) => subjectId === subject)
   const waiting = async () => (await gateway.pool.query('select * from due_work where subject_id = $1', [subject])).rows
   const add = (details = {}) => addDue(gateway.pool, 'reverse', merchantId, subject, dueAt, details)
 
