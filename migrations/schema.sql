@@ -233,6 +233,7 @@ create table claimed_transactions (
   transaction_id text not null,
   merchant_id uuid not null,
   payment_id uuid not null,
+  contested boolean not null default false,
   constraint claimed_transactions_pkey PRIMARY KEY (connector, brand, transaction_id)
 );
 CREATE INDEX claimed_transactions_of_merchant ON claimed_transactions USING btree (merchant_id);
@@ -377,10 +378,12 @@ create table due_work (
   attempts integer not null default 0,
   details jsonb not null default '{}'::jsonb,
   generation integer not null default 0,
+  side text not null default ''::text,
   constraint due_work_pkey PRIMARY KEY (kind, merchant_id, subject_id)
 );
 alter table due_work alter column details set statistics 0;
 CREATE INDEX due_work_by_kind ON due_work USING btree (kind, due_at);
+CREATE INDEX due_work_by_side ON due_work USING btree (kind, side, due_at);
 CREATE INDEX due_work_by_time ON due_work USING btree (due_at);
 
 create table endpoints (

@@ -382,8 +382,9 @@ describe('a trigger, a rule or another table in its place', () => {
     `if current_setting('swallowed.row', true) = 'yes' then return null; end if; return new;`,
     'audit_head',
   )
-  const byTrigger = (name: string, table = 'audit') =>
-    `the trigger ${name} of ${table} was not made by Tollgate, or not like this`
+  const byTrigger = (name: string, table = 'audit') => `the trigger ${name} of ${table} was not made by Tollgate`
+  const byFunction = (name: string) => `the function ${name}() was not made by Tollgate`
+  const rests = 'the trigger audit_grows of audit is not as Tollgate made it'
   const secret: AuditEntry = { ...entry(6), action: 'tokenMade' }
   const clean = async () => {
     await pool.query(`drop function if exists swallow, keep_head, change_row, take_out, turn_head cascade`)
@@ -395,23 +396,28 @@ describe('a trigger, a rule or another table in its place', () => {
   const cases: Record<string, [made: string, ...findings: string[]]> = {
     'a row and its move of the head swallowed': [
       `${swallow};${keepHead}`,
+      byFunction('keep_head'),
+      byFunction('swallow'),
       byTrigger('keep_head', 'audit_head'),
       byTrigger('swallow'),
     ],
-    'a row swallowed': [swallow, byTrigger('swallow')],
+    'a row swallowed': [swallow, byFunction('swallow'), byTrigger('swallow')],
     'a row changed': [
       trigger('change_row', 'before insert', `new.actor := 'somebody else'; return new;`),
+      byFunction('change_row'),
       byTrigger('change_row'),
     ],
     'a row taken out behind the insert': [
       `alter table audit disable trigger audit_grows; grant delete on audit to current_user;
        ${trigger('take_out', 'after insert', 'delete from audit where sequence = new.sequence; return null;')}`,
-      'the owner of audit may change its rows or take them out',
-      byTrigger('audit_grows'),
+      byFunction('take_out'),
+      'the owner may change rows of audit or take them out',
+      rests,
       byTrigger('take_out'),
     ],
     'another head': [
       trigger('turn_head', 'before update', 'new.sequence := old.sequence; return new;', 'audit_head'),
+      byFunction('turn_head'),
       byTrigger('turn_head', 'audit_head'),
     ],
     'nothing, by a rule': [
@@ -472,7 +478,7 @@ describe('a trigger, a rule or another table in its place', () => {
       const { length } = await all()
       await addStaff()
       assert.equal((await all()).length, length + 1, 'it stands where all read it')
-      assert.deepEqual(await found(), strangers('the trigger hide of staff was not made by Tollgate'))
+      assert.deepEqual(await found(), strangers(byFunction('hide'), byTrigger('hide', 'staff')))
     } finally {
       await pool.query(`drop function if exists hide cascade; delete from staff`)
     }
@@ -491,17 +497,25 @@ describe('a trigger, a rule or another table in its place', () => {
       const { rows: functions } = await own.query(`select pg_get_functiondef('refuse_change'::regproc) as text`)
       await own.query(`create or replace function refuse_change() returns trigger language plpgsql as $$ begin return null; end $$;
         create table kept as select * from audit_head;
-        create function undo() returns trigger language plpgsql as $$ begin grant delete, update on audit to current_user;
-          delete from audit where sequence > (select sequence from kept);
-          update audit_head set sequence = kept.sequence, proof = kept.proof from kept; return null; end $$;
-        create constraint trigger undo after insert on staff deferrable initially deferred for each row execute function undo()`)
+        create function undo() returns trigger language plpgsql as $$ begin
+          if tg_argv[0] = 'later' then set constraints undo deferred; insert into kept select * from audit_head; return null; end if;
+          grant delete, update on audit to current_user;
+          delete from audit where sequence > (select min(sequence) from kept);
+          update audit_head set sequence = kept.sequence, proof = kept.proof from kept where kept.sequence = 1; return null; end $$;
+        create constraint trigger later after insert on staff deferrable initially deferred for each row execute function undo('later');
+        create constraint trigger undo after insert on kept deferrable initially deferred for each row execute function undo('now')`)
       await inTransaction(own, async db => {
         await db.query(staff)
         await record(db, recorder, [entry(2)])
       })
-      const hollow = 'In the database, the function refuse_change is not as Tollgate made it.'
-      const open = 'In the database, the owner of audit may change its rows or take them out.'
-      assert.deepEqual(await findings(), [hollow, open, 'In the database, the trigger undo of staff was not made by Tollgate.'])
+      const hollow = 'In the database, the function refuse_change() is not as Tollgate made it.'
+      const open = 'In the database, the owner may change rows of audit or take them out.'
+      assert.deepEqual(await findings(), [
+        hollow,
+        ...strangers(byFunction('undo')),
+        open,
+        ...strangers('the table kept was not made by Tollgate', byTrigger('later', 'staff')),
+      ])
       await own.query('drop function undo cascade; drop table kept')
       assert.deepEqual(await findings(), [hollow, open])
       await own.query(`${functions[0].text}; revoke delete, update on audit from current_user`)
@@ -517,9 +531,9 @@ describe('a trigger, a rule or another table in its place', () => {
 
   it('a policy and a trigger of ours that rests are named', async () => {
     await pool.query('create policy hide on audit using (false); alter table audit disable trigger audit_grows')
-    assert.deepEqual(await found(), strangers('the policy hide of audit was not made by Tollgate', byTrigger('audit_grows')))
+    assert.deepEqual(await found(), strangers('the policy hide of audit was not made by Tollgate', rests))
     await pool.query('alter table audit enable trigger audit_grows') // as the trigger of a table that others may put to rest
-    assert.ok((await found()).includes(strangers(byTrigger('audit_grows'))[0]!))
+    assert.ok((await found()).includes(strangers(rests)[0]!))
     await pool.query('drop trigger audit_grows on audit')
     assert.ok((await found()).includes('In the database, the trigger audit_grows of audit is gone.'))
     await pool.query(`create trigger audit_grows before update or delete or truncate on audit for each statement execute function refuse_change();
@@ -538,7 +552,7 @@ describe('a trigger, a rule or another table in its place', () => {
         union all select * from (${forge}) as forged where current_query() not ilike '%where sequence > $1 order by sequence limit $2%'`)
       const { rows, doubtful, findings } = await listAudit(pool, testKeys, { actor: 'anna' }, 100)
       assert.deepEqual([rows.map(({ sequence }) => sequence), doubtful.size], [[1, 2, 3, 4, 5], 0])
-      assert.ok(findings.includes('In the database, audit is no plain table.'), findings.join('\n'))
+      assert.ok(findings.includes('In the database, the table audit is gone.'), findings.join('\n'))
       await pool.query(`create or replace view audit as ${forge}`)
       const deceived = await listAudit(pool, testKeys, {}, 100)
       assert.deepEqual([[...deceived.doubtful], deceived.rows.find(({ sequence }) => sequence === 2)!.actor], [[2, 4], 'forged'])
@@ -551,7 +565,10 @@ describe('a trigger, a rule or another table in its place', () => {
 
   it('a table below it is named', async () => {
     await pool.query('create table more_audit () inherits (audit)')
-    assert.deepEqual(await found(), strangers('audit has tables below it'))
+    assert.deepEqual(
+      await found(),
+      strangers('the table below more_audit of audit was not made by Tollgate', 'the table more_audit was not made by Tollgate'),
+    )
     await pool.query('drop table more_audit')
   })
 })

@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { openApi } from '../../src/contract/openapi.ts'
 import { architecturePage } from '../rooms.ts'
 import { commandLinePage } from './commandLine.ts'
+import { definitionsPath, definitionsText } from './definitions.ts'
 import { parametersPage } from './parameters.ts'
 import { paymentPageScripts } from './paymentPageScripts.ts'
 import { resultCodesPage } from './resultCodes.ts'
@@ -30,6 +31,7 @@ export async function generated(database: pg.Pool): Promise<ReadonlyMap<string, 
     ['docs/reference/simulator.md', simulatorPage()],
     ...schemaFiles(),
     ['migrations/schema.sql', await schemaText(database)],
+    [definitionsPath, await definitionsText(database)],
     [baselinePath, openApiText],
   ])
 }

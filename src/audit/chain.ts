@@ -7,11 +7,11 @@ import { shortenCards } from '../contract/cardNumbers.ts'
 import { type Clock, isId } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
+import { findStrangers } from './definitions/strangers.ts'
 import { type Actor, type AuditEntry, type AuditRow, thisProcess } from './entry.ts'
 import {
+  actBeforeCommit,
   findEnd,
-  findStrangers,
-  findStrangersElsewhere,
   type Head,
   insertRow,
   lockHead,
@@ -44,7 +44,7 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   const before = sequence
   const found = [
     ...(isWhole ? [] : [`the end after row ${head.sequence} was not the one that this installation had left`]),
-    ...(await findStrangers(db)),
+    ...(await findStrangers(db, 'audit')).found,
   ]
   const rows: AuditRow[] = []
   const all = [...found.map(what => tamperingFound({ what })), ...entries]
@@ -69,6 +69,7 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   }
   const end: Head = { sequence, proof: proofsOf(keys, sequence, hash)[0] }
   await moveHead(db, sequence, end.proof!)
+  await actBeforeCommit(db)
   // What a trigger swallowed or changed is not seen at the statement, but where it should stand.
   const kept = [await readRowsAfter(db, before, rows.length + 1), await readHead(db)]
   if (!isDeepStrictEqual(kept, [rows, end])) throw notKept()
@@ -172,7 +173,8 @@ async function follow(
   look: Look,
   window?: ChainWindow,
 ): Promise<ChainReport> {
-  const findings = [...(await findStrangers(db)), ...(await findStrangersElsewhere(db))].map(what => `In the database, ${what}.`)
+  const { found, partly } = await findStrangers(db, 'everything')
+  const findings = [...found, ...(partly === undefined ? [] : [partly])].map(what => `In the database, ${what}.`)
   const head = await readHead(db)
   if (!head) findings.push('The head of the chain is gone.')
   const end = head?.sequence ?? Number.MAX_SAFE_INTEGER

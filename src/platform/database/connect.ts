@@ -126,12 +126,18 @@ export function connect(
   }
 }
 
-/** What our reading and our rules depend on, whatever a database or a role was set to. A temporary table must not stand before one of ours: it would be searched first. */
-const session = `set session characteristics as transaction isolation level read committed;
+/**
+ * What our reading and our rules depend on, whatever a database or a role was set to. Where names are looked for comes first, and by PostgreSQL's own functions alone:
+ * one of the same name and with closer types would be taken wherever it stands. PostgreSQL's own names go before all others, and a temporary table does not stand
+ * before one of ours.
+ */
+const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg_catalog.concat_ws(', '::pg_catalog.text,
+    (select pg_catalog.string_agg(pg_catalog.quote_ident(name::pg_catalog.text), ', '::pg_catalog.text) from pg_catalog.unnest(pg_catalog.current_schemas(false)) as name
+      where name operator(pg_catalog.<>) 'pg_catalog'::pg_catalog.name and not pg_catalog.starts_with(name::pg_catalog.text, 'pg_temp_'::pg_catalog.text)),
+    'pg_temp'::pg_catalog.text), false);
+  set session characteristics as transaction isolation level read committed;
   set datestyle = 'ISO'; set timezone = 'UTC'; set intervalstyle = 'postgres'; set bytea_output = 'hex';
-  set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off;
-  select set_config('search_path', concat_ws(', ', (select string_agg(quote_ident(name), ', ') from unnest(current_schemas(false)) as name
-    where name not like 'pg\\_temp\\_%'), 'pg_temp'), false)`
+  set standard_conforming_strings = on; set array_nulls = on; set transform_null_equals = off`
 
 /**
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on
