@@ -233,6 +233,7 @@ create table claimed_transactions (
   transaction_id text not null,
   merchant_id uuid not null,
   payment_id uuid not null,
+  contested boolean not null default false,
   constraint claimed_transactions_pkey PRIMARY KEY (connector, brand, transaction_id)
 );
 CREATE INDEX claimed_transactions_of_merchant ON claimed_transactions USING btree (merchant_id);
@@ -352,7 +353,7 @@ CREATE INDEX deliveries_free ON deliveries USING btree (merchant_id, endpoint_id
 CREATE INDEX deliveries_given_up ON deliveries USING btree (merchant_id, settled_at) WHERE (state = 'given up'::text);
 CREATE INDEX deliveries_of_chain ON deliveries USING btree (merchant_id, endpoint_id, root_id, "position") WHERE (state = 'scheduled'::text);
 CREATE UNIQUE INDEX deliveries_once ON deliveries USING btree (merchant_id, endpoint_id, payment_id, event_sequence) WHERE (NOT replay);
-CREATE INDEX deliveries_replayed ON deliveries USING btree (merchant_id, payment_id) WHERE replay;
+CREATE INDEX deliveries_replayed_event ON deliveries USING btree (merchant_id, payment_id, endpoint_id, event_sequence, "position") WHERE replay;
 
 create table delivery_attempts (
   merchant_id uuid not null,
@@ -377,10 +378,12 @@ create table due_work (
   attempts integer not null default 0,
   details jsonb not null default '{}'::jsonb,
   generation integer not null default 0,
+  side text not null default ''::text,
   constraint due_work_pkey PRIMARY KEY (kind, merchant_id, subject_id)
 );
 alter table due_work alter column details set statistics 0;
 CREATE INDEX due_work_by_kind ON due_work USING btree (kind, due_at);
+CREATE INDEX due_work_by_side ON due_work USING btree (kind, side, due_at);
 CREATE INDEX due_work_by_time ON due_work USING btree (due_at);
 
 create table endpoints (

@@ -2,6 +2,11 @@
 // wrong clock has written keeps nobody from anything once the time is right.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { leaseTerminal } from '../src/connectors/cards/terminals/store.ts'
 import { startDelivering } from '../src/notifications/deliveries/deliver.ts'
@@ -11,8 +16,9 @@ import { startSweeping } from '../src/payments/recover.ts'
 import { systemClock, type Timer } from '../src/platform/clock.ts'
 import { sharedTime } from '../src/platform/database/clocks.ts'
 import type { Connection } from '../src/platform/database/connect.ts'
-import { addDue, firstDue, leaseSeconds, takeDue } from '../src/platform/due/store.ts'
+import { addDue, firstDue, leaseSeconds } from '../src/platform/due/store.ts'
 import { watchClock } from '../src/start/clockWatch.ts'
+import { takeAnyDue } from './support/due.ts'
 import { eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 const day = 86_400_000
@@ -64,6 +70,72 @@ describe('a gateway whose clock is set ahead', () => {
         return answer.status !== 503 && answer
       }, 'it is trusted again')
       assert.equal(again.body.id, body.id)
+    }
+  })
+})
+
+describe('a payment that is under way while the clock of its gateway is set', () => {
+  let gateway: TestGateway
+  let ahead = 0
+  const clock = { ...systemClock, real: () => systemClock.real() + ahead }
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-clock-'))
+  /** A bank that is asked to begin a payment, and answers when the test lets it. */
+  let asked = Promise.withResolvers<http.ServerResponse>()
+  const bank = http.createServer((_, outgoing) => asked.resolve(outgoing))
+  before(async () => {
+    await new Promise<void>(resolve => bank.listen(0, '127.0.0.1', resolve))
+    const base = `http://127.0.0.1:${(bank.address() as AddressInfo).port}`
+    const method = {
+      external: { start: `${base}/begin`, status: `${base}/look/{transactionId}` },
+      fields: { order: '{paymentId}' },
+      answer: { transactionId: 'ref', redirect: 'go', status: 'state' },
+      statuses: { PAID: '000.000.000', WAITING: '000.200.000', NO: '800.100.100' },
+    }
+    writeFileSync(join(folder, 'methods.json'), JSON.stringify({ PAYSTAR: method }))
+    gateway = await testGateway({ clock, watched: true, environment: { REDIRECT_METHODS_FILE: join(folder, 'methods.json') } })
+  })
+  after(async () => {
+    await gateway.stop()
+    bank.closeAllConnections()
+    bank.close()
+    rmSync(folder, { recursive: true })
+  })
+  const request = {
+    entityId: sandbox.entityId,
+    ...{ paymentType: 'DB', amount: '92.00', currency: 'EUR', paymentBrand: 'PAYSTAR', testMode: 'EXTERNAL' },
+    shopperResultUrl: 'https://shop.example/',
+  }
+  let transactions = 0
+  /** The payment when the bank has answered, at whatever time of the machine. */
+  const pay = async (jump: number, state: string | undefined) => {
+    asked = Promise.withResolvers()
+    const paid = gateway.post('/v1/payments', request)
+    const answer = await asked.promise
+    ahead = jump
+    if (state === undefined) answer.destroy()
+    else
+      answer.end(
+        JSON.stringify({ ref: `tx${++transactions}`, ...(state === 'WAITING' && { go: 'https://bank.example/shopper' }), state }),
+      )
+    const { body } = await paid
+    const { rows } = await gateway.pool.query(
+      `select kind as what, due_at as at from due_work where subject_id = $1 union all
+       select 'deadline', deadline from continuations where payment_id = $1 union all
+       select 'answer', answered_at from answers where payment_id = $1 union all
+       select 'event', recorded_at from events where payment_id = $1`,
+      [body.id],
+    )
+    ahead = 0
+    await eventually(async () => (await gateway.get('/health/ready')).status === 200, 'it is trusted again')
+    return Object.fromEntries(rows.map(({ what, at }) => [what, Math.round((at - Date.now()) / day) + 0]))
+  }
+
+  it('has its records, its deadlines and what is left to do at the time that was trusted', async () => {
+    for (const jump of [401 * day, -401 * day]) {
+      const [shopper, silence, refused] = [await pay(jump, 'WAITING'), await pay(jump, undefined), await pay(jump, 'NO')]
+      assert.deepEqual(shopper, { redirectExpiry: 0, deadline: 0, event: 0 })
+      assert.deepEqual(silence, { recover: 0, event: 0 })
+      assert.deepEqual(refused, { answer: 0, event: 0 })
     }
   })
 })
@@ -131,7 +203,7 @@ describe('what a wrong clock must not take, and what it has taken', () => {
     await addDue(gateway.pool, 'reverse', merchant, subject, now)
     const takenUntil = (at: number) =>
       gateway.pool.query('update due_work set leased_until = $2 where subject_id = $1', [subject, new Date(at)])
-    const take = async () => (await takeDue(gateway.pool, now, 10, ['reverse'])).length
+    const take = async () => (await takeAnyDue(gateway.pool, now, 10, ['reverse'])).length
     const isBusy = async () => (await firstDue(gateway.pool, merchant, now, now))!.busy
     await takenUntil(now + 2 * lease)
     assert.deepEqual([await isBusy(), await take()], [true, 0])
@@ -154,8 +226,8 @@ describe('what a wrong clock must not take, and what it has taken', () => {
 
 describe('the watch over a clock', () => {
   /** A machine and its database, each with a time of its own. */
-  const machine = async () => {
-    const at = { real: 1_800_000_000_000, elapsed: 5000, database: 1_800_000_000_000 }
+  const machine = async (ahead = 0, ...tell: [] | [(why: string) => void]) => {
+    const at = { real: 1_800_000_000_000 + ahead, elapsed: 5000, database: 1_800_000_000_000 }
     const lines: string[] = []
     let asked = 0
     let isAway = false
@@ -167,7 +239,7 @@ describe('the watch over a clock', () => {
     const line = (_: object, message: string) => void lines.push(message)
     const log = { debug: line, info: line, warn: line, error: line }
     const clock = { ...systemClock, real: () => at.real, elapsed: () => at.elapsed, every: () => never }
-    const watch = await watchClock({ query } as unknown as Connection, clock, log)
+    const watch = await watchClock({ query } as unknown as Connection, clock, log, ...tell)
     return {
       at,
       lines,
@@ -254,6 +326,57 @@ describe('the watch over a clock', () => {
     watch.isTrusted()
     await settle()
     assert.equal(watch.isTrusted(), true, 'both have gone on alike')
+  })
+
+  it('gives a time that takes a step when the database has confirmed it, and no step that it denies', async () => {
+    const { at, watch, settle, goAway } = await machine()
+    const { clock } = watch
+    const begin = at.real
+    const pass = (milliseconds: number) => {
+      for (const which of ['real', 'elapsed', 'database'] as const) at[which] += milliseconds
+    }
+    at.real += 29_000
+    assert.equal(clock.real(), begin + 29_000, 'a small step is followed')
+    goAway(true)
+    at.real += 8 * 3_600_000
+    at.database += 29_000 + 8 * 3_600_000
+    assert.equal(clock.real(), begin + 29_000)
+    pass(1000.5)
+    assert.equal(clock.real(), begin + 30_000, 'whole milliseconds')
+    await settle()
+    goAway(false)
+    pass(1000)
+    assert.equal(clock.real(), begin + 31_000)
+    await settle()
+    assert.equal(clock.real(), at.real, 'it was asked without anybody looking for trust')
+    const confirmed = at.real
+    for (const step of [401 * day, -802 * day]) {
+      at.real += step
+      pass(1000)
+      const held = clock.real()
+      await settle()
+      assert.equal(clock.real(), held)
+    }
+    assert.equal(clock.real(), Math.floor(confirmed + 2000))
+    at.real += 401 * day
+    pass(1000)
+    clock.real()
+    await settle()
+    assert.equal(clock.real(), at.real)
+  })
+
+  it('lets nobody begin with a wrong clock, but who goes by the time of the database', async () => {
+    await assert.rejects(machine(401 * day), /clock of this machine is 34646400.0 seconds ahead/)
+    const told: string[] = []
+    const { at, watch, settle } = await machine(401 * day, why => told.push(why))
+    assert.deepEqual([told.length, watch.isTrusted(), await watch.time()], [1, false, undefined])
+    assert.equal(watch.clock.real(), at.database)
+    for (const which of ['real', 'elapsed', 'database'] as const) at[which] += 5000
+    assert.equal(watch.clock.real(), at.database)
+    at.real -= 401 * day
+    watch.isTrusted()
+    await settle()
+    assert.deepEqual([watch.isTrusted(), watch.clock.real()], [true, at.real])
   })
 
   it('gives the earlier of both times, and none when they are far apart', async () => {

@@ -12,7 +12,8 @@ import { connect } from '../src/platform/database/connect.ts'
 import { WriteTimeout } from '../src/platform/database/errors.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { takeTurns } from '../src/platform/database/turns.ts'
-import { addDue, finishDue, postponeDue, renewDue, takeDue } from '../src/platform/due/store.ts'
+import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
+import { takeAnyDue } from './support/due.ts'
 import { eventually, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
 import { wireTo } from './support/wire.ts'
@@ -409,6 +410,28 @@ describe('payments that nobody answered', () => {
     await sweep()
     assert.deepEqual(await findings(), [])
   })
+
+  it('are named by the doctor when a wrong clock has put off what is to be done for them', async () => {
+    const id = await store(Date.now() - 3_600_000)
+    const findings = async () => (await examine(gateway.pool, Date.now() - 600_000)).findings.filter(text => text.includes(id))
+    const hour = 3_600_000
+    const due = [
+      ['recover', 1, 3],
+      ['reverse', 0.5, 401 * 24],
+      ['redirectExpiry', 24, 26],
+    ] as const
+    for (const [kind, usual, late] of due) {
+      await addDue(gateway.pool, kind, sandbox.merchantId, id, Date.now() + usual * hour)
+      assert.deepEqual(
+        (await findings()).filter(text => text.includes('is due at')),
+        [],
+      )
+      await gateway.pool.query('update due_work set due_at = $2 where subject_id = $1', [id, new Date(Date.now() + late * hour)])
+      const [named] = (await findings()).filter(text => text.includes('is due at'))
+      assert.ok(named?.includes(`(${kind})`) && named.includes('a wrong clock wrote it'), named)
+      await gateway.pool.query('delete from due_work where subject_id = $1', [id])
+    }
+  })
 })
 
 describe('due work', () => {
@@ -422,7 +445,7 @@ describe('due work', () => {
   // Of a kind that the gateway's own worker leaves alone, because its time comes late.
   const dueAt = Date.now() + 3_600_000
   const take = async (now = dueAt) =>
-    (await takeDue(gateway.pool, now, 10, ['reverse'])).find(({ subjectId }) => subjectId === subject)
+    (await takeAnyDue(gateway.pool, now, 10, ['reverse'])).find(({ subjectId }) => subjectId === subject)
   const waiting = async () => (await gateway.pool.query('select * from due_work where subject_id = $1', [subject])).rows
   const add = (details = {}) => addDue(gateway.pool, 'reverse', merchantId, subject, dueAt, details)
 

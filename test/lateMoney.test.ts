@@ -268,7 +268,12 @@ describe('a continuation', () => {
           if (isCut) throw new Error('Connection terminated unexpectedly')
           return said
         }
-        const parts = { database: { work: { query } }, clock: systemClock, random: { uuid: randomUUID } } as never
+        const parts = {
+          database: { work: { query } },
+          connectors: new Map(),
+          clock: systemClock,
+          random: { uuid: randomUUID },
+        } as never
         const returned = { step: 'wallet', event: {}, publicUrl: '', now: Date.now() + 1000 }
         return (await takeUp(parts, payment, returned)) !== undefined
       }
@@ -288,7 +293,7 @@ describe('a continuation', () => {
     )
     const deadline = Math.round(rows[0]!.deadline)
     const take = async (now: number, ended: boolean) =>
-      (await takeContinuation(gateway.pool, sandbox.merchantId, body.id, 'a test', 'wallet', now, now + 90_000, ended)) !==
+      (await takeContinuation(gateway.pool, sandbox.merchantId, body.id, 'a test', 'wallet', now, now + 90_000, ended, '')) !==
       undefined
     assert.equal(await take(deadline, false), false, 'a return at the deadline comes too late')
     assert.equal(await take(deadline - 1, true), false, 'the end does not come before')

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { clockWith } from '../src/platform/clock.ts'
-import { addDue, leaseSeconds, takeDue } from '../src/platform/due/store.ts'
+import { addDue, leaseSeconds } from '../src/platform/due/store.ts'
 import type { WorkerParts } from '../src/platform/due/worker.ts'
 import { runItem } from '../src/platform/due/worker.ts'
+import { takeAnyDue } from './support/due.ts'
 import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -18,7 +19,7 @@ test('it is not taken by another while it runs, and is gone when it has ended', 
   const subject = '01a1fcaebec47bdc9003acd45c0c06f4'
   let now = Date.now() + 24 * 3_600_000 // later than the gateway's own worker looks
   await addDue(gateway.pool, 'reverse', sandbox.merchantId, subject, now)
-  const take = async () => (await takeDue(gateway.pool, now, 10, ['reverse']))[0]
+  const take = async () => (await takeAnyDue(gateway.pool, now, 10, ['reverse']))[0]
   const item = (await take())!
   t.mock.timers.enable({ apis: ['setInterval'] })
   let finish = () => {}

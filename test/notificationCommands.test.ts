@@ -60,7 +60,7 @@ test('an endpoint is made, activated, told, checked, told again, rotated and del
   assert.ok(triggered.includes(opened(receiver.received[1]!, secret).payload.id))
   const check = await eventually(async () => {
     const out = await good('notifications', 'check')
-    return / 2 +2 +0 +0 +0 +0 +balanced/.test(out) && out
+    return / 2 +2 +0 +0 +0 +0 +0 +balanced/.test(out) && out
   }, 'both are acknowledged')
   assert.match(check, /^0 events wait/m)
   assert.match(await good('notifications', 'list', id), /acknowledged +1 +200/)

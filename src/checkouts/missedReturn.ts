@@ -5,8 +5,10 @@
 import { withStatusPath } from '../contract/statusPath.ts'
 import type { NotificationParts } from '../notifications/parts.ts'
 import type { Connection } from '../platform/database/connect.ts'
+import type { Silences } from '../platform/due/silence.ts'
 import { addDue, cancelDue } from '../platform/due/store.ts'
-import type { DueHandler } from '../platform/due/worker.ts'
+import type { DueHandler, DueSides } from '../platform/due/worker.ts'
+import { hostOf } from '../platform/http.ts'
 
 export const missedReturnMinutes = 29
 
@@ -34,17 +36,41 @@ export async function scheduleMissedReturn(
   const { merchantId, subjectId, id, resourcePath, shopperResultUrl, expiresAt } = pressed
   // A minute before the end; a link lives for longer than anybody would wait.
   const left = Math.min(expiresAt - 60_000 - directory.businessTime(merchantId), missedReturnMinutes * 60_000)
-  await addDue(db, kind, merchantId, subjectId, clock.real() + left, { id, resourcePath, shopperResultUrl })
+  await addDue(
+    db,
+    kind,
+    merchantId,
+    subjectId,
+    clock.real() + left,
+    { id, resourcePath, shopperResultUrl },
+    hostOf(shopperResultUrl),
+  )
 }
 
 export const cancelMissedReturn = (db: Connection, merchantId: string, subjectId: string): Promise<boolean> =>
   cancelDue(db, kind, merchantId, subjectId)
 
+export type MissedReturnParts = NotificationParts & {
+  /** Merchants whose shops said nothing when they were called. */
+  readonly silentShops: Silences
+}
+
+/** Of calls that a gateway wrote which did not say whom it calls. */
+export const findShopHosts: DueSides<unknown> = async (_, items) =>
+  new Map(
+    items.flatMap(item => {
+      const { shopperResultUrl } = item.details as Partial<PressedPay>
+      const host = item.kind === kind && shopperResultUrl !== undefined ? hostOf(shopperResultUrl) : ''
+      return host === '' ? [] : [[item, host] as const]
+    }),
+  )
+
 /** Called once, whatever the answer. A process killed in the middle may leave a second call: better than none. */
-export const missedReturn: DueHandler<NotificationParts> = async (parts, { merchantId, details }) => {
+export const missedReturn: DueHandler<MissedReturnParts> = async (parts, { merchantId, details }) => {
   const { id, resourcePath, shopperResultUrl } = details as Pick<PressedPay, 'id' | 'resourcePath' | 'shopperResultUrl'>
   const called = await parts.call({ method: 'GET', url: withStatusPath(shopperResultUrl, id, resourcePath), headers: {} })
   if (called.brokenOff) return { again: parts.clock.real() }
+  parts.silentShops.note(merchantId, called.silent === true)
   parts.log.info(
     {
       kind,

@@ -11,6 +11,7 @@ import {
   writeArchive,
 } from '../archive/archive.ts'
 import { type Archive, findArchives } from '../archive/store.ts'
+import { systemClock } from '../platform/clock.ts'
 import { makeLog } from '../platform/log.ts'
 import { watchClock } from '../start/clockWatch.ts'
 import { chainTables } from '../start/kept.ts'
@@ -126,6 +127,6 @@ function idFrom(id: string): string {
 /** A clock that is ahead would take what is young. */
 const withArchives = (work: (parts: ArchiveParts) => Promise<void>): Promise<void> =>
   withOpened(async (opened: CommandParts) => {
-    await (await watchClock(opened.database.work, opened.clock, makeLog('silent'))).stop()
+    await (await watchClock(opened.database.work, systemClock, makeLog('silent'))).stop()
     await work({ ...opened, mode: opened.config.mode, tables: chainTables })
   })

@@ -20,6 +20,8 @@ import { caller, type PlaceCall } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { endingSignals, errorText, OperatorError, visible } from '../platform/errors.ts'
 import { readLongFile } from '../platform/files.ts'
+import { makeLog } from '../platform/log.ts'
+import { watchClock } from '../start/clockWatch.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
 import { openDatabase } from '../start/database.ts'
 import { compareKeys, type Keys } from '../vault/keys.ts'
@@ -76,7 +78,11 @@ export async function open(
     const keys = config.keys()
     compareKeys(proofs, keys)
     await judge(database.work)
-    const directory = await openDirectory(database, keys, systemClock, () => {})
+    const watch = await watchClock(database.work, systemClock, makeLog('silent'), why =>
+      process.stderr.write(`${why} What is done goes by the database's.\n`),
+    )
+    const { clock } = watch
+    const directory = await openDirectory(database, keys, clock, () => {})
     return {
       config,
       keys,
@@ -84,11 +90,12 @@ export async function open(
       directory,
       otherSchema: other,
       by: thisProcess('commandLine'),
-      clock: systemClock,
+      clock,
       random: systemRandom,
       egress: config.egress,
-      call: caller(systemClock, config.egress, resolver()),
+      call: caller(clock, config.egress, resolver()),
       async close() {
+        await watch.stop()
         await directory.close()
         await database.close()
       },

@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander'
 import { record } from '../audit/chain.ts'
+import { systemClock } from '../platform/clock.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { makeLog } from '../platform/log.ts'
@@ -58,8 +59,8 @@ async function standing({ database }: CommandParts, one: Kept, sweep: Sweep | un
 
 /** A clock that is wrong would take what is young. */
 async function runAll(opened: CommandParts): Promise<void> {
-  const { config, clock, database } = opened
-  const watch = await watchClock(database.work, clock, makeLog('silent'))
+  const { config, database } = opened
+  const watch = await watchClock(database.work, systemClock, makeLog('silent'))
   const erased: Record<string, number> = {}
   for (const one of config.retention) {
     const now = await watch.time()

@@ -2,6 +2,7 @@
 
 import { results } from '../contract/results/results.ts'
 import type { Clock } from '../platform/clock.ts'
+import type { Silences } from '../platform/due/silence.ts'
 import { distribution, type Figure } from '../platform/metrics.ts'
 import type { Tracer } from '../platform/traces.ts'
 import type { Connector, Operation, Reply } from './connector.ts'
@@ -44,6 +45,24 @@ export const traceCalls =
 
 /** What a reply is to whoever watches: the outcome of an answer, or its kind. */
 export const endOf = (reply: Reply): string => (reply.kind === 'answer' ? results[reply.result].outcome : reply.kind)
+
+/** Tells of connectors that have one host for many payments whether it answered before its time was over. */
+export function hearing(connector: Connector, silences: Silences): Connector {
+  const { askedAt, perform, ask, resume } = connector
+  if (!askedAt) return connector
+  const hear = async ({ brand }: Operation, signal: AbortSignal, asked: Promise<Reply>): Promise<Reply> => {
+    const reply = await asked
+    const side = askedAt(brand)
+    if (side !== '') silences.note(side, signal.aborted && (reply.kind === 'unknown' || reply.kind === 'notSent'))
+    return reply
+  }
+  return {
+    ...connector,
+    perform: (operation, signal) => hear(operation, signal, perform(operation, signal)),
+    ...(ask && { ask: (operation, signal) => hear(operation, signal, ask(operation, signal)) }),
+    ...(resume && { resume: (operation, from, signal) => hear(operation, signal, resume(operation, from, signal)) }),
+  }
+}
 
 export function timeCalls(figures: Figure[], clock: Clock): WatchCall {
   const took = distribution(

@@ -19,6 +19,7 @@ import { sealPending } from './read/pendingAnswers.ts'
 import { paymentRecord } from './read/record.ts'
 import { withoutOwnNumber, writtenText } from './read/written.ts'
 import { holdContinuation } from './redirects/continuation.ts'
+import { sideOf } from './sides.ts'
 import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
@@ -225,8 +226,8 @@ async function leavePending(
       parts.log.error({ paymentId: payment.id, why: error.message }, 'the case could not be opened'),
     )
   // What cannot be stored is true all the same: the payment is on disk without an answer, and the search for such payments finds it.
-  await insertPending(parts.database.work, payment, sealed, now + after * 1000, now).catch((error: Error) =>
-    parts.log.error({ paymentId: payment.id, why: error.message }, 'the pending state could not be stored'),
+  await insertPending(parts.database.work, payment, sealed, now + after * 1000, now, sideOf(parts, payment)).catch(
+    (error: Error) => parts.log.error({ paymentId: payment.id, why: error.message }, 'the pending state could not be stored'),
   )
   return said
 }

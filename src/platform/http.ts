@@ -29,3 +29,6 @@ export function boundAnswer(request: ClientRequest, bytesMost: number): void {
     })
   })
 }
+
+/** Whose server an address names; empty for what is no address. */
+export const hostOf = (url: string): string => URL.parse(url)?.host ?? ''

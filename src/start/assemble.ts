@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { type AlertParts, type Alerts, alertMail, alertWork, countMails } from '../alerts/alerts.ts'
 import { limitFailures } from '../audit/failures.ts'
 import { checkoutErasure, eraseOldCheckout } from '../checkouts/create.ts'
-import { missedReturn } from '../checkouts/missedReturn.ts'
+import { findShopHosts, type MissedReturnParts, missedReturn } from '../checkouts/missedReturn.ts'
 import type { CheckoutParts } from '../checkouts/parts.ts'
 import { captureFile } from '../clearing/captures/write.ts'
 import { type IntakeParts, pollReturns } from '../clearing/intake/poll.ts'
@@ -18,7 +18,7 @@ import { type TransferFileParts, transferFile } from '../clearing/transfers/writ
 import type { Acquirer } from '../connectors/cards/acquirer.ts'
 import type { Connector } from '../connectors/connector.ts'
 import type { Transport } from '../connectors/transport.ts'
-import { timeCalls, traceCalls, watchAll, watched } from '../connectors/watch.ts'
+import { hearing, timeCalls, traceCalls, watchAll, watched } from '../connectors/watch.ts'
 import { countRequests } from '../http/metrics.ts'
 import { countUnderWay, type UnderWay } from '../http/underWay.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
@@ -40,6 +40,7 @@ import { announcedPending } from '../payments/read/pendingAnswers.ts'
 import { capture, recover, release, reverse } from '../payments/recover.ts'
 import { redirectExpiry } from '../payments/redirects/resume.ts'
 import { readRiskRules } from '../payments/risk/rules.ts'
+import { carriedKinds, findPaymentSides } from '../payments/sides.ts'
 import { answerLane } from '../payments/store/answers.ts'
 import { paymentLane } from '../payments/store/payments.ts'
 import { buildFigure, buildNumber } from '../platform/build.ts'
@@ -47,8 +48,9 @@ import type { Clock, Random } from '../platform/clock.ts'
 import type { Database } from '../platform/database/connect.ts'
 import { areHeld } from '../platform/database/elsewhere.ts'
 import { countBatches, figuresOfPools } from '../platform/database/metrics.ts'
+import { hearSilences } from '../platform/due/silence.ts'
 import { type DueSource, dueWork } from '../platform/due/source.ts'
-import type { DueHandler, DueHandlers, Places } from '../platform/due/worker.ts'
+import type { DueHandler, DueHandlers, Places, WorkerParts } from '../platform/due/worker.ts'
 import type { PlaceCall } from '../platform/egress/call.ts'
 import { OperatorError } from '../platform/errors.ts'
 import type { Log } from '../platform/log.ts'
@@ -83,7 +85,9 @@ export type Gateway = PaymentParts &
   IntakeParts &
   AlertParts &
   ReconciliationParts &
-  RetentionParts & {
+  RetentionParts &
+  WorkerParts &
+  MissedReturnParts & {
     readonly figures: readonly Figure[]
     readonly channelRefusal: ChannelRefusal
     readonly officeUnderWay: UnderWay
@@ -163,14 +167,42 @@ export const dueHandlers: DueHandlers<Gateway> = new Map<string, DueHandler<Gate
   [alertWork, alertMail],
 ])
 
-/** Work that calls servers which merchants, shoppers or banks run, or takes as long as a merchant likes: it never holds up what is done about money. */
-const errands: readonly string[] = ['missedReturn', 'receiptFiles', scheduleWork, exportWork, 'returnServer']
+/** Work that calls servers of shops. */
+const calls: Places<Gateway> = {
+  kinds: ['missedReturn'],
+  taking: 'all',
+  most: 12,
+  mostOfOne: 4,
+  mostOfSide: 6,
+  findSides: findShopHosts,
+  silentMerchants: ({ silentShops }) => silentShops,
+}
+/** Work that lays files down on the servers of others, or fetches them. */
+const files: Places<Gateway> = {
+  kinds: ['receiptFiles', scheduleWork, 'returnServer'],
+  taking: 'all',
+  most: 12,
+  mostOfOne: 4,
+  mostOfSide: 12,
+}
+/** What people wait for takes as long as it is long; all of it belongs to nobody. */
+const exported: Places<Gateway> = { kinds: [exportWork], taking: 'all', most: 4, mostOfOne: 4, mostOfSide: 4 }
+/** Work about money that calls a bank or a wallet: of one that says nothing no more is under way than it has a share of. */
+const carried: Places<Gateway> = { kinds: carriedKinds, taking: 'sides', most: 20, mostOfOne: 15, mostOfSide: 8 }
 
-/** Two workers do it, each with places of its own. */
-export const duePlaces: readonly Places[] = [
-  { kinds: [...dueHandlers.keys()].filter(kind => !errands.includes(kind)), most: 20, mostOfOne: 15 },
-  { kinds: errands, most: 12, mostOfOne: 4 },
-]
+const errands = [calls, files, exported].flatMap(({ kinds }) => kinds)
+/** All other work: what is done about money waits for no server of merchants, shoppers, banks or wallets. */
+const own: Places<Gateway> = {
+  kinds: [...dueHandlers.keys()].filter(kind => !errands.includes(kind)),
+  taking: 'own',
+  most: 20,
+  mostOfOne: 15,
+  mostOfSide: 20,
+  findSides: findPaymentSides,
+}
+
+/** A worker for each. */
+export const duePlaces: readonly Places<Gateway>[] = [own, carried, calls, files, exported]
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, network, log, tracer, publicUrl, onError } = surroundings
@@ -190,7 +222,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     publicUrl,
   })
   figures.push(...ofConnectors)
-  const connectors = new Map([...made].map(([name, one]) => [name, watched(one, watch)]))
+  const silences = hearSilences(clock)
+  const connectors = new Map([...made].map(([name, one]) => [name, hearing(watched(one, watch), silences)]))
   const builtForm = buildForm()
   await keepScripts(database.work, Object.values(builtForm), clock.real())
   const gateway: Gateway = {
@@ -206,6 +239,8 @@ export async function assemble(surroundings: Surroundings): Promise<Assembly> {
     methods,
     egress: config.egress,
     call: network.call,
+    silences,
+    silentShops: hearSilences(clock),
     sftp: network.sftp ?? sftpOpener(clock, undefined, config.egress, async () => []),
     acquirers: new Map((network.links ?? []).map(one => [one.options.name, one])),
     riskRules: readRiskRules(config.riskRulesFile ?? standardRiskRules),

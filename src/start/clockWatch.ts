@@ -1,6 +1,6 @@
 // Compares the clock of this process with that of its database: at the start, now and then, and at once when it was set by a step. A small difference is told;
 // a large one would let processes take each other's leases, look for orphans too early or too late, and erase what is young, so that no request and no due
-// work is taken until it is mended.
+// work is taken until it is mended. What is under way by then goes on by the time that was trusted last.
 
 import type { Clock } from '../platform/clock.ts'
 import { clockAhead, refusedSeconds, sharedTime } from '../platform/database/clocks.ts'
@@ -14,6 +14,8 @@ const everyMilliseconds = 60_000
 const againMilliseconds = 1000
 
 export type ClockWatch = {
+  /** For all that is written down: its real time takes no step that the database has not confirmed. */
+  readonly clock: Clock
   isTrusted(): boolean
   /** What the database shares, for what cannot be undone; undefined when nothing may be done by it. */
   time(): Promise<number | undefined>
@@ -21,13 +23,14 @@ export type ClockWatch = {
 }
 
 export const unwatched = (clock: Clock): ClockWatch => ({
+  clock,
   isTrusted: () => true,
   time: async () => clock.real(),
   stop: async () => {},
 })
 
-/** Throws OperatorError when the clocks are too far apart at the start. */
-export async function watchClock(db: Connection, clock: Clock, log: Log, milliseconds = everyMilliseconds): Promise<ClockWatch> {
+/** Throws OperatorError when the clocks are too far apart at the start, unless `tell` is given: it is told why, and the time of the database counts. */
+export async function watchClock(db: Connection, clock: Clock, log: Log, tell?: (why: string) => void): Promise<ClockWatch> {
   const now = () => clock.real()
   /** Stays as it is until the clock is set, or the machine has slept. */
   const distance = () => clock.real() - clock.elapsed()
@@ -48,8 +51,13 @@ export async function watchClock(db: Connection, clock: Clock, log: Log, millise
     return why
   }
   const why = await compare()
-  if (isFar(compared.ahead))
-    throw new OperatorError(`${why} More than ${refusedSeconds} are refused: set the clock right, for example with NTP.`)
+  if (isFar(compared.ahead)) {
+    if (!tell)
+      throw new OperatorError(`${why} More than ${refusedSeconds} are refused: set the clock right, for example with NTP.`)
+    tell(why!)
+  }
+  /** The distance by which our own time goes on while the machine's is not trusted. */
+  let followed = compared.at - (isFar(compared.ahead) ? compared.ahead : 0)
   const compareNow = () => {
     comparing ??= compare()
       .catch((error: Error) => log.warn({ why: error.message }, 'the clocks could not be compared'))
@@ -58,15 +66,23 @@ export async function watchClock(db: Connection, clock: Clock, log: Log, millise
       })
   }
   // Without a question to the database: whoever asks waits for nothing.
-  const isTrusted = (): boolean => {
-    const step = distance() - compared.at
+  const follows = (at: number): boolean => {
+    const step = at - compared.at
     const wasFar = isFar(compared.ahead)
     const isInDoubt = isFar(step) || (!wasFar && isFar(compared.ahead + step))
     if (isInDoubt && clock.elapsed() >= comparedLast + againMilliseconds) compareNow()
-    return !isInDoubt && !wasFar
+    if (isInDoubt || wasFar) return false
+    followed = at
+    return true
   }
-  const timer = clock.every(milliseconds, compareNow)
+  const isTrusted = () => follows(distance())
+  const real = (): number => {
+    const [machine, elapsed] = [clock.real(), clock.elapsed()]
+    return follows(machine - elapsed) ? machine : Math.floor(elapsed + followed) // ids are made of whole milliseconds
+  }
+  const timer = clock.every(everyMilliseconds, compareNow)
   return {
+    clock: { ...clock, real },
     isTrusted,
     async time() {
       if (!isTrusted()) return undefined

@@ -46,6 +46,7 @@ import { unwatched, watchClock } from './clockWatch.ts'
 import { type Config, followerOf, hostRules, publicUrlOf } from './config.ts'
 import { credentialsOf, figureOfCredentials } from './credentials.ts'
 import { measuresOf } from './measures.ts'
+import { warnOfSharedNumbers } from './moves/contested.ts'
 import { watchPutBack } from './moves/putBack.ts'
 import { isPublicAddress } from './networks.ts'
 import { routesOf } from './routes.ts'
@@ -94,9 +95,11 @@ export async function startGateway(parts: Parts): Promise<RunningGateway> {
 }
 
 async function startOn(database: Database, parts: Parts, onError: (error: Error) => void): Promise<RunningGateway> {
-  const { config, keys, clock, random, log } = parts
+  const { config, keys, random, log } = parts
+  const clockWatch = parts.ownTime ? unwatched(parts.clock) : await watchClock(database.work, parts.clock, log)
+  const { clock } = clockWatch // nobody below goes by the machine's
   const putBackWatch = await watchPutBack(database, clock, log)
-  const clockWatch = parts.ownTime ? unwatched(clock) : await watchClock(database.work, clock, log)
+  await warnOfSharedNumbers(database.work, config.redirectMethods, log)
   const stopping = new AbortController()
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)

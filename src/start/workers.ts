@@ -47,7 +47,7 @@ export const startWorkers = {
       let deaths: number[] = []
       const replace = async (why: string): Promise<void> => {
         if (stopping) return
-        const now = systemClock.real()
+        const now = systemClock.elapsed()
         deaths = [...deaths.filter(at => now - at < deathsWithinMilliseconds), now]
         log.error({ why, attempt: deaths.length }, 'a worker died')
         if (deaths.length >= deathsMax)

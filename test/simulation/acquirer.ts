@@ -19,7 +19,7 @@ import { pay } from '../../src/payments/initial/pay.ts'
 import { sweepUnanswered } from '../../src/payments/store/sweep.ts'
 import { clockWith, systemClock, systemRandom } from '../../src/platform/clock.ts'
 import { connect } from '../../src/platform/database/connect.ts'
-import { type DueItem, takeDue } from '../../src/platform/due/store.ts'
+import type { DueItem } from '../../src/platform/due/store.ts'
 import { runItem } from '../../src/platform/due/worker.ts'
 import type { Fault } from '../../src/sandbox/acquirerHost/decide.ts'
 import { type Host, type HostOptions, startHost } from '../../src/sandbox/acquirerHost/host.ts'
@@ -29,6 +29,7 @@ import { sandboxAcquirer, startAcquirers } from '../../src/start/acquirers.ts'
 import { assemble, dueHandlers, type Gateway } from '../../src/start/assemble.ts'
 import { readConfig } from '../../src/start/config.ts'
 import { makeDatabase, testPool } from '../support/database.ts'
+import { takeAnyDue } from '../support/due.ts'
 import { sandbox, testKeys, visa } from '../support/gateway.ts'
 import { crashing } from './crash.ts'
 import { type Dice, dice } from './random.ts'
@@ -377,7 +378,7 @@ async function recoverAll(world: World, luck: Dice, report: Pick<Report, 'recove
   await sweepUnanswered(db, gateway.clock.real(), gateway.clock.real())
   for (let round = 0; ; round++) {
     world.wild &&= round < 6
-    const items = await takeDue(db, gateway.clock.real(), 100, [...dueHandlers.keys()])
+    const items = await takeAnyDue(db, gateway.clock.real(), 100, [...dueHandlers.keys()])
     if (items.length === 0) {
       const { rowCount } = await db.query('select 1 from due_work limit 1')
       if (rowCount === 0) break

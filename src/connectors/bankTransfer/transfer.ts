@@ -4,6 +4,7 @@
 import { amountText } from '../../contract/amounts.ts'
 import { beginningOf } from '../../contract/cardNumbers.ts'
 import { isApproved, type ResultName, resultOfCode, results } from '../../contract/results/results.ts'
+import { hostOf } from '../../platform/http.ts'
 import type { Connector, ConnectorState, Mode, NoticeResult, Operation, Reply, Structures } from '../connector.ts'
 import type { Method } from '../registry.ts'
 import { NotSent, type Transport } from '../transport.ts'
@@ -129,6 +130,10 @@ export function transfer(
   return {
     name: `transfer ${mode}`,
     answerWithinSeconds: 15,
+    askedAt(brand) {
+      const status = byBrand.get(brand)?.endpoints[mode]?.status
+      return status === undefined ? '' : hostOf(status.replace('{simulators}', simulators()))
+    },
     operations: {
       DB: { how: 'repeat', afterSeconds: 15 },
       RF: { how: 'repeat', afterSeconds: 15 },

@@ -2,6 +2,7 @@
 
 import { amountText, hundredths } from '../../contract/amounts.ts'
 import type { ResultName } from '../../contract/results/results.ts'
+import { hostOf } from '../../platform/http.ts'
 import type { Connector, Mode, Operation, Redirect, Reply } from '../connector.ts'
 import type { Method } from '../registry.ts'
 import { NotSent, type Transport } from '../transport.ts'
@@ -134,6 +135,7 @@ export function wallet(mode: Mode, settings: () => WalletSettings, transport: Tr
   return {
     name: `wallet ${mode}`,
     answerWithinSeconds: 20,
+    askedAt: () => hostOf(settings().endpoint),
     operations: {
       PA: { how: 'repeat', afterSeconds: 15 },
       DB: { how: 'repeat', afterSeconds: 15 },

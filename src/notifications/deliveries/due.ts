@@ -3,12 +3,12 @@
 import type { DueSource } from '../../platform/due/source.ts'
 import type { NotificationParts } from '../parts.ts'
 import type { Deliver } from './deliver.ts'
-import { fanOut } from './fanOut.ts'
+import { fanOutAll } from './fanOut.ts'
 import { firstDelivery, leaseMilliseconds, moveDeliveries, takeDelivery } from './store.ts'
 
 export const dueDeliveries = (parts: NotificationParts, deliver: Deliver): DueSource => ({
   async prepare() {
-    while ((await fanOut(parts, true)) > 0);
+    await fanOutAll(parts)
   },
   async first(db, merchantId, until, now) {
     const found = await firstDelivery(db, merchantId, until, now)

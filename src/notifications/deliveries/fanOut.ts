@@ -1,6 +1,7 @@
 // A consumer of the outbox: turns events into deliveries, one for each endpoint that is owed the event.
 
 import { consume, consumers, type OutboxEvent } from '../../payments/outbox/outbox.ts'
+import { anyWaiting } from '../../payments/outbox/store.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { type Endpoint, newEndpoint } from '../endpoints/endpoint.ts'
 import { insertEndpoint, lockEndpoints, setEmitted } from '../endpoints/store.ts'
@@ -15,13 +16,25 @@ export const fanOutBatch = 250
 export const fanOut = (parts: NotificationParts, wait = false): Promise<number> =>
   consume(parts.database.work, consumers.notifications, fanOutBatch, (db, events) => deliver(parts, db, events), wait)
 
-async function deliver(parts: NotificationParts, db: Connection, events: readonly OutboxEvent[]): Promise<void> {
+/** All that waits, for whoever goes on only then: what is left because its endpoint was in use is looked for again, for a few seconds. */
+export async function fanOutAll(parts: NotificationParts): Promise<void> {
+  for (let pauses = 0; pauses < 100; ) {
+    if ((await fanOut(parts, true)) > 0) continue
+    if (!(await anyWaiting(parts.database.work, consumers.notifications))) return
+    await parts.clock.sleep(50)
+    pauses += 1
+  }
+}
+
+/** Returns the merchants of whom somebody else has an endpoint: nobody's events wait for one of them, and theirs stay in order, as none is taken before. */
+async function deliver(parts: NotificationParts, db: Connection, events: readonly OutboxEvent[]): Promise<ReadonlySet<string>> {
   const merchants = [...new Set(events.map(({ merchantId }) => merchantId))]
   const endpoints = new Map(merchants.map(id => [id, [] as CountedEndpoint[]]))
-  for (const endpoint of await lockEndpoints(db, merchants)) endpoints.get(endpoint.merchantId)!.push({ ...endpoint })
+  const { locked, inUse } = await lockEndpoints(db, merchants)
+  for (const endpoint of locked) endpoints.get(endpoint.merchantId)!.push({ ...endpoint })
   const rows: NewDelivery[] = []
   for (const event of events) {
-    if (event.superseded) continue
+    if (event.superseded || inUse.has(event.merchantId)) continue
     const own = endpoints.get(event.merchantId)!
     const url = notificationUrlOf(event.record)
     if (url !== undefined && !own.some(endpoint => isForRequests(endpoint, event.channelId))) {
@@ -31,12 +44,14 @@ async function deliver(parts: NotificationParts, db: Connection, events: readonl
     }
     for (const endpoint of own) if (isOwed(endpoint, event, url)) rows.push(deliveryOf(parts, endpoint, event, url))
   }
-  if (rows.length === 0) return
-  await insertDeliveries(db, rows)
-  await setEmitted(
-    db,
-    [...endpoints.values()].flat().filter(({ grew }) => grew),
-  )
+  if (rows.length > 0) {
+    await insertDeliveries(db, rows)
+    await setEmitted(
+      db,
+      [...endpoints.values()].flat().filter(({ grew }) => grew),
+    )
+  }
+  return inUse
 }
 
 type CountedEndpoint = Endpoint & { emitted: number; grew?: boolean }

@@ -77,14 +77,27 @@ export async function lockEndpoint(db: Connection, merchantId: string, id: strin
   return rows[0]
 }
 
-/** Locks all endpoints of some merchants, whatever their state, always in the same order: fan-out and activation exclude each other. */
-export async function lockEndpoints(db: Connection, merchantIds: readonly string[]): Promise<Endpoint[]> {
-  const { rows } = await db.query<Endpoint>({
+/**
+ * Locks all endpoints of some merchants, whatever their state: fan-out and activation exclude each other. It waits for nobody: a merchant of whom somebody else
+ * has one is in use. So is one whose endpoints change in this moment.
+ */
+export async function lockEndpoints(
+  db: Connection,
+  merchantIds: readonly string[],
+): Promise<{ readonly locked: readonly Endpoint[]; readonly inUse: ReadonlySet<string> }> {
+  const { rows } = await db.query<Endpoint & { owner: string }>({
     name: 'lock endpoints',
-    text: `select ${columns} from endpoints where merchant_id = any ($1) and state <> 'deleted' order by merchant_id, id for update`,
+    text: `with locked as (
+             select * from endpoints where merchant_id = any ($1) and state <> 'deleted' order by merchant_id, id for update skip locked)
+           select every.merchant_id as owner, own.* from endpoints every left join (select ${columns} from locked) own
+               on own."merchantId" = every.merchant_id and own.id = every.id
+            where every.merchant_id = any ($1) and every.state <> 'deleted' order by every.merchant_id, every.id`,
     values: [merchantIds],
   })
-  return rows
+  return {
+    locked: rows.filter(({ id }) => id !== null).map(({ owner: _owner, ...endpoint }) => endpoint),
+    inUse: new Set(rows.filter(({ id }) => id === null).map(({ owner }) => owner)),
+  }
 }
 
 export async function setState(

@@ -15,7 +15,7 @@ export const caseKinds = {
   stillUnknown: 'the other side goes on answering that it does not know; it is asked on, and the case closes when it says',
   answersContradict: 'a payment was approved, and a later answer to the same message refuses it',
   transactionTaken:
-    'a bank or a wallet named a transaction that another payment has: this one was not paid by it, and nothing was sent back; ask the other side whose it is',
+    'a bank or a wallet named a transaction that another payment has: it has paid one of them at most, and nothing was sent back; ask the other side which',
   totalsDiffer: 'an acquirer says other totals of a day than we have',
   totalsUnheard: 'an acquirer does not acknowledge the totals of a day',
   settlementLine: 'a line of a settlement file fits none of our bookings, or fits one in part',

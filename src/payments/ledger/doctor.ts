@@ -13,6 +13,7 @@ import {
   findGuards,
   findJournal,
   findOpenReversals,
+  findPutOff,
   findRoots,
   findRootsAfter,
   findTakenBack,
@@ -32,7 +33,7 @@ const page = 500
 const nobody = '0'.repeat(32)
 
 /**
- * `before`: payments recorded before this moment (milliseconds) must be answered, or in somebody's hands; 0 = that is not looked at. `only`: one merchant,
+ * `before`: payments recorded before this moment (milliseconds) must be answered, or in somebody's hands, and what is to be done about any is due by itself soon after; 0 = that is not looked at. `only`: one merchant,
  * wherever it is served; otherwise all that are served here.
  */
 export async function examine(pool: pg.Pool, before = 0, only: string | null = null): Promise<DoctorReport> {
@@ -66,6 +67,11 @@ export async function examine(pool: pg.Pool, before = 0, only: string | null = n
       named(
         [{ id, merchantId }],
         `money of it may be held or moved, and its reversal is not acknowledged after ${attempts} attempts`,
+      )
+    for (const { id, merchantId, kind, dueAt } of before === 0 ? [] : await findPutOff(db, before, page, only))
+      named(
+        [{ id, merchantId }],
+        `what is to be done about it (${kind}) is due at ${new Date(dueAt).toISOString()}, which is later than anything puts it off: a wrong clock wrote it`,
       )
     return { payments, chains, lines, findings }
   })

@@ -119,6 +119,25 @@ export async function findTakenBack(db: Connection, limit: number, only: string 
   return rows
 }
 
+/** Longer than whatever is done about money is put off: a payment's recovery an hour, each attempt after it ten minutes, the deadline of a shopper a day. */
+const putOffMost = { recover: '2 hours', reverse: '2 hours', release: '2 hours', capture: '2 hours', redirectExpiry: '25 hours' }
+
+/** What is to be done about payments, at a time to which nothing puts it off; `now` in milliseconds, the last first. */
+export async function findPutOff(
+  db: Connection,
+  now: number,
+  limit: number,
+  only: string | null,
+): Promise<(PaymentId & { readonly kind: string; readonly dueAt: number })[]> {
+  const { rows } = await db.query<PaymentId & { kind: string; dueAt: number }>(
+    `select d.merchant_id as "merchantId", d.subject_id as id, d.kind, d.due_at as "dueAt" from due_work d
+       join json_each_text($1) most on most.key = d.kind
+      where d.due_at > $2::timestamptz + most.value::interval and ${looked('d', '$4')} order by d.due_at desc limit $3`,
+    [JSON.stringify(putOffMost), timeParameter(now), limit, only],
+  )
+  return rows
+}
+
 export type OpenReversal = PaymentId & { readonly attempts: number; readonly recordedAt: number; readonly connector: string }
 
 /** Reversals, and releases of what a capture left, that nobody has acknowledged; of payments recorded before a moment, the oldest first. */

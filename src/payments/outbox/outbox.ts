@@ -39,23 +39,28 @@ export type OutboxEvent = {
 /**
  * Hands the next events to a consumer, in the transaction that marks them: what it writes there is written once. Events are found by their missing mark,
  * not by a position: it does not matter in which order their transactions commit. Returns how many were taken; 0 also when another process is at it and
- * `wait` is not set.
+ * `wait` is not set. `take` may leave the events of some merchants as they are, and names these: theirs are the first of a later round, and hide nobody else's.
  */
 export async function consume(
   pool: pg.Pool,
   consumer: Consumer,
   limit: number,
-  take: (db: pg.PoolClient, events: readonly OutboxEvent[]) => Promise<void>,
+  take: (db: pg.PoolClient, events: readonly OutboxEvent[]) => Promise<ReadonlySet<string>> | Promise<void>,
   wait = false,
 ): Promise<number> {
   if (!(await anyWaiting(pool, consumer))) return 0
   return inTransaction(pool, async db => {
     if (!(await takeTurn(db, consumer, wait))) return 0
-    const events = supersede(await waitingEvents(db, consumer, limit))
-    if (events.length === 0) return 0
-    await take(db, events)
-    await markEvents(db, consumer, events)
-    return events.length
+    const left = new Set<string>()
+    for (let taken = 0; ; ) {
+      const events = supersede(await waitingEvents(db, consumer, limit - taken, [...left]))
+      if (events.length === 0) return taken
+      for (const merchantId of (await take(db, events)) ?? []) left.add(merchantId)
+      const done = events.filter(({ merchantId }) => !left.has(merchantId))
+      await markEvents(db, consumer, done)
+      taken += done.length
+      if (done.length === events.length) return taken
+    }
   })
 }
 

@@ -23,7 +23,13 @@ export async function anyWaiting(db: Connection, { mark }: Consumer): Promise<bo
   return rows[0]!.any
 }
 
-export async function waitingEvents(db: Connection, { mark, readsRecords }: Consumer, limit: number): Promise<OutboxEvent[]> {
+/** The next ones, but none of some merchants. */
+export async function waitingEvents(
+  db: Connection,
+  { mark, readsRecords }: Consumer,
+  limit: number,
+  left: readonly string[],
+): Promise<OutboxEvent[]> {
   const { rows } = await db.query<OutboxEvent>({
     name: `events not ${mark}`,
     text: `select e.merchant_id as "merchantId", e.payment_id as "paymentId", e.sequence, e.type, e.channel_id as "channelId", e.root_id as "rootId",
@@ -32,8 +38,9 @@ export async function waitingEvents(db: Connection, { mark, readsRecords }: Cons
                              and later.sequence > e.sequence and later.${mark} is not null) as superseded,
                   ${readsRecords ? 'p.record' : 'null as record'}
              from events e ${readsRecords ? 'left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id' : ''}
-            where e.${mark} is null and ${servedHere('e.merchant_id')} order by e.recorded_at, e.payment_id, e.sequence limit $1`,
-    values: [limit],
+            where e.${mark} is null and ${servedHere('e.merchant_id')} and e.merchant_id <> all ($2::uuid[])
+            order by e.recorded_at, e.payment_id, e.sequence limit $1`,
+    values: [limit, left],
   })
   return rows
 }

@@ -9,6 +9,7 @@ import type { PaymentParts } from '../parts.ts'
 import type { Payment } from '../payment.ts'
 import { sealPending } from '../read/pendingAnswers.ts'
 import { paymentRecord } from '../read/record.ts'
+import { sideOf } from '../sides.ts'
 import { insertContinuation } from './store.ts'
 import { hashOf, tokenOf } from './tokens.ts'
 
@@ -71,6 +72,7 @@ export async function holdContinuation(
       endsAt: real + redirect.endsAfterSeconds * 1000,
       pageHash: hashOf(parts, 'page', held.page),
       noticeHash: hashOf(parts, 'notice', held.notice),
+      side: sideOf(parts, payment),
     },
     real,
   )

@@ -8,6 +8,7 @@ import { captureAtOnce, cardOfPayment } from '../followUps/followUp.ts'
 import { rootTypeOf } from '../ledger/journal.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
+import { sideOf } from '../sides.ts'
 import { findPayment } from '../store/read.ts'
 import { type ContinuationData, openContinuation, openCvv } from './continuation.ts'
 import { dropContinuation, findContinuation, findTaken, type LeasedContinuation, takeContinuation } from './store.ts'
@@ -47,17 +48,20 @@ const takeWithinMilliseconds = 15_000
 
 /** Of a statement whose end was not heard of nobody knows whether it took the continuation: it is asked for by its taker, and tried again. */
 async function take(
-  { database, clock, random }: PaymentParts,
-  { merchantId, id }: PaymentState,
+  parts: PaymentParts,
+  payment: PaymentState,
   step: string,
   now: number,
   ended: boolean,
 ): Promise<Taken | undefined> {
+  const { database, clock, random } = parts
+  const { merchantId, id } = payment
   const taker = random.uuid()
+  const side = sideOf(parts, payment)
   const [began, recoverAt] = [clock.elapsed(), clock.real() + recoverAfterSeconds * 1000]
   for (let attempt = 1; ; attempt++)
     try {
-      const taken = await takeContinuation(database.work, merchantId, id, taker, step, now, recoverAt, ended)
+      const taken = await takeContinuation(database.work, merchantId, id, taker, step, now, recoverAt, ended, side)
       return taken ?? (attempt === 1 ? undefined : await findTaken(database.work, merchantId, id, taker))
     } catch (error) {
       if (!isLost(error) || attempt === 3 || clock.elapsed() - began > takeWithinMilliseconds) throw error

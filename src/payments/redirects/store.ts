@@ -15,6 +15,8 @@ export type NewContinuation = {
   readonly endsAt: number
   readonly pageHash: Buffer
   readonly noticeHash: Buffer
+  /** Whose server is asked at its end. */
+  readonly side: string
 }
 
 export type Continuation = {
@@ -38,9 +40,9 @@ export async function insertContinuation(db: Connection, payment: Payment, row: 
        insert into challenge_secrets (merchant_id, payment_id, sealed, erase_after)
        select $1, $2, $7, $9 where $7::bytea is not null on conflict do nothing),
      ends as (
-       insert into due_work (kind, merchant_id, subject_id, due_at) values ('redirectExpiry', $1, $2, $9)
+       insert into due_work (kind, merchant_id, subject_id, due_at, side) values ('redirectExpiry', $1, $2, $9, $15)
        on conflict (kind, merchant_id, subject_id) do update
-         set due_at = excluded.due_at, leased_until = null, generation = due_work.generation + 1),
+         set due_at = excluded.due_at, side = excluded.side, leased_until = null, generation = due_work.generation + 1),
      passed_on as (
        delete from unanswered where merchant_id = $1 and payment_id = $2),
      given as (
@@ -64,6 +66,7 @@ export async function insertContinuation(db: Connection, payment: Payment, row: 
       payment.rootId ?? payment.id,
       timeParameter(payment.receivedAt),
       row.answer,
+      row.side,
     ],
   )
 }
@@ -79,7 +82,8 @@ export async function findContinuation(db: Connection, merchantId: string, payme
 }
 
 /** Takes the step away: whoever gets the row goes on, nobody else. Recovery is told in the same statement, so that a crash leaves no orphan;
- * it inherits what was sealed, but never the CVV. `taker`: by which it is known who has it. `ended`: takes what is past its deadline instead. */
+ * it inherits what was sealed, but never the CVV. `taker`: by which it is known who has it. `ended`: takes what is past its deadline instead. `side`: whom
+ * recovery asks. */
 export async function takeContinuation(
   db: Connection,
   merchantId: string,
@@ -89,22 +93,23 @@ export async function takeContinuation(
   now: number,
   recoverAt: number,
   ended: boolean,
+  side: string,
 ): Promise<LeasedContinuation | undefined> {
   const { rows } = await db.query<LeasedContinuation>(
     `with taken as (
        delete from continuations where merchant_id = $1 and payment_id = $2 and step = $3 and (deadline <= $4) = $6
        returning merchant_id, payment_id, ${columns}),
      told as (
-       insert into due_work (kind, merchant_id, subject_id, due_at, details)
-       select 'recover', merchant_id, payment_id, $5, jsonb_build_object('sealed', encode(sealed, 'base64'), 'taker', $7::text, 'mark', mark) from taken
+       insert into due_work (kind, merchant_id, subject_id, due_at, details, side)
+       select 'recover', merchant_id, payment_id, $5, jsonb_build_object('sealed', encode(sealed, 'base64'), 'taker', $7::text, 'mark', mark), $8 from taken
        on conflict (kind, merchant_id, subject_id) do update
-         set due_at = excluded.due_at, details = excluded.details, leased_until = null, generation = due_work.generation + 1),
+         set due_at = excluded.due_at, details = excluded.details, side = excluded.side, leased_until = null, generation = due_work.generation + 1),
      secret as (
        delete from challenge_secrets using taken
         where challenge_secrets.merchant_id = taken.merchant_id and challenge_secrets.payment_id = taken.payment_id
        returning challenge_secrets.sealed)
      select ${columns}, (select sealed from secret) as secret from taken`,
-    [merchantId, paymentId, step, timeParameter(now), timeParameter(recoverAt), ended, taker],
+    [merchantId, paymentId, step, timeParameter(now), timeParameter(recoverAt), ended, taker, side],
   )
   return rows[0]
 }

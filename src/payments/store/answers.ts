@@ -184,17 +184,18 @@ export async function insertAnswerHere(db: Connection, row: NewAnswer): Promise<
   return rowCount === 1
 }
 
-/** The pending state was answered: recovery is due, and the merchant hears of it in the words of the answer, which comes sealed. */
+/** The pending state was answered: recovery is due, and the merchant hears of it in the words of the answer, which comes sealed. `side`: whom recovery asks. */
 export async function insertPending(
   db: Connection,
   payment: Payment,
   answer: Buffer,
   recoverAt: number,
   now: number,
+  side: string,
 ): Promise<void> {
   await db.query(
     `with waiting as (
-       insert into due_work (kind, merchant_id, subject_id, due_at) values ('recover', $1, $2, $5)
+       insert into due_work (kind, merchant_id, subject_id, due_at, side) values ('recover', $1, $2, $5, $9)
        on conflict (kind, merchant_id, subject_id) do update set due_at = least(due_work.due_at, excluded.due_at)),
      passed_on as (
        delete from unanswered where merchant_id = $1 and payment_id = $2),
@@ -211,6 +212,7 @@ export async function insertPending(
       timeParameter(payment.receivedAt),
       timeParameter(now),
       answer,
+      side,
     ],
   )
 }

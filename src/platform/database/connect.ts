@@ -129,10 +129,10 @@ export function connect(
 /**
  * What our reading and our rules depend on, whatever a database or a role was set to. Where names are looked for comes first, and by PostgreSQL's own functions alone:
  * one of the same name and with closer types would be taken wherever it stands. PostgreSQL's own names go before all others, and a temporary table does not stand
- * before one of ours.
+ * before one of ours. Where there is no other place, nothing may be made: not for the session alone.
  */
 const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg_catalog.concat_ws(', '::pg_catalog.text,
-    (select pg_catalog.string_agg(pg_catalog.quote_ident(name::pg_catalog.text), ', '::pg_catalog.text) from pg_catalog.unnest(pg_catalog.current_schemas(false)) as name
+    (select coalesce(pg_catalog.string_agg(pg_catalog.quote_ident(name::pg_catalog.text), ', '::pg_catalog.text), 'pg_catalog'::pg_catalog.text) from pg_catalog.unnest(pg_catalog.current_schemas(false)) as name
       where name operator(pg_catalog.<>) 'pg_catalog'::pg_catalog.name and not pg_catalog.starts_with(name::pg_catalog.text, 'pg_temp_'::pg_catalog.text)),
     'pg_temp'::pg_catalog.text), false);
   set session characteristics as transaction isolation level read committed;

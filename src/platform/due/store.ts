@@ -13,6 +13,8 @@ export type DueItem = {
   /** Grows when the work is taken, and when it is asked for again meanwhile: what was taken is ended only if nothing was asked for since. */
   readonly generation: number
   readonly leasedUntil: number | null
+  /** The host whose server it calls; empty: nobody's, or not known yet. */
+  readonly side: string
   readonly details: Readonly<Record<string, unknown>>
 }
 
@@ -25,31 +27,96 @@ const beyondLeases = (now: number): number => now + 2 * leaseSeconds * 1000
 export const backOffMost = 600_000
 
 const columns = `d.kind, d.merchant_id as "merchantId", d.subject_id as "subjectId", d.due_at as "dueAt", d.attempts, d.generation,
-  d.leased_until as "leasedUntil", d.details`
+  d.leased_until as "leasedUntil", d.side, d.details`
 const key = 'kind = $1 and merchant_id = $2 and subject_id = $3'
 
-/** Takes what is due of some kinds, oldest first, for the length of a lease. `busy`: merchants who have enough under way. */
+/** How much more of one may be taken: of those that are named so much, of every other `most`. */
+export type Rooms = { readonly most: number; readonly named: ReadonlyMap<string, number> }
+
+/** `own`: what calls nobody's server, or of which that is not known yet; `sides`: what does; `all`: both. */
+export type Taking = 'own' | 'sides' | 'all'
+
+/** What there is room for in a process that looks for work. */
+export type Wanted = {
+  readonly kinds: readonly string[]
+  readonly taking: Taking
+  readonly limit: number
+  readonly merchants: Rooms
+  readonly sides: Rooms
+}
+
+/** A condition on rows of one index: `own` and `sides` never read what the other has, however much of it waits. */
+const places: Readonly<Record<Taking, { readonly from: string; readonly where: string }>> = {
+  own: { from: 'unnest($4::text[]) as wanted (kind)', where: `w.side = ''` },
+  // As many rows as there are sides, each found by one step of the index.
+  sides: {
+    from: `(with recursive waits (kind, side) as (
+              select kind, (select min(w.side) from due_work w where w.kind = kinds.kind and w.side > '') from unnest($4::text[]) as kinds (kind)
+              union all
+              select kind, (select min(w.side) from due_work w where w.kind = waits.kind and w.side > waits.side) from waits where side is not null)
+            select kind, side from waits where side is not null and side <> all ($13::text[])) as wanted`,
+    where: 'w.side = wanted.side',
+  },
+  all: { from: 'unnest($4::text[]) as wanted (kind)', where: 'w.side <> all ($13::text[])' },
+}
+
+/** Takes what is due, of each side the oldest first, for the length of a lease. */
 export async function takeDue(
   db: Connection,
   now: number,
-  limit: number,
-  kinds: readonly string[],
-  busy: readonly string[] = [],
+  { kinds, taking, limit, merchants, sides }: Wanted,
 ): Promise<DueItem[]> {
+  const { from, where } = places[taking]
+  const full = ({ named }: Rooms) => [...named].filter(([, room]) => room <= 0).map(([name]) => name)
   const { rows } = await db.query<DueItem>({
-    name: 'take due work',
+    name: `take due work ${taking}`,
     text: `update due_work d set leased_until = $2, attempts = attempts + 1, generation = generation + 1
             where (kind, merchant_id, subject_id) in (
-              select due.kind, due.merchant_id, due.subject_id from unnest($4::text[]) as wanted (kind) cross join lateral (
-                select w.kind, w.merchant_id, w.subject_id, w.due_at from due_work w
-                 where w.kind = wanted.kind and w.due_at <= $1 and (w.leased_until is null or w.leased_until < $1 or w.leased_until > $6)
-                   and w.merchant_id <> all ($5::uuid[]) and ${servedHere('w.merchant_id')}
-                 order by w.due_at limit $3 for update skip locked) due
-               order by due.due_at limit $3)
+              select kind, merchant_id, subject_id from (
+                select *, row_number() over (partition by merchant_id order by of_side, due_at) as of_merchant from (
+                  select due.*, case due.side when '' then 1 else row_number() over (partition by due.side order by due.due_at) end as of_side
+                    from ${from} cross join lateral (
+                      select w.kind, w.merchant_id, w.subject_id, w.due_at, w.side from due_work w
+                       where w.kind = wanted.kind and ${where} and w.due_at <= $1 and (w.leased_until is null or w.leased_until < $1 or w.leased_until > $6)
+                         and w.merchant_id <> all ($5::uuid[]) and ${servedHere('w.merchant_id')}
+                       order by w.due_at limit $3 for update skip locked) due) found
+                 where side = '' or of_side <= coalesce((select room from unnest($7::text[], $8::int[]) as of_one (name, room) where name = side), $9)) of_sides
+               where of_merchant <= coalesce((select room from unnest($10::uuid[], $11::int[]) as of_one (id, room) where id = merchant_id), $12)
+               order by of_side, due_at limit $3)
            returning ${columns}`,
-    values: [timeParameter(now), timeParameter(now + leaseSeconds * 1000), limit, kinds, busy, timeParameter(beyondLeases(now))],
+    values: [
+      timeParameter(now),
+      timeParameter(now + leaseSeconds * 1000),
+      limit,
+      kinds,
+      full(merchants),
+      timeParameter(beyondLeases(now)),
+      [...sides.named.keys()],
+      [...sides.named.values()],
+      sides.most,
+      [...merchants.named.keys()],
+      [...merchants.named.values()],
+      merchants.most,
+      ...(taking === 'own' ? [] : [full(sides)]),
+    ],
   })
   return rows.sort((a, b) => a.dueAt - b.dueAt)
+}
+
+/** What was taken before it was known whose server it calls goes back, unbegun, to be taken as that side's. */
+export async function setSides(db: Connection, items: readonly DueItem[]): Promise<void> {
+  await db.query(
+    `update due_work w set side = known.side, leased_until = null, attempts = w.attempts - 1
+       from unnest($1::text[], $2::uuid[], $3::uuid[], $4::timestamptz[], $5::text[]) as known (kind, merchant_id, subject_id, leased_until, side)
+      where w.kind = known.kind and w.merchant_id = known.merchant_id and w.subject_id = known.subject_id and w.leased_until = known.leased_until`,
+    [
+      items.map(({ kind }) => kind),
+      items.map(({ merchantId }) => merchantId),
+      items.map(({ subjectId }) => subjectId),
+      items.map(({ leasedUntil }) => timeParameter(leasedUntil!)),
+      items.map(({ side }) => side),
+    ],
+  )
 }
 
 /** The first thing of one merchant that is due by a time; busy when another process holds it. */
@@ -97,9 +164,10 @@ export async function renewDue(db: Connection, item: DueItem, now: number): Prom
   return rowCount === 1 ? { ...item, leasedUntil } : undefined
 }
 
-/** Work that waits already is asked for again: it is due at the earlier time, and whoever is at it does not end it. */
+/** Work that waits already is asked for again: it is due at the earlier time, calls whom it calls now, and whoever is at it does not end it. */
 export const askedAgain = `on conflict (kind, merchant_id, subject_id) do update
-  set due_at = least(due_work.due_at, excluded.due_at), details = due_work.details || excluded.details, generation = due_work.generation + 1`
+  set due_at = least(due_work.due_at, excluded.due_at), details = due_work.details || excluded.details,
+      side = excluded.side, generation = due_work.generation + 1`
 
 export async function addDue(
   db: Connection,
@@ -108,10 +176,11 @@ export async function addDue(
   subjectId: string,
   dueAt: number,
   details: object = {},
+  side = '',
 ): Promise<void> {
   await db.query(
-    `insert into due_work (kind, merchant_id, subject_id, due_at, details) values ($1, $2, $3, $4, $5) ${askedAgain}`,
-    [kind, merchantId, subjectId, timeParameter(dueAt), storableJson(details)],
+    `insert into due_work (kind, merchant_id, subject_id, due_at, details, side) values ($1, $2, $3, $4, $5, $6) ${askedAgain}`,
+    [kind, merchantId, subjectId, timeParameter(dueAt), storableJson(details), side],
   )
 }
 

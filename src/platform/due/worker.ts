@@ -3,7 +3,19 @@
 import type { Clock, Timer } from '../clock.ts'
 import type { Database } from '../database/connect.ts'
 import type { Log } from '../log.ts'
-import { backOffMost, type DueItem, finishDue, leaseSeconds, postponeDue, renewDue, takeDue } from './store.ts'
+import type { Silences } from './silence.ts'
+import {
+  backOffMost,
+  type DueItem,
+  finishDue,
+  leaseSeconds,
+  postponeDue,
+  type Rooms,
+  renewDue,
+  setSides,
+  type Taking,
+  takeDue,
+} from './store.ts'
 
 /** `done`, or the real time in milliseconds at which to try again, with what the next attempt shall know. `well`: nothing failed, there is only more to do. */
 export type DueHandler<Parts> = (
@@ -12,20 +24,37 @@ export type DueHandler<Parts> = (
 ) => Promise<'done' | { readonly again: number; readonly details?: object; readonly well?: boolean }>
 export type DueHandlers<Parts> = ReadonlyMap<string, DueHandler<Parts>>
 
-export type WorkerParts = { readonly database: Pick<Database, 'work'>; readonly clock: Clock; readonly log: Log }
+export type WorkerParts = {
+  readonly database: Pick<Database, 'work'>
+  readonly clock: Clock
+  readonly log: Log
+  readonly silences: Silences
+}
 
 export type Worker = { stop(): Promise<void> }
 
 const pauseMilliseconds = 250
 
-/** Of which kinds a worker takes work, and how much of it at once: of all, and of one merchant, whose servers may say nothing for as long as they are asked. */
-export type Places = { readonly kinds: readonly string[]; readonly most: number; readonly mostOfOne: number }
+/** Of which kinds a worker takes work, and how much of it at once: of all, of one merchant and of one side, whose servers may say nothing for as long as they are asked. */
+export type Places<Parts> = {
+  readonly kinds: readonly string[]
+  readonly taking: Taking
+  readonly most: number
+  readonly mostOfOne: number
+  readonly mostOfSide: number
+  readonly findSides?: DueSides<Parts>
+  /** Merchants whose work waits because their servers say nothing. */
+  readonly silentMerchants?: (parts: Parts) => Silences
+}
+
+/** Of work that does not say which side it calls: those that call one. */
+export type DueSides<Parts> = (parts: Parts, items: readonly DueItem[]) => Promise<ReadonlyMap<DueItem, string>>
 
 /** `mayTake`: asked before each look for work. */
 export function startWorker<Parts extends WorkerParts>(
   parts: Parts,
   handlers: DueHandlers<Parts>,
-  { kinds, most, mostOfOne }: Places,
+  { kinds, taking, most, mostOfOne, mostOfSide, findSides, silentMerchants }: Places<Parts>,
   mayTake: () => boolean,
 ): Worker {
   let stopped = false
@@ -33,31 +62,57 @@ export function startWorker<Parts extends WorkerParts>(
   let looking: Promise<void> = Promise.resolve()
   let mayBeMore = false
   const running = new Set<Promise<void>>()
-  const ofMerchant = new Map<string, number>()
+  const ofMerchant = countOf()
+  const ofSide = countOf()
+  const roomsOf = ({ counts }: typeof ofSide, most: number, silences: Silences | undefined): Rooms => {
+    const named = new Map([...counts].map(([name, count]) => [name, most - count]))
+    for (const [name, room] of silences?.rooms() ?? []) named.set(name, room - (counts.get(name) ?? 0))
+    return { most, named }
+  }
   const look = async (): Promise<void> => {
-    const busy = [...ofMerchant].flatMap(([merchantId, count]) => (count < mostOfOne ? [] : [merchantId]))
-    // Whoever has the most under way, and not enough, may have all that is found now.
-    const room = Math.min(
-      most - running.size,
-      mostOfOne - Math.max(0, ...[...ofMerchant.values()].filter(count => count < mostOfOne)),
-    )
+    const limit = most - running.size
+    let isMoving = false
+    mayBeMore = limit <= 0
     try {
-      const items = room > 0 && mayTake() ? await takeDue(parts.database.work, parts.clock.real(), room, kinds, busy) : []
-      mayBeMore = items.length === room
-      for (const item of items) run(item)
+      if (limit > 0 && mayTake()) {
+        const merchants = roomsOf(ofMerchant, mostOfOne, silentMerchants?.(parts))
+        const sides = roomsOf(ofSide, mostOfSide, parts.silences)
+        const items = await takeDue(parts.database.work, parts.clock.real(), { kinds, taking, limit, merchants, sides })
+        const found = await putAside(items)
+        isMoving = found.length < items.length
+        for (const item of found) run(item)
+        // Others may have been left because those that came first are many of one.
+        mayBeMore = items.length === limit || isMoving || found.some(isFull)
+      }
     } catch (error) {
       parts.log.warn({ why: (error as Error).message }, 'due work could not be taken')
     }
-    if (!stopped) timer = parts.clock.after(pauseMilliseconds, next)
+    if (!stopped) timer = parts.clock.after(isMoving ? 0 : pauseMilliseconds, next)
   }
+  /** What calls a side that has places of its own goes there. */
+  const putAside = async (items: readonly DueItem[]): Promise<readonly DueItem[]> => {
+    const unknown = items.filter(({ side }) => side === '')
+    if (unknown.length === 0 || !findSides) return items
+    try {
+      const sides = await findSides(parts, unknown)
+      const known = [...sides].map(([item, side]) => ({ ...item, side }))
+      if (known.length > 0) await setSides(parts.database.work, known)
+      return items.filter(item => !sides.has(item))
+    } catch (error) {
+      // It is taken already: better done here than left until its lease runs out.
+      parts.log.warn({ why: (error as Error).message }, 'whom due work calls could not be found')
+      return items
+    }
+  }
+  const isFull = ({ merchantId, side }: DueItem) =>
+    ofMerchant.counts.get(merchantId)! >= mostOfOne || (side !== '' && ofSide.counts.get(side)! >= mostOfSide)
   const next = () => {
     timer = undefined
     looking = look()
   }
-  const count = ({ merchantId }: DueItem, by: number) => {
-    const left = (ofMerchant.get(merchantId) ?? 0) + by
-    if (left === 0) ofMerchant.delete(merchantId)
-    else ofMerchant.set(merchantId, left)
+  const count = ({ merchantId, side }: DueItem, by: number) => {
+    ofMerchant.add(merchantId, by)
+    if (side !== '') ofSide.add(side, by)
   }
   const run = (item: DueItem): void => {
     count(item, 1)
@@ -77,6 +132,19 @@ export function startWorker<Parts extends WorkerParts>(
       timer?.cancel()
       await looking
       await Promise.all(running)
+    },
+  }
+}
+
+/** How many there are of each. */
+function countOf(): { readonly counts: ReadonlyMap<string, number>; add(name: string, by: number): void } {
+  const counts = new Map<string, number>()
+  return {
+    counts,
+    add(name, by) {
+      const left = (counts.get(name) ?? 0) + by
+      if (left === 0) counts.delete(name)
+      else counts.set(name, left)
     },
   }
 }

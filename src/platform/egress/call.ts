@@ -26,6 +26,8 @@ export type CallResult = {
   readonly retryAfter?: number
   /** Nobody was called: the URL itself may not be called, now or later. */
   readonly forbidden?: true
+  /** It said nothing for as long as it was waited for. */
+  readonly silent?: true
   /** Our own process ended: this says nothing about the receiver. */
   readonly brokenOff?: true
 }
@@ -52,7 +54,8 @@ export function caller(
     const started = clock.elapsed()
     const milliseconds = () => Math.round(clock.elapsed() - started)
     const target = await within(clock, findTarget(call.url, egress, resolve), limits.seconds)
-    if (target === 'tooLate') return { failure: 'the name was not resolved in time', answer: '', milliseconds: milliseconds() }
+    if (target === 'tooLate')
+      return { failure: 'the name was not resolved in time', silent: true, answer: '', milliseconds: milliseconds() }
     if ('refused' in target) {
       const forGood = urlRefusal(call.url, egress) !== undefined
       return {
@@ -113,7 +116,9 @@ export function caller(
         response.on('close', finish)
       })
       boundAnswer(request, readMost)
-      const timer = clock.after(limits.seconds * 1000, () => end({ failure: `no answer within ${limits.seconds} s` }))
+      const timer = clock.after(limits.seconds * 1000, () =>
+        end({ failure: `no answer within ${limits.seconds} s`, silent: true }),
+      )
       const breakOff = () => end({ failure: 'the gateway stopped', brokenOff: true })
       ended?.addEventListener('abort', breakOff)
       request.on('error', (error: Error & { code?: string }) => end({ failure: error.code ?? error.message }))

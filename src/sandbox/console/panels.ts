@@ -121,7 +121,7 @@ async function notifications(parts: ConsoleParts, { merchants, language }: Viewe
       return html`<li><details id="n${key}"><summary>${one.url} <span class="${one.state === 'acknowledged' ? 'good' : 'soft'}">${state}</span> <span class="soft">${
         one.lastStatus ?? one.lastFailure ?? ''
       }</span></summary><pre class="fields">${bodies.get(one.paymentId) ?? ''}</pre></details>
-${button(`/office/console/replay`, words.again, 'plain', { merchant: one.merchantId, endpoint: one.endpointId, notification: one.notificationId })}
+${button(`/office/console/replay`, words.again, 'plain', { merchant: one.merchantId, endpoint: one.endpointId, notification: one.notificationId, payment: one.paymentId })}
 <time>${momentText(language, one.emittedAt)}</time></li>`
     }),
     html`${words.noNotifications} <a href="/office/webhooks">${words.makeWebhook}</a>`,

@@ -106,8 +106,9 @@ ${leadsHere(url) && html`<p>${words.codeHere}</p>`}`,
       async answer({ values }, { reaches, by }) {
         const given = (name: string) => (isId(values.get(name) ?? '') ? values.get(name)! : undefined)
         const [merchant, endpoint, notificationId] = [given('merchant'), given('endpoint'), given('notification')]
+        const paymentId = given('payment')
         if (merchant && endpoint && notificationId && reaches(merchant))
-          await replay({ ...parts, by }, merchant, endpoint, { notificationId })
+          await replay({ ...parts, by }, merchant, endpoint, { notificationId, ...(paymentId && { paymentId }) })
         return goTo('/office/console')
       },
     },

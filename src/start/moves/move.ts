@@ -15,6 +15,7 @@ import { accountsOf, giveNumbers } from './accounts.ts'
 import { copyAround, shareTokens } from './around.ts'
 import { accountsTaken, compareCells, groupsThatDiffer, reasonsToStay } from './check.ts'
 import { mayServe } from './claims.ts'
+import { leaveContested } from './contested.ts'
 import { copyAll } from './copy.ts'
 import { fence, unfence } from './fence.ts'
 import { forgetAll } from './forget.ts'
@@ -90,7 +91,7 @@ export const moveMerchant = (parts: MoveParts): Promise<FinishedMove> =>
     tell('begun', `The merchant ${merchantId} goes from ${source.name} to ${target.name}.`)
     let frozenAt: number | undefined
     if (move.state !== 'moved' && !(await isThere(parts))) {
-      if (move.here) await Promise.race([copyInUse(parts, move), untilInterrupted(parts, `\n${servedText(source)}`)])
+      if (move.here) await Promise.race([copyBefore(parts, move), untilInterrupted(parts, `\n${servedText(source)}`)])
       frozenAt = source.clock.elapsed()
       await takeOver(parts, move)
     }
@@ -210,6 +211,13 @@ async function begin({ source, target, merchantId }: MoveEnds): Promise<Move> {
 /** It was handed over, and whoever did it died before the old cell was told. */
 const isThere = async ({ target, merchantId }: MoveEnds): Promise<boolean> =>
   (await readMove(target.database.work, merchantId))?.state === 'arrived'
+
+/** All that is done while the merchant is in use. */
+async function copyBefore(parts: MoveParts, move: Move): Promise<void> {
+  await leaveContested(parts, move)
+  await copyInUse(parts, move)
+  await leaveContested(parts, move)
+}
 
 async function copyInUse(parts: MoveParts, move: Move): Promise<void> {
   const { source, target, tell } = parts

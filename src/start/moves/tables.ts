@@ -51,7 +51,7 @@ const reached: Readonly<Record<string, string>> = {
 }
 
 /** Of these only a part goes. */
-const parts: Readonly<Record<string, string>> = { collected_captures: 'sequence is null' }
+const parts: Readonly<Record<string, string>> = { collected_captures: 'sequence is null', claimed_transactions: 'not contested' }
 
 /** Others refer to these. */
 const first = ['entities', 'access_tokens', 'operator_cases', 'owed_files', 'slips', 'transfer_files']

@@ -85,7 +85,7 @@ export const kindsInPortuguese: Readonly<Record<CaseKind, string>> = {
   stillUnknown: 'o outro lado continua respondendo que não sabe; a pergunta é repetida, e o caso se encerra quando ele disser',
   answersContradict: 'um pagamento foi aprovado, e uma resposta posterior à mesma mensagem o recusa',
   transactionTaken:
-    'um banco ou uma carteira citou uma transação que é de outro pagamento: este não foi pago por ela, e nada foi devolvido; pergunte ao outro lado de quem ela é',
+    'um banco ou uma carteira citou uma transação que é de outro pagamento: ela pagou um deles, no máximo, e nada foi devolvido; pergunte ao outro lado qual',
   totalsDiffer: 'um adquirente informa totais do dia diferentes dos nossos',
   totalsUnheard: 'um adquirente não confirma os totais de um dia',
   settlementLine: 'uma linha de um arquivo de liquidação não corresponde a nenhum lançamento nosso, ou só em parte',

@@ -3,6 +3,7 @@
 import { replay } from '../../../notifications/deliveries/replay.ts'
 import { listUnheard } from '../../../notifications/deliveries/store.ts'
 import { nobody } from '../../../payments/cases/cases.ts'
+import { isId } from '../../../platform/clock.ts'
 import { findTroubled } from '../../../platform/due/store.ts'
 import { html } from '../../html.ts'
 import { button, message, tableOf } from '../fields.ts'
@@ -35,7 +36,11 @@ export function workRoutes(parts: OfficeParts): OfficeRoute[] {
           String(one.lastStatus ?? one.lastFailure ?? '–'),
           momentText(language, one.settledAt ?? one.dueAt),
           ...(!isWaiting && signedIn.may('replayNotifications')
-            ? [button(`/office/deliveries/${one.merchantId}/${one.endpointId}/${one.notificationId}/replay`, words.replay)]
+            ? [
+                button(`/office/deliveries/${one.merchantId}/${one.endpointId}/${one.notificationId}/replay`, words.replay, '', {
+                  payment: one.paymentId,
+                }),
+              ]
             : []),
         ])
         const heads = [
@@ -60,10 +65,12 @@ export function workRoutes(parts: OfficeParts): OfficeRoute[] {
       method: 'POST',
       path: '/deliveries/{entity}/{endpoint}/{notification}/replay',
       action: 'replayNotifications',
-      async answer({ language }, { by }, { entity = '', endpoint = '', notification = '' }) {
-        if (![endpoint, notification].every(id => /^[0-9a-f]{32}$/.test(id))) return nothingHere(language)
+      async answer({ language, values }, { by }, { entity = '', endpoint = '', notification = '' }) {
+        if (![endpoint, notification].every(isId)) return nothingHere(language)
         const replayed = await replay({ database, clock, directory, keys, by }, entity, endpoint, {
           notificationId: notification,
+          // With it there is nothing to look through. A page of the version before names none.
+          ...(isId(values.get('payment') ?? '') && { paymentId: values.get('payment')! }),
         })
         if ('refused' in replayed)
           return { status: 409, title: frameWords(language).deliveries, body: message(replayed.refused, 'wrong') }

@@ -1,0 +1,30 @@
+// Whose server work about a payment calls: what waits for a bank or a wallet is done apart from all that moves money elsewhere.
+
+import type { DueSides } from '../platform/due/worker.ts'
+import type { PaymentParts } from './parts.ts'
+import type { Payment } from './payment.ts'
+import { findCarriers } from './store/read.ts'
+
+/** Empty where no server is called that is one for many payments. */
+export const sideOf = (
+  { connectors }: Pick<PaymentParts, 'connectors'>,
+  { connector, brand }: Pick<Payment, 'connector' | 'brand'>,
+): string => connectors.get(connector)?.askedAt?.(brand ?? '') ?? ''
+
+/** Kinds of due work that call whoever carries a payment. */
+export const carriedKinds: readonly string[] = ['recover', 'reverse', 'release', 'capture', 'redirectExpiry']
+
+/** Of work about payments that calls a side: which. All of a look are read at once. */
+export const findPaymentSides: DueSides<PaymentParts> = async (parts, items) => {
+  // What an operator has decided asks nobody.
+  const carried = items.filter(({ kind, details }) => carriedKinds.includes(kind) && details.decision === undefined)
+  if (carried.length === 0) return new Map()
+  const carriers = await findCarriers(parts.database.work, carried)
+  return new Map(
+    carried.flatMap(item => {
+      const carrier = carriers.get(item.subjectId)
+      const side = carrier ? sideOf(parts, carrier) : ''
+      return side === '' ? [] : [[item, side] as const]
+    }),
+  )
+}
