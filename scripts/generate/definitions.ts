@@ -4,13 +4,13 @@
 import type pg from 'pg'
 import { readDefinitions } from '../../src/audit/definitions/store.ts'
 import { inTransaction } from '../../src/platform/database/connect.ts'
-import { appliedMigrations } from '../../src/platform/database/migrate.ts'
 
 export const definitionsPath = 'src/audit/definitions/definitions.txt'
 
 export const definitionsText = (database: pg.Pool): Promise<string> =>
   inTransaction(database, async db => {
-    const migrations = [...(await appliedMigrations(db))].map(name => ['migration', '', name, ''])
-    const made = (await readDefinitions(db, { names: [] })).map(({ kind, of, name, definition }) => [kind, of, name, definition])
+    const { applied, definitions } = await readDefinitions(db, { names: [] })
+    const migrations = [...applied].map(name => ['migration', '', name, ''])
+    const made = definitions.map(({ kind, of, name, definition }) => [kind, of, name, definition])
     return `${[...migrations, ...made].map(words => words.join('\t')).join('\n')}\n`
   })

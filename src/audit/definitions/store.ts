@@ -128,21 +128,24 @@ const everywhere = `
 
 const definitions = `
   with here as (select quote_ident(nspname::text) || '.' as ours from pg_namespace where oid = $1::oid), ${inOurSchema} ${everywhere})
-  select kind, replace("of", ours, '~.') as "of", replace(name, ours, '~.') as name, replace(definition, ours, '~.') as definition
-    from lines cross join here
-   order by lines.kind collate "C", lines."of" collate "C", lines.name collate "C", lines.definition collate "C" limit ${most}`
+  select lines, set_config('search_path', $5, true) from (select coalesce(json_agg(line), '[]') as lines from (
+    select kind, replace("of", ours, '~.') as "of", replace(name, ours, '~.') as name, replace(definition, ours, '~.') as definition
+      from lines cross join here
+     order by lines.kind collate "C", lines."of" collate "C", lines.name collate "C", lines.definition collate "C" limit ${most}) line) read`
 
-/** Where the table `audit` stands that our statements mean. All else of ours has to stand beside it. */
-export async function readDefinitions(db: Connection, { tables, names }: DefinitionsAsked): Promise<Definition[]> {
-  const { rows: found } = await db.query<{ schema: string; path: string }>(
-    `select c.relnamespace::pg_catalog.text as schema, pg_catalog.current_setting('search_path'::pg_catalog.text) as path
-       from pg_catalog.pg_class c where c.oid operator(pg_catalog.=) pg_catalog.to_regclass('audit'::pg_catalog.text)::pg_catalog.oid`,
+export type ReadDefinitions = { readonly applied: ReadonlySet<string>; readonly definitions: readonly Definition[] }
+
+/** Where the table `audit` stands that our statements mean. All else of ours has to stand beside it. With the names of the migrations that were applied. */
+export async function readDefinitions(db: Connection, { tables, names }: DefinitionsAsked): Promise<ReadDefinitions> {
+  const { rows } = await db.query<{ schema: string | null; path: string; applied: string[] }>(
+    `select (select c.relnamespace::pg_catalog.text from pg_catalog.pg_class c
+              where c.oid operator(pg_catalog.=) pg_catalog.to_regclass('audit'::pg_catalog.text)::pg_catalog.oid) as schema,
+            pg_catalog.current_setting('search_path'::pg_catalog.text) as path, array(select name from migrations order by name limit 10000) as applied`,
   )
-  if (!found[0]) return []
-  const lookIn = (path: string) =>
-    db.query(`select pg_catalog.set_config('search_path'::pg_catalog.text, $1::pg_catalog.text, true)`, [path])
-  await lookIn('pg_catalog, pg_temp')
-  const { rows } = await db.query<Definition>(definitions, [found[0].schema, tables === undefined, tables ?? [], names])
-  await lookIn(found[0].path)
-  return rows
+  const { schema, path, applied } = rows[0]!
+  if (schema === null) return { applied: new Set(applied), definitions: [] }
+  await db.query('set local search_path = pg_catalog, pg_temp')
+  // Put back by the same statement, when all is read.
+  const read = await db.query<{ lines: Definition[] }>(definitions, [schema, tables === undefined, tables ?? [], names, path])
+  return { applied: new Set(applied), definitions: read.rows[0]!.lines }
 }

@@ -3,7 +3,6 @@
 
 import { readFileSync } from 'node:fs'
 import type { Connection } from '../../platform/database/connect.ts'
-import { appliedMigrations } from '../../platform/database/migrate.ts'
 import { type Definition, readDefinitions } from './store.ts'
 
 export type Strangers = {
@@ -55,10 +54,9 @@ const lengthMost = 200
 
 /** `of`: the tables of the audit with what stands at them, or all and everything in whose place or beside which it could run. */
 export async function findStrangers(db: Connection, of: 'audit' | 'everything'): Promise<Strangers> {
-  const applied = await appliedMigrations(db)
+  const { applied, definitions: there } = await readDefinitions(db, { ...(of === 'audit' && { tables: auditTables }), names })
   const other = [...new Set([...applied, ...migrations])].filter(name => !(applied.has(name) && migrations.has(name)))
   const isPartly = other.length > 0
-  const there = await readDefinitions(db, { ...(of === 'audit' && { tables: auditTables }), names })
   // Of what another version makes otherwise nothing can be told: only of what none makes, and of what keeps the rows of the audit.
   const isCompared = (one: Definition): boolean => !isPartly || neverMade.has(one.kind) || isKeeping(one)
   const wanted = ours.filter(one => isCompared(one) && (of === 'everything' || isOfAudit(one)))
