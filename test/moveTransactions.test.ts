@@ -3,11 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { after, before, it } from 'node:test'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { moveMerchant } from '../src/start/moves/move.ts'
@@ -21,45 +18,22 @@ import {
   type TestCells,
   twoCells,
 } from './support/movingCells.ts'
+import { type OrderBank, startOrderBank } from './support/orderBank.ts'
 import { makeShopper } from './support/shopper.ts'
 
 const { merchants, nextMerchant } = cellMerchants(5)
-const bank = { status: 'WAITING', refunds: [] as string[], hooks: [] as string[] }
-const server = http.createServer((incoming, outgoing) => {
-  text(incoming)
-    .then(body => {
-      const form = new URLSearchParams(body)
-      const say = (json: object) => outgoing.end(JSON.stringify(json))
-      const [, what, transaction] = incoming.url!.split('/')
-      if (what === 'begin') {
-        bank.hooks.push(form.get('hook')!)
-        return say({ ref: `tx of ${form.get('order')}`, go: 'https://bank.example/shopper', state: 'WAITING' })
-      }
-      const ref = decodeURIComponent(transaction!)
-      if (what === 'refund') bank.refunds.push(ref)
-      say({ ref, state: what === 'refund' ? 'PAID' : bank.status, sum: '92.00', cur: 'EUR' })
-    })
-    .catch(() => outgoing.destroy())
-})
+let bank: OrderBank
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-contested-'))
 let cells: TestCells
 before(async () => {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const method = {
-    external: { start: `${base}/begin`, status: `${base}/look/{transactionId}`, refund: `${base}/refund/{transactionId}` },
-    fields: { order: '{merchantTransactionId}', hook: '{notice}' },
-    answer: { transactionId: 'ref', redirect: 'go', status: 'state', amount: 'sum', currency: 'cur' },
-    statuses: { PAID: '000.000.000', WAITING: '000.200.000', NO: '800.100.100' },
-  }
-  writeFileSync(join(folder, 'methods.json'), JSON.stringify({ PAYSTAR: method }))
+  bank = await startOrderBank()
+  writeFileSync(join(folder, 'methods.json'), JSON.stringify({ PAYSTAR: bank.method }))
   const environment = { REDIRECT_METHODS_FILE: join(folder, 'methods.json') }
   cells = await twoCells(merchants, [environment, environment])
 })
 after(async () => {
   await cells.stop()
-  server.closeAllConnections()
-  server.close()
+  bank.stop()
   rmSync(folder, { recursive: true })
 })
 

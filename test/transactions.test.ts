@@ -3,67 +3,29 @@
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { type OrderBank, startOrderBank } from './support/orderBank.ts'
 import { makeShopper } from './support/shopper.ts'
 
-const bank = {
-  status: 'WAITING',
-  /** What an answer about a transaction names, when not the one that was asked about. */
-  names: undefined as string | undefined,
-  orders: new Map<string, string>(),
-  refunds: [] as string[],
-  hook: '',
-  looks: 0,
-}
-const server = http.createServer((incoming, outgoing) => {
-  text(incoming)
-    .then(body => {
-      const form = new URLSearchParams(body)
-      const say = (json: object) => outgoing.end(JSON.stringify(json))
-      const [, what, transaction] = incoming.url!.split('/')
-      if (what === 'begin') {
-        const order = form.get('order')!
-        bank.hook = form.get('hook')!
-        if (!bank.orders.has(order)) bank.orders.set(order, `tx${bank.orders.size + 1} of ${order}`)
-        return say({ ref: bank.orders.get(order), go: 'https://bank.example/shopper', state: 'WAITING' })
-      }
-      if (what === 'look') bank.looks++
-      if (what === 'refund') bank.refunds.push(decodeURIComponent(transaction!))
-      const ref = bank.names ?? decodeURIComponent(transaction!)
-      say({ ref, state: what === 'refund' ? 'PAID' : bank.status, sum: '92.00', cur: 'EUR' })
-    })
-    .catch(() => outgoing.destroy())
-})
-
+let bank: OrderBank
 let gateway: TestGateway
 let folder: string
 before(async () => {
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  bank = await startOrderBank()
   folder = mkdtempSync(join(tmpdir(), 'tollgate-transactions-'))
-  const method = {
-    external: { start: `${base}/begin`, status: `${base}/look/{transactionId}`, refund: `${base}/refund/{transactionId}` },
-    fields: { order: '{merchantTransactionId}', hook: '{notice}' },
-    answer: { transactionId: 'ref', redirect: 'go', status: 'state', amount: 'sum', currency: 'cur' },
-    statuses: { PAID: '000.000.000', WAITING: '000.200.000', NO: '800.100.100' },
-  }
-  writeFileSync(join(folder, 'methods.json'), JSON.stringify({ PAYSTAR: method, PAYMOON: method }))
+  writeFileSync(join(folder, 'methods.json'), JSON.stringify({ PAYSTAR: bank.method, PAYMOON: bank.method }))
   gateway = await testGateway({ environment: { REDIRECT_METHODS_FILE: join(folder, 'methods.json') } })
 })
 after(async () => {
   await gateway.stop()
-  server.closeAllConnections()
-  server.close()
+  bank.stop()
   rmSync(folder, { recursive: true })
 })
 beforeEach(() => {
-  Object.assign(bank, { status: 'WAITING', names: undefined, orders: new Map(), refunds: [] })
+  Object.assign(bank, { status: 'WAITING', names: undefined, refunds: [] })
 })
 
 let orders = 0
@@ -126,7 +88,7 @@ describe('a payment whose transaction another has', () => {
   it('is not approved by it: somebody decides', async () => {
     const order = newOrder()
     const first = await begin(order)
-    const { hook } = bank
+    const hook = bank.hooks.at(-1)!
     await unclaim(first.id)
     const second = await begin(order)
     bank.status = 'PAID'
@@ -142,7 +104,7 @@ describe('a payment whose transaction another has', () => {
   it('is not approved by it when recovery asks', async () => {
     const order = newOrder()
     const first = await begin(order)
-    const { hook } = bank
+    const hook = bank.hooks.at(-1)!
     await unclaim(first.id)
     const second = await begin(order)
     bank.status = 'PAID'
@@ -161,7 +123,7 @@ describe('a payment whose transaction another has', () => {
   it('gives nothing back of what the other was paid, when it ended and the bank is asked late', async () => {
     const order = newOrder()
     const first = await begin(order)
-    const { hook } = bank
+    const hook = bank.hooks.at(-1)!
     await gateway.advance('31m')
     assert.equal(await read(first.id), '100.395.501')
     await unclaim(first.id)

@@ -19,6 +19,7 @@ import { sealPending } from './read/pendingAnswers.ts'
 import { paymentRecord } from './read/record.ts'
 import { withoutOwnNumber, writtenText } from './read/written.ts'
 import { holdContinuation } from './redirects/continuation.ts'
+import { sideOf } from './sides.ts'
 import { insertPending, type LeftToDo, type NewAnswer, wasAnnouncedPending } from './store/answers.ts'
 import { addLateApproval } from './store/lateApprovals.ts'
 import { findPayment } from './store/read.ts'
@@ -217,7 +218,6 @@ async function leavePending(
   parts.log.warn({ paymentId: payment.id, why }, 'the outcome is unknown')
   const after = afterSeconds ?? connector.operations[operation.type]?.afterSeconds ?? 60
   const now = parts.clock.real()
-  const side = connector.askedAt?.(payment.brand ?? '') ?? ''
   const said = pendingRecord(parts, payment)
   const sealed = sealPending(parts, payment, said.body)
   // Recovery leaves alone what somebody has to decide.
@@ -226,8 +226,8 @@ async function leavePending(
       parts.log.error({ paymentId: payment.id, why: error.message }, 'the case could not be opened'),
     )
   // What cannot be stored is true all the same: the payment is on disk without an answer, and the search for such payments finds it.
-  await insertPending(parts.database.work, payment, sealed, now + after * 1000, now, side).catch((error: Error) =>
-    parts.log.error({ paymentId: payment.id, why: error.message }, 'the pending state could not be stored'),
+  await insertPending(parts.database.work, payment, sealed, now + after * 1000, now, sideOf(connector, payment)).catch(
+    (error: Error) => parts.log.error({ paymentId: payment.id, why: error.message }, 'the pending state could not be stored'),
   )
   return said
 }

@@ -1,15 +1,14 @@
 // Whose server work about a payment calls: what waits for a bank or a wallet is done apart from all that moves money elsewhere.
 
+import type { Connector } from '../connectors/connector.ts'
 import type { DueSides } from '../platform/due/worker.ts'
 import type { PaymentParts } from './parts.ts'
 import type { Payment } from './payment.ts'
 import { findCarriers } from './store/read.ts'
 
 /** Empty where no server is called that is one for many payments. */
-export const sideOf = (
-  { connectors }: Pick<PaymentParts, 'connectors'>,
-  { connector, brand }: Pick<Payment, 'connector' | 'brand'>,
-): string => connectors.get(connector)?.askedAt?.(brand ?? '') ?? ''
+export const sideOf = (connector: Connector | undefined, { brand }: Pick<Payment, 'brand'>): string =>
+  connector?.askedAt?.(brand ?? '') ?? ''
 
 /** Kinds of due work that call whoever carries a payment. */
 export const carriedKinds: readonly string[] = ['recover', 'reverse', 'release', 'capture', 'redirectExpiry']
@@ -23,7 +22,7 @@ export const findPaymentSides: DueSides<PaymentParts> = async (parts, items) => 
   return new Map(
     carried.flatMap(item => {
       const carrier = carriers.get(item.subjectId)
-      const side = carrier ? sideOf(parts, carrier) : ''
+      const side = carrier ? sideOf(parts.connectors.get(carrier.connector), carrier) : ''
       return side === '' ? [] : [[item, side] as const]
     }),
   )

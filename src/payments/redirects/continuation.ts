@@ -72,7 +72,7 @@ export async function holdContinuation(
       endsAt: real + redirect.endsAfterSeconds * 1000,
       pageHash: hashOf(parts, 'page', held.page),
       noticeHash: hashOf(parts, 'notice', held.notice),
-      side: sideOf(parts, payment),
+      side: sideOf(parts.connectors.get(payment.connector), payment),
     },
     real,
   )

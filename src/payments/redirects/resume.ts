@@ -57,7 +57,7 @@ async function take(
   const { database, clock, random } = parts
   const { merchantId, id } = payment
   const taker = random.uuid()
-  const side = sideOf(parts, payment)
+  const side = sideOf(parts.connectors.get(payment.connector), payment)
   const [began, recoverAt] = [clock.elapsed(), clock.real() + recoverAfterSeconds * 1000]
   for (let attempt = 1; ; attempt++)
     try {
