@@ -2,8 +2,9 @@
 
 import type { Command } from 'commander'
 import { checkNotifications } from '../notifications/deliveries/check.ts'
-import { replay } from '../notifications/deliveries/replay.ts'
-import { listAttempts, listDeliveries, type ReplayFilter } from '../notifications/deliveries/store.ts'
+import { listAttempts, listDeliveries } from '../notifications/deliveries/store.ts'
+import { replay } from '../notifications/replay/replay.ts'
+import type { ReplayFilter } from '../notifications/replay/store.ts'
 import { choice } from './choices.ts'
 import { find, merchantAndChannel } from './endpoints.ts'
 import { looksLikeId, readTime, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Route } from '../../http/router.ts'
-import { replay } from '../../notifications/deliveries/replay.ts'
+import { replay } from '../../notifications/replay/replay.ts'
 import { qrCode } from '../../pages/form/code.ts'
 import { type Html, html } from '../../pages/html.ts'
 import type { OfficeParts } from '../../pages/office/parts.ts'

@@ -3,7 +3,7 @@
 import { findArchived } from '../../../archive/store.ts'
 import { amountText } from '../../../contract/amounts.ts'
 import { results } from '../../../contract/results/results.ts'
-import { replay } from '../../../notifications/deliveries/replay.ts'
+import { replay } from '../../../notifications/replay/replay.ts'
 import type { Readable } from '../../../payments/read/status.ts'
 import { isId } from '../../../platform/clock.ts'
 import type { RequestContent } from '../../../reporting/requests/record.ts'

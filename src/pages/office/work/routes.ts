@@ -1,7 +1,7 @@
 // What stays undone: notifications that nobody acknowledged, and due work that is tried again and again.
 
-import { replay } from '../../../notifications/deliveries/replay.ts'
 import { listUnheard } from '../../../notifications/deliveries/store.ts'
+import { replay } from '../../../notifications/replay/replay.ts'
 import { nobody } from '../../../payments/cases/cases.ts'
 import { isId } from '../../../platform/clock.ts'
 import { findTroubled } from '../../../platform/due/store.ts'

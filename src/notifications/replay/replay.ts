@@ -3,20 +3,13 @@
 
 import { type Recorder, record } from '../../audit/chain.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
+import { notificationId } from '../deliveries/delivery.ts'
+import { firstDueAt } from '../deliveries/fanOut.ts'
+import { insertDeliveries, type NewDelivery } from '../deliveries/store.ts'
 import type { Endpoint, EndpointRefusal } from '../endpoints/endpoint.ts'
 import { findEndpoint, lockEndpoint, setEmitted } from '../endpoints/store.ts'
 import type { NotificationParts } from '../parts.ts'
-import { notificationId } from './delivery.ts'
-import { firstDueAt } from './fanOut.ts'
-import {
-  findEvents,
-  findTold,
-  insertDeliveries,
-  type NewDelivery,
-  type ReplayFilter,
-  type ReplayPlace,
-  type ReplayTarget,
-} from './store.ts'
+import { findEvents, findTold, type ReplayFilter, type ReplayPlace, type ReplayTarget } from './store.ts'
 
 /** So many are read at once, and written at once: the endpoint is held for no longer than these take. */
 export const replayStep = 1000
