@@ -65,7 +65,7 @@ const fails = ({ merchantId, endpointId }: Owed, position: number, attempts: num
     `update deliveries set attempts = $4, due_at = now() + interval '1 hour' where merchant_id = $1 and endpoint_id = $2 and position = $3`,
     [merchantId, endpointId, position, attempts],
   )
-const take = (db: Connection = pool, room = 16) => takeDeliveries(db, Date.now(), 90_000, {}, room)
+const take = (db: Connection = pool, room = 16) => takeDeliveries(db, Date.now(), {}, room)
 const told = async (of: Owed) =>
   (await take()).taken.filter(one => one.endpointId === of.endpointId.replaceAll('-', '')).map(({ position }) => position)
 

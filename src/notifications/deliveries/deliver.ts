@@ -14,7 +14,6 @@ import {
   type AttemptLane,
   type ChainKey,
   firstChain,
-  leaseMilliseconds,
   releaseAll,
   releaseDelivery,
   takeDeliveries,
@@ -144,7 +143,7 @@ export function startDelivering(
     if (!mayTake()) return 0
     if (parts.clock.elapsed() >= lookAt) await lookForStranded()
     const rooms = Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)]))
-    const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), leaseMilliseconds, rooms, roomMost)
+    const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), rooms, roomMost)
     for (const delivery of taken) {
       if (stopped) await releaseDelivery(db, delivery)
       else {

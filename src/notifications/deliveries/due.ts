@@ -4,7 +4,7 @@ import type { DueSource } from '../../platform/due/source.ts'
 import type { NotificationParts } from '../parts.ts'
 import type { Deliver } from './deliver.ts'
 import { fanOutAll } from './fanOut.ts'
-import { firstDelivery, leaseMilliseconds, moveDeliveries, takeDelivery } from './store.ts'
+import { firstDelivery, moveDeliveries, takeDelivery } from './store.ts'
 
 export const dueDeliveries = (parts: NotificationParts, deliver: Deliver): DueSource => ({
   async prepare() {
@@ -16,7 +16,7 @@ export const dueDeliveries = (parts: NotificationParts, deliver: Deliver): DueSo
       found && {
         ...found,
         async take(db) {
-          const taken = await takeDelivery(db, found, now + leaseMilliseconds)
+          const taken = await takeDelivery(db, found, now)
           return async () => void (await deliver(taken))
         },
       }

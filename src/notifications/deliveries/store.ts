@@ -72,13 +72,12 @@ export type TakenDeliveries = {
 /**
  * Takes due deliveries for the length of a lease, of each endpoint no more than there is room for: a long backlog of one does not
  * hide the others. The endpoints that are owed anything are found by skipping through the index, so that idle ones cost nothing; what waits behind
- * another of its chain is read once, set aside, and woken with the end of that one (migration 0055), which is locked meanwhile. What is read by a
+ * another of its chain is read once, set aside, and woken with the end of that one (migration 0058), which is locked meanwhile. What is read by a
  * cursor is only given up here, in whatever order.
  */
 export async function takeDeliveries(
   db: Connection,
   now: number,
-  leaseMilliseconds: number,
   rooms: Readonly<Record<string, number>>,
   otherwise: number,
 ): Promise<TakenDeliveries> {
@@ -197,14 +196,14 @@ export async function firstDelivery(
 export async function takeDelivery(
   db: Connection,
   { merchantId, endpointId, position }: Pick<Delivery, 'merchantId' | 'endpointId' | 'position'>,
-  leasedUntil: number,
+  now: number,
 ): Promise<LeasedDelivery> {
   const { rows } = await db.query<LeasedDelivery>(
     `with leased as (
        update deliveries set leased_until = $4, attempts = attempts + 1
         where merchant_id = $1 and endpoint_id = $2 and position = $3 returning *)
      select ${takenColumns} from leased d ${takenJoins}`,
-    [merchantId, endpointId, position, timeParameter(leasedUntil)],
+    [merchantId, endpointId, position, timeParameter(now + leaseMilliseconds)],
   )
   return rows[0]!
 }
