@@ -39,6 +39,7 @@ export const longFiles: ReadonlySet<string> = new Set([
   'backup.test.ts',
   'cellCommands.test.ts',
   'ending.test.ts',
+  'moveTransactions.test.ts',
   'moves.test.ts',
   'putBack.test.ts',
   'reportingCells.test.ts',
