@@ -34,6 +34,7 @@ begin
     select distinct c.merchant_id, c.endpoint_id, c.root_id from changed c
      where not c.behind and (c.state <> 'scheduled' or (c.attempts >= 8 and c.leased_until is null))
        and exists (select from deliveries d where d.merchant_id = c.merchant_id and d.endpoint_id = c.endpoint_id and d.root_id = c.root_id and d.state = 'scheduled' and d.behind)
+       and exists (select from endpoints e where e.merchant_id = c.merchant_id and e.id = c.endpoint_id and e.state = 'active')
        and not exists (select from merchant_moves m where m.merchant_id = c.merchant_id and m.direction = 'arriving' and not m.here)
      order by c.merchant_id, c.endpoint_id, c.root_id
   loop

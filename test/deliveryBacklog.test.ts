@@ -19,7 +19,8 @@ import {
   takeDeliveries,
   wakeStranded,
 } from '../src/notifications/deliveries/store.ts'
-import { giveUpAll } from '../src/notifications/endpoints/store.ts'
+import { giveUpOwed } from '../src/notifications/endpoints/endpoint.ts'
+import { beforeAllWaiting, giveUpNext, isOwedAny, listClosedOwed } from '../src/notifications/endpoints/store.ts'
 import { attemptsAhead } from '../src/notifications/retrySchedule.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import type { Connection } from '../src/platform/database/connect.ts'
@@ -300,32 +301,97 @@ test('a lease that no right clock can have taken is none, and holds nobody', asy
   await pool.query(`delete from deliveries`)
 })
 
-test('the movable clock and the closing of an endpoint lock the first of a chain before the next, as whoever ends one and wakes the next', async () => {
+test('the movable clock locks the first of a chain before the next, as whoever ends one and wakes the next', async () => {
   // Read as they lie, unless the statement itself asks for an order.
   const asTheyLie = testPool({ ...database.connection, options: '-c enable_indexscan=off -c enable_bitmapscan=off' }, 1)
-  const closing = ({ merchantId, endpointId }: Owed) => giveUpAll(asTheyLie, merchantId, endpointId, Date.now())
-  const moving = ({ merchantId }: Owed) => moveDeliveries(asTheyLie, merchantId, 60_000)
-  for (const act of [moving, closing]) {
-    const chain = await owed(2)
-    await pool.query('update deliveries set replay = replay where position = 1') // it lies behind the other now
-    const ending = await pool.connect()
-    try {
-      await ending.query('begin')
-      await ending.query('select from deliveries where payment_id = $1 and position = 1 for update', [chain.paymentId])
-      const acted = act(chain)
-      await eventually(async () => (await lockWaiters(pool)).length > 0, 'it waits for the first')
-      const next = await ending.query('select from deliveries where payment_id = $1 and position = 2 for update nowait', [
-        chain.paymentId,
-      ])
-      assert.equal(next.rowCount, 1, 'it holds nothing while it waits')
-      await ending.query('commit')
-      await acted
-    } finally {
-      ending.release()
-    }
-    await pool.query(`delete from deliveries`)
+  const chain = await owed(2)
+  await pool.query('update deliveries set replay = replay where position = 1') // it lies behind the other now
+  const ending = await pool.connect()
+  try {
+    await ending.query('begin')
+    await ending.query('select from deliveries where payment_id = $1 and position = 1 for update', [chain.paymentId])
+    const moved = moveDeliveries(asTheyLie, chain.merchantId, 60_000)
+    await eventually(async () => (await lockWaiters(pool)).length > 0, 'it waits for the first')
+    const next = await ending.query('select from deliveries where payment_id = $1 and position = 2 for update nowait', [
+      chain.paymentId,
+    ])
+    assert.equal(next.rowCount, 1, 'it holds nothing while it waits')
+    await ending.query('commit')
+    await moved
+  } finally {
+    ending.release()
   }
+  await pool.query(`delete from deliveries`)
   await asTheyLie.end()
+})
+
+const close = ({ endpointId }: Owed) => pool.query(`update endpoints set state = 'disabled' where id = $1`, [endpointId])
+const statesOf = async ({ paymentId }: Owed) =>
+  (await pool.query('select position, state from deliveries where payment_id = $1 order by 1', [paymentId])).rows.map(
+    ({ state }) => state,
+  )
+
+test('what a closed endpoint is owed is given up in steps of bounded cost, past what others hold, and nothing of it is woken', async () => {
+  const [chain, open, away] = [await owed(4), await owed(2), await owed(1)]
+  await pool.query('update deliveries set behind = true where position > 1')
+  const some = ({ merchantId, endpointId }: Owed, after = beforeAllWaiting, limit = 2) =>
+    giveUpNext(pool, merchantId, endpointId, after, Date.now(), limit)
+  assert.equal((await some(open)).givenUp, 0, 'it is active')
+  for (const one of [chain, away]) await close(one)
+  await pool.query(
+    `insert into merchant_moves (merchant_id, direction, state, here, other, run, changed_at) values ($1, 'leaving', 'moved', false, 'two', 1, now())`,
+    [away.merchantId],
+  )
+  assert.equal((await some(away)).givenUp, 0, 'another cell serves it')
+  const owedTo = async () => (await listClosedOwed(pool, 10)).map(one => one.id)
+  assert.deepEqual(await owedTo(), [chain.endpointId.replaceAll('-', '')])
+
+  const ending = await pool.connect()
+  await ending.query('begin')
+  await ending.query('select from deliveries where payment_id = $1 and position = 2 for update', [chain.paymentId])
+  const first = await some(chain, beforeAllWaiting, 2)
+  assert.deepEqual([first.givenUp, first.cameTo?.position], [2, 3])
+  assert.deepEqual(await statesOf(chain), ['given up', 'scheduled', 'given up', 'scheduled'])
+  assert.deepEqual(await behind(chain), [2, 3, 4], 'nothing is woken')
+  assert.equal((await wakeStranded(pool, firstChain, Date.now(), 10)).woken, 0)
+  assert.equal((await checkNotifications(pool, chain.merchantId)).balanced, true)
+  assert.equal(
+    await giveUpOwed({ database: { work: pool } } as never, chain.merchantId, chain.endpointId, Date.now(), () => true),
+    1,
+  )
+  assert.equal(await isOwedAny(pool, chain.merchantId, chain.endpointId), true)
+  await ending.query('commit')
+  ending.release()
+  let looks = 0
+  const once = () => looks++ < 1
+  assert.equal(await giveUpOwed({ database: { work: pool } } as never, chain.merchantId, chain.endpointId, Date.now(), once), 1)
+  assert.equal(await isOwedAny(pool, chain.merchantId, chain.endpointId), false)
+  assert.deepEqual(await owedTo(), [])
+  assert.deepEqual(await statesOf(open), ['scheduled', 'scheduled'])
+  await pool.query('delete from merchant_moves')
+  await pool.query('delete from deliveries')
+})
+
+test('a step of giving up reads no more of a long backlog than it ends', async () => {
+  const long = await owed(20_000)
+  await pool.query('update deliveries set root_id = gen_random_uuid() where payment_id = $1', [long.paymentId])
+  await close(long)
+  await pool.query('analyze deliveries')
+  const { merchantId, endpointId } = long
+  const { rows } = await readBy(db => giveUpNext(db, merchantId, endpointId, beforeAllWaiting, Date.now(), 100))
+  assert.ok(rows < 2000, `${rows} rows`)
+  const found = await readBy(db => listClosedOwed(db, 10))
+  assert.ok(found.rows < 50, `${found.rows} rows`)
+  const places: unknown[] = []
+  const work = {
+    query(asked: pg.QueryConfig) {
+      places.push(asked.values![2])
+      return pool.query(asked)
+    },
+  }
+  assert.equal(await giveUpOwed({ database: { work } } as never, merchantId, endpointId, Date.now(), () => true), 20_000)
+  assert.deepEqual(places, [...new Set(places)].sort(), 'each step begins where the one before ended')
+  await pool.query('delete from deliveries')
 })
 
 test('more than there is room for are not taken, and what a cursor reads waits behind nothing when it is given up', async () => {

@@ -176,7 +176,7 @@ test('activation needs a 2xx of the test notification', async () => {
   const parts = endpointParts(gateway.pool)
   const made = await createEndpoint(parts, { merchantId: sandbox.merchantId, kind: 'webhook', url: receiver.url })
   assert.ok('endpoint' in made)
-  const activate = () => activateEndpoint(parts, sandbox.merchantId, made.endpoint.id)
+  const activate = () => activateEndpoint(parts, sandbox.merchantId, made.endpoint.id, Date.now())
   const state = async () =>
     (await gateway.pool.query('select state from endpoints where id = $1', [made.endpoint.id])).rows[0].state
   receiver.answer = () => 302
@@ -207,6 +207,39 @@ test('410 disables a webhook: what was scheduled is given up, nothing more is se
   const { endpoints } = await checkNotifications(gateway.pool)
   const mine = endpoints.find(one => one.endpointId === id)!
   assert.deepEqual([mine.state, mine.emitted, mine.givenUp, mine.balanced], ['disabled', 1, 1, true])
+})
+
+test('what a closed endpoint is owed is given up behind it, by whoever lives: until then it is told nothing and is not activated', async () => {
+  const { id, secret } = await listening()
+  receiver.answer = () => 500
+  const paid = await gateway.pay()
+  await told(1)
+  await eventually(
+    async () => (await listDeliveries(gateway.pool, sandbox.merchantId, id, 'scheduled', 9))[0]?.lastStatus,
+    'tried',
+  )
+  const parts = endpointParts(gateway.pool)
+  const tried = await gateway.pool.connect()
+  await tried.query('begin')
+  await tried.query('select from deliveries where endpoint_id = $1 for update', [id])
+  // Whoever ends the delivery has it: closing waits for nobody, and neither does fan-out.
+  assert.deepEqual(await closeEndpoint(parts, sandbox.merchantId, id, 'disabled', Date.now()), { givenUp: 0 })
+  receiver.answer = () => 200
+  await gateway.advance('2m')
+  const activate = () => activateEndpoint(parts, sandbox.merchantId, id, Date.now())
+  const refused = await activate()
+  assert.match('refused' in refused ? refused.refused : '', /still being given up/)
+  await tried.query('commit')
+  tried.release()
+  await settled(id, 'given up', 1) // by the gateway, in its next look
+  assert.ok(!('refused' in (await activate())))
+  const later = await gateway.pay()
+  const heard = () => receiver.received.map(one => opened(one, secret).payload.id)
+  await eventually(async () => heard().includes(later.body.id), 'the payment after it')
+  assert.equal(heard().filter(one => one === paid.body.id).length, 1)
+  const { endpoints } = await checkNotifications(gateway.pool)
+  const mine = endpoints.find(one => one.endpointId === id)!
+  assert.deepEqual([mine.state, mine.emitted, mine.givenUp, mine.balanced], ['active', 2, 1, true])
 })
 
 test('during a rotation a receiver that knows either secret hears everything', async () => {

@@ -131,7 +131,8 @@ export default (program: Command): void => {
     .description('sends the test notification and, when it got a 2xx, activates the endpoint')
     .action((id: string) =>
       withOpened(async opened => {
-        const called = await activateEndpoint(opened, (await find(opened, id)).merchantId, id)
+        const { merchantId } = await find(opened, id)
+        const called = await activateEndpoint(opened, merchantId, id, opened.directory.businessTime(merchantId))
         if ('refused' in called) return refuseCommand(called.refused)
         printCall(called)
         print(
@@ -178,7 +179,8 @@ export default (program: Command): void => {
       .action((id: string) =>
         withOpened(async opened => {
           const { merchantId } = await find(opened, id)
-          const closed = await closeEndpoint(opened, merchantId, id, state, opened.directory.businessTime(merchantId))
+          const now = opened.directory.businessTime(merchantId)
+          const closed = await closeEndpoint(opened, merchantId, id, state, now, () => true)
           if ('refused' in closed) return refuseCommand(closed.refused)
           print(`The endpoint is ${state}; ${closed.givenUp} notifications were given up.`)
         }),

@@ -33,7 +33,7 @@ export async function addEndpoint(pool: pg.Pool, wanted: Partial<NewEndpoint> & 
   const parts = endpointParts(pool)
   const made = await createEndpoint(parts, { merchantId: sandbox.merchantId, kind: 'webhook', ...wanted })
   if ('refused' in made) throw new Error(made.refused)
-  const called = await activateEndpoint(parts, made.endpoint.merchantId, made.endpoint.id)
+  const called = await activateEndpoint(parts, made.endpoint.merchantId, made.endpoint.id, Date.now())
   if ('refused' in called || !(called.status! >= 200 && called.status! < 300))
     throw new Error(`the test notification failed: ${JSON.stringify(called)}`)
   return { id: made.endpoint.id, secret: made.secret }

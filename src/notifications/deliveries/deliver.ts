@@ -4,7 +4,8 @@
 import { withStatusPath } from '../../contract/statusPath.ts'
 import { type Repetition, repeat } from '../../platform/due/repeat.ts'
 import { type Call, type CallResult, isAcknowledged } from '../../platform/egress/call.ts'
-import { closeEndpoint, secretsOf } from '../endpoints/endpoint.ts'
+import { closeEndpoint, giveUpOwed, secretsOf } from '../endpoints/endpoint.ts'
+import { listClosedOwed } from '../endpoints/store.ts'
 import { envelope, onTheWire } from '../notification.ts'
 import type { NotificationParts } from '../parts.ts'
 import { givenUpAfter, nextAttempt } from '../retrySchedule.ts'
@@ -103,8 +104,9 @@ const roomMost = 16
 // Events gather so long between two fan-outs: under load one transaction then serves many payments instead of a few.
 const gatherMilliseconds = 100
 
-// So many chains are looked at, so often, for what was set aside and never woken.
+// So many chains are looked at, so often, for what was set aside and never woken, and so many closed endpoints for what they are still owed.
 const chainsLooked = 1000
+const closedLooked = 100
 const lookMilliseconds = 10_000
 
 /** Fans out and delivers until it is stopped, while it may. `alone`: leases found at the start belong to nobody. */
@@ -120,6 +122,7 @@ export function startDelivering(
   let stopped = false
   let delivering: Repetition | undefined
   let fanning: Repetition | undefined
+  let tending: Repetition | undefined
 
   async function send(delivery: LeasedDelivery): Promise<void> {
     const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
@@ -141,7 +144,6 @@ export function startDelivering(
 
   async function deliverDue(): Promise<number> {
     if (!mayTake()) return 0
-    if (parts.clock.elapsed() >= lookAt) await lookForStranded()
     const rooms = Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)]))
     const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), rooms, roomMost)
     for (const delivery of taken) {
@@ -156,11 +158,19 @@ export function startDelivering(
 
   let lookAt = 0
   let looked: ChainKey | undefined
-  async function lookForStranded(): Promise<void> {
+  async function tend(): Promise<number> {
+    if (parts.clock.elapsed() < lookAt || !mayTake()) return 0
     lookAt = parts.clock.elapsed() + lookMilliseconds
     const { last, woken } = await wakeStranded(db, looked ?? firstChain, parts.clock.real(), chainsLooked)
     looked = last
-    if (woken > 0) parts.log.warn({ why: `${woken} were woken by nobody` }, 'notifications that waited for nothing are sent')
+    if (woken > 0) {
+      parts.log.warn({ why: `${woken} were woken by nobody` }, 'notifications that waited for nothing are sent')
+      delivering?.hurry()
+    }
+    const mayGoOn = () => !stopped && parts.clock.elapsed() < lookAt
+    for (const { merchantId, id } of await listClosedOwed(db, closedLooked))
+      await giveUpOwed(parts, merchantId, id, parts.directory.businessTime(merchantId), mayGoOn)
+    return 0
   }
 
   async function fanOutNext(): Promise<number> {
@@ -173,6 +183,7 @@ export function startDelivering(
   const failed = (error: Error) => parts.log.warn({ why: error.message }, 'notifications wait')
   const started = (alone ? releaseAll(db).catch(failed) : Promise.resolve()).then(() => {
     delivering = repeat(parts.clock, deliverDue, failed)
+    tending = repeat(parts.clock, tend, failed)
     fanning = repeat(parts.clock, fanOutNext, failed, { batch: fanOutBatch, milliseconds: gatherMilliseconds })
   })
   return {
@@ -180,7 +191,7 @@ export function startDelivering(
     async stop() {
       stopped = true
       await started
-      await Promise.all([delivering?.stop(), fanning?.stop()])
+      await Promise.all([delivering?.stop(), fanning?.stop(), tending?.stop()])
       await Promise.all(running)
     },
   }

@@ -6,7 +6,6 @@ import { type Connection, timeParameter } from '../../platform/database/connect.
 import { servedHere } from '../../platform/database/elsewhere.ts'
 import { type BatchCount, type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
 import { attemptsAhead } from '../retrySchedule.ts'
-import { waitingInOrder } from '../store.ts'
 import type { Delivery, DeliveryAttempt, LeasedDelivery } from './delivery.ts'
 
 export type NewDelivery = Omit<Delivery, 'attempts'> & { readonly dueAt: number; readonly replay?: boolean }
@@ -156,6 +155,7 @@ export async function wakeStranded(
       stranded as (
         select d.merchant_id, d.endpoint_id, d.position from chains join deliveries d using (merchant_id, endpoint_id, position)
          where ${free} and d.state = 'scheduled' and ${servedHere('d.merchant_id')}
+           and exists (select from endpoints e where e.merchant_id = d.merchant_id and e.id = d.endpoint_id and e.state = 'active')
          order by d.merchant_id, d.endpoint_id, d.position for update of d skip locked),
       woken as (
         update deliveries d set behind = false from stranded s
@@ -272,10 +272,12 @@ export async function releaseAll(db: Connection): Promise<void> {
   )
 }
 
-/** Brings everything that a merchant's endpoints are owed nearer. */
+/** Brings everything that a merchant's endpoints are owed nearer. Locked in the order of those who end some: these have the first of a chain when they wake the next, and two who meet in another order would wait for each other. */
 export async function moveDeliveries(db: Connection, merchantId: string, milliseconds: number): Promise<void> {
   await db.query(
-    `update deliveries d set due_at = d.due_at - $2 * interval '1 millisecond' from ${waitingInOrder('merchant_id = $1')}`,
+    `update deliveries d set due_at = d.due_at - $2 * interval '1 millisecond' from (
+       select merchant_id, endpoint_id, position from deliveries where merchant_id = $1 and state = 'scheduled' order by merchant_id, endpoint_id, position for update) locked
+      where d.merchant_id = locked.merchant_id and d.endpoint_id = locked.endpoint_id and d.position = locked.position and d.state = 'scheduled'`,
     [merchantId, milliseconds],
   )
 }
@@ -347,7 +349,7 @@ export async function countDeliveries(db: Connection, merchantId: string | null)
        from endpoints e cross join lateral (
          select count(*) filter (where d.state = 'acknowledged') as acknowledged, count(*) filter (where d.state = 'scheduled') as scheduled,
                 count(*) filter (where d.state = 'given up') as given_up,
-                count(*) filter (where d.state = 'scheduled' and d.behind and not exists (
+                count(*) filter (where e.state = 'active' and d.state = 'scheduled' and d.behind and not exists (
                   select 1 from deliveries head where head.merchant_id = d.merchant_id and head.endpoint_id = d.endpoint_id and head.root_id = d.root_id
                      and head.state = 'scheduled' and head.position < d.position)) as stranded,
                 count(*) filter (where d.state = 'acknowledged' and not exists (

@@ -11,7 +11,18 @@ import type { Keys } from '../../vault/keys.ts'
 import { seal, unseal } from '../../vault/seal.ts'
 import { type FieldChoice, onTheWire, testNotification, type Wrapper } from '../notification.ts'
 import type { NotificationParts } from '../parts.ts'
-import { findEndpoint, giveUpAll, insertEndpoint, listEndpoints, lockEndpoint, setSecrets, setState } from './store.ts'
+import {
+  beforeAllWaiting,
+  findEndpoint,
+  giveUpNext,
+  insertEndpoint,
+  isOwedAny,
+  listEndpoints,
+  lockEndpoint,
+  setSecrets,
+  setState,
+  type WaitingPlace,
+} from './store.ts'
 
 export type EndpointKind = 'webhook' | 'cursor' | 'request'
 
@@ -138,24 +149,27 @@ export async function testEndpoint(parts: EndpointParts, endpoint: Endpoint): Pr
   return parts.call({ method: 'POST', url: endpoint.url!, headers, body })
 }
 
-/** Active from now on, if the test notification got a 2xx. It is owed what is recorded after this moment. */
+/** Active from now on, if the test notification got a 2xx. It is owed what is recorded after this moment, and nothing of before it was closed. */
 export async function activateEndpoint(
   parts: EndpointParts,
   merchantId: string,
   id: string,
+  businessNow: number,
 ): Promise<CallResult | EndpointRefusal> {
   const endpoint = await findEndpoint(parts.database.work, merchantId, id)
   if (endpoint?.kind !== 'webhook' || endpoint.state === 'deleted') return { refused: 'There is no such webhook.' }
+  if (endpoint.state === 'disabled') await giveUpOwed(parts, merchantId, id, businessNow, patiently(parts))
   const called = await testEndpoint(parts, endpoint)
-  if (isAcknowledged(called)) {
-    await changeLocked(parts, merchantId, id, async (db, locked) => {
-      // The moment is taken under the lock that fan-out takes too: no event falls between the two.
-      if (locked.state !== 'inactive' && locked.state !== 'disabled') return
-      await setState(db, merchantId, id, 'active', parts.clock.real())
-      await note(db, parts, 'endpointActivated', locked)
-    })
-  }
-  return called
+  if (!isAcknowledged(called)) return called
+  return changeLocked(parts, merchantId, id, async (db, locked) => {
+    // The moment is taken under the lock that fan-out takes too: no event falls between the two.
+    if (locked.state !== 'inactive' && locked.state !== 'disabled') return called
+    if (await isOwedAny(db, merchantId, id))
+      return { refused: 'What it was owed when it was closed is still being given up: try again in a minute.' }
+    await setState(db, merchantId, id, 'active', parts.clock.real())
+    await note(db, parts, 'endpointActivated', locked)
+    return called
+  })
 }
 
 /** The first step of a rotation makes a second secret that is valid beside the first; the second step ends the first. */
@@ -181,21 +195,52 @@ export async function rotateSecret(
   })
 }
 
-/** No more is sent; what was still scheduled counts as given up. `disabled` can be activated again. */
+/**
+ * No more is sent, from this moment on; what was still scheduled is given up behind it, in steps. What nobody has given up after a while, or who was killed in between, is
+ * left to a round of deliveries. `disabled` can be activated again.
+ */
 export async function closeEndpoint(
   parts: EndpointParts,
   merchantId: string,
   id: string,
   state: 'disabled' | 'deleted',
   businessNow: number,
+  mayGoOn: () => boolean = patiently(parts),
 ): Promise<{ givenUp: number } | EndpointRefusal> {
-  return changeLocked(parts, merchantId, id, async (db, endpoint) => {
+  const refused = await changeLocked(parts, merchantId, id, async (db, endpoint): Promise<EndpointRefusal | undefined> => {
     if (state === 'disabled' && endpoint.kind !== 'webhook') return { refused: 'Only a webhook can be disabled.' }
     await setState(db, merchantId, id, state)
-    const givenUp = await giveUpAll(db, merchantId, id, businessNow)
-    await note(db, parts, 'endpointClosed', endpoint, { state, givenUp })
-    return { givenUp }
+    await note(db, parts, 'endpointClosed', endpoint, { state })
+    return undefined
   })
+  return refused ?? { givenUp: await giveUpOwed(parts, merchantId, id, businessNow, mayGoOn) }
+}
+
+/** So many are given up at once, and locked for no longer than that takes. */
+const giveUpStep = 1000
+
+/** Gives up what a closed endpoint is owed, while it may. Returns how many. What others have locked in this moment is left. */
+export async function giveUpOwed(
+  { database }: Pick<EndpointParts, 'database'>,
+  merchantId: string,
+  id: string,
+  businessNow: number,
+  mayGoOn: () => boolean,
+): Promise<number> {
+  let total = 0
+  let place: WaitingPlace | undefined = beforeAllWaiting
+  while (place && mayGoOn()) {
+    const { givenUp, cameTo } = await giveUpNext(database.work, merchantId, id, place, businessNow, giveUpStep)
+    total += givenUp
+    place = cameTo
+  }
+  return total
+}
+
+/** As long as somebody waits for a page. */
+function patiently({ clock }: Pick<EndpointParts, 'clock'>): () => boolean {
+  const until = clock.elapsed() + 2000
+  return () => clock.elapsed() < until
 }
 
 async function changeLocked<Value>(

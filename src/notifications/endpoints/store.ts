@@ -1,7 +1,7 @@
 // Endpoints in the database.
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
-import { waitingInOrder } from '../store.ts'
+import { servedHere } from '../../platform/database/elsewhere.ts'
 import type { Endpoint } from './endpoint.ts'
 
 const columns = `merchant_id as "merchantId", id, kind, channel_id as "channelId", name, url, types, fields, wrapper, sealed_secrets as "sealedSecrets",
@@ -131,12 +131,68 @@ export async function setEmitted(
   })
 }
 
-export async function giveUpAll(db: Connection, merchantId: string, id: string, businessNow: number): Promise<number> {
-  const { rowCount } = await db.query(
-    `update deliveries d set state = 'given up', settled_at = $3, leased_until = null from ${waitingInOrder('merchant_id = $1 and endpoint_id = $2')}`,
-    [merchantId, id, timeParameter(businessNow)],
+/** A delivery that waits, in the order of chains. */
+export type WaitingPlace = { readonly rootId: string; readonly position: number }
+export const beforeAllWaiting: WaitingPlace = { rootId: '0'.repeat(32), position: 0 }
+
+const closedStates = `('disabled', 'deleted')`
+
+/**
+ * Gives up the next `limit` deliveries that a closed endpoint is owed behind a place. Those that somebody else has locked are passed by: it waits for nobody. `cameTo` is
+ * absent when there are none behind the place.
+ */
+export async function giveUpNext(
+  db: Connection,
+  merchantId: string,
+  id: string,
+  after: WaitingPlace,
+  businessNow: number,
+  limit: number,
+): Promise<{ readonly givenUp: number; readonly cameTo: WaitingPlace | undefined }> {
+  // Planned each time, for this limit and these ids: by what it knows of all endpoints, the database would read all of a long backlog.
+  const { rows } = await db.query<WaitingPlace & { givenUp: number }>({
+    text: `
+      with waiting as (
+        select merchant_id, endpoint_id, root_id, position from deliveries
+         where merchant_id = $1 and endpoint_id = $2 and state = 'scheduled' and (root_id, position) > ($3, $4) and ${servedHere('$1::uuid')}
+           and exists (select from endpoints e where e.merchant_id = $1 and e.id = $2 and e.state in ${closedStates})
+         order by root_id, position limit $5 for update skip locked),
+      ended as (
+        update deliveries d set state = 'given up', settled_at = $6, leased_until = null from waiting w
+         where d.merchant_id = w.merchant_id and d.endpoint_id = w.endpoint_id and d.position = w.position returning 1)
+      select root_id as "rootId", position, (select count(*) from ended) as "givenUp" from waiting order by root_id desc, position desc limit 1`,
+    values: [merchantId, id, after.rootId, after.position, limit, timeParameter(businessNow)],
+  })
+  const [last] = rows
+  return { givenUp: last?.givenUp ?? 0, cameTo: last && { rootId: last.rootId, position: last.position } }
+}
+
+export async function isOwedAny(db: Connection, merchantId: string, id: string): Promise<boolean> {
+  const { rows } = await db.query<{ owed: boolean }>(
+    `select exists (select from deliveries where merchant_id = $1 and endpoint_id = $2 and state = 'scheduled') as owed`,
+    [merchantId, id],
   )
-  return rowCount ?? 0
+  return rows[0]!.owed
+}
+
+/** Closed endpoints for which something waits still: of whoever was stopped while giving it up. Found by skipping through the index of what waits. */
+export async function listClosedOwed(db: Connection, limit: number): Promise<Pick<Endpoint, 'merchantId' | 'id'>[]> {
+  const { rows } = await db.query<Pick<Endpoint, 'merchantId' | 'id'>>({
+    name: 'list closed endpoints that are owed',
+    text: `
+      with recursive owing as (
+        (select merchant_id, endpoint_id from deliveries where state = 'scheduled' order by merchant_id, endpoint_id limit 1)
+        union all
+        select next.merchant_id, next.endpoint_id from owing cross join lateral (
+          select merchant_id, endpoint_id from deliveries
+           where state = 'scheduled' and (merchant_id, endpoint_id) > (owing.merchant_id, owing.endpoint_id)
+           order by merchant_id, endpoint_id limit 1) next)
+      select e.merchant_id as "merchantId", e.id
+        from owing join endpoints e on e.merchant_id = owing.merchant_id and e.id = owing.endpoint_id and e.state in ${closedStates}
+       where ${servedHere('e.merchant_id')} limit $1`,
+    values: [limit],
+  })
+  return rows
 }
 
 /** Webhooks to which nothing is sent any more, of all merchants. */

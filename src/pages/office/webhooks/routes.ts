@@ -114,7 +114,8 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
       action: 'changeWebhooks',
       proven: true,
       answer: working(async ({ language }, signedIn, endpoint) => {
-        const called = await activateEndpoint(recorder(signedIn), endpoint.merchantId, endpoint.id)
+        const { merchantId, id } = endpoint
+        const called = await activateEndpoint(recorder(signedIn), merchantId, id, directory.businessTime(merchantId))
         return show(language, signedIn, endpoint, 'refused' in called ? message(called.refused, 'wrong') : callShown(called))
       }),
     },
