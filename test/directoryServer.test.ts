@@ -436,6 +436,13 @@ describe('an answer of the issuer', () => {
     const { threeDSecure } = await pay()
     assert.deepEqual([threeDSecure.authenticationStatus, threeDSecure.verificationId], ['R', undefined])
   })
+  it('that names success and the indicator of failure is believed in the latter', async () => {
+    answer = () => ({ ...good, eci: '07' })
+    const { threeDSecure } = await pay()
+    assert.deepEqual([threeDSecure.eci, threeDSecure.verificationId, threeDSecure.authenticationStatus], ['07', undefined, 'Y'])
+    answer = () => ({ ...good, eci: '06' })
+    assert.equal((await pay()).threeDSecure.verificationId, cavv)
+  })
   it('may write ids in capitals, and begin with a byte-order mark', async () => {
     const whole = {
       messageType: 'ARes',
@@ -513,6 +520,13 @@ describe('a result', () => {
       assert.equal((await post(url, { ...result, ...more })).errorCode, '301', JSON.stringify(more))
     assert.deepEqual((await read(id)).threeDSecure, body.threeDSecure)
     assert.equal(body.threeDSecure.eci, '05')
+  })
+  it('that proves nothing is acknowledged again too', async () => {
+    const { id, url, result } = await challenged()
+    const first = await post(url, { ...result, eci: '07' })
+    assert.equal(first.messageType, 'RRes')
+    assert.equal((await ended(id)).threeDSecure.verificationId, undefined)
+    assert.deepEqual(await post(url, { ...result, eci: '07' }), first)
   })
   it('of several that come at one moment is the one that is acknowledged, and no other', async () => {
     const { id, url, result } = await challenged()

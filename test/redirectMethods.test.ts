@@ -379,13 +379,33 @@ describe('how a bank’s answers are read', () => {
   }
   const methods = readRedirectMethods(JSON.stringify({ TEST_BANK: method }), 'methods')
   const forever = new AbortController().signal
-  const answering = (body: unknown, status = 200) =>
+  const saying = (body: string, status = 200) =>
     transfer(
       'external',
       methods,
       () => '',
-      async () => ({ status, body: JSON.stringify(body) }),
+      async () => ({ status, body }),
     )
+  const answering = (body: unknown, status?: number) => saying(JSON.stringify(body), status)
+  it('numbers of transactions count to their last digit, however long they are', async () => {
+    const begun = async (ref: string) => {
+      const reply = await saying(`{"ref":${ref},"go":"https://bank.example/go"}`).perform(
+        operation({}, { brand: 'TEST_BANK' }),
+        forever,
+      )
+      return reply.kind === 'redirect' && reply.transaction
+    }
+    for (const ref of ['7', '9007199254740991', '9007199254740992', '9007199254740993', '1234567890'.repeat(5)])
+      assert.equal(await begun(ref), ref)
+    const about = (ref: string) =>
+      saying(`{"ref":${ref},"state":"PAID","sum":"92.00","cur":"EUR"}`).resume!(
+        operation({}, { brand: 'TEST_BANK' }),
+        { step: 'transfer', data: { transactionId: '9007199254740993' }, event: {} },
+        forever,
+      )
+    assert.equal(await told(about('9007199254740993')), 'succeeded')
+    assert.equal(await told(about('9007199254740992')), 'unknown')
+  })
   const told = async (reply: Promise<Reply>) => {
     const said = await reply
     return said.kind === 'answer' ? said.result : said.kind

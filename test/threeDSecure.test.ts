@@ -406,6 +406,21 @@ describe('returns and notices', () => {
   const returned = (cres: object) =>
     connector.readReturn!({ step: 'challenge', data, values: new Map([['cres', encodeMessage({ ...good.CRes, ...cres })]]) }).kind
 
+  it('a result that names success and the indicator of failure is none, where the channel wants one', async () => {
+    const concluded = async (eci: string, withoutAuthentication: string, brand = 'VISA') => {
+      const settings = read(channelSettings, { threeDSecure: 'always', withoutAuthentication }, 'test')
+      const event = { transStatus: 'Y', authenticationValue: cavv, eci }
+      const asked = operation({ channel: { id: '2'.repeat(32), settings }, brand })
+      const reply = await connector.resume!(asked, { step: 'challenge', data, event }, new AbortController().signal)
+      assert.ok(reply.kind === 'answer')
+      return [reply.result, reply.structures?.threeDSecure?.eci, reply.structures?.threeDSecure?.verificationId]
+    }
+    assert.deepEqual(await concluded('05', 'refuse'), ['succeeded', '05', cavv])
+    assert.deepEqual(await concluded('07', 'refuse'), ['threeDSecureRejectedAsUnavailable', '07', undefined])
+    assert.deepEqual(await concluded('07', 'authorize'), ['succeeded', '07', undefined])
+    assert.deepEqual(await concluded('00', 'authorize', 'MASTER'), ['succeeded', '00', undefined])
+    assert.deepEqual(await concluded('07', 'refuse', 'MASTER'), ['succeeded', '07', cavv])
+  })
   it('a CRes only ends the waiting, whatever it says', () => {
     for (const transStatus of ['Y', 'N']) assert.equal(returned({ transStatus }), 'wait')
   })

@@ -279,9 +279,18 @@ const isPlain = (name: string | undefined): name is string =>
 const readable = (text: string): string => beginningOf(text.replace(/[\p{C}\u2028\u2029]/gu, ''), wordMost)
 
 /** The words of a parse error would repeat what was sent. */
+/** TypeScript does not know yet that a reviver is given the text from which a value was read. */
+type ParseWithSource = (
+  text: string,
+  reviver: (name: string, value: unknown, context: { readonly source: string }) => unknown,
+) => Record<string, unknown>
+
+/** A number that JavaScript cannot hold is its digits: two transactions of a bank are never one. */
 function readJson(text: string): Readonly<Record<string, unknown>> {
   try {
-    const json = JSON.parse(text)
+    const json = (JSON.parse as ParseWithSource)(text, (_name, value, { source }) =>
+      typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER ? source : value,
+    )
     if (typeof json === 'object' && json !== null) return json
   } catch {}
   throw new Error('answered with something that is no JSON object')

@@ -26,7 +26,7 @@ import {
   sameId,
   type ThreeDSecureMessage,
 } from './messages.ts'
-import { type AuthenticationAction, actionOf, eciOf, type Status } from './statuses.ts'
+import { type AuthenticationAction, actionOf, eciOf, isFailedEci, type Status } from './statuses.ts'
 
 /** A challenge that is not finished in ten minutes is abandoned. */
 const challengeSeconds = 600
@@ -140,6 +140,9 @@ function authentication(inner: Connector, directory: DirectoryServer | undefined
   }
 
   async function act(operation: Operation, action: AuthenticationAction, said: Structure, signal: AbortSignal): Promise<Reply> {
+    // Of two words of the issuer that contradict each other the lower one stands.
+    if (action.kind === 'authorize' && action.shifts && isFailedEci(operation.brand, said.eci))
+      return without(operation, said, 'threeDSecureRejectedAsUnavailable', signal)
     if (action.kind === 'authorize') return authorize(operation, said, signal)
     if (action.kind === 'unavailable') return without(operation, said, action.refusal, signal)
     return refuse(operation, action.kind === 'refuse' ? action.refusal : 'threeDSecureRejected', said)
@@ -198,7 +201,7 @@ function structureOf(brand: string, status: Status, message: ThreeDSecureMessage
   const eci = eciOf(brand, status, text(message.transStatusReason), text(message.eci))
   const said: Record<string, string | undefined> = {
     eci,
-    verificationId: proofOf(status, message.authenticationValue),
+    verificationId: isFailedEci(brand, eci) ? undefined : proofOf(status, message.authenticationValue),
     ...more,
     authenticationStatus: status,
     transactionStatusReason: text(message.transStatusReason),
@@ -291,7 +294,7 @@ async function staleNotice(body: string, told: () => Promise<Structures | undefi
     sameId(request!.dsTransID, said.dsTransactionId) &&
     sameId(request!.acsTransID, said.acsTransactionId) &&
     request!.transStatus === said.authenticationStatus &&
-    proofOf(request!.transStatus, request!.authenticationValue) === said.verificationId
+    (said.verificationId === undefined || said.verificationId === request!.authenticationValue)
   return isTaken ? acknowledged(request!) : noticeError('301', 'The transaction id is not one that waits for a result')
 }
 

@@ -19,6 +19,9 @@ export const eciTable = (brand: string): Eci => (mastercardBrands.has(brand) ? b
 export const eciKnown = (brand: string, eci: string): boolean =>
   Object.values(eciTable(brand)).includes(eci) || (mastercardBrands.has(brand) && (eci === '06' || eci === '07'))
 
+/** What an issuer says of a payment for whose fraud it does not stand, whatever status it names beside it. */
+export const isFailedEci = (brand: string, eci: string | undefined): boolean => eci === eciTable(brand).U
+
 /** What follows from a status. */
 export type AuthenticationAction =
   /** `shifts`: the liability for fraud goes to the issuer. */
