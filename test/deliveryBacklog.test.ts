@@ -13,6 +13,7 @@ import {
   firstChain,
   firstDelivery,
   leaseMilliseconds,
+  listUnheard,
   measureBacklog,
   moveDeliveries,
   releaseDelivery,
@@ -100,7 +101,8 @@ async function readBy(round: (db: Connection) => Promise<unknown>): Promise<{ pa
   try {
     await client.query('begin')
     let plan: Plan | undefined
-    const explained = async ({ text, values }: { text: string; values: unknown[] }) => {
+    const explained = async (asked: string | { text: string; values: unknown[] }, given?: unknown[]) => {
+      const { text, values } = typeof asked === 'string' ? { text: asked, values: given } : asked
       const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, values)
       plan = rows[0]['QUERY PLAN'][0].Plan
       return { rows: [] }
@@ -391,6 +393,31 @@ test('a step of giving up reads no more of a long backlog than it ends', async (
   }
   assert.equal(await giveUpOwed({ database: { work } } as never, merchantId, endpointId, Date.now(), () => true), 20_000)
   assert.deepEqual(places, [...new Set(places)].sort(), 'each step begins where the one before ended')
+  await pool.query('delete from deliveries')
+})
+
+test('what the clock and the office look for first is found without reading a long backlog, of the endpoints of these merchants', async () => {
+  const [long, short] = [await owed(20_000), await owed(3)]
+  await pool.query('update deliveries set root_id = gen_random_uuid() where payment_id = $1', [long.paymentId])
+  await pool.query(`update deliveries set due_at = now() - interval '2 minutes' where payment_id = $1 and position = 7`, [
+    long.paymentId,
+  ])
+  await pool.query('update deliveries set behind = true where payment_id = $1 and position > 1', [short.paymentId])
+  await pool.query('analyze deliveries')
+  const first = (db: Connection) => firstDelivery(db, long.merchantId, Date.now(), Date.now())
+  assert.equal((await first(pool))!.position, 7)
+  const unheard = (db: Connection) => listUnheard(db, [short.merchantId, long.merchantId], 'scheduled', 50)
+  const listed = await unheard(pool)
+  assert.deepEqual([listed.length, listed[0]!.position], [50, 7])
+  const only = await listUnheard(pool, [short.merchantId], 'scheduled', 50)
+  assert.deepEqual(
+    only.map(({ position }) => position),
+    [1, 2, 3],
+  )
+  for (const round of [first, unheard]) {
+    const { rows } = await readBy(round)
+    assert.ok(rows < 2000, `${rows} rows`)
+  }
   await pool.query('delete from deliveries')
 })
 

@@ -184,10 +184,12 @@ export async function firstDelivery(
   now: number,
 ): Promise<FirstDelivery | undefined> {
   const { rows } = await db.query<FirstDelivery>(
-    `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.due_at as "dueAt", coalesce(${isLeased('d')}, false) as busy
-       from deliveries d join endpoints e on e.merchant_id = d.merchant_id and e.id = d.endpoint_id and e.state = 'active'
-      where d.merchant_id = $2 and d.state = 'scheduled' and not d.behind and d.due_at <= $3 and ${free}
-      order by d.due_at, d.endpoint_id, d.position limit 1 for update of d`,
+    `select first.merchant_id as "merchantId", first.endpoint_id as "endpointId", first.position, first.due_at as "dueAt", first.busy
+       from (select merchant_id, id from endpoints where merchant_id = $2 and state = 'active' order by id) e cross join lateral (
+         select d.merchant_id, d.endpoint_id, d.position, d.due_at, coalesce(${isLeased('d')}, false) as busy from deliveries d
+          where d.merchant_id = e.merchant_id and d.endpoint_id = e.id and d.state = 'scheduled' and not d.behind and d.due_at <= $3 and ${free}
+          order by d.due_at, d.position limit 1 for update) first
+      order by first.due_at, first.endpoint_id, first.position limit 1`,
     [timeParameter(now), merchantId, timeParameter(until)],
   )
   return rows[0]
@@ -435,10 +437,12 @@ export type DeliveryRow = Delivery & {
 }
 
 /** Deliveries of one endpoint, newest first, with how the last attempt ended. */
-const deliveryRows = `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
+const deliveryRows = (
+  from: string,
+): string => `select d.merchant_id as "merchantId", d.endpoint_id as "endpointId", d.position, d.notification_id as "notificationId", d.sequence,
             d.payment_id as "paymentId", d.event_sequence as "eventSequence", d.root_id as "rootId", d.url, d.attempts, d.emitted_at as "emittedAt",
             d.state, d.replay, d.due_at as "dueAt", d.settled_at as "settledAt", last.status as "lastStatus", last.failure as "lastFailure"
-       from deliveries d left join lateral (
+       from ${from} d left join lateral (
          select status, failure from delivery_attempts a where a.merchant_id = d.merchant_id and a.endpoint_id = d.endpoint_id
             and a.position = d.position order by attempt desc limit 1) last on true`
 
@@ -450,7 +454,7 @@ export async function listDeliveries(
   limit: number,
 ): Promise<DeliveryRow[]> {
   const { rows } = await db.query<DeliveryRow>(
-    `${deliveryRows} where d.merchant_id = $1 and d.endpoint_id = $2 and ($3::text is null or d.state = $3) order by d.position desc limit $4`,
+    `${deliveryRows('deliveries')} where d.merchant_id = $1 and d.endpoint_id = $2 and ($3::text is null or d.state = $3) order by d.position desc limit $4`,
     [merchantId, endpointId, state, limit],
   )
   return rows
@@ -488,9 +492,22 @@ export async function listUnheard(
   state: 'given up' | 'scheduled',
   limit: number,
 ): Promise<DeliveryRow[]> {
-  const order = state === 'given up' ? 'd.settled_at desc' : 'd.due_at'
+  if (state === 'given up') {
+    const { rows } = await db.query<DeliveryRow>(
+      `${deliveryRows('deliveries')} where d.merchant_id = any ($1) and d.state = 'given up' order by d.settled_at desc limit $2`,
+      [merchantIds, limit],
+    )
+    return rows
+  }
+  // Of each endpoint no more than are asked for: those that wait for their time, then those that wait behind others.
+  const waiting = (isBehind: string, order: string): string => `
+    (select d.* from deliveries d where d.merchant_id = e.merchant_id and d.endpoint_id = e.id and d.state = 'scheduled' and ${isBehind} order by ${order} limit $2)`
   const { rows } = await db.query<DeliveryRow>(
-    `${deliveryRows} where d.merchant_id = any ($1) and d.state = '${state}' order by ${order} limit $2`,
+    `${deliveryRows(`(
+       select w.* from endpoints e cross join lateral (
+         ${waiting('not d.behind', 'd.due_at, d.position')} union all ${waiting('d.behind', 'd.root_id, d.position')}) w
+        where e.merchant_id = any ($1) order by w.behind, w.due_at, w.endpoint_id, w.position limit $2)`)}
+      order by d.behind, d.due_at, d.endpoint_id, d.position`,
     [merchantIds, limit],
   )
   return rows
