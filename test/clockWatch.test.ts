@@ -276,7 +276,7 @@ describe('the watch over a clock', () => {
     assert.deepEqual([watch.isTrusted(), asked()], [true, 2])
   })
 
-  it('trusts a clock that stays wrong no more, and asks again only when it is set again', async () => {
+  it('trusts a clock that stays wrong no more, and asks again when it is set again and every five seconds', async () => {
     const { at, watch, settle, asked } = await machine()
     at.real += 40_000
     for (let second = 0; second < 10; second++) {
@@ -287,11 +287,29 @@ describe('the watch over a clock', () => {
       assert.equal(await watch.time(), undefined)
       await settle()
     }
-    assert.equal(asked(), 2)
+    assert.equal(asked(), 3)
     at.real -= 40_000
     assert.equal(watch.isTrusted(), false)
     await settle()
     assert.deepEqual([watch.isTrusted(), await watch.time()], [true, at.real])
+  })
+
+  it('trusts again within seconds when the clock of the database was the wrong one, and is set right', async () => {
+    const { at, watch, settle, asked } = await machine()
+    at.elapsed += 1000
+    at.real += 41_000
+    at.database += 86_400_000
+    watch.isTrusted() // a step of ours, so that it asks at once
+    await settle()
+    assert.equal(watch.isTrusted(), false)
+    at.database = at.real
+    for (let second = 0; second < 5; second++) {
+      assert.equal(watch.isTrusted(), false)
+      for (const which of ['real', 'elapsed', 'database'] as const) at[which] += 1000
+    }
+    assert.equal(watch.isTrusted(), false)
+    await settle()
+    assert.deepEqual([watch.isTrusted(), asked()], [true, 3])
   })
 
   it('adds a step to the difference that it knew', async () => {
@@ -371,7 +389,7 @@ describe('the watch over a clock', () => {
     const { at, watch, settle } = await machine(401 * day, why => told.push(why))
     assert.deepEqual([told.length, watch.isTrusted(), await watch.time()], [1, false, undefined])
     assert.equal(watch.clock.real(), at.database)
-    for (const which of ['real', 'elapsed', 'database'] as const) at[which] += 5000
+    for (const which of ['real', 'elapsed', 'database'] as const) at[which] += 4000
     assert.equal(watch.clock.real(), at.database)
     at.real -= 401 * day
     watch.isTrusted()

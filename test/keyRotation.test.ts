@@ -8,7 +8,7 @@ import { after, before, describe, it, test } from 'node:test'
 import type pg from 'pg'
 import { inTransaction } from '../src/platform/database/connect.ts'
 import { sealedPlaces } from '../src/start/sealed.ts'
-import { type Keys, keepKeys, makeKeys } from '../src/vault/keys.ts'
+import { type Keys, keepKeys, makeKeys, readKeysInUse, tellKeys } from '../src/vault/keys.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, sandbox, testGateway, testKeys, visa } from './support/gateway.ts'
 import { manyCommands, type Started, startProcess } from './support/process.ts'
@@ -322,5 +322,23 @@ test('a key that another begins to write with while a gateway starts ends that s
     await assert.rejects(gateway.another(), /not among the seal keys given/)
   } finally {
     await gateway.stop()
+  }
+})
+
+test('the keys of a gateway are seen also where its connections go through a pooler that adds from where they came', async () => {
+  const database = await makeDatabase()
+  const pool = testPool(database.connection, 1)
+  const pooled = testPool(
+    { ...database.connection, application_name: `tollgate notices ${tellKeys(testKeys)} - 127.0.0.1:35950` },
+    1,
+  )
+  try {
+    await pooled.query('select 1')
+    const told = { lookup: testKeys.lookup.map(({ id }) => id), seal: testKeys.seal.map(({ id }) => id) }
+    assert.deepEqual(await readKeysInUse(pool), [told])
+  } finally {
+    await pooled.end()
+    await pool.end()
+    await database.drop()
   }
 })

@@ -62,6 +62,7 @@ import { type OpenSftp, sftpOpener } from '../platform/sftp/open.ts'
 import type { Tracer } from '../platform/traces.ts'
 import { announcedRegistration } from '../registrations/announced.ts'
 import { exportWork, makeExport } from '../reporting/exports/export.ts'
+import { findFileHosts } from '../reporting/fileHosts.ts'
 import { deliverReceipts, type ReceiptFileParts } from '../reporting/receiptFiles/deliver.ts'
 import { deliverScheduled, type ScheduledReportParts } from '../reporting/schedules/deliver.ts'
 import { scheduleWork } from '../reporting/schedules/schedule.ts'
@@ -177,20 +178,23 @@ const calls: Places<Gateway> = {
   findSides: findShopHosts,
   silentMerchants: ({ silentShops }) => silentShops,
 }
-/** Work that lays files down on the servers of others, or fetches them. */
+/** Work that lays files down on the servers of others, as slow as those like. */
 const files: Places<Gateway> = {
-  kinds: ['receiptFiles', scheduleWork, 'returnServer'],
+  kinds: ['receiptFiles', scheduleWork],
   taking: 'all',
-  most: 12,
+  most: 24,
   mostOfOne: 4,
-  mostOfSide: 12,
+  mostOfSide: 6,
+  findSides: findFileHosts,
 }
+/** What banks and store chains lay down for us; all of it belongs to nobody. */
+const fetched: Places<Gateway> = { kinds: ['returnServer'], taking: 'all', most: 12, mostOfOne: 12, mostOfSide: 12 }
 /** What people wait for takes as long as it is long; all of it belongs to nobody. */
 const exported: Places<Gateway> = { kinds: [exportWork], taking: 'all', most: 4, mostOfOne: 4, mostOfSide: 4 }
 /** Work about money that calls a bank or a wallet: of one that says nothing no more is under way than it has a share of. */
 const carried: Places<Gateway> = { kinds: carriedKinds, taking: 'sides', most: 20, mostOfOne: 15, mostOfSide: 8 }
 
-const errands = [calls, files, exported].flatMap(({ kinds }) => kinds)
+const errands = [calls, files, fetched, exported].flatMap(({ kinds }) => kinds)
 /** All other work: what is done about money waits for no server of merchants, shoppers, banks or wallets. */
 const own: Places<Gateway> = {
   kinds: [...dueHandlers.keys()].filter(kind => !errands.includes(kind)),
@@ -202,7 +206,7 @@ const own: Places<Gateway> = {
 }
 
 /** A worker for each. */
-export const duePlaces: readonly Places<Gateway>[] = [own, carried, calls, files, exported]
+export const duePlaces: readonly Places<Gateway>[] = [own, carried, calls, files, fetched, exported]
 
 export async function assemble(surroundings: Surroundings): Promise<Assembly> {
   const { config, keys, clock, random, network, log, tracer, publicUrl, onError } = surroundings

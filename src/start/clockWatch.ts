@@ -10,8 +10,9 @@ import type { Log } from '../platform/log.ts'
 
 export const toldSeconds = 2
 const everyMilliseconds = 60_000
-/** Between two comparisons of a clock that was set: the database may be away. */
+/** Between two comparisons of a clock that was set: the database may be away. And while both are far apart: either may have been set right. */
 const againMilliseconds = 1000
+const farMilliseconds = 5000
 
 export type ClockWatch = {
   /** For all that is written down: its real time takes no step that the database has not confirmed. */
@@ -36,6 +37,7 @@ export async function watchClock(db: Connection, clock: Clock, log: Log, tell?: 
   const distance = () => clock.real() - clock.elapsed()
   let compared = { ahead: 0, at: distance() }
   let comparedLast = Number.NEGATIVE_INFINITY
+  let told: { trusted?: boolean; at: number } = { at: Number.NEGATIVE_INFINITY }
   let comparing: Promise<unknown> | undefined
   const isFar = (difference: number) => Math.abs(difference) > refusedSeconds * 1000
   const compare = async (): Promise<string | undefined> => {
@@ -47,7 +49,10 @@ export async function watchClock(db: Connection, clock: Clock, log: Log, tell?: 
     if (seconds <= toldSeconds) return undefined
     const why = `The clock of this machine is ${seconds.toFixed(1)} seconds ${ahead > 0 ? 'ahead of' : 'behind'} that of its database.`
     const trusted = !isFar(ahead)
-    log[trusted ? 'warn' : 'error']({ why }, trusted ? 'the clocks differ' : 'the clocks differ too much: nothing is taken')
+    if (trusted !== told.trusted || clock.elapsed() >= told.at + everyMilliseconds) {
+      told = { trusted, at: clock.elapsed() }
+      log[trusted ? 'warn' : 'error']({ why }, trusted ? 'the clocks differ' : 'the clocks differ too much: nothing is taken')
+    }
     return why
   }
   const why = await compare()
@@ -70,7 +75,8 @@ export async function watchClock(db: Connection, clock: Clock, log: Log, tell?: 
     const step = at - compared.at
     const wasFar = isFar(compared.ahead)
     const isInDoubt = isFar(step) || (!wasFar && isFar(compared.ahead + step))
-    if (isInDoubt && clock.elapsed() >= comparedLast + againMilliseconds) compareNow()
+    const pause = isInDoubt ? againMilliseconds : wasFar ? farMilliseconds : Number.POSITIVE_INFINITY
+    if (clock.elapsed() >= comparedLast + pause) compareNow()
     if (isInDoubt || wasFar) return false
     followed = at
     return true

@@ -109,9 +109,9 @@ export async function keepKeys(db: Connection, keys: Keys, now: number): Promise
 export const tellKeys = ({ lookup, seal }: Keys): string =>
   [lookup.slice(0, lookupKeysMax), seal.slice(0, 2)].map(some => some.map(({ id }) => id).join(',')).join(' ')
 
-/** The keys of the gateways that run; of those of a version before, which tell nothing, none. */
+/** The keys of the gateways that run; of those of a version before, which tell nothing, none. Poolers of connections add from where they were asked. */
 export async function readKeysInUse(db: Connection): Promise<Record<'lookup' | 'seal', readonly string[]>[]> {
-  const told = (await readTold(db)).map(text => /^([0-9a-f,]+) ([0-9a-f,]+)$/.exec(text))
+  const told = (await readTold(db)).map(text => /^([0-9a-f,]+) ([0-9a-f,]+)(?: - .*)?$/.exec(text))
   return told.flatMap(found => (found ? [{ lookup: found[1]!.split(','), seal: found[2]!.split(',') }] : []))
 }
 

@@ -23,6 +23,19 @@ export async function findSchedule(db: Connection, ownerId: string, id: string):
   return rows[0]
 }
 
+/** The hosts of the servers of some. */
+export async function findHosts(
+  db: Connection,
+  schedules: readonly { readonly merchantId: string; readonly subjectId: string }[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await db.query<{ id: string; host: string }>(
+    `select s.id, s.settings ->> 'host' as host from unnest($1::uuid[], $2::uuid[]) as wanted (owner_id, id)
+       join report_schedules s on s.owner_id = wanted.owner_id and s.id = wanted.id`,
+    [schedules.map(({ merchantId }) => merchantId), schedules.map(({ subjectId }) => subjectId)],
+  )
+  return new Map(rows.map(({ id, host }) => [id, host]))
+}
+
 /** Those that run, the oldest first; of some owners, or of all for the operator. */
 export async function listSchedules(db: Connection, owners?: readonly string[]): Promise<ReportSchedule[]> {
   const { rows } = await db.query<ReportSchedule>(

@@ -1,0 +1,150 @@
+// The places of due work as the gateway has them: whose servers say nothing, or little, takes those of nobody else.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, afterEach, before, test } from 'node:test'
+import type pg from 'pg'
+import { systemClock } from '../src/platform/clock.ts'
+import { hearSilences } from '../src/platform/due/silence.ts'
+import { addDue } from '../src/platform/due/store.ts'
+import { type DueHandlers, startWorker, type Worker } from '../src/platform/due/worker.ts'
+import { makeLog } from '../src/platform/log.ts'
+import { duePlaces, type Gateway } from '../src/start/assemble.ts'
+import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
+import { eventually } from './support/gateway.ts'
+
+let database: TestDatabase
+let pool: pg.Pool
+const workers: Worker[] = []
+/** What is under way, and ends when the test says so. */
+const running = new Map<string, () => void>()
+let silentShops = hearSilences(systemClock)
+const receiptHosts = new Map<string, string>()
+
+before(async () => {
+  database = await makeDatabase()
+  pool = testPool(database.connection, 8)
+})
+afterEach(async () => {
+  await pool.query('delete from due_work')
+  for (const end of running.values()) end()
+  await Promise.all(workers.splice(0).map(worker => worker.stop()))
+  running.clear()
+  silentShops = hearSilences(systemClock)
+})
+after(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+/** All workers of a gateway, whose work lasts until somebody ends it. */
+function work(): void {
+  const parts = {
+    database: { work: pool },
+    clock: systemClock,
+    log: makeLog('silent'),
+    silences: hearSilences(systemClock),
+    silentShops,
+    connectors: new Map(),
+    directory: {
+      merchant: (id: string) =>
+        receiptHosts.has(id) ? { settings: { receiptFiles: { host: receiptHosts.get(id) } } } : undefined,
+    },
+  } as unknown as Gateway
+  const kinds = ['missedReturn', 'scheduledReport', 'receiptFiles', 'returnServer', 'export']
+  const handlers: DueHandlers<Gateway> = new Map(
+    kinds.map(kind => [
+      kind,
+      (_, { subjectId }) =>
+        new Promise(resolve => {
+          running.set(subjectId, () => resolve('done'))
+        }),
+    ]),
+  )
+  for (const places of duePlaces) workers.push(startWorker(parts, handlers, places, () => true))
+}
+const id = () => randomUUID().replaceAll('-', '')
+
+async function due(kind: string, details: object = {}, owner = id(), subject = id()): Promise<string> {
+  await addDue(pool, kind, owner, subject, Date.now() - 1000, details)
+  return subject
+}
+async function scheduled(host: string, owner = id()): Promise<string> {
+  const subject = id()
+  await pool.query(`insert into report_schedules (owner_id, id, settings, made_at, made_by) values ($1, $2, $3, now(), 'us')`, [
+    owner,
+    subject,
+    JSON.stringify({ host }),
+  ])
+  return due('scheduledReport', {}, owner, subject)
+}
+const receipts = (host: string): Promise<string> => {
+  const merchant = id()
+  receiptHosts.set(merchant, host)
+  return due('receiptFiles', {}, merchant, merchant)
+}
+const missed = (host: string, merchant = id()) => due('missedReturn', { shopperResultUrl: `https://${host}/back` }, merchant)
+const times = <Value>(count: number, make: () => Promise<Value>) => Promise.all(Array.from({ length: count }, make))
+const runs = (subject: string) => eventually(async () => running.has(subject), 'it is under way')
+const underWay = (of: readonly string[]) => of.filter(subject => running.has(subject)).length
+
+test('files for one server take a share, however it is written and whosever they are, and keep no files for others waiting', async () => {
+  const slow = [
+    ...(await times(6, () => scheduled('Slow.example'))),
+    ...(await times(6, () => scheduled('slow.example.'))),
+    ...(await times(6, () => receipts('slow.example'))),
+  ]
+  work()
+  await eventually(async () => underWay(slow) === 6, 'its share is taken')
+  const others = [await scheduled('fast.example'), await receipts('quick.example')]
+  for (const one of others) await runs(one)
+  assert.equal(underWay(slow), 6)
+  const [first] = slow.filter(subject => running.has(subject))
+  const before = underWay(slow)
+  running.get(first!)!()
+  running.delete(first!)
+  await eventually(async () => underWay(slow) === before, 'the next one follows')
+})
+
+test('files of one owner take four places', async () => {
+  const owner = id()
+  const own = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(name => scheduled(`${name}.example`, owner)))
+  work()
+  await eventually(async () => underWay(own) === 4, 'four')
+  await runs(await scheduled('other.example'))
+  assert.equal(underWay(own), 4)
+})
+
+test('what banks lay down is fetched, and what people wait for is made, whatever files and shops are waited for', async () => {
+  for (let host = 0; host < 5; host++) {
+    await times(6, () => scheduled(`h${host}.example`))
+    await times(6, () => missed(`s${host}.example`))
+  }
+  const exports = await times(6, () => due('export'))
+  work()
+  await eventually(async () => running.size === 24 + 12 + 4, 'all places of files, shops and exports are taken')
+  await runs(await due('returnServer'))
+  assert.equal(underWay(exports), 4)
+})
+
+test('one shop’s server takes a share of the calls, and one merchant too', async () => {
+  const [of] = [id()]
+  const many = await times(10, () => missed('slow.example'))
+  const own = await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(name => missed(`${name}.example`, of)))
+  work()
+  await eventually(async () => underWay(many) === 6 && underWay(own) === 4, 'their shares are taken')
+  await runs(await missed('other.example'))
+  assert.deepEqual([underWay(many), underWay(own)], [6, 4])
+})
+
+test('shops of a merchant that said nothing three times are tried by one call', async () => {
+  const silent = id()
+  for (let time = 0; time < 3; time++) silentShops.note(silent, true)
+  const calls = await Promise.all(['a', 'b', 'c'].map(name => missed(`${name}.example`, silent)))
+  work()
+  await runs(await missed('other.example'))
+  assert.equal(underWay(calls), 0, 'it rests')
+  await eventually(async () => underWay(calls) === 1, 'one tries')
+  await runs(await missed('another.example'))
+  assert.equal(underWay(calls), 1)
+})
