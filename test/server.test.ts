@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict'
 import { BlockList, connect, type Socket } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import type { Patience } from '../src/http/connections.ts'
 import type { HttpParts } from '../src/http/parts.ts'
 import type { Router } from '../src/http/router.ts'
 import { bodyMax, makeServer } from '../src/http/server.ts'
-import { clockWith, systemRandom } from '../src/platform/clock.ts'
+import { clockWith, systemClock, systemRandom } from '../src/platform/clock.ts'
 import type { Gateway } from '../src/start/assemble.ts'
 import { routesOf } from '../src/start/routes.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -317,13 +318,50 @@ it('every route for tokens asks for one, and no other does', async () => {
 })
 
 /** Without a gateway behind it. */
-function serverOf(find: Router) {
+function serverOf(find: Router, patience?: Patience) {
   const quiet = () => {}
-  const parts = { random: systemRandom, clock: clockWith(() => 0), build: 'test', count: { request: quiet }, publicUrl: () => '' }
+  const clock = patience ? systemClock : clockWith(() => 0)
+  const parts = { random: systemRandom, clock, build: 'test', count: { request: quiet }, publicUrl: () => '' }
   const log = { debug: quiet, info: quiet, warn: quiet, error: quiet }
-  const options = { trustedProxies: new BlockList(), requireForwardedTls: false, hosts: {}, refusal: () => undefined }
+  const options = {
+    trustedProxies: new BlockList(),
+    requireForwardedTls: false,
+    hosts: {},
+    refusal: () => undefined,
+    ...(patience && { patience }),
+  }
   return makeServer({ ...parts, log } as unknown as HttpParts, find, options)
 }
+
+it('an answer that is taken slowly and all the time is taken whole, whether it stands ready or is made on the way', async () => {
+  const piece = 'x'.repeat(1024 * 1024)
+  const pieces = 20
+  async function* made() {
+    for (let count = 0; count < pieces; count++) yield piece
+  }
+  const server = serverOf(
+    (_, path) => ({
+      name: path,
+      answer: () => ({ status: 200, body: path === '/ready' ? piece.repeat(pieces) : made() }),
+    }),
+    { answerSeconds: 2, idleSeconds: 60, handshakeSeconds: 60, lookEverySeconds: 0.05 },
+  )
+  const port = await server.listen(0, '127.0.0.1')
+  const taken = async (path: string) => {
+    const socket = connect(port, '127.0.0.1').on('error', () => {})
+    const began = Date.now()
+    let bytes = 0
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    for await (const chunk of socket) {
+      bytes += chunk.length
+      await new Promise(resolve => setTimeout(resolve, chunk.length / 5000)) // five megabytes a second
+    }
+    assert.ok(Date.now() - began > 2000, 'it takes longer than an answer may be left untaken')
+    return bytes
+  }
+  for (const bytes of await Promise.all(['/ready', '/made'].map(taken))) assert.ok(bytes > pieces * piece.length, `${bytes}`)
+  await server.close()
+})
 
 it('an answer that is made while it is sent is under way until it is taken, or its connection is gone, whatever stands before it', async () => {
   const [begun, done]: [string[], string[]] = [[], []]

@@ -8,6 +8,8 @@ import { networkOf } from '../platform/network.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
+/** A longer answer is given in pieces: whoever takes each of them in time may take the whole as slowly as his line does. */
+export const pieceBytes = 1024 * 1024
 /** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed. */
 export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
@@ -34,7 +36,7 @@ export type Connections = {
   begun(socket: Socket): void
   /** TLS stands: what is asked and answered goes through this socket from now on. */
   secured(socket: Socket): void
-  /** Counts a request until its answer is gone. False = one too many: the connection is closed. */
+  /** Counts a request until its answer is gone, which must be taken piece by piece, each in time. False = one too many: the connection is closed. */
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
   /** So many bytes of its body have come, or will not be needed. */
   keeps(incoming: IncomingMessage, bytes: number): void
@@ -194,6 +196,9 @@ export function watchConnections(
       }
       one.unfinished.add(incoming)
       unfinishedOf.set(network, ofNetwork + 1)
+      outgoing.on('drain', () => {
+        one.stuckSince = undefined
+      })
       outgoing.once('close', () => {
         one.unfinished.delete(incoming)
         const left = unfinishedOf.get(network)! - 1

@@ -18,7 +18,7 @@ import type { RequestTrace } from '../reporting/requests/record.ts'
 import { addressOf, isListed } from './address.ts'
 import { type HttpAnswer, type Request, resultAnswer } from './answer.ts'
 import { noteRefusal } from './authenticate.ts'
-import { type Connections, maxima, type Patience, watchConnections } from './connections.ts'
+import { type Connections, maxima, type Patience, pieceBytes, watchConnections } from './connections.ts'
 import { type HostRules, hostRefusal, reachedAt } from './host.ts'
 import type { HttpParts } from './parts.ts'
 import type { Destination, Router } from './router.ts'
@@ -216,7 +216,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
     if (before) outgoing.write(before)
-    if (whole) {
+    if (whole && body.length <= pieceBytes) {
       outgoing.end(body)
       return { made }
     }
@@ -227,7 +227,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
       outgoing.once('close', () => streams.delete(outgoing))
     }
     // What breaks on the way breaks the connection: half an answer must not look whole.
-    const sending = pipeline(body, outgoing).catch((error: Error) => {
+    const sending = pipeline(whole ? inPieces(body) : body, outgoing).catch((error: Error) => {
       if (!isStream) parts.log.warn({ why: error.message }, 'an answer was broken off on its way')
     })
     return isStream ? { made } : { made, sending }
@@ -335,6 +335,11 @@ function targetOf({ url = '/' }: IncomingMessage): RequestTarget {
     path: path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path,
     query: mark < 0 ? '' : target.slice(mark + 1),
   }
+}
+
+function* inPieces(body: string | Buffer): Generator<Buffer> {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
 /** Reads the body, one character a byte, and has the connection keep it; says how many bytes it has, undefined when it is too large. What comes in many
