@@ -158,7 +158,7 @@ const nodeSettings: readonly (readonly [name: string, value: RegExp, why: string
   ['NODE_DEBUG_NATIVE', /./, writesOut],
 ]
 
-/** One of more than a /32 of IPv6, or together more than a /8 of IPv4: of each /8 one address is tried, because there are many ways to write the same as IPv6. */
+/** One of more than a /32 of IPv6, or together more than a /8 of IPv4: of each /16 one address is tried, because there are many ways to write the same as IPv6. */
 function areTooWide(networks: readonly string[]): boolean {
   const isWide = (network: string) => {
     const [address, bits] = network.split('/') as [string, string | undefined]
@@ -166,5 +166,5 @@ function areTooWide(networks: readonly string[]): boolean {
   }
   if (networks.some(isWide)) return true
   const list = networkList(networks.join(), () => {})
-  return Array.from({ length: 256 }, (_, first) => `${first}.1.1.1`).filter(one => isListed(list, one)).length > 1
+  return Array.from({ length: 65_536 }, (_, at) => `${at >> 8}.${at & 255}.1.1`).filter(one => isListed(list, one)).length > 256
 }
