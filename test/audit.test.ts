@@ -2,6 +2,7 @@
 // to log in by the thousand does not fill it.
 
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type pg from 'pg'
 import { beginAudit, listAudit, record, verify } from '../src/audit/chain.ts'
@@ -148,8 +149,44 @@ describe('the table', () => {
     })
     const row = (await all()).at(-1)!
     assert.equal(row.actor.length, 255)
-    assert.deepEqual(JSON.parse(row.details), { names: ['settings'], tooLong: 100_015 })
+    const { settings } = JSON.parse(row.details)
+    assert.equal(
+      settings,
+      `${'y'.repeat(64)}… (100000 characters, SHA-256 ${createHash('sha256').update('y'.repeat(100_000)).digest('hex').slice(0, 32)})`,
+    )
     assert.deepEqual(await found(), [])
+  })
+
+  it('hides nothing behind something longer: a value is told by its beginning, its length and its hash, and what needs more rows has them', async () => {
+    const told = async (details: Readonly<Record<string, unknown>>) => {
+      const before = (await all()).length
+      await add({ actor, action: 'entityChanged', details })
+      assert.deepEqual(await found(), [])
+      const texts = (await all()).slice(before).map(row => row.details)
+      for (const text of texts) assert.ok(text.length <= 4000, `${text.length}`)
+      return texts.map(text => JSON.parse(text))
+    }
+    const bankAccount = [{ number: 'DE00' }, { number: 'DE11' }]
+    const [one, ...more] = await told({ shopLogo: [null, 'z'.repeat(60_000)], bankAccount })
+    assert.deepEqual([one.bankAccount, more], [bankAccount, []])
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`s${at}`, ['a'.repeat(100), 'b'.repeat(100)]]))
+    const rows = await told({ kind: 'channel', settings: { ...many, bankAccount }, last: 1 })
+    assert.deepEqual(
+      rows.map(({ part }) => part),
+      rows.map((_, at) => `${at + 1} of ${rows.length}`),
+    )
+    assert.deepEqual(Object.assign({}, ...rows.map(({ settings }) => settings)), { ...many, bankAccount })
+    assert.deepEqual([rows[0].kind, rows.at(-1).last], ['channel', 1])
+    const list = Array.from({ length: 2000 }, (_, at) => `item ${at}`)
+    const [long] = await told({ list, bankAccount })
+    assert.deepEqual([long.bankAccount, long.list.begins.slice(0, 10)], [bankAccount, '["item 0",'])
+    assert.match(long.list.tooLong, new RegExp(`^\\(${JSON.stringify(list).length} characters, SHA-256 [0-9a-f]{32}\\)$`))
+    const [card] = await told({ reason: `${'x'.repeat(55)} 4111 1111 1111 1111 ${'x'.repeat(300)}` })
+    assert.ok(card.reason.includes('411111…1111'), card.reason)
+    const endless = Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`s${at}`, 'a'.repeat(200)]))
+    const [only, ...none] = await told(endless)
+    assert.deepEqual([none, only.begins.slice(0, 5)], [[], '{"s0"'])
+    assert.match(only.names.begins, /^\["s0","s1"/)
   })
 })
 

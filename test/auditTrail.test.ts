@@ -98,8 +98,8 @@ it('a revocation', async () => {
   assert.equal((await tollgate('revoke', tokenId)).code, 0)
   const rows = await told()
   assert.deepEqual(
-    rows.map(row => `${whoDid(row)} ${row.subject}`),
-    [`${me} tokenRevoked ${tokenId}`],
+    rows.map(row => `${whoDid(row)} ${row.subject} ${row.entityId}`),
+    [`${me} tokenRevoked ${tokenId} ${channelId}`],
   )
 })
 

@@ -2,12 +2,11 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
-import { standardBrands } from '../contract/brands.ts'
-import { shortenCards } from '../contract/cardNumbers.ts'
-import { type Clock, isId } from '../platform/clock.ts'
+import type { Clock } from '../platform/clock.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { findStrangers } from './definitions/strangers.ts'
+import { textsOf } from './details.ts'
 import { type Actor, type AuditEntry, type AuditRow, thisProcess } from './entry.ts'
 import {
   actBeforeCommit,
@@ -24,9 +23,6 @@ import {
 
 /** `by`: on whose word things are done; absent = the process by itself. */
 export type Recorder = { readonly keys: Keys; readonly clock: Clock; readonly by?: Actor }
-
-/** Bounds what one row can hold: lists of a seed file can be long. */
-const detailsMax = 4000
 
 /**
  * Adds entries inside a transaction, best as its last statements: the chain has one writer at a time, until that one commits.
@@ -48,25 +44,25 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   ]
   const rows: AuditRow[] = []
   const all = [...found.map(what => tamperingFound({ what })), ...entries]
-  for (const { actor = by ?? thisProcess('gateway'), action, entityId, subject = '', result = 'done', details = {} } of all) {
-    sequence++
-    const text = JSON.stringify(details, withoutCards)
-    const row: Omit<AuditRow, 'hash'> = {
-      sequence,
-      recordedAt: clock.real(),
-      actorKind: actor.kind,
-      actor: actor.id.slice(0, 255),
-      address: actor.address.slice(0, 255),
-      action,
-      entityId: entityId ?? null,
-      subject,
-      result,
-      details: text.length > detailsMax ? JSON.stringify({ names: Object.keys(details), tooLong: text.length }) : text,
+  for (const { actor = by ?? thisProcess('gateway'), action, entityId, subject = '', result = 'done', details = {} } of all)
+    for (const text of textsOf(details)) {
+      sequence++
+      const row: Omit<AuditRow, 'hash'> = {
+        sequence,
+        recordedAt: clock.real(),
+        actorKind: actor.kind,
+        actor: actor.id.slice(0, 255),
+        address: actor.address.slice(0, 255),
+        action,
+        entityId: entityId ?? null,
+        subject,
+        result,
+        details: text,
+      }
+      ;[hash] = hashesOf(keys, hash, row)
+      rows.push({ ...row, hash })
+      await insertRow(db, { ...row, hash })
     }
-    ;[hash] = hashesOf(keys, hash, row)
-    rows.push({ ...row, hash })
-    await insertRow(db, { ...row, hash })
-  }
   const end: Head = { sequence, proof: proofsOf(keys, sequence, hash)[0] }
   await moveHead(db, sequence, end.proof!)
   await actBeforeCommit(db)
@@ -74,10 +70,6 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   const kept = [await readRowsAfter(db, before, rows.length + 1), await readHead(db)]
   if (!isDeepStrictEqual(kept, [rows, end])) throw notKept()
 }
-
-/** What people write may hold a card number, and a row stays for ever; ids are full of digits. */
-const withoutCards = (_: string, value: unknown): unknown =>
-  typeof value === 'string' && !isId(value) ? shortenCards(value, standardBrands) : value
 
 /** `what`: a sentence without its full stop, which `verify` repeats. */
 export const tamperingFound = (details: { readonly what: string }): AuditEntry => ({

@@ -180,8 +180,9 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
     )
     await inTransaction(database.work, async db => {
       for (const { id, label } of older) {
-        if (!(await revokeToken(db, id, clock.real()))) continue
-        await record(db, opened, [{ action: 'tokenRevoked', subject: id }])
+        const entityId = await revokeToken(db, id, clock.real())
+        if (entityId === undefined) continue
+        await record(db, opened, [{ action: 'tokenRevoked', entityId, subject: id }])
         say(`Token ${id} (${label}) is revoked.`)
       }
       await announceChange(db)

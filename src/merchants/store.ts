@@ -183,13 +183,13 @@ export async function noteRoute(db: Connection, id: string, routeHash: string): 
   await db.query(`update access_tokens set route_hash = decode($2, 'hex') where id = $1`, [id, routeHash])
 }
 
-/** True when a token that was valid is revoked now; also one whose time was to end later. */
-export async function revokeToken(db: Connection, id: string, now: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    'update access_tokens set revoked_at = $2 where id = $1 and (revoked_at is null or revoked_at > $2)',
+/** A token that was valid is revoked now; also one whose time was to end later. The entity for which it acted first, undefined when there is no such token. */
+export async function revokeToken(db: Connection, id: string, now: number): Promise<string | undefined> {
+  const { rows } = await db.query<{ entityId: string }>(
+    `update access_tokens set revoked_at = $2 where id = $1 and (revoked_at is null or revoked_at > $2) returning entities[1] as "entityId"`,
     [id, timeParameter(now)],
   )
-  return rowCount === 1
+  return rows[0]?.entityId
 }
 
 /** Gives a token an end, now or later. False when it has one already. */

@@ -29,9 +29,10 @@ export type MadeToken = { readonly id: string; readonly precedentEndsAt?: number
 /** At once and for good. False when there is no valid token with this id. */
 export const revokeByHand = (pool: pg.Pool, recorder: Recorder, id: string): Promise<boolean> =>
   inTransaction(pool, async db => {
-    if (!(await revokeToken(db, id, recorder.clock.real()))) return false
+    const entityId = await revokeToken(db, id, recorder.clock.real())
+    if (entityId === undefined) return false
     await announceChange(db)
-    await record(db, recorder, [{ action: 'tokenRevoked', subject: id }])
+    await record(db, recorder, [{ action: 'tokenRevoked', entityId, subject: id }])
     return true
   })
 

@@ -62,7 +62,9 @@ export const askExport = (
     const id = timeOrderedId(now, random)
     await insertExport(db, { id, askedBy: by.id, askedAt: now, endsAt: now + exportDays * 86_400_000, merchants, name }, source)
     await addDue(db, exportWork, nobody, id, now)
-    await record(db, parts, [{ action: 'exportAsked', subject: id, details: { name, ...details } }])
+    await record(db, parts, [
+      { action: 'exportAsked', entityId: entityOf(merchants), subject: id, details: { name, ...details } },
+    ])
     return { id }
   })
 
@@ -112,9 +114,17 @@ async function makeStep({ database }: ExportParts, work: ExportWork, bytesMost =
   })
 }
 
+/** Of whom an export is told: of a merchant whose it is alone. */
+export const entityOf = (merchants: readonly string[]): string | undefined => (merchants.length === 1 ? merchants[0] : undefined)
+
 /** Told of before the first byte leaves. */
-export async function takeExport(parts: ExportParts & Recorder, { id, name }: ExportRow): Promise<AsyncIterable<string>> {
-  await inTransaction(parts.database.work, db => record(db, parts, [{ action: 'exportTaken', subject: id, details: { name } }]))
+export async function takeExport(
+  parts: ExportParts & Recorder,
+  { id, merchants, name }: ExportRow,
+): Promise<AsyncIterable<string>> {
+  await inTransaction(parts.database.work, db =>
+    record(db, parts, [{ action: 'exportTaken', entityId: entityOf(merchants), subject: id, details: { name } }]),
+  )
   return textsOf(parts, id)
 }
 
@@ -127,10 +137,10 @@ async function* textsOf({ database }: ExportParts, id: string): AsyncGenerator<s
 }
 
 /** Ends it, made or not. */
-export const endExport = (parts: ExportParts & Recorder, { id, name, state }: ExportRow): Promise<boolean> =>
+export const endExport = (parts: ExportParts & Recorder, { id, merchants, name, state }: ExportRow): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
     if (!(await drop(db, id))) return false
     await cancelDue(db, exportWork, nobody, id)
-    await record(db, parts, [{ action: 'exportEnded', subject: id, details: { name, state } }])
+    await record(db, parts, [{ action: 'exportEnded', entityId: entityOf(merchants), subject: id, details: { name, state } }])
     return true
   })

@@ -7,7 +7,7 @@ import { shortenCards } from '../../../contract/cardNumbers.ts'
 import { fileAnswer } from '../../../http/answer.ts'
 import { inTransaction } from '../../../platform/database/connect.ts'
 import { csvFile } from '../../../reporting/csv.ts'
-import { directRecordsMost } from '../../../reporting/exports/export.ts'
+import { directRecordsMost, entityOf } from '../../../reporting/exports/export.ts'
 import type { ExportSource } from '../../../reporting/exports/source.ts'
 import { paymentColumns } from '../../../reporting/search/file.ts'
 import type { FoundPayment } from '../../../reporting/search/found.ts'
@@ -80,14 +80,17 @@ ${found.length > 0 && may('export') && html`<a class="button plain" href="/offic
       action: 'export',
       async answer({ values, language }, { merchants, by }) {
         const any = conditionsOf(parts.keys, termsOf(values))
-        const count = await countSearched(parts.database.reporting, merchantsNamed(values, merchants), any, directRecordsMost + 1)
+        const named = merchantsNamed(values, merchants)
+        const count = await countSearched(parts.database.reporting, named, any, directRecordsMost + 1)
         if (count > directRecordsMost) return exportFirst(language, '/office/payments.csv', filterFields(values))
         await inTransaction(parts.database.work, db =>
-          record(db, { ...parts, by }, [{ action: 'paymentsExported', details: { filter: toldFilter(values) } }]),
+          record(db, { ...parts, by }, [
+            { action: 'paymentsExported', entityId: entityOf(named), details: { filter: toldFilter(values) } },
+          ]),
         )
         return fileAnswer({
           name: 'payments.csv',
-          lines: csvFile(paymentColumns, pagesOf(parts, merchantsNamed(values, merchants), termsOf(values))),
+          lines: csvFile(paymentColumns, pagesOf(parts, named, termsOf(values))),
         })
       },
     },
