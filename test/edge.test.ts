@@ -346,6 +346,17 @@ describe('whose page sends it', () => {
       assert.equal(answer.status, 403, path)
       assert.equal(((await answer.json()) as Body).result.description, 'Pages of other sites may not do this')
     }
+    // A page may show what is asked for by GET as an image or a link: no Origin, but the browser says whose page it is.
+    const query = new URLSearchParams({
+      entityId: sandbox.entityId,
+      'authentication.userId': sandbox.userId,
+      'authentication.password': sandbox.password,
+    })
+    const shown = (site: string) => fetch(`${gateway.baseUrl}/v1/resultcodes?${query}`, { headers: { 'Sec-Fetch-Site': site } })
+    const asked = (site: string) => fetch(`${gateway.baseUrl}/v1/query?${query}`, { headers: { 'Sec-Fetch-Site': site } })
+    assert.equal((await asked('cross-site')).status, 403)
+    assert.notEqual((await asked('same-origin')).status, 403)
+    assert.equal((await shown('cross-site')).status, 200, 'what is public is shown to everybody')
     assert.equal(await payments(), before)
     const own = await post('/v1/payments', fields, gateway.baseUrl)
     assert.equal(own.status, 200, await own.text())

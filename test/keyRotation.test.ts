@@ -1,7 +1,7 @@
 // Both keys are changed under a running installation: what the old ones sealed and hashed is found, sealed and hashed anew, and the old ones retire.
 
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
@@ -340,5 +340,40 @@ test('the keys of a gateway are seen also where its connections go through a poo
     await pooled.end()
     await pool.end()
     await database.drop()
+  }
+})
+
+test('a worker that takes the place of a dead one writes with the keys of the others, whatever the files say by now', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-workers-'))
+  const [file, database] = [join(folder, 'lookup'), await makeDatabase()]
+  writeFileSync(file, `${oldLookup}\n`, { mode: 0o600 })
+  const pool = testPool(database.connection, 1)
+  const gateway = await startProcess({
+    ...{ DATA_DIR: join(folder, 'data'), DATABASE_URL: databaseUrl(database.connection), WORKERS: '2' },
+    ...{ SEAL_KEY: oldSeal, LOOKUP_KEY_FILE: file },
+  })
+  try {
+    const [before] = await readKeysInUse(pool)
+    writeFileSync(file, `${newLookup}\n${oldLookup}\n`, { mode: 0o600 })
+    const sessions = async () =>
+      (
+        await pool.query<{ pid: number; told: string }>(`select pid, application_name as told from pg_stat_activity
+        where datname = current_database() and application_name like 'tollgate notices%'`)
+      ).rows
+    const old = await sessions()
+    assert.equal(old.length, 2)
+    const workers = readFileSync(`/proc/${gateway.child.pid}/task/${gateway.child.pid}/children`, 'utf8').trim().split(' ').map(Number)
+    const isWorker = (pid: number) => readFileSync(`/proc/${pid}/environ`, 'utf8').includes('NODE_UNIQUE_ID=')
+    process.kill(workers.find(isWorker)!, 'SIGKILL')
+    await eventually(async () => {
+      const now = await sessions()
+      return now.length === 2 && now.some(({ pid }) => !old.some(one => one.pid === pid))
+    }, 'another one listens')
+    for (const { lookup } of await readKeysInUse(pool)) assert.equal(lookup[0], before!.lookup[0], 'it writes with the same key')
+  } finally {
+    await gateway.stop()
+    await pool.end()
+    await database.drop()
+    rmSync(folder, { recursive: true })
   }
 })

@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { sandboxSeed } from '../src/merchants/seed.ts'
@@ -185,6 +185,18 @@ describe('token rotate', () => {
     const winner = both.find(({ code }) => code === 0)!
     await becomes(winner.stdout.trim(), 200)
     if (loser.stdout !== '') assert.equal(await status(loser.stdout.trim()), 403)
+  })
+
+  it('two at a time with one file leave the token in it that is valid', async () => {
+    for (let round = 0; round < 3; round++) {
+      const old = await created()
+      const output = join(mkdtempSync(join(tmpdir(), 'tollgate-token-')), 'shop.token')
+      const words = ['token', 'rotate', old.id, '--output', output]
+      const both = await Promise.all(['', '', ''].map(() => commandLine(environment, ...words)))
+      assert.deepEqual(both.map(({ code }) => code).sort(), [0, 1, 1])
+      await becomes(readFileSync(output, 'utf8').trim(), 200)
+      assert.deepEqual(readdirSync(dirname(output)), ['shop.token'])
+    }
   })
 
   it('wrong words are told', async () => {

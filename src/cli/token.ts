@@ -1,7 +1,8 @@
 // tollgate token create, rotate: makes access tokens, shown once or written to a file. A token never stands in the arguments, which everybody on
 // the machine sees. It is handed over before it becomes valid, so that whatever dies in between, nobody is left without a valid token.
 
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, realpathSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { makeToken, type NewToken, tokenByChance, tokenRefusals } from '../merchants/access/tokens.ts'
 import { isValidAt, readTokens } from '../merchants/store.ts'
@@ -76,8 +77,29 @@ export default (program: Command): void => {
     )
 }
 
-/** Out first, valid then. */
+/** Out first, valid then. Two commands that name one file have it one after the other. */
 async function handOver(opened: CommandParts, wanted: Omit<NewToken, 'sent'>, output: string | undefined): Promise<void> {
+  if (output === undefined) return makeAndTell(opened, wanted, undefined)
+  const own = await opened.database.work.connect()
+  try {
+    await own.query('select pg_advisory_lock(hashtextextended($1, 0))', [`file of a token ${placeOf(output)}`])
+    await makeAndTell(opened, wanted, output)
+  } finally {
+    own.release(true) // the lock goes with its connection
+  }
+}
+
+/** The same for each way to write it. */
+function placeOf(path: string): string {
+  const whole = resolve(path)
+  try {
+    return join(realpathSync(dirname(whole)), basename(whole))
+  } catch {
+    return whole // nothing will be written there
+  }
+}
+
+async function makeAndTell(opened: CommandParts, wanted: Omit<NewToken, 'sent'>, output: string | undefined): Promise<void> {
   const db = opened.database.work
   if (output !== undefined && existsSync(output)) refuseCommand(`${output} is there already: take it away, or name another file.`)
   if (output !== undefined && (await finished(opened, wanted, output))) return

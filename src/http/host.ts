@@ -50,8 +50,11 @@ export function isOwnHost(host: string, names: ReadonlySet<string>): boolean {
   return own.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 
-/** Does a page of another site send this? Browsers say so; others send no Origin. */
-export function isForeign(origin: string | undefined, host: string | undefined, publicUrl: string): boolean {
-  if (origin === undefined) return false
+/** Does a page of another site send this? Browsers say so: of a GET that a page only shows (an image, a link) without its Origin. Others say nothing. */
+export function isForeign(
+  { origin, host, 'sec-fetch-site': site }: Readonly<Record<string, string | undefined>>,
+  publicUrl: string,
+): boolean {
+  if (origin === undefined) return site === 'cross-site'
   return origin !== publicUrl && !(host !== undefined && (origin === `http://${host}` || origin === `https://${host}`))
 }

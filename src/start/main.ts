@@ -12,6 +12,7 @@ import { type Log, makeLog } from '../platform/log.ts'
 import type { DemoShop } from '../sandbox/demoShop/shop.ts'
 import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
 import { makeStaffLink } from '../staff/links.ts'
+import { writtenWith } from '../vault/keys.ts'
 import { readAcquirers } from './acquirers.ts'
 import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
@@ -126,7 +127,7 @@ async function start(config: Config, opened: OpenDatabase, log: Log, program: Pr
   const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom, say)
   const [{ startGateway }, { startWorkers }] = await program
   refuseInspected()
-  if (config.workers > 1) return startWorkers.primary(config, opened, log)
+  if (config.workers > 1) return startWorkers.primary(config, opened, writtenWith(keys), log)
   const { connection, embedded } = opened
   return startGateway({ config, keys, connection, clock: systemClock, random: systemRandom, log, alone: embedded !== undefined })
 }

@@ -8,13 +8,17 @@ import { endingSignals, errorText, OperatorError, onDefect, refuseInspected } fr
 import { type Log, makeLog } from '../platform/log.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
+import { writingWith } from '../vault/keys.ts'
 import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import type { OpenDatabase } from './database.ts'
 import { type Parts, type RunningGateway, startGateway } from './serve.ts'
 import { answerScrapes, serveWorkerMetrics } from './workerMetrics.ts'
 
 /** What a worker cannot find out by itself. */
-type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'>
+type Order = Pick<Parts, 'connection' | 'simulatorsUrl' | 'sandboxHost' | 'port'> & {
+  /** Names of the keys with which all of them write, whatever the files of keys say by now. */
+  readonly writtenWith: readonly string[]
+}
 
 // A worker that dies is replaced after 1, 2, 4 … quarters of a second. So many deaths within a minute, and all of them end: what
 // starts them again may see more than we do.
@@ -24,7 +28,7 @@ const firstPauseMilliseconds = 250
 
 export const startWorkers = {
   /** Starts the workers and replaces one that dies. */
-  async primary(config: Config, opened: OpenDatabase, log: Log): Promise<RunningGateway> {
+  async primary(config: Config, opened: OpenDatabase, writtenWith: readonly string[], log: Log): Promise<RunningGateway> {
     const { connection } = opened
     let stopping = false
     // One set of simulators for all, because a shopper's requests reach any of the workers.
@@ -38,6 +42,7 @@ export const startWorkers = {
     const order: Order = {
       connection,
       port,
+      writtenWith,
       ...(simulators && { simulatorsUrl: simulators.url }),
       ...(host && { sandboxHost: await host.address() }),
     }
@@ -100,13 +105,13 @@ export const startWorkers = {
     })
     const ordered = await Promise.race([ended, once(process, 'message') as Promise<[Order]>])
     if (!ordered) return
-    const [order] = ordered
+    const [{ writtenWith, ...order }] = ordered
     refuseInspected()
     const running = await Promise.race([
       ended,
       startGateway({
         config,
-        keys: config.keys(),
+        keys: writingWith(config.keys(), writtenWith),
         clock: systemClock,
         random: systemRandom,
         log,

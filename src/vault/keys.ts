@@ -125,6 +125,22 @@ async function refuseUnknownElsewhere(db: Connection, known: readonly Proof[], k
       )
 }
 
+/**
+ * The same keys, writing with those of these names: of a process that begins beside others, which would not find what another key wrote. Throws an OperatorError
+ * where they are not among them any more.
+ */
+export function writingWith(keys: Keys, names: readonly string[]): Keys {
+  const first = (kind: 'lookup' | 'seal'): readonly Key[] => {
+    const wanted = keys[kind].find(({ id }) => names.includes(`${kind} ${id}`))
+    if (!wanted)
+      throw new OperatorError(
+        `The ${kind} key with which the other processes of this gateway write is not given any more: restart all of it.`,
+      )
+    return [wanted, ...keys[kind].filter(one => one !== wanted)]
+  }
+  return { lookup: first('lookup'), seal: first('seal') }
+}
+
 /** The names of the keys that are written with: the newest of each kind. */
 export const writtenWith = ({ seal, lookup }: Keys): readonly string[] => [`lookup ${lookup[0]!.id}`, `seal ${seal[0]!.id}`]
 

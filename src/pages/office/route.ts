@@ -196,7 +196,7 @@ function shown(
 function isOurPage({ publicUrl }: OfficeParts, { headers }: Request): boolean {
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site === 'same-origin'
-  return headers.origin !== undefined && !isForeign(headers.origin, headers.host, publicUrl())
+  return headers.origin !== undefined && !isForeign(headers, publicUrl())
 }
 
 export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean): Promise<SignedIn | undefined> =>
