@@ -362,7 +362,10 @@ test('a worker that takes the place of a dead one writes with the keys of the ot
       ).rows
     const old = await sessions()
     assert.equal(old.length, 2)
-    const workers = readFileSync(`/proc/${gateway.child.pid}/task/${gateway.child.pid}/children`, 'utf8').trim().split(' ').map(Number)
+    const workers = readFileSync(`/proc/${gateway.child.pid}/task/${gateway.child.pid}/children`, 'utf8')
+      .trim()
+      .split(' ')
+      .map(Number)
     const isWorker = (pid: number) => readFileSync(`/proc/${pid}/environ`, 'utf8').includes('NODE_UNIQUE_ID=')
     process.kill(workers.find(isWorker)!, 'SIGKILL')
     await eventually(async () => {

@@ -418,7 +418,7 @@ export const mutants: readonly Mutant[] = [
   { name: 'workers: one that comes later writes with what the files say', file: 'src/start/workers.ts', tests: ['keyRotation'],
     find: 'keys: writingWith(config.keys(), writtenWith)', instead: 'keys: config.keys()' },
   { name: 'tokens: two commands write one file at once', file: 'src/cli/token.ts', tests: ['tokens'],
-    find: "await own.query('select pg_advisory_lock(hashtextextended($1, 0))',", instead: "await own.query('select $1::text'," },
+    find: 'await alone(opened.database.work, `file of a token ${placeOf(output)}`, () => makeAndTell(opened, wanted, output))', instead: 'await makeAndTell(opened, wanted, output)' },
   { name: 'a page of another site shows what the public credentials ask for', file: 'src/http/host.ts', tests: ['edge'],
     find: "if (origin === undefined) return site === 'cross-site'", instead: 'if (origin === undefined) return false' },
   { name: 'closing: what it left is given up by nobody', file: 'src/notifications/deliveries/deliver.ts', tests: ['notificationDelivery'],

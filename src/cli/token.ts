@@ -6,6 +6,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { makeToken, type NewToken, tokenByChance, tokenRefusals } from '../merchants/access/tokens.ts'
 import { isValidAt, readTokens } from '../merchants/store.ts'
+import { alone } from '../platform/database/locks.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { keyedHashes } from '../vault/keys.ts'
@@ -80,13 +81,7 @@ export default (program: Command): void => {
 /** Out first, valid then. Two commands that name one file have it one after the other. */
 async function handOver(opened: CommandParts, wanted: Omit<NewToken, 'sent'>, output: string | undefined): Promise<void> {
   if (output === undefined) return makeAndTell(opened, wanted, undefined)
-  const own = await opened.database.work.connect()
-  try {
-    await own.query('select pg_advisory_lock(hashtextextended($1, 0))', [`file of a token ${placeOf(output)}`])
-    await makeAndTell(opened, wanted, output)
-  } finally {
-    own.release(true) // the lock goes with its connection
-  }
+  await alone(opened.database.work, `file of a token ${placeOf(output)}`, () => makeAndTell(opened, wanted, output))
 }
 
 /** The same for each way to write it. */

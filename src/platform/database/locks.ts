@@ -1,5 +1,6 @@
 // The numbers of the locks that a whole database has one of, so that none is taken for another. Locks of one thing among many are hashes of its name.
 
+import type pg from 'pg'
 import type { Connection } from './connect.ts'
 
 export const databaseLocks = {
@@ -21,4 +22,15 @@ export const databaseLocks = {
 export async function lockCounted(db: Connection, what: string, owners: readonly string[]): Promise<void> {
   for (const owner of [...new Set(owners)].sort())
     await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${what} of ${owner}`])
+}
+
+/** Does what only one may do at a time, across transactions: others wait. Whoever dies lets it go with its connection. */
+export async function alone<Value>(pool: pg.Pool, what: string, work: () => Promise<Value>): Promise<Value> {
+  const own = await pool.connect()
+  try {
+    await own.query('select pg_advisory_lock(hashtextextended($1, 0))', [what])
+    return await work()
+  } finally {
+    own.release(true)
+  }
 }
