@@ -541,6 +541,13 @@ create table key_checks (
   constraint key_checks_pkey PRIMARY KEY (name)
 );
 
+create table known_places (
+  hash bytea not null,
+  seen_at timestamp with time zone not null,
+  constraint known_places_pkey PRIMARY KEY (hash)
+);
+CREATE INDEX known_places_by_time ON known_places USING btree (seen_at);
+
 create table late_approvals (
   merchant_id uuid not null,
   payment_id uuid not null,

@@ -14,7 +14,7 @@ import { connect, inTransaction } from '../src/platform/database/connect.ts'
 import type { Log, LogFields } from '../src/platform/log.ts'
 import { makeKeys } from '../src/vault/keys.ts'
 import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
-import { testKeys } from './support/gateway.ts'
+import { eventually, testKeys } from './support/gateway.ts'
 
 let now = Date.UTC(2030, 0, 31, 12)
 const recorder = { keys: testKeys, clock: clockWith(() => now) }
@@ -331,6 +331,39 @@ describe('log-ins that failed', () => {
       ...row,
       details: JSON.parse(row.details),
     }))
+
+  it('of others shut out no password where it came from before: at any process, and after any start', async () => {
+    const moment = Date.now() // places are kept by the time of the machine
+    const limits = () => limitFailures(pool, { keys: testKeys, clock: systemClock }, error => assert.fail(error))
+    const [token, user] = ['b'.repeat(32), 'c'.repeat(16)]
+    const waits = (at: ReturnType<typeof limits>, address: string) =>
+      at.mustWait(token, address, () => ({ address, credential: 'd'.repeat(16), user }), moment)
+    const stored = async () => (await pool.query('select 1 from known_places')).rowCount
+    const [one, other] = [limits(), limits()]
+    for (const address of ['192.0.2.7', '2001:db8:1:2::7']) assert.equal(waits(one, address), false)
+    await eventually(async () => (await stored()) === 2, 'it is kept')
+    for (let at = 0; at < 70; at++)
+      for (const each of [one, other])
+        await each.count({ address: `198.51.100.${at}`, credential: `${at}`.padEnd(16, 'e'), user }, moment)
+    assert.equal(waits(one, '192.0.2.7'), false)
+    assert.equal(waits(other, '192.0.2.7'), true, 'it has not heard of it')
+    await other.learn(moment)
+    for (const address of ['192.0.2.7', '2001:db8:1:2::8']) assert.equal(waits(other, address), false)
+    for (const address of ['192.0.2.8', '2001:db8:1:3::7']) assert.equal(waits(other, address), true)
+    assert.equal(
+      other.mustWait('a'.repeat(32), '192.0.2.7', () => ({ address: '192.0.2.7', credential: 'd'.repeat(16), user }), moment),
+      true,
+    )
+    const { rows } = await pool.query('select hash::text from known_places')
+    assert.ok(!JSON.stringify(rows).includes('192'))
+    // What came later than the first look is found by the next, and nothing is written twice.
+    assert.equal(waits(limits(), '192.0.2.9'), false)
+    await eventually(async () => (await stored()) === 3, 'it is kept')
+    assert.equal(waits(limits(), '192.0.2.9'), false)
+    await other.learn(moment)
+    assert.equal(waits(other, '192.0.2.9'), false)
+    await pool.query('delete from log_in_failures; delete from known_places')
+  })
 
   it('are told once when their minute is over, with address, credential and count', async () => {
     const token = 'a'.repeat(32)

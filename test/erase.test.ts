@@ -93,6 +93,7 @@ describe('goes when its time is over, and not before', () => {
     staffSessions: [`insert into staff_sessions values (decode($2::text, 'hex'), cast($2::text as uuid), null, $1, $1, $1, '', '')`],
     staffLinks: [`insert into staff_links values (decode($2, 'hex'), null, null, $1)`],
     signInAttempts: [`insert into sign_in_attempts values ($2, $1, 1)`],
+    knownPlaces: [`insert into known_places values (decode($2, 'hex'), $1)`],
     passkeyChallenges: [`insert into answered_challenges values (decode($2, 'hex'), $1)`],
   }
   const elsewhere = ['cards', 'bankDetails', 'deliveries', 'orderDetails'] // below, and in the tests of transfers and approvals

@@ -90,7 +90,7 @@ const hashes = [
   'access_tokens.route_hash', 'access_tokens.token_hash', 'answered_challenges.hash', 'archives.proof', 'audit.hash', 'audit_head.proof', 'checkout_attempts.form', 'checkouts.fingerprint',
   'clearing_files.hash', 'clearing_lines.hash', // of a file's bytes, and of its line's
   'file_pieces.content', // files themselves: nothing stands in them that other tables do not have in clear
-  'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'log_in_failures.proof',
+  'idempotency_keys.fingerprint', 'idempotency_keys.key_hash', 'key_checks.proof', 'known_places.hash', 'log_in_failures.proof',
   'passkeys.public_key', // which is no secret
   'recovery_codes.hash',
   'redirects.notice_hash', 'redirects.page_hash', 'redirects.session_hash', 'registrations.fingerprint', 'registrations.key_fingerprint',

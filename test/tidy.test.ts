@@ -54,6 +54,7 @@ const platformTables = [
   'form_scripts',
   'installation',
   'key_checks',
+  'known_places',
   'log_in_failures',
   'migrations',
   'passkeys',

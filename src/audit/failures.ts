@@ -8,7 +8,7 @@ import { networkOf, networkShare, networksAround } from '../platform/network.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Recorder, record, tamperingFound } from './chain.ts'
 import type { Actor, AuditEntry } from './entry.ts'
-import { countFailures, type FailureKind, type LogInFailure, takeFailures } from './store.ts'
+import { countFailures, type FailureKind, findPlaces, keepPlaces, type LogInFailure, takeFailures } from './store.ts'
 
 export type LogInAttempt = {
   readonly address: string
@@ -23,9 +23,11 @@ export type Failures = {
   count(attempt: LogInAttempt, now: number): Promise<boolean>
   /**
    * True when a right password has to wait because too many wrong ones came for its user: else guessing had no bound. An address from which
-   * the token has come before need not wait, and no token of chance ever has to: others' failures shut nobody out.
+   * the token has come before need not wait, at whatever process, and no token of chance ever has to: others' failures shut nobody out.
    */
   mustWait(tokenId: string, address: string, attempt: () => LogInAttempt, now: number): boolean
+  /** Reads from where right passwords have come to other processes, and before the start of this one. */
+  learn(now: number): Promise<void>
 }
 
 /** Failures in a minute: of everybody; of one address; of one user id, from wherever; of one credential from one address. */
@@ -41,7 +43,10 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
   let minute = 0
   let counted = new Map<string, number>()
   let attempts = 0
+  /** By name those that came to this process, by hash those of all. */
   const cameBefore = new Set<string>()
+  const knownPlaces = new Set<string>()
+  let learnedAt: number | undefined
 
   const begin = (now: number) => {
     const current = now - (now % minuteMilliseconds)
@@ -81,6 +86,21 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
     },
   })
 
+  const placeOf = (here: string): string[] => keyedHashes(keys, 'place of a password', here).map(hash => hash.toString('base64'))
+  const kept = groupCommit<string, void>({
+    clock,
+    patienceSeconds,
+    key: hash => hash,
+    async write(batch) {
+      await keepPlaces(
+        pool,
+        [...new Set(batch)].map(hash => Buffer.from(hash, 'base64')),
+        clock.real(),
+      )
+      return batch.map(() => undefined)
+    },
+  })
+
   /** Then what this process counted decides. */
   const failed = (error: Error): undefined => void onError(error)
 
@@ -96,14 +116,27 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > mostOf(failure))
     },
     mustWait(tokenId, address, attempt, now) {
-      const here = `${tokenId} ${address}`
+      const here = `${tokenId} ${networkOf(address)}`
       if (cameBefore.has(here)) return false
       begin(now)
-      if (failuresOf(attempt()).some(failure => (failure.kind === 'user' || failure.kind === 'credential') && usedUp(failure)))
-        return true
+      const places = placeOf(here)
+      const isKnown = places.some(hash => knownPlaces.has(hash))
+      const isGuessed = () =>
+        failuresOf(attempt()).some(failure => (failure.kind === 'user' || failure.kind === 'credential') && usedUp(failure))
+      if (!isKnown && isGuessed()) return true
       cameBefore.add(here)
       if (cameBefore.size > remembered) cameBefore.delete(cameBefore.keys().next().value!)
+      kept(places[0]!).catch(failed)
       return false
+    },
+    async learn(now) {
+      // A minute more: what another process wrote then may have been seen late, by another clock.
+      const found = await findPlaces(pool, learnedAt === undefined ? 0 : learnedAt - minuteMilliseconds, remembered)
+      for (const hash of found.reverse()) {
+        knownPlaces.add(hash.toString('base64'))
+        if (knownPlaces.size > remembered) knownPlaces.delete(knownPlaces.keys().next().value!)
+      }
+      learnedAt = now
     },
   }
 }
@@ -135,10 +168,16 @@ export async function tellFailures(pool: pg.Pool, recorder: Recorder): Promise<v
   })
 }
 
-export function startTelling(pool: pg.Pool, recorder: Recorder, onError: (error: Error) => void): { stop(): Promise<void> } {
+export function startTelling(
+  pool: pg.Pool,
+  failures: Failures,
+  recorder: Recorder,
+  onError: (error: Error) => void,
+): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
   const timer = recorder.clock.every(everyMilliseconds, () => {
-    running ??= tellFailures(pool, recorder)
+    running ??= Promise.all([tellFailures(pool, recorder), failures.learn(recorder.clock.real())])
+      .then(() => {})
       .catch(onError)
       .finally(() => (running = undefined))
   })

@@ -118,6 +118,26 @@ export async function countFailures(pool: pg.Pool, added: readonly ProvenFailure
   return rows
 }
 
+/** From where a right password has come; a later time is written once a day. */
+export async function keepPlaces(pool: pg.Pool, hashes: readonly Buffer[], now: number): Promise<void> {
+  await pool.query({
+    name: 'keep known places',
+    text: `insert into known_places as known (hash, seen_at) select hash, $2 from unnest($1::bytea[]) as given (hash) order by hash
+           on conflict (hash) do update set seen_at = excluded.seen_at where known.seen_at < excluded.seen_at - interval '1 day'`,
+    values: [hashes, timeParameter(now)],
+  })
+}
+
+/** The newest, of those that were written from a time on. */
+export async function findPlaces(pool: pg.Pool, since: number, limit: number): Promise<Buffer[]> {
+  const { rows } = await pool.query<{ hash: Buffer }>({
+    name: 'find known places',
+    text: 'select hash from known_places where seen_at >= $1 order by seen_at desc limit $2',
+    values: [timeParameter(since), limit],
+  })
+  return rows.map(({ hash }) => hash)
+}
+
 /** Takes out what was counted in minutes that are over. */
 export async function takeFailures(db: Connection, before: number): Promise<ProvenFailure[]> {
   const { rows } = await db.query<ProvenFailure>(

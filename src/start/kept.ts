@@ -1,6 +1,7 @@
 // How long everything in the database stays: what ends by a rule, in all rooms, and what does not, with the reason. A table that stands in neither grows by
 // accident; the test of retention names it.
 
+import { keptByAudit } from '../audit/kept.ts'
 import { chainsOfClearing, keptByClearing } from '../clearing/kept.ts'
 import { chainsOfNotifications, keptByNotifications } from '../notifications/kept.ts'
 import { chainsOfPayments, keptByPayments } from '../payments/kept.ts'
@@ -18,6 +19,7 @@ export const allKept: readonly Kept[] = [
   ...keptByReporting,
   ...keptByClearing,
   ...keptByStaff,
+  ...keptByAudit,
 ]
 
 /** Where a payment has rows: what is archived with it, and what keeps it from being archived. Its own row is the last to go. */

@@ -190,6 +190,7 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
     })
     // Before the first request and the first look for work: later there are leases of our own.
     if (parts.alone) await releaseAllDue(database.work)
+    await gateway.failures.learn(clock.real())
     await reconcileDays(gateway)
     await beginCaptureFiles(gateway)
     await beginTransferFiles(gateway)
@@ -204,7 +205,9 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
       clockWatch,
       sweeping,
       startErasing(gateway, clockWatch),
-      startTelling(database.work, gateway, error => log.warn({ why: error.message }, 'failed log-ins wait for the audit')),
+      startTelling(database.work, gateway.failures, gateway, error =>
+        log.warn({ why: error.message }, 'failed log-ins wait for the audit'),
+      ),
       startWatching(database.work, gateway, log),
       startDelivering(gateway, deliver, parts.alone, clockWatch.isTrusted),
       startProjecting(gateway),
