@@ -8,7 +8,7 @@ import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
 import { followersMost, refusalsMost } from '../src/payments/followUps/rules.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { growChain } from './support/chains.ts'
-import { type Client, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { type Client, eventually, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 
 const credentialMax = 30
 const addressMax = 300
