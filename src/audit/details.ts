@@ -6,7 +6,7 @@ import { shortenCards } from '../contract/cardNumbers.ts'
 import { isId } from '../platform/clock.ts'
 
 /** Characters of the details of one row. */
-export const detailsMax = 4000
+const detailsMax = 4000
 /** Rows of one act. What needs more is told by its names and its hash. */
 const partsMost = 20
 /** Characters of one value, beyond which it is told by its beginning, its length and its hash. */

@@ -124,18 +124,14 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       const isGuessed = () =>
         failuresOf(attempt()).some(failure => (failure.kind === 'user' || failure.kind === 'credential') && usedUp(failure))
       if (!isKnown && isGuessed()) return true
-      cameBefore.add(here)
-      if (cameBefore.size > remembered) cameBefore.delete(cameBefore.keys().next().value!)
+      rememberPlace(cameBefore, here)
       kept(places[0]!).catch(failed)
       return false
     },
     async learn(now) {
       // A minute more: what another process wrote then may have been seen late, by another clock.
       const found = await findPlaces(pool, learnedAt === undefined ? 0 : learnedAt - minuteMilliseconds, remembered)
-      for (const hash of found.reverse()) {
-        knownPlaces.add(hash.toString('base64'))
-        if (knownPlaces.size > remembered) knownPlaces.delete(knownPlaces.keys().next().value!)
-      }
+      for (const hash of found.reverse()) rememberPlace(knownPlaces, hash.toString('base64'))
       learnedAt = now
     },
   }
@@ -151,6 +147,11 @@ function remember(counted: Map<string, number>, key: string, failures: number): 
   counted.delete(key)
   counted.set(key, Math.max(failures, known))
   if (counted.size > remembered) counted.delete(counted.keys().next().value!)
+}
+
+function rememberPlace(places: Set<string>, place: string): void {
+  places.add(place)
+  if (places.size > remembered) places.delete(places.keys().next().value!)
 }
 
 const toldEach = 20

@@ -6,6 +6,7 @@ import { type Connection, timeParameter } from '../../platform/database/connect.
 import { servedHere } from '../../platform/database/elsewhere.ts'
 import { type BatchCount, type GroupCommit, groupCommit } from '../../platform/database/groupCommit.ts'
 import { attemptsAhead } from '../retrySchedule.ts'
+import { owing } from '../store.ts'
 import type { Delivery, DeliveryAttempt, LeasedDelivery } from './delivery.ts'
 
 export type NewDelivery = Omit<Delivery, 'attempts'> & { readonly dueAt: number; readonly replay?: boolean }
@@ -83,13 +84,7 @@ export async function takeDeliveries(
   const { rows } = await db.query<LeasedDelivery & { setAside: number }>({
     name: 'take deliveries',
     text: `
-      with recursive owing as (
-        (select merchant_id, endpoint_id from deliveries where state = 'scheduled' and not behind order by merchant_id, endpoint_id limit 1)
-        union all
-        select next.merchant_id, next.endpoint_id from owing cross join lateral (
-          select merchant_id, endpoint_id from deliveries
-           where state = 'scheduled' and not behind and (merchant_id, endpoint_id) > (owing.merchant_id, owing.endpoint_id)
-           order by merchant_id, endpoint_id limit 1) next),
+      with recursive ${owing("state = 'scheduled' and not behind")},
       roomy as (
         select owing.merchant_id, owing.endpoint_id, e.kind, coalesce(($3::jsonb ->> replace(owing.endpoint_id::text, '-', ''))::integer, $4) as room
           from owing join endpoints e on e.merchant_id = owing.merchant_id and e.id = owing.endpoint_id and e.state = 'active'

@@ -2,6 +2,7 @@
 
 import { type Connection, timeParameter } from '../../platform/database/connect.ts'
 import { servedHere } from '../../platform/database/elsewhere.ts'
+import { owing } from '../store.ts'
 import type { Endpoint } from './endpoint.ts'
 
 const columns = `merchant_id as "merchantId", id, kind, channel_id as "channelId", name, url, types, fields, wrapper, sealed_secrets as "sealedSecrets",
@@ -180,13 +181,7 @@ export async function listClosedOwed(db: Connection, limit: number): Promise<Pic
   const { rows } = await db.query<Pick<Endpoint, 'merchantId' | 'id'>>({
     name: 'list closed endpoints that are owed',
     text: `
-      with recursive owing as (
-        (select merchant_id, endpoint_id from deliveries where state = 'scheduled' order by merchant_id, endpoint_id limit 1)
-        union all
-        select next.merchant_id, next.endpoint_id from owing cross join lateral (
-          select merchant_id, endpoint_id from deliveries
-           where state = 'scheduled' and (merchant_id, endpoint_id) > (owing.merchant_id, owing.endpoint_id)
-           order by merchant_id, endpoint_id limit 1) next)
+      with recursive ${owing("state = 'scheduled'")}
       select e.merchant_id as "merchantId", e.id
         from owing join endpoints e on e.merchant_id = owing.merchant_id and e.id = owing.endpoint_id and e.state in ${closedStates}
        where ${servedHere('e.merchant_id')} limit $1`,
