@@ -132,14 +132,14 @@ describe('two acquirers', () => {
     const before = [...ledger.entries()].length
     await east.stop()
     const { body } = await gateway.pay({ testMode: 'EXTERNAL', currency: 'GBP', amount: '7770.05' })
-    await eventually(async () => {
-      const { rows } = await gateway.pool.query(
-        `select 1 from answers a left join due_work d on d.subject_id = a.payment_id where a.payment_id = $1
-            and (d.kind is null or (d.kind = 'reverse' and d.attempts > 0 and d.leased_until is null))`,
+    const side = await eventually(async () => {
+      const { rows } = await gateway.pool.query<{ side: string }>(
+        `select side from due_work where subject_id = $1 and kind = 'reverse' and attempts > 0 and leased_until is null`,
         [body.id],
       )
-      return rows.length === 1
+      return rows[0]?.side
     }, 'the first attempt has ended')
+    assert.equal(side, 'acquirer:south+east', 'it waits in the places of those who are told, and of nobody else')
     assert.equal([...ledger.entries()].length, before)
     east = await testHost({ ledger, port })
     await eventually(async () => [...ledger.entries()].at(before)?.line.kind === 'tombstone', 'the second has heard after all')

@@ -245,8 +245,8 @@ export type Connector = {
   readNotice?(arrival: Omit<Arrival, 'values'> & { readonly body: string }): NoticeResult
   /** The answer to a notice for a payment that is no longer waiting, or never was. `told`: what the payment's answer says, once it has one. */
   staleNotice?(body: string, told: () => Promise<Structures | undefined>): Promise<NoticeAnswer>
-  /** The host that is asked about payments of a brand, where it may fall silent for all of them at once; empty or absent where nobody is asked, or each link has a guard of its own. */
-  askedAt?(brand: string): string
+  /** Who is asked about a payment, where many payments wait together when it falls silent; empty or absent where nobody is asked. */
+  askedAt?(payment: Pick<Operation, 'brand' | 'prepared'>): string
   /** Called once; the connector hands over replies that come late or twice. */
   start?(late: LateReply, found: FoundReply): void
   stop?(): Promise<void>

@@ -50,9 +50,9 @@ export const endOf = (reply: Reply): string => (reply.kind === 'answer' ? result
 export function hearing(connector: Connector, silences: Silences): Connector {
   const { askedAt, perform, ask, resume } = connector
   if (!askedAt) return connector
-  const hear = async ({ brand }: Operation, signal: AbortSignal, asked: Promise<Reply>): Promise<Reply> => {
+  const hear = async (operation: Operation, signal: AbortSignal, asked: Promise<Reply>): Promise<Reply> => {
     const reply = await asked
-    const side = askedAt(brand)
+    const side = askedAt(operation)
     if (side !== '') silences.note(side, signal.aborted && (reply.kind === 'unknown' || reply.kind === 'notSent'))
     return reply
   }

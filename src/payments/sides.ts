@@ -1,4 +1,4 @@
-// Whose server work about a payment calls: what waits for a bank or a wallet is done apart from all that moves money elsewhere.
+// Whose server work about a payment calls: what waits for a bank, a wallet or an acquirer is done apart from all that moves money elsewhere.
 
 import type { Connector } from '../connectors/connector.ts'
 import type { DueSides } from '../platform/due/worker.ts'
@@ -7,8 +7,10 @@ import type { Payment } from './payment.ts'
 import { findCarriers } from './store/read.ts'
 
 /** Empty where no server is called that is one for many payments. */
-export const sideOf = (connector: Connector | undefined, { brand }: Pick<Payment, 'brand'>): string =>
-  connector?.askedAt?.(brand ?? '') ?? ''
+export const sideOf = (
+  connector: Connector | undefined,
+  { brand, record: { prepared } }: Pick<Payment, 'brand'> & { readonly record: Pick<Payment['record'], 'prepared'> },
+): string => connector?.askedAt?.({ brand: brand ?? '', ...(prepared && { prepared }) }) ?? ''
 
 /** Kinds of due work that call whoever carries a payment. */
 export const carriedKinds: readonly string[] = ['recover', 'reverse', 'release', 'capture', 'redirectExpiry']

@@ -31,4 +31,7 @@ export function boundAnswer(request: ClientRequest, bytesMost: number): void {
 }
 
 /** Whose server an address names; empty for what is no address. */
-export const hostOf = (url: string): string => URL.parse(url)?.host ?? ''
+export const hostOf = (url: string): string => nameOfHost(URL.parse(url)?.host ?? '')
+
+/** The same for each way to write a name, with a port or without. */
+export const nameOfHost = (host: string): string => host.toLowerCase().replace(/\.(?=$|:)/, '')

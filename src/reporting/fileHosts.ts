@@ -3,6 +3,7 @@
 import type { Directory } from '../merchants/directory.ts'
 import type { Database } from '../platform/database/connect.ts'
 import type { DueSides } from '../platform/due/worker.ts'
+import { nameOfHost } from '../platform/http.ts'
 import { scheduleWork } from './schedules/schedule.ts'
 import { findHosts } from './schedules/store.ts'
 
@@ -20,6 +21,3 @@ export const findFileHosts: DueSides<FileHostParts> = async ({ database, directo
     }),
   )
 }
-
-/** The same for each way to write a name. */
-const nameOfHost = (host: string): string => host.toLowerCase().replace(/\.$/, '')

@@ -130,7 +130,7 @@ export function transfer(
   return {
     name: `transfer ${mode}`,
     answerWithinSeconds: 15,
-    askedAt(brand) {
+    askedAt({ brand }) {
       const status = byBrand.get(brand)?.endpoints[mode]?.status
       return status === undefined ? '' : hostOf(status.replace('{simulators}', simulators()))
     },

@@ -129,6 +129,11 @@ export function cardRouting(mode: Mode, acquirers: readonly Acquirer[]): Connect
       if (operation.recovering || operation.releasing) return takeBack(operation, ways, signal)
       return (operation.attempt > 1 ? goneFrom(operation) : undefined) ?? tryInOrder(operation, ways, signal)
     },
+    /** All that a message may have gone to: one of two that says nothing holds up nothing that goes to the other alone. */
+    askedAt({ prepared }) {
+      const names = (prepared ?? []).map(({ acquirer }) => acquirer)
+      return names.length === 0 ? '' : `acquirer:${names.join('+')}`
+    },
     start(late, found) {
       for (const acquirer of acquirers) acquirer.start(late, found)
     },

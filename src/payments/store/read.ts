@@ -153,15 +153,22 @@ export async function findKeyOwner(db: Connection, merchantId: string, hashes: r
   return rows[0]
 }
 
+type Carrier = { readonly connector: string; readonly brand?: string; readonly record: { readonly prepared?: PreparedStates } }
+
 /** By what payments are carried, by their ids. */
 export async function findCarriers(
   db: Connection,
   subjects: readonly { readonly merchantId: string; readonly subjectId: string }[],
-): Promise<ReadonlyMap<string, { readonly connector: string; readonly brand?: string }>> {
-  const { rows } = await db.query<{ id: string; connector: string; brand: string | null }>(
-    `select p.id, p.connector, p.brand from unnest($1::uuid[], $2::uuid[]) as one (merchant_id, id)
+): Promise<ReadonlyMap<string, Carrier>> {
+  const { rows } = await db.query<{ id: string; connector: string; brand: string | null; prepared: PreparedStates | null }>(
+    `select p.id, p.connector, p.brand, p.record::jsonb -> 'prepared' as prepared from unnest($1::uuid[], $2::uuid[]) as one (merchant_id, id)
        join payments p on p.merchant_id = one.merchant_id and p.id = one.id`,
     [subjects.map(({ merchantId }) => merchantId), subjects.map(({ subjectId }) => subjectId)],
   )
-  return new Map(rows.map(({ id, connector, brand }) => [id, { connector, ...(brand !== null && { brand }) }]))
+  return new Map(
+    rows.map(({ id, connector, brand, prepared }) => [
+      id,
+      { connector, ...(brand !== null && { brand }), record: { ...(prepared !== null && { prepared }) } },
+    ]),
+  )
 }
