@@ -165,8 +165,9 @@ describe('staff', () => {
 
 describe('a secret that is shown once', () => {
   /** Where nothing can be written. */
-  const toNobody = async (...words: string[]): Promise<{ code: number; stderr: string }> => {
-    const full = openSync('/dev/full', 'w')
+  const toNobody = (...words: string[]) => writtenTo('/dev/full', words)
+  const writtenTo = async (place: string, words: readonly string[]): Promise<{ code: number; stderr: string }> => {
+    const full = openSync(place, 'w')
     const child = spawn(join(project, 'bin/tollgate'), words, {
       env: { PATH: process.env.PATH, DATA_DIR: dataDir },
       stdio: ['ignore', full, 'pipe'],
@@ -193,8 +194,17 @@ describe('a secret that is shown once', () => {
     assert.equal((await toNobody('staff', 'add', 'none@office.example', '--role', 'admin', ...entity)).code, 1)
     assert.equal((await toNobody('staff', 'enter')).code, 1)
     assert.equal((await toNobody('token', 'create', '--label', 'none', ...entity)).code, 1)
+    // What Node opens for a process without an output.
+    assert.equal((await writtenTo('/dev/null', ['token', 'create', '--label', 'none', ...entity])).code, 1)
     const after = [await tollgate('staff', 'list', '--json'), await tollgate('list', '--json')].map(({ out }) => out)
     assert.deepEqual(after, before)
+  })
+  it('is no other than all that is written: what is lost is no success', async () => {
+    const lost = { code: 1, stderr: 'The output could not be written. There is no room left on the disk (ENOSPC).\n' }
+    const merchant = ['--entity', sandbox.merchantId, '--from', '2026-01-01', '--to', '2026-01-02', '--csv']
+    for (const words of [['list'], ['audit'], ['endpoints', 'list', '--json'], ['report', ...merchant], ['logs']])
+      assert.deepEqual(await toNobody(...words), lost, words.join(' '))
+    assert.deepEqual(await writtenTo('/dev/null', ['list']), { code: 0, stderr: '' })
   })
 })
 

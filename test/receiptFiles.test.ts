@@ -17,7 +17,7 @@ import type { Egress } from '../src/platform/egress/address.ts'
 import { sftpOpener } from '../src/platform/sftp/open.ts'
 import { periodAfter, periodOf } from '../src/reporting/owedFiles/period.ts'
 import { countOwed, oweAgain } from '../src/reporting/owedFiles/store.ts'
-import { deliverReceipts, type ReceiptFileParts, receiptSource } from '../src/reporting/receiptFiles/deliver.ts'
+import { deliverReceipts, type ReceiptFileParts, receiptSource, retryReceipts } from '../src/reporting/receiptFiles/deliver.ts'
 import { reportContent } from '../src/reporting/schedules/content.ts'
 import { deliverScheduled, reportFileName } from '../src/reporting/schedules/deliver.ts'
 import { makeSchedule, type ReportSchedule, stopSchedule } from '../src/reporting/schedules/schedule.ts'
@@ -267,7 +267,11 @@ describe('a server that', () => {
     assert.deepEqual([after.givenUp - before.givenUp, await openCases()], [2, 2])
     assert.equal(after.made, after.delivered + after.scheduled + after.givenUp)
     await setReceiptFiles({})
-    assert.equal(await oweAgain(gateway.pool, sandbox.merchantId, receiptSource, ended, now), 2)
+    assert.equal(await retryReceipts({ ...parts, keys: testKeys }, sandbox.merchantId, ended), 2)
+    const { rows: told } = await gateway.pool.query(
+      `select replace(entity_id::text, '-', '') as entity, details::jsonb as details from audit where action = 'filesOwedAgain'`,
+    )
+    assert.deepEqual(told, [{ entity: sandbox.merchantId, details: { from: ended, count: 2 } }])
     await work()
     assert.ok(there().includes(`receipts_${sandbox.merchantId}_${ended}.csv`))
     assert.deepEqual([(await counts()).scheduled, await openCases()], [0, 0])

@@ -2,9 +2,11 @@
 
 import { CommanderError } from 'commander'
 import { outliveReaders, refuseInspector } from '../platform/errors.ts'
+import { watchOutput } from './output.ts'
 import { makeProgram } from './program.ts'
 
 outliveReaders()
+watchOutput()
 refuseInspector()
 try {
   await makeProgram().parseAsync()

@@ -169,14 +169,6 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   }
 }
 
-/** A secret that is shown once, before it counts: when nobody could read it nothing is to be changed. `what`: for the error, with an article. */
-export const printOnce = (secret: string, what: string): Promise<void> =>
-  new Promise((resolve, reject) =>
-    process.stdout.write(`${secret}\n`, error =>
-      error ? reject(new OperatorError(`${what} could not be printed. Nothing was changed.`)) : resolve(),
-    ),
-  )
-
 /** A secret never stands in the arguments, which everybody on the machine sees: it is a file's content, or comes by standard input (`-`). */
 export function readSecret(path: string, option: string): string {
   try {

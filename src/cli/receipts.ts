@@ -1,8 +1,8 @@
 // tollgate receipts: the files of receipts that merchants are owed on their servers.
 
 import type { Command } from 'commander'
-import { countOwed, insertWaiting, oweAgain } from '../reporting/owedFiles/store.ts'
-import { receiptSource } from '../reporting/receiptFiles/deliver.ts'
+import { countOwed } from '../reporting/owedFiles/store.ts'
+import { receiptSource, retryReceipts } from '../reporting/receiptFiles/deliver.ts'
 import { readDate, refuseCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
@@ -34,12 +34,10 @@ export default (program: Command): void => {
     .description('files that were given up are tried again')
     .requiredOption('--from <day>', 'from this day on, yyyy-MM-dd')
     .action((merchantId: string, { from }: { from: string }) =>
-      withOpened(async ({ database, clock, directory }) => {
+      withOpened(async opened => {
         readDate('--from', from)
-        if (!directory.merchant(merchantId)) return refuseCommand(`There is no merchant ${merchantId}.`)
-        const now = clock.real()
-        const count = await oweAgain(database.work, merchantId, receiptSource, from, now)
-        await insertWaiting(database.work, 'receiptFiles', merchantId, merchantId, new Date(now).toISOString().slice(0, 10), now)
+        if (!opened.directory.merchant(merchantId)) return refuseCommand(`There is no merchant ${merchantId}.`)
+        const count = await retryReceipts(opened, merchantId, from)
         process.stdout.write(`${count} files are tried again.\n`)
       }),
     )

@@ -1,6 +1,5 @@
 // tollgate report: the settlement report of a merchant or a channel, as a text, a document or a file; for whoever wants it at a time of the day.
 
-import { once } from 'node:events'
 import { type Command, Option } from 'commander'
 import type { Mode } from '../connectors/connector.ts'
 import { signedAmountText } from '../contract/amounts.ts'
@@ -10,6 +9,7 @@ import { makeReports, type ReportRefusal, spanError, spanOf } from '../reporting
 import type { ReportScope } from '../reporting/settlement/store.ts'
 import { choice } from './choices.ts'
 import { type CommandParts, readDate, refuseCommand, refuseWords, seeReporting, table, withOpened } from './open.ts'
+import { writeOutput } from './output.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
 type ReportOptions = ReadOptions & {
@@ -83,7 +83,7 @@ const allowed = (found: readonly Aggregation[] | ReportRefusal): readonly Aggreg
 async function write({ lines }: ReportFile, withoutHeading = false): Promise<void> {
   let isHeading = withoutHeading
   for await (const line of lines) {
-    if (!isHeading && !process.stdout.write(line)) await once(process.stdout, 'drain')
+    if (!isHeading && !(await writeOutput(line))) return
     isHeading = false
   }
 }

@@ -9,7 +9,8 @@ import { addPerson, dismissPerson, resetPerson, type StaffRefusal } from '../sta
 import { type Role, roles } from '../staff/permissions.ts'
 import { findPerson, listStaff, type Person } from '../staff/store.ts'
 import { choice } from './choices.ts'
-import { type CommandParts, looksLikeId, printOnce, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { type CommandParts, looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { printOnce } from './output.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 import { readSandbox } from './sandbox.ts'
 

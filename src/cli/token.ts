@@ -10,16 +10,8 @@ import { alone } from '../platform/database/locks.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { keyedHashes } from '../vault/keys.ts'
-import {
-  type CommandParts,
-  looksLikeId,
-  printOnce,
-  readSecret,
-  refuseCommand,
-  refuseWords,
-  timeText,
-  withOpened,
-} from './open.ts'
+import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
+import { printOnce } from './output.ts'
 import { maySpanCells } from './spanning.ts'
 
 type Outlet = { readonly output?: string }

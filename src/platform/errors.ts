@@ -16,7 +16,7 @@ export const errorText = (error: unknown): string => wordsOf(error).split('\n').
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error instanceof OperatorError) return error.message
-  const { code, port, address } = error as Error & { code?: string; port?: number; address?: string }
+  const { code, port, address, path } = error as NodeJS.ErrnoException & { port?: number; address?: string }
   switch (code) {
     case 'EADDRINUSE':
       return `Port ${port} is taken on ${address}: stop what uses it, or choose another with PORT.`
@@ -24,6 +24,9 @@ function wordsOf(error: unknown): string {
       return port === undefined ? error.message : `Port ${port} may not be used by this user: choose one above 1023 with PORT.`
     case 'EADDRNOTAVAIL':
       return `HOST ${address} is not an address of this machine.`
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return `There is no room left on the disk${path === undefined ? '' : ` for ${path}`} (${code}).`
   }
   return error.stack ?? error.message
 }

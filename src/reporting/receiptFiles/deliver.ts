@@ -1,9 +1,11 @@
 // Files of receipts, as due work that any process may take: one row for each merchant that wants them.
 
+import { type Recorder, record } from '../../audit/chain.ts'
+import { type Database, inTransaction } from '../../platform/database/connect.ts'
 import type { DueHandler } from '../../platform/due/worker.ts'
 import { type OwedParts, overAt, sftpTarget, workOff } from '../owedFiles/deliver.ts'
 import { periodOf } from '../owedFiles/period.ts'
-import { insertWaiting } from '../owedFiles/store.ts'
+import { insertWaiting, oweAgain } from '../owedFiles/store.ts'
 import { type ContentParts, type ReceiptForm, receiptFileName, receiptsOfDay } from './content.ts'
 
 export type ReceiptFileParts = ContentParts & OwedParts
@@ -25,6 +27,20 @@ export async function beginReceiptFiles({
     await insertWaiting(database.work, 'receiptFiles', id, id, day, clock.real() + overAt('day', day) - now)
   }
 }
+
+/** Those that were given up since a day are tried again; how many those are. */
+export const retryReceipts = (
+  parts: Recorder & { readonly database: Pick<Database, 'work'> },
+  merchantId: string,
+  from: string,
+): Promise<number> =>
+  inTransaction(parts.database.work, async db => {
+    const now = parts.clock.real()
+    const count = await oweAgain(db, merchantId, receiptSource, from, now)
+    await insertWaiting(db, 'receiptFiles', merchantId, merchantId, new Date(now).toISOString().slice(0, 10), now)
+    await record(db, parts, [{ action: 'filesOwedAgain', entityId: merchantId, details: { from, count } }])
+    return count
+  })
 
 /** Due work of kind `receiptFiles`. What was received on a day that is over does not change: the bytes are made of it again. */
 export const deliverReceipts: DueHandler<ReceiptFileParts> = async (parts, { merchantId, details }) => {
