@@ -147,6 +147,13 @@ test('no setting opens the way to the metadata of a cloud, however its address i
     '2002:a9fe:a9fe::',
     '2002:a9fe:a9fe::1',
     '::ffff:0:a9fe:a9fe',
+    // Behind prefixes of one's own: /32, /40, /48, /56, /64; and by Teredo.
+    '2a00:1:a9fe:a9fe::',
+    '2a00:1:0a9:fea9:fe::',
+    '64:ff9b:1:a9fe:a9:fe00::',
+    '2a00:1:2:3a9:fe:a9fe::',
+    '2a00:1:2:3:a9:fea9:fe00::',
+    '2001:0:1:2::5601:5601',
     'fd00:c1::a9fe:a9fe',
     'fd00:42::42',
     'fd00:ec2:0:0::254',

@@ -1,6 +1,7 @@
 // The pages about payments, as support uses them: paste something, read what became of it, give money back; and what others may not.
 
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { applySeed, readSeed, sandboxSeed } from '../src/merchants/seed.ts'
@@ -674,6 +675,15 @@ it('a notification is sent again by hand', async () => {
   const before = receiver.received.filter(({ text }) => text !== '').length
   const { rows } = await gateway.pool.query(`select replace(id::text, '-', '') as id from endpoints where kind = 'webhook'`)
   assert.match((await finance.post(`${pageOf()}/replay`, { endpoint: rows[0].id })).location!, /done=replay/)
+  // No such payment, no such endpoint, no id at all.
+  const [none, line] = [randomUUID().replaceAll('-', ''), '%0a']
+  for (const [named, endpoint, status] of [
+    [none, rows[0].id, 404],
+    [line, rows[0].id, 404],
+    [id, line, 404],
+    [id, none, 409],
+  ] as const)
+    assert.equal((await finance.post(`/office/payments/${sandbox.merchantId}/${named}/replay`, { endpoint })).status, status)
   await eventually(async () => receiver.received.length > before, 'it came again')
   assert.equal((await stranger.post(`${pageOf()}/replay`, { endpoint: rows[0].id })).status, 404)
 })

@@ -2,8 +2,17 @@
 
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Sockets of both families write an address of IPv4 as one of IPv6. */
-export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, '')
+/** Sockets of both families write an address of IPv4 as one of IPv6, proxies in all ways that there are. A zone behind `%` is a word of the machine that wrote it. */
+export function plainAddress(address: string): string {
+  if (!address.includes(':')) return address
+  const bare = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
+  if (!/ffff/i.test(bare) || !isIPv6(bare)) return bare
+  const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(new URL(`http://[${bare}]`).hostname) ?? []
+  return high === undefined ? bare : fourOf(Number.parseInt(high, 16), Number.parseInt(low!, 16))
+}
+
+/** An address of IPv4 in two groups of one of IPv6. */
+const fourOf = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.')
 
 /** One line or household has a whole /64 of IPv6: it counts as one address. */
 export const networkOf = (address: string): string => networksAround(address)[0]!

@@ -116,11 +116,22 @@ function isTunnelled(six: string): boolean {
   return all[5] === '5efe' && (all[4] === '0' || all[4] === '200')
 }
 
-/** What translators on the way (NAT64, RFC 6052; Oracle's metadata) take for an address of IPv4: the last 32 bits, behind 2002: (6to4) those that follow. */
+/** Where translators on the way find an address of IPv4: behind a prefix of 32 to 96 bits (RFC 6052, whose ninth byte is empty; also Oracle's metadata), behind 2002: (6to4). */
+const embeddings = [
+  [4, 5, 6, 7],
+  [5, 6, 7, 9],
+  [6, 7, 9, 10],
+  [7, 9, 10, 11],
+  [9, 10, 11, 12],
+  [12, 13, 14, 15],
+  [2, 3, 4, 5],
+] as const
+
+/** All addresses of IPv4 that one of IPv6 may lead to; of Teredo (RFC 4380) the last one is written inverted. */
 function embeddedFours(six: string): string[] {
-  const groups = groupsOf(six).map(group => Number.parseInt(group, 16))
-  const four = (at: number) => [groups[at]! >> 8, groups[at]! & 255, groups[at + 1]! >> 8, groups[at + 1]! & 255].join('.')
-  return [four(6), ...(groups[0] === 0x2002 ? [four(1)] : [])]
+  const bytes = groupsOf(six).flatMap(group => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255])
+  const teredo = bytes.slice(12).map(byte => byte ^ 255)
+  return [...embeddings.map(places => places.map(at => bytes[at]).join('.')), teredo.join('.')]
 }
 
 /** Its eight groups, without leading zeros. */

@@ -11,7 +11,7 @@ import { type Html, html } from '../../html.ts'
 import { fill } from '../../languages/texts.ts'
 import { button, message, type TableCell, tableOf } from '../fields.ts'
 import type { OfficeParts } from '../parts.ts'
-import { goTo, type OfficeRoute } from '../route.ts'
+import { goTo, nothingHere, type OfficeRoute } from '../route.ts'
 import { frameWords, momentText, type OfficeLanguage } from '../words.ts'
 import { orderForms, orders } from './act.ts'
 import { paymentsLink } from './filter.ts'
@@ -55,11 +55,13 @@ ${signedIn.may('readRequests') && requestsOf(story, language)}`,
     method: 'POST',
     path: '/payments/{entity}/{id}/replay',
     action: 'replayNotifications',
-    async answer({ values }, { by }, { entity = '', id = '' }) {
+    async answer({ values, language }, { by }, { entity = '', id = '' }) {
       const endpoint = values.get('endpoint') ?? ''
-      if (/^[0-9a-f]{32}$/.test(endpoint) && /^[0-9a-f]{32}$/.test(id))
-        await replay({ ...parts, by }, entity, endpoint, { paymentId: id })
-      return goTo(`/office/payments/${entity}/${id}?done=replay`)
+      if (![endpoint, id].every(isId)) return nothingHere(language)
+      const replayed = await replay({ ...parts, by }, entity, endpoint, { paymentId: id })
+      if ('refused' in replayed)
+        return { status: 409, title: paymentWords(language).notDone, body: message(replayed.refused, 'wrong') }
+      return replayed.replayed === 0 ? nothingHere(language) : goTo(`/office/payments/${entity}/${id}?done=replay`)
     },
   },
 ]
