@@ -14,6 +14,7 @@ import {
   networkUnfinishedMost,
   unfinishedBytesMost,
   unfinishedMost,
+  untakenBytesMost,
   watchConnections,
 } from '../src/http/connections.ts'
 import { healthRoutes } from '../src/http/health.ts'
@@ -84,6 +85,60 @@ describe('connections', () => {
     begin(half)
     socketFrom('192.0.2.3')
     assert.deepEqual([owed.closed, half.closed, proxied.some(({ closed }) => closed)], [false, true, false])
+    connections.stop()
+  })
+
+  it('whose answers nobody takes make room for others, those of the largest crowd first', () => {
+    const { connections, socketFrom, begin } = makeWatch()
+    const silent = (address: string): FakeSocket => {
+      const socket = socketFrom(address)
+      Object.assign(begin(socket), { complete: true })
+      return Object.assign(socket, { writableLength: 1 })
+    }
+    const crowd = ['198.51.100.1', '198.51.100.2', '198.51.100.3'].flatMap(address =>
+      Array.from({ length: networkConnectionsMost }, () => silent(address)),
+    )
+    const smaller = Array.from({ length: networkConnectionsMost }, (_, at) => silent(at < 4 ? '192.0.2.1' : '198.51.100.4'))
+    // Whose answer is still to be made is in nobody's way for being slow.
+    const waits = crowd[0]!
+    Object.assign(waits, { writableLength: 0 })
+    const late = Array.from({ length: 8 }, () => socketFrom('192.0.2.8'))
+    assert.ok(
+      [...late, ...smaller, waits].every(({ closed }) => !closed),
+      'who came late is let in',
+    )
+    assert.equal(crowd.filter(({ closed }) => closed).length, 8)
+    // One network’s own newcomers take the places of its own.
+    const next = silent('198.51.100.2')
+    assert.equal(next.closed, false)
+    connections.stop()
+  })
+
+  it('hold so many bytes of answers together, and of the network with most of them the one with most goes', () => {
+    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1')
+    const answer = (address: string, size: number): FakeSocket => {
+      const socket = socketFrom(address)
+      connections.answers(begin(socket), size)
+      return socket
+    }
+    const size = 1024 * 1024
+    const large = answer('192.0.2.7', 8 * size)
+    const proxied = answer('10.0.0.1', 30 * size)
+    const most = answer('198.51.100.1', 2 * size)
+    const count = untakenBytesMost / size - 40
+    const crowd = Array.from({ length: count }, () => answer('198.51.100.1', size))
+    assert.ok([large, proxied, most, ...crowd].every(({ closed }) => !closed))
+    // What is taken makes room.
+    const taken = socketFrom('192.0.2.9')
+    taken.destroy()
+    answer('198.51.100.1', size)
+    assert.deepEqual(
+      [most, large, proxied].map(({ closed }) => closed),
+      [true, false, false],
+    )
+    answer('192.0.2.10', size)
+    answer('192.0.2.10', size)
+    assert.equal(crowd.filter(({ closed }) => closed).length, 1)
     connections.stop()
   })
 

@@ -10,13 +10,15 @@ import { networkOf } from '../platform/network.ts'
 export const unfinishedMost = 32
 /** A longer answer is given in pieces: whoever takes each of them in time may take the whole as slowly as his line does. */
 export const pieceBytes = 1024 * 1024
-/** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed. */
+/** Connections to one process, and of these from one network that is no trusted proxy. One more takes the place of one to which nothing is owed, or whose answer nobody takes. */
 export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
 /** Requests of one such network that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
 /** Bytes of bodies whose requests have not begun: they have not come whole, or wait for their turn. More closes the connection that sent most of them. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
+/** Bytes of answers that are made and not taken yet. More closes, of the network to which most of them go, the connection with most of them. */
+export const untakenBytesMost = 64 * 1024 * 1024
 /** Where answers are owed to all; and requests of one connection one after the other. */
 export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
 
@@ -38,6 +40,8 @@ export type Connections = {
   secured(socket: Socket): void
   /** Counts a request until its answer is gone, which must be taken piece by piece, each in time. False = one too many: the connection is closed. */
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
+  /** Its answer is made, and has so many bytes. */
+  answers(incoming: IncomingMessage, bytes: number): void
   /** So many bytes of its body have come, or will not be needed. */
   keeps(incoming: IncomingMessage, bytes: number): void
   /** Its body has come whole, and is kept until it begins. */
@@ -57,7 +61,8 @@ type OpenConnection = {
   readonly network: string
   /** Bytes of bodies whose requests have not begun. */
   bytes: number
-  readonly unfinished: Set<IncomingMessage>
+  /** Requests whose answers are not gone, with the bytes of those that are made. */
+  readonly unfinished: Map<IncomingMessage, number>
   /** Of those that have come whole. */
   readonly bodies: Map<IncomingMessage, string>
   idleSince: number
@@ -65,8 +70,14 @@ type OpenConnection = {
   endsBefore: number | undefined
 }
 
+/** Who may go, and since when nothing has happened there. */
+type Candidate = { readonly socket: Socket; readonly since: number; readonly isUntaken: boolean }
+
 /** A request of which nothing more can come never ends: no answer is owed to it before it has come whole. */
-const isOwed = ({ unfinished }: OpenConnection): boolean => [...unfinished].some(({ complete }) => complete)
+function isOwed({ unfinished }: OpenConnection): boolean {
+  for (const { complete } of unfinished.keys()) if (complete) return true
+  return false
+}
 
 /** So long a caller may take in what was said last. */
 const lingerSeconds = 5
@@ -80,7 +91,9 @@ export function watchConnections(
   const connections = new Map<Socket, OpenConnection>()
   const fromNetwork = new Map<string, number>()
   const unfinishedOf = new Map<string, number>()
+  const untakenOf = new Map<string, number>()
   let bytesKept = 0
+  let bytesUntaken = 0
   /** Raw sockets on which TLS does not stand yet, by their two ends: Node tells what stands by another object. */
   const unsecured = new Map<string, Socket>()
 
@@ -99,19 +112,20 @@ export function watchConnections(
     const address = socket.remoteAddress ?? ''
     // All callers of a proxy come from its network: what they have together says nothing of one of them.
     const network = isShared(address) ? '' : networkOf(address)
-    if (network !== '' && (fromNetwork.get(network) ?? 0) >= networkConnectionsMost) makeRoom(socket, [network])
-    else if (connections.size >= connectionsMost) makeRoom(socket, largestFirst())
+    const ofNetwork = fromNetwork.get(network) ?? 0
+    const isCrowd = network !== '' && ofNetwork >= networkConnectionsMost
+    if (isCrowd || connections.size >= connectionsMost) drop(whoGoes(network, isCrowd) ?? socket)
     const one: OpenConnection = {
       network,
       bytes: 0,
-      unfinished: new Set(),
+      unfinished: new Map(),
       bodies: new Map(),
       idleSince: clock.elapsed(),
       stuckSince: undefined,
       endsBefore: undefined,
     }
     connections.set(socket, one)
-    fromNetwork.set(network, (fromNetwork.get(network) ?? 0) + 1)
+    add(fromNetwork, network, 1)
     socket.once('close', () => forget(socket))
     return one
   }
@@ -123,30 +137,37 @@ export function watchConnections(
     bytesKept -= one.bytes
     one.bytes = 0
     one.bodies.clear() // those who wait for their turn hold the connection
-    const left = fromNetwork.get(one.network)! - 1
-    if (left > 0) fromNetwork.set(one.network, left)
-    else fromNetwork.delete(one.network)
+    for (const incoming of one.unfinished.keys()) answered(one, incoming)
+    add(fromNetwork, one.network, -1)
   }
 
-  /** Those with the most connections first, proxies last. */
-  const largestFirst = (): string[] =>
-    [...fromNetwork]
-      .sort(([a, most], [b, least]) => Number(a === '') - Number(b === '') || least - most)
-      .map(([network]) => network)
+  function answered(one: OpenConnection, incoming: IncomingMessage): void {
+    const bytes = one.unfinished.get(incoming)
+    if (bytes === undefined) return
+    one.unfinished.delete(incoming)
+    add(unfinishedOf, one.network, -1)
+    add(untakenOf, one.network, -bytes)
+    bytesUntaken -= bytes
+  }
 
-  /** Closes, of the first network that has one, the connection that has waited for longest without an answer being owed on it; else the new one. */
-  function makeRoom(socket: Socket, networks: readonly string[]): void {
-    for (const network of networks) {
-      let longest: [Socket, OpenConnection] | undefined
-      for (const [other, one] of connections)
-        if (one.network === network && one.idleSince < (longest?.[1].idleSince ?? Number.POSITIVE_INFINITY) && !isOwed(one))
-          longest = [other, one]
-      if (longest) {
-        drop(longest[0])
-        return
-      }
+  /** Of the largest crowd, proxies last: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
+   * somebody of the same network, or of one with fewer connections. */
+  function whoGoes(newcomer: string, isCrowd: boolean): Socket | undefined {
+    const now = clock.elapsed()
+    const countOf = (network: string) => fromNetwork.get(network) ?? 0
+    const ofNetworks = new Map<string, Candidate>()
+    for (const [socket, one] of connections) {
+      const { network, idleSince, stuckSince = socket.writableLength > 0 ? now : undefined } = one
+      if (isCrowd && network !== newcomer) continue
+      const isUntaken = isOwed(one)
+      const since = isUntaken ? stuckSince : idleSince
+      if (since === undefined || (isUntaken && network !== newcomer && countOf(network) <= countOf(newcomer))) continue
+      const found = ofNetworks.get(network)
+      const isFirst = !found || (found.isUntaken === isUntaken ? since < found.since : found.isUntaken)
+      if (isFirst) ofNetworks.set(network, { socket, since, isUntaken })
     }
-    drop(socket)
+    const [first] = [...ofNetworks].sort(([a], [b]) => Number(a === '') - Number(b === '') || countOf(b) - countOf(a))
+    return first?.[1].socket
   }
 
   function drop(socket: Socket): void {
@@ -164,6 +185,22 @@ export function watchConnections(
     for (const [other, candidate] of connections) if (candidate.bytes > most[1].bytes) most = [other, candidate]
     drop(most[0])
   }
+
+  function answers(incoming: IncomingMessage, bytes: number): void {
+    const one = connections.get(incoming.socket)
+    if (!one?.unfinished.has(incoming)) return
+    one.unfinished.set(incoming, bytes)
+    add(untakenOf, one.network, bytes)
+    bytesUntaken += bytes
+    if (bytesUntaken <= untakenBytesMost) return
+    const [most] = [...untakenOf].reduce((one, other) => (isBefore(other, one) ? other : one))
+    const untaken = ({ unfinished }: OpenConnection) => [...unfinished.values()].reduce((sum, bytes) => sum + bytes, 0)
+    const those = [...connections].filter(([, { network }]) => network === most)
+    drop(those.reduce((one, other) => (untaken(other[1]) > untaken(one[1]) ? other : one))[0])
+  }
+  /** Proxies last. */
+  const isBefore = ([a, most]: [string, number], [b, other]: [string, number]) =>
+    (a === '') === (b === '') ? most > other : b === ''
 
   return {
     opened,
@@ -189,26 +226,26 @@ export function watchConnections(
       const one = connections.get(socket) ?? opened(socket)
       if (one.endsBefore !== undefined) return false
       const { network } = one
-      const ofNetwork = unfinishedOf.get(network) ?? 0
-      if (one.unfinished.size >= unfinishedMost || (network !== '' && ofNetwork >= networkUnfinishedMost)) {
+      if (
+        one.unfinished.size >= unfinishedMost ||
+        (network !== '' && (unfinishedOf.get(network) ?? 0) >= networkUnfinishedMost)
+      ) {
         socket.destroy()
         return false
       }
-      one.unfinished.add(incoming)
-      unfinishedOf.set(network, ofNetwork + 1)
+      one.unfinished.set(incoming, 0)
+      add(unfinishedOf, network, 1)
       outgoing.on('drain', () => {
         one.stuckSince = undefined
       })
       outgoing.once('close', () => {
-        one.unfinished.delete(incoming)
-        const left = unfinishedOf.get(network)! - 1
-        if (left > 0) unfinishedOf.set(network, left)
-        else unfinishedOf.delete(network)
+        answered(one, incoming)
         one.idleSince = clock.elapsed()
         if (one.endsBefore !== undefined && !isOwed(one)) socket.end()
       })
       return true
     },
+    answers,
     keeps,
     waits(incoming, body) {
       connections.get(incoming.socket)?.bodies.set(incoming, body)
@@ -238,3 +275,10 @@ export function watchConnections(
 
 const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
   [remoteAddress, remotePort, localAddress, localPort].join(' ')
+
+/** Counts of nothing are forgotten. */
+function add(counts: Map<string, number>, name: string, by: number): void {
+  const sum = (counts.get(name) ?? 0) + by
+  if (sum === 0) counts.delete(name)
+  else counts.set(name, sum)
+}

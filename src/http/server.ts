@@ -125,9 +125,9 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     Promise.resolve()
       .then(() => traced(destination, request, () => answer(destination, request, incoming, isTooLarge)))
       .catch(error => failed(destination, request, error))
-      .then(made => send(outgoing, made, destination.route?.cors))
+      .then(made => send(incoming, outgoing, made, destination.route?.cors))
       // What cannot be written, for a character that no header may have, is a failure like any other.
-      .catch(error => send(outgoing, failed(destination, request, error)))
+      .catch(error => send(incoming, outgoing, failed(destination, request, error)))
       .then(({ made, sending }) => {
         const took = parts.clock.elapsed() - started
         const milliseconds = Math.round(took)
@@ -199,22 +199,28 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   }
 
   /** `sending`: until all that is made on the way was taken, or nobody takes it any more. */
-  function send(outgoing: ServerResponse, made: HttpAnswer, cors?: true): { made: HttpAnswer; sending?: Promise<void> } {
+  function send(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    made: HttpAnswer,
+    cors?: true,
+  ): { made: HttpAnswer; sending?: Promise<void> } {
     const { status, before, body, headers: more, cookies = [] } = made
     if (outgoing.destroyed) return { made }
     const extra = more ? Object.entries(more).flat() : []
     const whole = typeof body === 'string' || Buffer.isBuffer(body)
+    const length = (before?.length ?? 0) + (typeof body === 'string' ? Buffer.byteLength(body) : whole ? body.length : 0)
     outgoing.writeHead(status, [
       // A page brings its own type and caching, and is not for other sites' scripts.
       ...(more?.['Content-Type'] === undefined ? headers : common),
       ...extra,
       ...cookies.flatMap(cookie => ['Set-Cookie', cookie]),
       ...(cors ? ['Access-Control-Allow-Origin', '*'] : []),
-      ...(whole
-        ? ['Content-Length', String((before?.length ?? 0) + (typeof body === 'string' ? Buffer.byteLength(body) : body.length))]
-        : []),
+      ...(whole ? ['Content-Length', String(length)] : []),
       ...(closing && !more?.Connection ? ['Connection', 'close'] : []),
     ])
+    connections.answers(incoming, length)
+    if (outgoing.destroyed) return { made } // it was one too many
     if (before) outgoing.write(before)
     if (whole && body.length <= pieceBytes) {
       outgoing.end(body)
