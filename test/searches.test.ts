@@ -10,6 +10,9 @@ import { lockWaiters, untilWaiting } from './support/locks.ts'
 let now = Date.UTC(2030, 0, 31, 12)
 const merchantId = 'c0ffee000000000000000000000000e1'
 const channelId = 'c0ffee000000000000000000000000c1'
+const manyId = 'c0ffee000000000000000000000000e2'
+const manyChannelId = 'c0ffee000000000000000000000000c2'
+const manyTokens = ['a', 'b', 'c', 'd'].map(name => `token-${name}-of-the-merchant-with-many`)
 const tokens = ['first-token-of-the-limited-merchant', 'second-token-of-the-limited-merchant'] as const
 let gateway: TestGateway
 before(async () => {
@@ -28,10 +31,14 @@ before(async () => {
               settings: { requestsPerMinute: 3 },
               channels: [{ id: channelId, name: 'Limited' }],
             },
+            { id: manyId, name: 'Many tokens', channels: [{ id: manyChannelId, name: 'Many tokens' }] },
           ],
         },
       ],
-      tokens: tokens.map(token => ({ label: token, token, entities: [merchantId] })),
+      tokens: [
+        ...tokens.map(token => ({ label: token, token, entities: [merchantId] })),
+        ...manyTokens.map(token => ({ label: token, token, entities: [manyId] })),
+      ],
     },
   })
 })
@@ -111,6 +118,32 @@ describe('searches of a token that the database does not answer', () => {
       )
       await locked.query('rollback')
       for (const reply of await Promise.all(asked)) assert.match(told(reply), /^(200|429|503) /)
+    } finally {
+      await locked.query('rollback')
+      locked.release()
+    }
+  })
+})
+
+describe('searches of a merchant with many tokens', () => {
+  it('hold one connection, and beside it one that looks for named payments: others find one', async () => {
+    const locked = await gateway.pool.connect()
+    const ask = (token: string, fields: Fields) =>
+      gateway.get('/v3/query', { entityId: manyChannelId, ...fields }, { Authorization: `Bearer ${token}` })
+    const days = { 'date.from': '2030-01-01', 'date.to': '2030-12-31' }
+    const named = { merchantTransactionId: 'looked-for' }
+    const waiting = async () => {
+      const names = (await lockWaiters(gateway.pool)).map(({ name }) => name)
+      return ['searches', 'lookups'].map(pool => names.filter(name => name === `tollgate ${pool}`).length)
+    }
+    try {
+      await locked.query('begin; lock table payments in access exclusive mode')
+      const asked = manyTokens.flatMap(token => [ask(token, days), ask(token, named)])
+      await eventually(async () => String(await waiting()) === '1,1', 'one of each waits')
+      asked.push(search({ limit: '1' }), gateway.get('/v3/query', { entityId: sandbox.entityId, ...named }))
+      await eventually(async () => String(await waiting()) === '2,2', 'those of another merchant have connections')
+      await locked.query('rollback')
+      for (const reply of await Promise.all(asked)) assert.match(told(reply), /^(200|400 700.400.580|429|503)/)
     } finally {
       await locked.query('rollback')
       locked.release()

@@ -294,7 +294,7 @@ export const operations: readonly ApiOperation[] = [
     says: 'Searches payments by time, type or merchantTransactionId, page by page',
     more:
       'Bare days are whole days in UTC. Both dates, or merchantTransactionId, are required. A page whose records have more than ' +
-      `${limits.pageMaxBytes} bytes together is refused; ask for fewer at a time. Searches of one token come one after the other.`,
+      `${limits.pageMaxBytes} bytes together is refused; ask for fewer at a time. Searches of one token come one after the other, and so do those of one merchant.`,
     query: [
       ...who,
       'date.from',

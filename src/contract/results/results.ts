@@ -35,7 +35,7 @@ const refusals = {
   clockWrong:                ['800.800.801', 'The clock of the gateway is too far from that of its database; it takes no requests until that is mended'],
   tooManyRequests:           ['800.120.100', 'Too many requests. Please try again later. This token has used up its requests of a minute'],
   tooManyAtOnce:             ['800.120.100', 'Too many requests. Please try again later. So many of this caller are under way already'],
-  tooManySearches:           ['800.120.100', 'Too many requests. Please try again later. Other searches of this token have not ended'],
+  tooManySearches:           ['800.120.100', 'Too many requests. Please try again later. Other searches of this token or merchant have not ended'],
   pageTooLarge:              ['200.300.404', 'invalid or missing parameter: the records of this page are too large together, ask for fewer at a time'],
   reportTooLarge:            ['200.300.404', 'invalid or missing parameter: this report has too many payments, narrow date.from and date.to'],
   recordsArchived:           ['200.300.404', 'invalid or missing parameter: records of this day are archived, only its sums are here'],

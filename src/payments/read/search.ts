@@ -1,9 +1,9 @@
 // Searches: a page of records, oldest first. What one can cost is bounded (decisions, 67): how deep it reaches, how many bytes a page has, how
-// many of one token run at a time. The wire counts pages, so that a deep page has to count all before it. A page is found by its keys first; its records are then read some at a time, as the caller takes them.
+// many of one token and of one merchant run at a time. The wire counts pages, so that a deep page has to count all before it. A page is found by its keys first; its records are then read some at a time, as the caller takes them.
 
 import { limits } from '../../contract/limits.ts'
 import type { ResultName } from '../../contract/results/results.ts'
-import type { Connection } from '../../platform/database/connect.ts'
+import type { Clock } from '../../platform/clock.ts'
 import { WriteTimeout } from '../../platform/database/errors.ts'
 import { ReportingAway, type ReportingDatabase } from '../../platform/database/reporting.ts'
 import { takeTurns } from '../../platform/database/turns.ts'
@@ -16,7 +16,8 @@ import { givenText, readable } from './status.ts'
 const atOnceBytes = 256 * 1024
 const linkedMost = 10_000
 const turnSeconds = 10
-const waitingMost = 20
+/** Of a token, and of a merchant, whose tokens may be many. */
+const waitingMost = { token: 20, merchant: 60 }
 
 export type FoundPayments = { readonly count: number; payments(): AsyncIterable<PaymentState> }
 
@@ -27,7 +28,7 @@ export type SearchPage = {
   texts(): AsyncIterable<string>
 }
 
-/** `tooManySearches`: others of the same token have not ended. `pageTooLarge`: fewer records at a time can be had. */
+/** `tooManySearches`: others of the same token, or of the same merchant, have not ended. `pageTooLarge`: fewer records at a time can be had. */
 export type SearchRefusal = Extract<ResultName, 'tooManySearches' | 'pageTooLarge'>
 
 export type Searches = {
@@ -46,18 +47,16 @@ export type Searches = {
 }
 
 export function makeSearches(parts: PaymentParts): Searches {
-  const turns = takeTurns(parts.clock, turnSeconds, waitingMost)
-  const home = () => parts.database.searches
-  // Who names a payment asks whether it was made, and may send it again: only the gateway's own database knows that for sure.
-  const dbFor = ({ id, merchantTransactionId }: Search): Connection =>
-    id === undefined && merchantTransactionId === undefined ? parts.database.reporting : home()
-  const inTurn = <Value>(tokenId: string, work: () => Promise<Value>): Promise<Value | 'tooManySearches'> =>
-    turns(tokenId, work).catch(error => {
-      if (error instanceof WriteTimeout) return 'tooManySearches'
-      throw error
-    })
+  const { clock, database } = parts
+  const [searches, lookups] = [searchTurns(clock), searchTurns(clock)]
+  /** Where a search is read, and in whose turn. Who names a payment asks whether it was made, and may send it again: only the gateway's own database knows that for sure. */
+  const placeOf = (tokenId: string, { merchantId, id, merchantTransactionId }: Search): Place => {
+    const isNamed = id !== undefined || merchantTransactionId !== undefined
+    const turns = isNamed ? lookups : searches
+    return { db: isNamed ? database.lookups : database.reporting, merchantId, inTurn: work => turns(tokenId, merchantId, work) }
+  }
 
-  function pageOf(db: Connection, tokenId: string, merchantId: string, found: readonly SearchHit[]): SearchPage | 'pageTooLarge' {
+  function pageOf(place: Place, found: readonly SearchHit[]): SearchPage | 'pageTooLarge' {
     const bytes = found.reduce((sum, one) => sum + one.bytes, 0)
     if (found.length > linkedMost || (bytes > limits.pageMaxBytes && found.length > 1)) return 'pageTooLarge'
     return {
@@ -66,8 +65,7 @@ export function makeSearches(parts: PaymentParts): Searches {
       async *texts() {
         let comma = ''
         for (const ids of portions(found)) {
-          const payments = await inTurn(tokenId, () => paymentsIn(db, merchantId, ids))
-          if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
+          const payments = await portionOf(place, ids)
           const texts = new Map((await readable(parts, payments)).map(payment => [payment.id, givenText(parts, payment)]))
           yield comma + ids.map(id => texts.get(id)).join(',')
           comma = ','
@@ -76,36 +74,30 @@ export function makeSearches(parts: PaymentParts): Searches {
     }
   }
 
-  async function* paymentsOf(
-    db: Connection,
-    tokenId: string,
-    merchantId: string,
-    found: readonly SearchHit[],
-  ): AsyncGenerator<PaymentState[]> {
+  async function* paymentsOf(place: Place, found: readonly SearchHit[]): AsyncGenerator<PaymentState[]> {
     for (const ids of portions(found)) {
-      const payments = await inTurn(tokenId, () => paymentsIn(db, merchantId, ids))
-      if (payments === 'tooManySearches') throw new Error('another search of the token took too long')
-      const byId = new Map(payments.map(payment => [payment.id, payment]))
+      const byId = new Map((await portionOf(place, ids)).map(payment => [payment.id, payment]))
       yield ids.map(id => byId.get(id)!)
     }
   }
 
   return {
     async all(tokenId, search, most) {
-      const db = dbFor(search)
-      const found = await inTurn(tokenId, () => findPage(db, search, most + 1, 0))
+      const place = placeOf(tokenId, search)
+      const found = await place.inTurn(() => findPage(place.db, search, most + 1, 0))
       if (found === 'tooManySearches') return found
       if (found.length > most) return 'pageTooLarge'
       return {
         count: found.length,
         async *payments() {
-          for await (const some of paymentsOf(db, tokenId, search.merchantId, found)) yield* some
+          for await (const some of paymentsOf(place, found)) yield* some
         },
       }
     },
     async page(tokenId, search, limit, pageNo, linked) {
-      const db = dbFor(search)
-      const found = await inTurn(tokenId, async () => {
+      const place = placeOf(tokenId, search)
+      const { db } = place
+      const found = await place.inTurn(async () => {
         const page = await findPage(db, search, limit, (pageNo - 1) * limit)
         if (!linked || page.length === 0) return page
         const roots = [...new Set(page.map(({ rootId }) => rootId))]
@@ -115,17 +107,42 @@ export function makeSearches(parts: PaymentParts): Searches {
         )
         return roots.flatMap(root => all.get(root) ?? [])
       })
-      return found === 'tooManySearches' ? found : pageOf(db, tokenId, search.merchantId, found)
+      return found === 'tooManySearches' ? found : pageOf(place, found)
     },
     async pages(tokenId, search, limit) {
-      const count = await inTurn(tokenId, () => countUpTo(dbFor(search), search, limits.searchReach + 1))
+      const { db, inTurn } = placeOf(tokenId, search)
+      const count = await inTurn(() => countUpTo(db, search, limits.searchReach + 1))
       return count === 'tooManySearches' ? count : Math.max(1, Math.ceil(count / limit))
     },
     async chain(tokenId, search, rootId) {
-      const found = await inTurn(tokenId, () => findChains(home(), search, [rootId], linkedMost + 1))
-      return found === 'tooManySearches' ? found : pageOf(home(), tokenId, search.merchantId, found)
+      const place = placeOf(tokenId, { ...search, id: rootId })
+      const found = await place.inTurn(() => findChains(place.db, search, [rootId], linkedMost + 1))
+      return found === 'tooManySearches' ? found : pageOf(place, found)
     },
   }
+}
+
+type Place = {
+  readonly db: ReportingDatabase
+  readonly merchantId: string
+  inTurn<Value>(work: () => Promise<Value>): Promise<Value | 'tooManySearches'>
+}
+
+/** One of a token at a time, and one of a merchant, however many tokens it has: others find a connection. */
+function searchTurns(clock: Clock) {
+  const ofToken = takeTurns(clock, turnSeconds, waitingMost.token)
+  const ofMerchant = takeTurns(clock, turnSeconds, waitingMost.merchant)
+  return <Value>(tokenId: string, merchantId: string, work: () => Promise<Value>): Promise<Value | 'tooManySearches'> =>
+    ofToken(tokenId, () => ofMerchant(merchantId, work)).catch(error => {
+      if (error instanceof WriteTimeout) return 'tooManySearches'
+      throw error
+    })
+}
+
+async function portionOf({ db, merchantId, inTurn }: Place, ids: readonly string[]): Promise<PaymentState[]> {
+  const payments = await inTurn(() => paymentsIn(db, merchantId, ids))
+  if (payments === 'tooManySearches') throw new Error('another search of the merchant took too long')
+  return payments
 }
 
 /** What a database that follows says is for others to keep right: where it is no payment, it is as if it were away. */

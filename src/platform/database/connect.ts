@@ -23,6 +23,8 @@ export const sizes = {
   reports: { max: 1, statementSeconds: 0 },
   /** Merchants' searches: however deep they are, they keep no payment and no other reading waiting. */
   searches: { max: 3, statementSeconds: 5 },
+  /** Payments that a merchant names: who may have to send one again hears in time whether it was made, whatever others search. */
+  lookups: { max: 2, statementSeconds: 5 },
   /** Attempts to sign in to the back office: strangers can send many, and keep only each other waiting. */
   signIns: { max: 2, statementSeconds: 5 },
   /** Pages of the back office: those who look at many keep only each other waiting. */
@@ -34,7 +36,7 @@ export const sizes = {
 } as const
 
 /** What /health does not ask: pools that may be busy without harm. */
-const spare: ReadonlySet<PoolName> = new Set(['reports', 'searches', 'signIns', 'office', 'officeWrites', 'directory'])
+const spare: ReadonlySet<PoolName> = new Set(['reports', 'searches', 'lookups', 'signIns', 'office', 'officeWrites', 'directory'])
 
 export type PoolName = keyof typeof sizes
 export const poolNames = Object.keys(sizes) as PoolName[]
