@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { createServer, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
@@ -10,7 +11,7 @@ import { makeLog } from '../src/platform/log.ts'
 import { type DemoShop, startDemoShop } from '../src/sandbox/demoShop/shop.ts'
 import { violations } from './support/axe.ts'
 import { launchBrowser } from './support/chromium.ts'
-import { sandbox, type TestGateway, testGateway } from './support/gateway.ts'
+import { eventually, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { typeCard, visitShop } from './support/shop.ts'
 
 let gateway: TestGateway
@@ -18,20 +19,19 @@ let browser: Browser
 let shop: DemoShop
 before(async () => {
   ;[gateway, browser] = await Promise.all([testGateway(), launchBrowser({ isolated: true })])
-  const account = { baseUrl: gateway.baseUrl, entityId: sandbox.entityId, accessToken: sandbox.accessToken }
-  const log = makeLog('silent')
-  // The gateway's own port is taken: the shop finds another.
-  const port = Number(new URL(gateway.baseUrl).port)
-  shop = await startDemoShop({
-    account,
+  shop = await startShop({ baseUrl: gateway.baseUrl })
+})
+/** Where it would like to be is taken: it finds another port. */
+const startShop = ({ baseUrl }: { baseUrl: string }): Promise<DemoShop> =>
+  startDemoShop({
+    account: { baseUrl, entityId: sandbox.entityId, accessToken: sandbox.accessToken },
     host: '127.0.0.1',
     hosts: { names: new Set(), followed: true },
-    port,
+    port: Number(new URL(baseUrl).port),
     clock: systemClock,
     random: systemRandom,
-    log,
+    log: makeLog('silent'),
   })
-})
 after(async () => {
   await browser?.close()
   await shop?.stop()
@@ -74,6 +74,35 @@ describe('the demo shop', () => {
     assert.equal(await ask('/', 'same-site', 'document'), 200)
     assert.equal(await begun(), before + 2)
     assert.equal(await ask('/notifications', 'same-origin', 'empty'), 200)
+  })
+  it('works on one request of a connection, and on so many together', async () => {
+    const begun = async () => Number((await gateway.pool.query('select count(*) from checkouts')).rows[0].count)
+    const before = await begun()
+    const crowd = (count: number, text: string) =>
+      Promise.all(
+        Array.from({ length: count }, async () => {
+          const socket = connect(Number(new URL(shop.url).port), '127.0.0.1')
+            .setEncoding('latin1')
+            .resume()
+          socket.on('error', () => {})
+          socket.write(text)
+          await once(socket, 'close')
+        }),
+      )
+    await crowd(4, 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(500))
+    assert.ok((await begun()) <= before + 4, 'what stands behind the first begins nothing')
+    // A gateway that says nothing.
+    const held: ServerResponse[] = []
+    const silent = createServer((_, response) => held.push(response)).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const waiting = await startShop({ baseUrl: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` })
+    const asked = Array.from({ length: 32 }, () => fetch(waiting.url))
+    await eventually(async () => held.length === 32, 'all of them ask the gateway')
+    assert.equal((await fetch(waiting.url)).status, 503)
+    for (const response of held) response.writeHead(500).end()
+    for (const page of asked) assert.equal((await page).status, 502)
+    await waiting.stop()
+    silent.close()
   })
   it('stands beside the gateway, by whichever address a browser comes', async () => {
     for (const name of ['localhost', '127.0.0.1']) {

@@ -1,9 +1,24 @@
 // HTTP of Node, without what an import of it brings along: an import reads every export once, and one of them loads a whole client of its own.
 
-import type { ClientRequest } from 'node:http'
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 
 export const http = process.getBuiltinModule('node:http')
 export const https = process.getBuiltinModule('node:https')
+
+/** For a small server: one request of each connection, whose answer closes it. What was sent behind it would be worked on too, however much that is; `false`: it is such a one, and its connection is closed. */
+export function onlyRequests(): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const asked = new WeakSet<Socket>()
+  return ({ socket }, response) => {
+    if (asked.has(socket)) {
+      socket.destroy()
+      return false
+    }
+    asked.add(socket)
+    response.shouldKeepAlive = false
+    return true
+  }
+}
 
 /** Answers of one call that only say that another will come. */
 const interimMost = 8

@@ -4,7 +4,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client'
 import type { Clock } from './clock.ts'
-import { http } from './http.ts'
+import { http, onlyRequests } from './http.ts'
 import type { Log } from './log.ts'
 import { countBy, type Figure, type Measure } from './metrics.ts'
 
@@ -122,14 +122,11 @@ export async function serveMetrics(
     })
     return reading
   }
-  const asked = new WeakSet<Socket>()
+  const isOnly = onlyRequests()
   const server = http.createServer(
     { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000 },
     (request, response) => {
-      // What was sent behind the first one would be answered too.
-      if (asked.has(request.socket)) return void request.socket.destroy()
-      asked.add(request.socket)
-      response.setHeader('Connection', 'close')
+      if (!isOnly(request, response)) return
       if (request.url?.split('?')[0] !== '/metrics') return void response.writeHead(404).end()
       if (token !== undefined && !isSame(request.headers.authorization, `Bearer ${token}`))
         return void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end()

@@ -37,6 +37,12 @@ export const developerRoutes = (parts: OfficeParts, trying: Trying | undefined):
       )
 
 function places(parts: PageParts, trying?: Trying): DeveloperPlace[] {
+  // It is long, and the same for all but where they reached us.
+  let rest: string | undefined
+  const document = (publicUrl: string): string => {
+    rest ??= JSON.stringify({ ...openApi(), servers: undefined }).slice(1)
+    return `{"servers":${JSON.stringify([{ url: publicUrl }])},${rest}`
+  }
   const script = pageScript(new URL('./browser/page.ts', import.meta.url))
   const page = (path: string, make: (request: Request, named: PathValues) => DeveloperPage | undefined): DeveloperPlace => ({
     path,
@@ -51,10 +57,7 @@ function places(parts: PageParts, trying?: Trying): DeveloperPlace[] {
     {
       path: '/openapi.json',
       cors: true,
-      answer: request =>
-        pressed(request, JSON.stringify({ ...openApi(), servers: [{ url: request.publicUrl }] }), {
-          'Content-Type': 'application/json;charset=UTF-8',
-        }),
+      answer: request => pressed(request, document(request.publicUrl), { 'Content-Type': 'application/json;charset=UTF-8' }),
     },
     page('/docs/api', () => ({ title: 'API reference', place: 'reference', body: referenceIndex() })),
     page('/docs/api/{operation}', ({ publicUrl }, { operation = '' }) => {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { type HostRules, hostRefusal, reachedAt } from '../../http/host.ts'
 import { languageOf } from '../../pages/languages/languages.ts'
 import type { Clock, Random } from '../../platform/clock.ts'
-import { http } from '../../platform/http.ts'
+import { http, onlyRequests } from '../../platform/http.ts'
 import type { Log } from '../../platform/log.ts'
 import { type Account, beginCheckout, type GatewayRecord, isPending, openNotification, readStatus } from './merchant.ts'
 import { payingPage, product, thanksPage } from './pages.ts'
@@ -26,6 +26,8 @@ export type DemoShopParts = {
 /** Orders that are remembered, so that a page of thanks can be loaded again: a status is read once. */
 const ordersMost = 1000
 const connectionsMost = 256
+/** Pages that are being made, each by calls to the gateway. One more is told to come again. */
+const pagesMost = 32
 /** Pages that hear of notifications. One more is told that there is nothing, and asks no more. */
 const listenersMost = 32
 /** Notifications that a page begins with. */
@@ -81,7 +83,10 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
     return { shop, gateway: gateway.origin }
   }
 
+  const isOnly = onlyRequests()
+  let beingMade = 0
   const server = http.createServer((incoming, outgoing) => {
+    if (!isOnly(incoming, outgoing)) return
     const refuse = (status: number, text: string) => void outgoing.writeHead(status, { 'Content-Type': 'text/plain' }).end(text)
     // A page of another site may reach this machine under a name of its own.
     if (hostRefusal(incoming, parts.hosts)) return refuse(400, 'This is not the shop of that name.')
@@ -97,11 +102,15 @@ export async function startDemoShop(parts: DemoShopParts): Promise<DemoShop> {
       '/notifications': async () => told.follow(outgoing),
     }
     const page = incoming.method === 'GET' && Object.hasOwn(pages, pathname) ? pages[pathname]! : nothing
-    page().catch((error: Error) => {
-      parts.log.warn({ why: error.message }, 'the demo shop could not show a page')
-      if (!outgoing.headersSent) outgoing.writeHead(502, { 'Content-Type': 'text/plain' })
-      outgoing.end('The gateway did not answer.')
-    })
+    if (beingMade >= pagesMost) return refuse(503, 'Too many come at once. Try again in a moment.')
+    beingMade++
+    page()
+      .catch((error: Error) => {
+        parts.log.warn({ why: error.message }, 'the demo shop could not show a page')
+        if (!outgoing.headersSent) outgoing.writeHead(502, { 'Content-Type': 'text/plain' })
+        outgoing.end('The gateway did not answer.')
+      })
+      .finally(() => beingMade--)
   })
   server.maxConnections = connectionsMost
   await listen(server, parts)
