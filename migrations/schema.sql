@@ -544,6 +544,7 @@ create table key_checks (
 create table known_places (
   hash bytea not null,
   seen_at timestamp with time zone not null,
+  token_id uuid,
   constraint known_places_pkey PRIMARY KEY (hash)
 );
 CREATE INDEX known_places_by_time ON known_places USING btree (seen_at);

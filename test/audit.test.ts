@@ -362,6 +362,41 @@ describe('log-ins that failed', () => {
     assert.equal(waits(limits(), '192.0.2.9'), false)
     await other.learn(moment)
     assert.equal(waits(other, '192.0.2.9'), false)
+    // Who comes with a password of his own from many networks pushes out nobody else's.
+    const stranger = limits()
+    for (let at = 0; at < 700; at++)
+      stranger.mustWait('f'.repeat(32), `2001:db8:9:${at.toString(16)}::1`, () => ({ address: '', credential: '' }), moment)
+    await eventually(async () => (await stored()) === 703, 'they are kept')
+    const fresh = limits()
+    await fresh.learn(moment)
+    await fresh.count({ address: '198.51.100.1', credential: 'e'.repeat(16), user }, moment)
+    const known = ['192.0.2.7', '2001:db8:1:2::8', '192.0.2.9', '192.0.2.8'].map(address => waits(fresh, address))
+    assert.deepEqual(known, [false, false, false, true])
+    await pool.query('delete from log_in_failures; delete from known_places')
+  })
+
+  it('let no right guess in from where a minute is used up, nor when that of everybody is: not where the password came before', async () => {
+    const moment = Date.now()
+    const at = limitFailures(pool, { keys: testKeys, clock: systemClock }, error => assert.fail(error))
+    const [token, user] = ['b'.repeat(32), 'c'.repeat(16)]
+    const waits = (address: string) => at.mustWait(token, address, () => ({ address, credential: 'd'.repeat(16), user }), moment)
+    const fail = async (address: string, count: number) => {
+      for (let each = 0; each < count; each += 100)
+        await Promise.all(
+          Array.from({ length: 100 }, (_, more) =>
+            at.count({ address, credential: (each + more).toString(16).padStart(16, 'e') }, moment),
+          ),
+        )
+    }
+    assert.equal(waits('192.0.2.7'), false)
+    await fail('192.0.2.8', 300)
+    assert.deepEqual(['192.0.2.7', '192.0.2.8', '192.0.2.9'].map(waits), [false, true, false])
+    // One network has used up its own alone, however much comes from there.
+    await fail('192.0.2.8', 15_000)
+    assert.equal(waits('192.0.2.10'), false)
+    assert.equal((await pool.query(`select failures from log_in_failures where kind = 'all'`)).rows[0].failures, 300)
+    for (let network = 0; network < 39; network++) await fail(`198.51.100.${network}`, 300)
+    assert.deepEqual(['192.0.2.7', '192.0.2.10', '192.0.2.11'].map(waits), [false, false, true])
     await pool.query('delete from log_in_failures; delete from known_places')
   })
 
@@ -417,7 +452,7 @@ describe('log-ins that failed', () => {
   })
 
   it('of thousands of addresses and credentials fill neither table: twenty rows and a sum', async () => {
-    const attempts = Array.from({ length: 5000 }, (_, at) => ({
+    const attempts = Array.from({ length: 14_000 }, (_, at) => ({
       address: `198.51.${at % 250}.${at % 200}`,
       credential: at.toString(16).padStart(16, '0'),
     }))
@@ -425,14 +460,14 @@ describe('log-ins that failed', () => {
     const { rows } = await pool.query<{ count: number; most: number }>(
       'select count(*), max(failures) as most from log_in_failures',
     )
-    assert.ok(rows[0]!.count <= 3 * 3000 + 1, `${rows[0]!.count} rows`)
+    assert.ok(rows[0]!.count <= 3 * 12_000 + 1, `${rows[0]!.count} rows`)
     now += 60_000
     await tellFailures(pool, recorder)
     const rowsTold = await told()
     assert.equal(rowsTold.length, 21)
     const { actor, details } = rowsTold.at(-1)!
     assert.equal(actor, 'several')
-    assert.equal(details.failures + 20, 3000)
+    assert.deepEqual([details.failures + 20, details.more], [12_000, true])
   })
 })
 

@@ -8,7 +8,15 @@ import { networkOf, networkShare, networksAround } from '../platform/network.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type Recorder, record, tamperingFound } from './chain.ts'
 import type { Actor, AuditEntry } from './entry.ts'
-import { countFailures, type FailureKind, findPlaces, keepPlaces, type LogInFailure, takeFailures } from './store.ts'
+import {
+  countFailures,
+  type FailureKind,
+  findPlaces,
+  type KnownPlace,
+  keepPlaces,
+  type LogInFailure,
+  takeFailures,
+} from './store.ts'
 
 export type LogInAttempt = {
   readonly address: string
@@ -22,30 +30,32 @@ export type Failures = {
   /** Counts a failure; true when there were too many before it. */
   count(attempt: LogInAttempt, now: number): Promise<boolean>
   /**
-   * True when a right password has to wait because too many wrong ones came for its user: else guessing had no bound. An address from which
-   * the token has come before need not wait, at whatever process, and no token of chance ever has to: others' failures shut nobody out.
+   * True when a right password has to wait because too many wrong ones came for its user, from its network, or from everywhere: else guessing had no bound. A
+   * network from which the token has come before need not wait, at whatever process, and no token of chance ever has to: others' failures shut nobody out.
    */
   mustWait(tokenId: string, address: string, attempt: () => LogInAttempt, now: number): boolean
   /** Reads from where right passwords have come to other processes, and before the start of this one. */
   learn(now: number): Promise<void>
 }
 
-/** Failures in a minute: of everybody; of one address; of one user id, from wherever; of one credential from one address. */
-export const failuresMax: Readonly<Record<FailureKind, number>> = { all: 3000, address: 300, user: 60, credential: 30 }
+/** Failures in a minute: of everybody, so that the database has an end of them; of one address; of one user id, from wherever; of one credential from one address. */
+export const failuresMax: Readonly<Record<FailureKind, number>> = { all: 12_000, address: 300, user: 60, credential: 30 }
 
 const minuteMilliseconds = 60_000
 /** So long a failure waits for a slow database to be counted there. */
 const patienceSeconds = 2
 const remembered = 50_000
+/** Networks of one token that a process knows: whoever has a right password of his own pushes out nobody else's. */
+const placesMost = 500
 const keyOf = ({ kind, subject }: Pick<LogInFailure, 'kind' | 'subject'>) => `${kind} ${subject}`
 
 export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError: (error: Error) => void): Failures {
   let minute = 0
   let counted = new Map<string, number>()
   let attempts = 0
-  /** By name those that came to this process, by hash those of all. */
-  const cameBefore = new Set<string>()
-  const knownPlaces = new Set<string>()
+  /** Of each token, by name the networks from which it came to this process, by hash those of all. */
+  const cameBefore = new Map<string, Set<string>>()
+  const knownPlaces = new Map<string, Set<string>>()
   let learnedAt: number | undefined
 
   const begin = (now: number) => {
@@ -63,7 +73,6 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
     ]
     return subjects.map(([kind, subject]) => ({ kind, subject, minute, failures: 1 }))
   }
-  const mostOf = ({ kind, subject }: LogInFailure) => failuresMax[kind] * (kind === 'address' ? networkShare(subject) : 1)
   const usedUp = (failure: LogInFailure) => (counted.get(keyOf(failure)) ?? 0) >= mostOf(failure)
 
   const inDatabase = groupCommit<readonly LogInFailure[], ReadonlyMap<string, number>>({
@@ -86,17 +95,13 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
     },
   })
 
-  const placeOf = (here: string): string[] => keyedHashes(keys, 'place of a password', here).map(hash => hash.toString('base64'))
-  const kept = groupCommit<string, void>({
+  const hashesOf = (tokenId: string, network: string) => keyedHashes(keys, 'place of a password', `${tokenId} ${network}`)
+  const kept = groupCommit<KnownPlace, void>({
     clock,
     patienceSeconds,
-    key: hash => hash,
+    key: ({ hash }) => hash.toString('base64'),
     async write(batch) {
-      await keepPlaces(
-        pool,
-        [...new Set(batch)].map(hash => Buffer.from(hash, 'base64')),
-        clock.real(),
-      )
+      await keepPlaces(pool, batch, clock.real())
       return batch.map(() => undefined)
     },
   })
@@ -109,29 +114,29 @@ export function limitFailures(pool: pg.Pool, { keys, clock }: Recorder, onError:
       begin(now)
       const failures = failuresOf(attempt)
       const open = failures.filter(failure => !usedUp(failure))
-      const all = open.some(({ kind }) => kind === 'all')
-      for (const failure of failures) remember(counted, keyOf(failure), (counted.get(keyOf(failure)) ?? 0) + 1)
-      // What is used up is not written any more: nobody can make the database busy without end.
-      const totals = all ? await inDatabase(open).catch(failed) : undefined
+      const isSpent = failures.some(failure => (failure.kind === 'all' || failure.kind === 'address') && usedUp(failure))
+      for (const failure of isSpent ? failures.filter(({ kind }) => kind !== 'all') : failures)
+        remember(counted, keyOf(failure), (counted.get(keyOf(failure)) ?? 0) + 1)
+      // What is used up is not written any more: nobody can make the database busy without end, nor one network use up what is written of all.
+      const totals = isSpent ? undefined : await inDatabase(open).catch(failed)
       return open.length < failures.length || open.some(failure => (totals?.get(keyOf(failure)) ?? 0) > mostOf(failure))
     },
     mustWait(tokenId, address, attempt, now) {
-      const here = `${tokenId} ${networkOf(address)}`
-      if (cameBefore.has(here)) return false
+      const network = networkOf(address)
+      if (cameBefore.get(tokenId)?.has(network)) return false
       begin(now)
-      const places = placeOf(here)
-      const isKnown = places.some(hash => knownPlaces.has(hash))
-      const isGuessed = () =>
-        failuresOf(attempt()).some(failure => (failure.kind === 'user' || failure.kind === 'credential') && usedUp(failure))
-      if (!isKnown && isGuessed()) return true
-      rememberPlace(cameBefore, here)
-      kept(places[0]!).catch(failed)
+      const hashes = hashesOf(tokenId, network)
+      const known = knownPlaces.get(tokenId)
+      const isKnown = known !== undefined && hashes.some(hash => known.has(hash.toString('base64')))
+      if (!isKnown && failuresOf(attempt()).some(usedUp)) return true
+      rememberPlace(cameBefore, tokenId, network)
+      kept({ tokenId, hash: hashes[0]! }).catch(failed)
       return false
     },
     async learn(now) {
       // A minute more: what another process wrote then may have been seen late, by another clock.
-      const found = await findPlaces(pool, learnedAt === undefined ? 0 : learnedAt - minuteMilliseconds, remembered)
-      for (const hash of found.reverse()) rememberPlace(knownPlaces, hash.toString('base64'))
+      const found = await findPlaces(pool, learnedAt === undefined ? 0 : learnedAt - minuteMilliseconds, placesMost)
+      for (const { tokenId, hash } of found) rememberPlace(knownPlaces, tokenId, hash.toString('base64'))
       learnedAt = now
     },
   }
@@ -149,10 +154,14 @@ function remember(counted: Map<string, number>, key: string, failures: number): 
   if (counted.size > remembered) counted.delete(counted.keys().next().value!)
 }
 
-function rememberPlace(places: Set<string>, place: string): void {
-  places.add(place)
-  if (places.size > remembered) places.delete(places.keys().next().value!)
+function rememberPlace(places: Map<string, Set<string>>, tokenId: string, place: string): void {
+  const own = places.get(tokenId) ?? new Set()
+  places.set(tokenId, own.add(place))
+  if (own.size > placesMost) own.delete(own.keys().next().value!)
 }
+
+const mostOf = ({ kind, subject }: Pick<LogInFailure, 'kind' | 'subject'>): number =>
+  failuresMax[kind] * (kind === 'address' ? networkShare(subject) : 1)
 
 const toldEach = 20
 const everyMilliseconds = 5_000
@@ -190,9 +199,10 @@ export function startTelling(
   }
 }
 
-/** Of each minute the worst by name, and the others in one row: an attacker does not fill the table. */
+/** Of each minute the worst by name, and the others in one row: an attacker does not fill the table. Where a bound was met there were more. */
 function entriesOf(failures: readonly LogInFailure[]): AuditEntry[] {
   const minutes = new Map<number, LogInFailure[]>()
+  const spent = new Set(failures.filter(one => one.failures >= mostOf(one)).map(({ minute }) => minute))
   for (const failure of failures.filter(({ kind }) => kind === 'credential'))
     minutes.set(failure.minute, [...(minutes.get(failure.minute) ?? []), failure])
   return [...minutes]
@@ -201,8 +211,14 @@ function entriesOf(failures: readonly LogInFailure[]): AuditEntry[] {
       const worst = some.sort((a, b) => b.failures - a.failures)
       const others = worst.slice(toldEach)
       return [
-        ...worst.slice(0, toldEach).map(one => entryOf(one.minute, actorOf(one), { failures: one.failures })),
-        ...(others.length === 0 ? [] : [entryOf(minute, severalStrangers, summed(others))]),
+        ...worst
+          .slice(0, toldEach)
+          .map(one =>
+            entryOf(one.minute, actorOf(one), { failures: one.failures, ...(one.failures >= mostOf(one) && { more: true }) }),
+          ),
+        ...(others.length === 0
+          ? []
+          : [entryOf(minute, severalStrangers, { ...summed(others), ...(spent.has(minute) && { more: true }) })]),
       ]
     })
 }

@@ -118,24 +118,31 @@ export async function countFailures(pool: pg.Pool, added: readonly ProvenFailure
   return rows
 }
 
-/** From where a right password has come; a later time is written once a day. */
-export async function keepPlaces(pool: pg.Pool, hashes: readonly Buffer[], now: number): Promise<void> {
+export type KnownPlace = { readonly tokenId: string; readonly hash: Buffer }
+
+/** From where a right password has come, each once; a later time is written once a day. */
+export async function keepPlaces(pool: pg.Pool, places: readonly KnownPlace[], now: number): Promise<void> {
   await pool.query({
     name: 'keep known places',
-    text: `insert into known_places as known (hash, seen_at) select hash, $2 from unnest($1::bytea[]) as given (hash) order by hash
-           on conflict (hash) do update set seen_at = excluded.seen_at where known.seen_at < excluded.seen_at - interval '1 day'`,
-    values: [hashes, timeParameter(now)],
+    text: `insert into known_places as known (token_id, hash, seen_at)
+           select token_id, hash, $3 from unnest($1::uuid[], $2::bytea[]) as given (token_id, hash) order by hash
+           on conflict (hash) do update set seen_at = excluded.seen_at, token_id = excluded.token_id
+             where known.seen_at < excluded.seen_at - interval '1 day' or known.token_id is null`,
+    values: [places.map(({ tokenId }) => tokenId), places.map(({ hash }) => hash), timeParameter(now)],
   })
 }
 
-/** The newest, of those that were written from a time on. */
-export async function findPlaces(pool: pg.Pool, since: number, limit: number): Promise<Buffer[]> {
-  const { rows } = await pool.query<{ hash: Buffer }>({
+/** Of each token the newest, of those that were written from a time on; the oldest of them first. */
+export async function findPlaces(pool: pg.Pool, since: number, most: number): Promise<KnownPlace[]> {
+  const { rows } = await pool.query<KnownPlace>({
     name: 'find known places',
-    text: 'select hash from known_places where seen_at >= $1 order by seen_at desc limit $2',
-    values: [timeParameter(since), limit],
+    text: `select token_id as "tokenId", hash from (
+             select token_id, hash, seen_at, row_number() over (partition by token_id order by seen_at desc) as place
+               from known_places where seen_at >= $1 and token_id is not null) of_token
+            where place <= $2 order by seen_at`,
+    values: [timeParameter(since), most],
   })
-  return rows.map(({ hash }) => hash)
+  return rows
 }
 
 /** Takes out what was counted in minutes that are over. */
