@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import http from 'node:http'
+import http, { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { after, before, describe, it } from 'node:test'
@@ -11,6 +11,7 @@ import { runInNewContext } from 'node:vm'
 import { readForm } from '../src/contract/form.ts'
 import { networkConnectionsMost, unfinishedMost, watchConnections } from '../src/http/connections.ts'
 import { systemClock } from '../src/platform/clock.ts'
+import { endParsing } from '../src/platform/parsing.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -85,6 +86,48 @@ describe('what one connection can cost', () => {
     }
     for (const socket of sockets) socket.destroy()
     assert.ok(most < 150, `${Math.round(most)} MiB are held for 600 000 bytes`)
+  })
+
+  it('a body in pieces of a few bytes is taken, and one in thousands of single ones closes its connection', async () => {
+    const form = `entityId=${sandbox.entityId}&amount=92.00&currency=EUR&paymentType=DB&paymentBrand=VISA&customParameters[x.y]=${'z'.repeat(300)}`
+    const pieces = (size: number) =>
+      Array.from({ length: Math.ceil(form.length / size) }, (_, at) => form.slice(at * size, (at + 1) * size))
+    const chunked = (size: number) =>
+      `${pieces(size)
+        .map(one => `${one.length.toString(16)}\r\n${one}\r\n`)
+        .join('')}0\r\n\r\n`
+    const head = post(`Authorization: Bearer ${sandbox.accessToken}\r\nConnection: close\r\nTransfer-Encoding: chunked`)
+    assert.match(await exchange(head + chunked(20)), /^HTTP\/1\.1 400 [\s\S]*card\.number/)
+    assert.equal(await exchange(head + chunked(1)), '')
+  })
+
+  it('what came with a request that was one too many is parsed no further, and the next connection is parsed as ever', async () => {
+    let told = 0
+    const small = createServer((request, response) => {
+      if (++told % 10 === 0) return endParsing(request.socket)
+      request.on('data', () => ++told % 10 === 0 && endParsing(request.socket))
+      request.on('error', () => {})
+      if (request.headers.connection === 'close') request.on('end', () => response.end('heard'))
+    }).listen(0, '127.0.0.1')
+    await once(small, 'listening')
+    const { port } = small.address() as AddressInfo
+    const many = ['1\r\na\r\n'.repeat(10_000), 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2000)]
+    for (const [round, more] of [...many, ...many].entries()) {
+      const start = round % 2 === 0 ? 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n' : ''
+      told = 0
+      const socket = connect(port, '127.0.0.1').resume()
+      socket.on('error', () => {})
+      const closed = once(socket, 'close')
+      socket.write(start + more)
+      await closed
+      assert.equal(told, 10)
+      // Node gives the parser of a connection that has ended to the next one.
+      told = 0
+      const answer = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: 'abc', headers: { Connection: 'close' } })
+      assert.equal(await answer.text(), 'heard')
+      assert.equal(told, 2)
+    }
+    small.close()
   })
 
   it('thousands of requests that are sent at once and never read hold no memory', async () => {

@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import { networkOf } from '../platform/network.ts'
+import { endParsing } from '../platform/parsing.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -172,7 +173,7 @@ export function watchConnections(
 
   function drop(socket: Socket): void {
     forget(socket)
-    socket.destroy()
+    endParsing(socket)
   }
 
   function keeps({ socket }: IncomingMessage, bytes: number): void {
@@ -230,7 +231,7 @@ export function watchConnections(
         one.unfinished.size >= unfinishedMost ||
         (network !== '' && (unfinishedOf.get(network) ?? 0) >= networkUnfinishedMost)
       ) {
-        socket.destroy()
+        endParsing(socket)
         return false
       }
       one.unfinished.set(incoming, 0)

@@ -2,6 +2,7 @@
 
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { endParsing } from './parsing.ts'
 
 export const http = process.getBuiltinModule('node:http')
 export const https = process.getBuiltinModule('node:https')
@@ -11,7 +12,7 @@ export function onlyRequests(): (request: IncomingMessage, response: ServerRespo
   const asked = new WeakSet<Socket>()
   return ({ socket }, response) => {
     if (asked.has(socket)) {
-      socket.destroy()
+      endParsing(socket)
       return false
     }
     asked.add(socket)
