@@ -8,11 +8,12 @@ import { examine } from '../src/payments/ledger/doctor.ts'
 import { paymentLane } from '../src/payments/store/payments.ts'
 import { sweepUnanswered } from '../src/payments/store/sweep.ts'
 import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '../src/platform/clock.ts'
-import { connect } from '../src/platform/database/connect.ts'
+import { connect, sizes } from '../src/platform/database/connect.ts'
 import { WriteTimeout } from '../src/platform/database/errors.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
 import { takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
+import { makeDatabase } from './support/database.ts'
 import { takeAnyDue } from './support/due.ts'
 import { eventually, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
 import { untilWaiting } from './support/locks.ts'
@@ -103,6 +104,58 @@ describe('turns', () => {
     finish()
     await Promise.all([first, last])
     assert.deepEqual(order, [1, 5])
+  })
+
+  it('are as many at a time as they are said to be; one that ends lets in the next', async () => {
+    const inTurn = takeTurns(systemClock, 60, 2, 3)
+    const ends: (() => void)[] = []
+    const one = () => inTurn('merchant', () => new Promise<void>(resolve => ends.push(resolve)))
+    const all = Array.from({ length: 5 }, one)
+    await assert.rejects(one(), WriteTimeout)
+    await eventually(async () => ends.length === 3, 'three have come')
+    ends[1]!()
+    await all[1]
+    await eventually(async () => ends.length === 4, 'the next has come')
+    for (const end of ends) end()
+    await eventually(async () => ends.length === 5, 'and the last')
+    ends[4]!()
+    await Promise.all(all)
+  })
+})
+
+describe('chains of one merchant', () => {
+  it('leave a connection to those of others, however many wait', async () => {
+    const server = await makeDatabase()
+    const database = connect(server.connection, systemClock, error => assert.fail(error))
+    let end = () => {}
+    const until = new Promise<void>(resolve => (end = resolve))
+    let begun = 0
+    const busy = Array.from({ length: 20 }, (_, at) =>
+      database.inChain(
+        '5a11d0000000000000000000000000e1',
+        at.toString(16).padStart(32, '0'),
+        async () => ++begun,
+        () => until,
+      ),
+    )
+    try {
+      await eventually(async () => begun === sizes.chains.max - 1, 'all but one connection is taken')
+      assert.equal(
+        await database.inChain(
+          '5a11d0000000000000000000000000e2',
+          '0'.repeat(32),
+          async () => {},
+          async () => 'done',
+        ),
+        'done',
+      )
+      assert.equal(begun, sizes.chains.max - 1)
+    } finally {
+      end()
+      await Promise.all(busy)
+      await database.close()
+      await server.drop()
+    }
   })
 })
 

@@ -10,6 +10,7 @@ import type { DeliveryAttempt, LeasedDelivery } from '../src/notifications/deliv
 import {
   attemptLane,
   type ChainKey,
+  type DeliveryRooms,
   firstChain,
   firstDelivery,
   leaseMilliseconds,
@@ -67,7 +68,15 @@ const fails = ({ merchantId, endpointId }: Owed, position: number, attempts: num
     `update deliveries set attempts = $4, due_at = now() + interval '1 hour' where merchant_id = $1 and endpoint_id = $2 and position = $3`,
     [merchantId, endpointId, position, attempts],
   )
-const take = (db: Connection = pool, room = 16) => takeDeliveries(db, Date.now(), {}, room)
+const take = (db: Connection = pool, room = 16, more: Partial<DeliveryRooms> = {}) =>
+  takeDeliveries(db, Date.now(), {
+    ofEndpoints: {},
+    ofEndpoint: room,
+    ofMerchants: {},
+    ofMerchant: 1000,
+    together: 1000,
+    ...more,
+  })
 const told = async (of: Owed) =>
   (await take()).taken.filter(one => one.endpointId === of.endpointId.replaceAll('-', '')).map(({ position }) => position)
 
@@ -125,6 +134,44 @@ type Plan = {
 const rowsOf = (plan: Plan): number =>
   (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops'] +
   (plan.Plans ?? []).reduce((sum, one) => sum + rowsOf(one), 0)
+
+test('a merchant has a share of what is under way, whose parts its endpoints have in turn, and all together have an end', async () => {
+  const many = await owed(0)
+  const others = [await owed(1), await owed(1)]
+  const endpoints = Array.from({ length: 6 }, () => randomUUID())
+  for (const id of endpoints) {
+    await pool.query(
+      `insert into endpoints (merchant_id, id, kind, url, sealed_secrets, state, created_at, activated_at, emitted)
+       values ($1, $2, 'webhook', 'http://127.0.0.1:9/', '\\x00', 'active', now(), now(), 20)`,
+      [many.merchantId, id],
+    )
+    await pool.query(
+      `insert into deliveries (merchant_id, endpoint_id, position, notification_id, sequence, payment_id, event_sequence, root_id, replay, emitted_at, due_at)
+       select $1, $2, at, $3, at, $3, 1, gen_random_uuid(), true, now(), now() - interval '1 hour' from generate_series(1, 20) at`,
+      [many.merchantId, id, many.paymentId],
+    )
+  }
+  const own = many.merchantId.replaceAll('-', '')
+  const round = async (more: Partial<DeliveryRooms>) => {
+    const { taken } = await take(pool, 16, more)
+    const of = taken.filter(({ merchantId }) => merchantId === own)
+    const each = endpoints.map(id => of.filter(({ endpointId }) => endpointId === id.replaceAll('-', '')).length)
+    for (const one of taken) await releaseDelivery(pool, one)
+    return { of: of.length, each, others: taken.length - of.length }
+  }
+  try {
+    assert.deepEqual(await round({ ofMerchant: 12 }), { of: 12, each: [2, 2, 2, 2, 2, 2], others: 2 })
+    assert.equal((await round({ ofMerchants: { [own]: 1 } })).of, 1)
+    assert.deepEqual((await round({ ofMerchants: { [own]: 0 } })).of, 0)
+    assert.deepEqual((await round({ ofMerchants: { [own]: -3 } })).of, 0)
+    // What all have together is shared out by turns: one of each merchant comes before the second of any.
+    const few = await round({ together: 5 })
+    assert.deepEqual([few.of, few.others], [3, 2])
+  } finally {
+    for (const { merchantId } of [many, ...others])
+      await pool.query(`delete from deliveries where merchant_id = $1`, [merchantId])
+  }
+})
 
 test('however many wait behind one that fails, a round reads a bounded part of them, and another merchant is told in it', async () => {
   const failing = await owed(100_000)

@@ -1,5 +1,5 @@
 // Tells endpoints what they are owed. Any number of processes may do it: each takes deliveries with a lease, of each endpoint only as many
-// as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else.
+// as it has room for, and an endpoint that does not answer gets less room. So a dead or slow one delays nobody else, nor does a merchant with many.
 
 import { withStatusPath } from '../../contract/statusPath.ts'
 import { type Repetition, repeat } from '../../platform/due/repeat.ts'
@@ -99,7 +99,10 @@ async function callOf(parts: NotificationParts, delivery: LeasedDelivery): Promi
   return { method: 'POST', url, ...wired }
 }
 
+/** Under way at once: of one endpoint, of one merchant, which may have a hundred endpoints, and of all. */
 const roomMost = 16
+const roomOfMerchant = 48
+const roomTogether = 512
 
 // Events gather so long between two fan-outs: under load one transaction then serves many payments instead of a few.
 const gatherMilliseconds = 100
@@ -118,6 +121,7 @@ export function startDelivering(
 ): { stop(): Promise<void> } {
   const db = parts.database.work
   const lanes = new Map<string, { running: number; most: number }>()
+  const ofMerchants = new Map<string, number>()
   const running = new Set<Promise<void>>()
   let stopped = false
   let delivering: Repetition | undefined
@@ -128,6 +132,7 @@ export function startDelivering(
     const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
     lanes.set(delivery.endpointId, lane)
     lane.running += 1
+    ofMerchants.set(delivery.merchantId, (ofMerchants.get(delivery.merchantId) ?? 0) + 1)
     try {
       const called = await deliver(delivery)
       // No answer at all halves the room, down to one call at a time; answers open it again.
@@ -137,6 +142,9 @@ export function startDelivering(
         parts.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
     } finally {
       lane.running -= 1
+      const left = ofMerchants.get(delivery.merchantId)! - 1
+      if (left > 0) ofMerchants.set(delivery.merchantId, left)
+      else ofMerchants.delete(delivery.merchantId)
       delivering?.hurry() // there is room again
       if (lane.running === 0 && lane.most === roomMost) lanes.delete(delivery.endpointId)
     }
@@ -144,8 +152,14 @@ export function startDelivering(
 
   async function deliverDue(): Promise<number> {
     if (!mayTake()) return 0
-    const rooms = Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)]))
-    const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), rooms, roomMost)
+    if (running.size >= roomTogether) return 0
+    const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), {
+      ofEndpoints: Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)])),
+      ofEndpoint: roomMost,
+      ofMerchants: Object.fromEntries([...ofMerchants].map(([id, running]) => [id, roomOfMerchant - running])),
+      ofMerchant: roomOfMerchant,
+      together: roomTogether - running.size,
+    })
     for (const delivery of taken) {
       if (stopped) await releaseDelivery(db, delivery)
       else {

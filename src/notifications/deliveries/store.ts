@@ -69,8 +69,17 @@ export type TakenDeliveries = {
   readonly setAside: number
 }
 
+/** How many more may be under way: of an endpoint and of a merchant, by their ids and of all others, and together. */
+export type DeliveryRooms = {
+  readonly ofEndpoints: Readonly<Record<string, number>>
+  readonly ofEndpoint: number
+  readonly ofMerchants: Readonly<Record<string, number>>
+  readonly ofMerchant: number
+  readonly together: number
+}
+
 /**
- * Takes due deliveries for the length of a lease, of each endpoint no more than there is room for: a long backlog of one does not
+ * Takes due deliveries for the length of a lease, of each endpoint and of each merchant no more than there is room for: a long backlog of one does not
  * hide the others. The endpoints that are owed anything are found by skipping through the index, so that idle ones cost nothing; what waits behind
  * another of its chain is read once, set aside, and woken with the end of that one (migration 0058), which is locked meanwhile. What is read by a
  * cursor is only given up here, in whatever order.
@@ -78,28 +87,30 @@ export type TakenDeliveries = {
 export async function takeDeliveries(
   db: Connection,
   now: number,
-  rooms: Readonly<Record<string, number>>,
-  otherwise: number,
+  { ofEndpoints, ofEndpoint, ofMerchants, ofMerchant, together }: DeliveryRooms,
 ): Promise<TakenDeliveries> {
   const { rows } = await db.query<LeasedDelivery & { setAside: number }>({
     name: 'take deliveries',
     text: `
       with recursive ${owing("state = 'scheduled' and not behind")},
       roomy as (
-        select owing.merchant_id, owing.endpoint_id, e.kind, coalesce(($3::jsonb ->> replace(owing.endpoint_id::text, '-', ''))::integer, $4) as room
+        select owing.merchant_id, owing.endpoint_id, e.kind, coalesce(($3::jsonb ->> replace(owing.endpoint_id::text, '-', ''))::integer, $4) as room,
+               coalesce(($5::jsonb ->> replace(owing.merchant_id::text, '-', ''))::integer, $6) as of_merchant
           from owing join endpoints e on e.merchant_id = owing.merchant_id and e.id = owing.endpoint_id and e.state = 'active'
            and ${servedHere('owing.merchant_id')}),
       looked as (
-        select d.*, roomy.room, roomy.kind = 'cursor' or ${free} as free
+        select d.*, roomy.room, roomy.of_merchant, roomy.kind = 'cursor' or ${free} as free
           from roomy cross join lateral (
            select d.merchant_id, d.endpoint_id, d.position, d.root_id, d.due_at from deliveries d
             where d.merchant_id = roomy.merchant_id and d.endpoint_id = roomy.endpoint_id and d.state = 'scheduled' and not d.behind and d.due_at <= $1
-              and ${isLeased('d')} is not true and roomy.room > 0
+              and ${isLeased('d')} is not true and least(roomy.room, roomy.of_merchant) > 0
             order by d.due_at, d.position limit ${lookMost} for update skip locked) d),
       chosen as (
         select merchant_id, endpoint_id, position
-          from (select *, row_number() over (partition by merchant_id, endpoint_id order by due_at, position) as place from looked where free) ranked
-         where place <= room),
+          from (select *, row_number() over (partition by merchant_id order by place, due_at, position) as merchants_place
+                  from (select *, row_number() over (partition by merchant_id, endpoint_id order by due_at, position) as place from looked where free) ranked
+                 where place <= room) shared
+         where merchants_place <= of_merchant order by merchants_place, due_at limit $7),
       leased as (
         update deliveries d set leased_until = $2, attempts = d.attempts + 1 from chosen
          where d.merchant_id = chosen.merchant_id and d.endpoint_id = chosen.endpoint_id and d.position = chosen.position
@@ -111,7 +122,15 @@ export async function takeDeliveries(
         returning 1)
       select (select count(*) from waiting)::integer as "setAside", taken.*
         from (values (1)) one left join (select ${takenColumns} from leased d ${takenJoins}) taken on true order by taken.position`,
-    values: [timeParameter(now), timeParameter(now + leaseMilliseconds), JSON.stringify(rooms), otherwise],
+    values: [
+      timeParameter(now),
+      timeParameter(now + leaseMilliseconds),
+      JSON.stringify(ofEndpoints),
+      ofEndpoint,
+      JSON.stringify(ofMerchants),
+      ofMerchant,
+      together,
+    ],
   })
   const [first] = rows
   return {

@@ -50,13 +50,13 @@ export function makeSearches(parts: PaymentParts): Searches {
   const { clock, database } = parts
   const [searches, lookups] = [searchTurns(clock), searchTurns(clock)]
   /** Where a search is read, and in whose turn. Who names a payment asks whether it was made, and may send it again: only the gateway's own database knows that for sure. */
-  const placeOf = (tokenId: string, { merchantId, id, merchantTransactionId }: Search): Place => {
+  const placeOf = (tokenId: string, { merchantId, id, merchantTransactionId }: Search): ReadingPlace => {
     const isNamed = id !== undefined || merchantTransactionId !== undefined
     const turns = isNamed ? lookups : searches
     return { db: isNamed ? database.lookups : database.reporting, merchantId, inTurn: work => turns(tokenId, merchantId, work) }
   }
 
-  function pageOf(place: Place, found: readonly SearchHit[]): SearchPage | 'pageTooLarge' {
+  function pageOf(place: ReadingPlace, found: readonly SearchHit[]): SearchPage | 'pageTooLarge' {
     const bytes = found.reduce((sum, one) => sum + one.bytes, 0)
     if (found.length > linkedMost || (bytes > limits.pageMaxBytes && found.length > 1)) return 'pageTooLarge'
     return {
@@ -74,7 +74,7 @@ export function makeSearches(parts: PaymentParts): Searches {
     }
   }
 
-  async function* paymentsOf(place: Place, found: readonly SearchHit[]): AsyncGenerator<PaymentState[]> {
+  async function* paymentsOf(place: ReadingPlace, found: readonly SearchHit[]): AsyncGenerator<PaymentState[]> {
     for (const ids of portions(found)) {
       const byId = new Map((await portionOf(place, ids)).map(payment => [payment.id, payment]))
       yield ids.map(id => byId.get(id)!)
@@ -122,7 +122,7 @@ export function makeSearches(parts: PaymentParts): Searches {
   }
 }
 
-type Place = {
+type ReadingPlace = {
   readonly db: ReportingDatabase
   readonly merchantId: string
   inTurn<Value>(work: () => Promise<Value>): Promise<Value | 'tooManySearches'>
@@ -139,7 +139,7 @@ function searchTurns(clock: Clock) {
     })
 }
 
-async function portionOf({ db, merchantId, inTurn }: Place, ids: readonly string[]): Promise<PaymentState[]> {
+async function portionOf({ db, merchantId, inTurn }: ReadingPlace, ids: readonly string[]): Promise<PaymentState[]> {
   const payments = await inTurn(() => paymentsIn(db, merchantId, ids))
   if (payments === 'tooManySearches') throw new Error('another search of the merchant took too long')
   return payments

@@ -44,7 +44,8 @@ export const poolNames = Object.keys(sizes) as PoolName[]
 export type Database = Readonly<Record<PoolName, pg.Pool>> & {
   /** Readings of many payments that may be some seconds old: another database, or as the pool of searches. */
   readonly reporting: ReportingDatabase
-  /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other. `lock` takes the
+  /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other, and of one merchant
+   * not all at once. `lock` takes the
    * lock, and reads what the work is about: it writes nothing, and what it asks for at once travels together. */
   inChain<Locked, Value>(
     merchantId: string,
@@ -79,6 +80,8 @@ pg.types.setTypeParser(1082, text => text)
 const lockSeconds = 5
 const turnSeconds = 10
 const turnsWaiting = 200
+/** Of the connections of chains, and how many more of one merchant wait for one: there is always one for others. */
+const ofMerchant = { most: sizes.chains.max - 1, waiting: 2000 }
 const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
 const heartbeatMilliseconds = 15_000
@@ -109,10 +112,12 @@ export function connect(
   const reporting: ReportingDatabase = follower ?? pools.searches
   const listenings = new Set<Listener>()
   const inTurn = takeTurns(clock, turnSeconds, turnsWaiting)
+  const inPlace = takeTurns(clock, turnSeconds, ofMerchant.waiting, ofMerchant.most)
   return {
     ...pools,
     reporting,
-    inChain: (merchantId, rootId, lock, work) => inTurn(merchantId + rootId, () => lockedTransaction(pools.chains, lock, work)),
+    inChain: (merchantId, rootId, lock, work) =>
+      inTurn(merchantId + rootId, () => inPlace(merchantId, () => lockedTransaction(pools.chains, lock, work))),
     async listen(channel, heard) {
       const listening = await listen(clock, limited(options, `${listeningName} ${told}`.trim(), 5), channel, heard, failed)
       listenings.add(listening)
