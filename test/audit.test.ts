@@ -362,11 +362,18 @@ describe('log-ins that failed', () => {
     assert.equal(waits(limits(), '192.0.2.9'), false)
     await other.learn(moment)
     assert.equal(waits(other, '192.0.2.9'), false)
+    // Another token of the same network has a place of its own.
+    const neighbour = (at: ReturnType<typeof limits>) =>
+      at.mustWait('a'.repeat(32), '192.0.2.9', () => ({ address: '192.0.2.9', credential: 'd'.repeat(16), user }), moment)
+    assert.equal(neighbour(limits()), false)
+    await eventually(async () => (await stored()) === 4, 'it is kept beside the other')
+    await other.learn(moment)
+    assert.equal(neighbour(other), false)
     // Who comes with a password of his own from many networks pushes out nobody else's.
     const stranger = limits()
     for (let at = 0; at < 700; at++)
       stranger.mustWait('f'.repeat(32), `2001:db8:9:${at.toString(16)}::1`, () => ({ address: '', credential: '' }), moment)
-    await eventually(async () => (await stored()) === 703, 'they are kept')
+    await eventually(async () => (await stored()) === 704, 'they are kept')
     const fresh = limits()
     await fresh.learn(moment)
     await fresh.count({ address: '198.51.100.1', credential: 'e'.repeat(16), user }, moment)

@@ -120,6 +120,8 @@ describe('failed attempts to authenticate', () => {
     // What is used up costs the database nothing any more.
     await times(40, at => read(address, bad(1000 + at)))
     assert.equal(await countedOf(address), addressMax)
+    const rows = `select 1 from log_in_failures where kind = 'credential' and subject like $1`
+    assert.equal((await gateway.pool.query(rows, [`${address} %`])).rowCount, addressMax)
   })
 
   it('successes and requests without a header are never counted', async () => {

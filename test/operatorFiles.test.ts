@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { readSeed } from '../src/merchants/seed.ts'
-import { isFile, readPlainFile, whoMayReplace } from '../src/platform/files.ts'
+import { isFile, openFilesMost, readPlainFile, whoMayReplace } from '../src/platform/files.ts'
 import { parseJson } from '../src/platform/schema.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-files-'))
@@ -81,6 +81,14 @@ describe('nobody else may replace a file', { skip: process.getuid?.() !== 0 && '
     assert.match(given, /leads to no file/)
   })
   const script = `import('${new URL('../src/platform/files.ts', import.meta.url)}').then(({ whoMayReplace }) => console.log(whoMayReplace('/dev/stdin')))`
+})
+
+it('how many files may be open is what the system says, or nothing', () => {
+  const path = join(tmpdir(), `limits-${process.pid}`)
+  writeFileSync(path, 'Max processes             96000   96000   processes\nMax open files            256     1024    files\n')
+  assert.equal(openFilesMost(path), 256)
+  rmSync(path)
+  assert.equal(openFilesMost(path), undefined)
 })
 
 it('a pipe is no file, and nobody waits for it', () => {

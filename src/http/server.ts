@@ -224,7 +224,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     if (outgoing.destroyed) return { made } // it was one too many
     if (before) outgoing.write(before)
     if (whole && body.length <= pieceBytes) {
-      outgoing.end(body)
+      // Of a text Node keeps what is not taken yet on the heap.
+      outgoing.end(length > heapBytesMost && typeof body === 'string' ? Buffer.from(body) : body)
       return { made }
     }
     // A stream has no end of its own that a stop could wait for, and its reader leaves when it likes.
@@ -331,6 +332,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
     },
   }
 }
+
+const heapBytesMost = 16 * 1024
 
 type RequestTarget = Pick<Request, 'path' | 'query'>
 

@@ -27,6 +27,12 @@ function statOf(path: string): Stats | undefined {
   }
 }
 
+/** How many files this process may have open, sockets among them; undefined where the system does not say. */
+export function openFilesMost(limits = '/proc/self/limits'): number | undefined {
+  const most = existsSync(limits) && /^Max open files +(\d+)/m.exec(readFileSync(limits, 'utf8'))?.[1]
+  return most ? Number(most) : undefined
+}
+
 /** False for what is not there. */
 export function othersMayRead(path: string): boolean {
   const stat = statOf(path)

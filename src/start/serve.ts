@@ -13,6 +13,7 @@ import { beginTransferFiles } from '../clearing/transfers/write.ts'
 import type { AcquirerOptions, Address } from '../connectors/cards/acquirer.ts'
 import { figuresOfAcquirers } from '../connectors/cards/metrics.ts'
 import { httpTransport } from '../connectors/transport.ts'
+import { connectionsMost } from '../http/connections.ts'
 import type { Readiness } from '../http/health.ts'
 import { router } from '../http/router.ts'
 import { makeServer } from '../http/server.ts'
@@ -28,6 +29,7 @@ import { startWorker } from '../platform/due/worker.ts'
 import { caller } from '../platform/egress/call.ts'
 import { resolver } from '../platform/egress/resolve.ts'
 import { OperatorError } from '../platform/errors.ts'
+import { openFilesMost } from '../platform/files.ts'
 import type { Log } from '../platform/log.ts'
 import { type Figure, gauge } from '../platform/metrics.ts'
 import { startErasing } from '../platform/retention/erase.ts'
@@ -82,6 +84,9 @@ export type Parts = {
   readonly isWorker?: true
 }
 
+/** Beside connections of callers: to databases, partners and receivers, files of our own. */
+const filesBeside = 1024
+
 export async function startGateway(parts: Parts): Promise<RunningGateway> {
   const onError = (error: Error) =>
     error instanceof OperatorError
@@ -100,6 +105,12 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   const { clock } = clockWatch // nobody below goes by the machine's
   const putBackWatch = await watchPutBack(database, clock, log)
   await warnOfSharedNumbers(database.work, config.redirectMethods, log)
+  const filesMost = openFilesMost()
+  if (filesMost !== undefined && filesMost < connectionsMost + filesBeside)
+    log.warn(
+      { why: `${filesMost} files may be open, and ${connectionsMost + filesBeside} are needed` },
+      'more connections than files find nobody: raise ulimit -n or LimitNOFILE',
+    )
   const stopping = new AbortController()
   let port = config.port
   const publicUrl = () => publicUrlOf(config, port)

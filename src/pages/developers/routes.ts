@@ -25,7 +25,7 @@ type DeveloperPlace = {
 
 export const developerRoutes = (parts: OfficeParts, trying: Trying | undefined): Route[] =>
   trying
-    ? places(parts, trying).map(place => ({ ...place, method: 'GET', callers: 'anyone', cost: 16 }))
+    ? places(parts, trying).map(place => ({ ...place, method: 'GET', callers: 'anyone', cost: 64 }))
     : places(parts).map(({ path, answer }) =>
         officeRoute(parts, {
           method: 'GET',

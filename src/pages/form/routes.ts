@@ -19,7 +19,7 @@ export function formRoutes(parts: PageParts): Route[] {
     { method: 'GET', path: '/v1/static/{build}/{name}', callers: 'anyone', cors: true, answer: script(parts) },
     { method: 'GET', path: '/v1/static/{build}/img/{name}', callers: 'anyone', cors: true, answer: brandImage },
     { method: 'GET', path: '/pay/{checkout}', callers: 'browser', answer: payPage(parts) },
-    { method: 'GET', path: '/pay/{checkout}/code', callers: 'browser', cost: 16, answer: linkPage(parts) },
+    { method: 'GET', path: '/pay/{checkout}/code', callers: 'browser', cost: 64, answer: linkPage(parts) },
   ]
 }
 

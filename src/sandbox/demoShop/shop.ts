@@ -30,6 +30,8 @@ const connectionsMost = 256
 const pagesMost = 32
 /** Pages that hear of notifications. One more is told that there is nothing, and asks no more. */
 const listenersMost = 32
+/** What a page may leave untaken: one that takes nothing is closed. */
+const unreadMost = 1024 * 1024
 /** Notifications that a page begins with. */
 const heardMost = 20
 
@@ -169,7 +171,7 @@ function tellNotifications({ account, clock, log }: DemoShopParts) {
       const line = `data: ${JSON.stringify(openNotification(secret, headers, body))}\n\n`
       heard.splice(0, heard.length - heardMost + 1)
       heard.push(line)
-      for (const page of pages) page.write(line)
+      for (const page of pages) if (!page.write(line) && page.writableLength > unreadMost) page.destroy()
     }
   }
   const readOn = async () => {
