@@ -51,6 +51,39 @@ describe('a consumer', () => {
     assert.equal((await counted()).filter(row => row.payment_id === body.id).length, 1)
   })
 
+  it('gets those of others beside a merchant’s many, and of each in their order', async () => {
+    const pool = gateway.pool
+    await take()
+    const [many, others] = ['c0ffee000000000000000000000000a1', 'c0ffee000000000000000000000000a2']
+    const add = (merchant: string, count: number, from: number) =>
+      pool.query(
+        `insert into events (merchant_id, payment_id, sequence, type, channel_id, root_id, occurred_at, recorded_at, notified, searched)
+         select $1, gen_random_uuid(), 1, 'PAYMENT', $1, $1, now(), to_timestamp($3 + n), 'done', 'done' from generate_series(1, $2) n`,
+        [merchant, count, from],
+      )
+    await add(many, 40, 1000)
+    await add(others, 3, 2000)
+    const rounds: string[][] = []
+    const round = () =>
+      consume(pool, counting, 10, async (_, events) => {
+        rounds.push(
+          events.map(({ merchantId, recordedAt }) => `${merchantId === many ? 'many' : 'other'} ${(recordedAt / 1000) % 1000}`),
+        )
+      })
+    while ((await round()) > 0);
+    assert.deepEqual(rounds[0], [...[1, 2, 3, 4, 5].map(at => `many ${at}`), ...[1, 2, 3].map(at => `other ${at}`)])
+    const all = rounds.flat().filter(one => one.startsWith('many'))
+    assert.deepEqual(
+      all,
+      Array.from({ length: 40 }, (_, at) => `many ${at + 1}`),
+    )
+    assert.deepEqual(
+      rounds.slice(1).map(({ length }) => length),
+      [10, 10, 10, 5],
+    )
+    await pool.query('delete from events where merchant_id = any ($1)', [[many, others]])
+  })
+
   it('is not told a pending state after the final one', async () => {
     const { body } = await gateway.pay({ 'customParameters[simulateAnswer]': 'late' })
     assert.equal(body.result.code.slice(0, 7), '000.200')

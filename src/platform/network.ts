@@ -21,7 +21,7 @@ export const networkOf = (address: string): string => networksAround(address)[0]
 export function networksAround(written: string): readonly string[] {
   const address = plainAddress(written)
   if (!isIPv6(address)) return [address]
-  const [head = '', tail] = address.toLowerCase().replace(/%.*$/, '').split('::')
+  const [head = '', tail] = address.toLowerCase().split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')
   const groups =

@@ -53,7 +53,7 @@ export async function consume(
     if (!(await takeTurn(db, consumer, wait))) return 0
     const left = new Set<string>()
     for (let taken = 0; ; ) {
-      const events = supersede(await waitingEvents(db, consumer, limit - taken, [...left]))
+      const events = supersede(await nextEvents(db, consumer, limit - taken, [...left]))
       if (events.length === 0) return taken
       for (const merchantId of (await take(db, events)) ?? []) left.add(merchantId)
       const done = events.filter(({ merchantId }) => !left.has(merchantId))
@@ -62,6 +62,20 @@ export async function consume(
       if (done.length === events.length) return taken
     }
   })
+}
+
+/** So far behind those of one merchant the events of others are looked for. */
+const reach = 10_000
+
+/** In the order in which they were recorded; but where one merchant's are more than half of them, half, and beside them those of others that wait behind. */
+async function nextEvents(db: pg.PoolClient, consumer: Consumer, limit: number, left: readonly string[]): Promise<OutboxEvent[]> {
+  const events = await waitingEvents(db, consumer, limit, left)
+  const share = Math.ceil(limit / 2)
+  const counts = Map.groupBy(events, ({ merchantId }) => merchantId)
+  const [merchantId, own] = [...counts].find(([, { length }]) => length > share) ?? []
+  if (events.length < limit || merchantId === undefined) return events
+  const others = await waitingEvents(db, consumer, limit - share, [...left, merchantId], reach)
+  return others.length === 0 ? events : [...own!.slice(0, share), ...others]
 }
 
 /** A pending state that is found only after the final one would contradict it. */

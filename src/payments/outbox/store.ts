@@ -23,23 +23,26 @@ export async function anyWaiting(db: Connection, { mark }: Consumer): Promise<bo
   return rows[0]!.any
 }
 
-/** The next ones, but none of some merchants. */
+/** The next ones, but none of some merchants; `reach`: of the first so many that wait. */
 export async function waitingEvents(
   db: Connection,
   { mark, readsRecords }: Consumer,
   limit: number,
   left: readonly string[],
+  reach?: number,
 ): Promise<OutboxEvent[]> {
+  const order = 'order by e.recorded_at, e.payment_id, e.sequence'
+  const source = reach === undefined ? 'events e' : `(select * from events e where e.${mark} is null ${order} limit ${reach}) e`
   const { rows } = await db.query<OutboxEvent>({
-    name: `events not ${mark}`,
+    name: `events not ${mark}${reach === undefined ? '' : ' of others'}`,
     text: `select e.merchant_id as "merchantId", e.payment_id as "paymentId", e.sequence, e.type, e.channel_id as "channelId", e.root_id as "rootId",
                   e.recorded_at as "recordedAt",
                   exists (select 1 from events later where later.merchant_id = e.merchant_id and later.payment_id = e.payment_id
                              and later.sequence > e.sequence and later.${mark} is not null) as superseded,
                   ${readsRecords ? 'p.record' : 'null as record'}
-             from events e ${readsRecords ? 'left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id' : ''}
+             from ${source} ${readsRecords ? 'left join payments p on p.merchant_id = e.merchant_id and p.id = e.payment_id' : ''}
             where e.${mark} is null and ${servedHere('e.merchant_id')} and e.merchant_id <> all ($2::uuid[])
-            order by e.recorded_at, e.payment_id, e.sequence limit $1`,
+            ${order} limit $1`,
     values: [limit, left],
   })
   return rows
