@@ -122,9 +122,9 @@ test('what banks lay down is fetched, and what people wait for is made, whatever
   }
   const exports = await times(6, () => due('export'))
   work()
-  await eventually(async () => running.size === 24 + 12 + 4, 'all places of files, shops and exports are taken')
+  await eventually(async () => running.size === 24 + 12 + 2, 'all places of files, shops and exports are taken')
   await runs(await due('returnServer'))
-  assert.equal(underWay(exports), 4)
+  assert.equal(underWay(exports), 2)
 })
 
 test('one shop’s server takes a share of the calls, and one merchant too', async () => {

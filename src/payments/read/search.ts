@@ -3,10 +3,9 @@
 
 import { limits } from '../../contract/limits.ts'
 import type { ResultName } from '../../contract/results/results.ts'
-import type { Clock } from '../../platform/clock.ts'
+import { turnsOfCallers } from '../../merchants/turns.ts'
 import { WriteTimeout } from '../../platform/database/errors.ts'
 import { ReportingAway, type ReportingDatabase } from '../../platform/database/reporting.ts'
-import { takeTurns } from '../../platform/database/turns.ts'
 import type { PaymentParts } from '../parts.ts'
 import type { PaymentState } from '../payment.ts'
 import { storedJson, UnreadableRow } from '../store/read.ts'
@@ -15,10 +14,6 @@ import { givenText, readable } from './status.ts'
 
 const atOnceBytes = 256 * 1024
 const linkedMost = 10_000
-const turnSeconds = 10
-/** Of a token, and of a merchant, whose tokens may be many. */
-const waitingMost = { token: 20, merchant: 60 }
-
 export type FoundPayments = { readonly count: number; payments(): AsyncIterable<PaymentState> }
 
 export type SearchPage = {
@@ -48,12 +43,13 @@ export type Searches = {
 
 export function makeSearches(parts: PaymentParts): Searches {
   const { clock, database } = parts
-  const [searches, lookups] = [searchTurns(clock), searchTurns(clock)]
+  const [searches, lookups] = [turnsOfCallers(clock), turnsOfCallers(clock)]
   /** Where a search is read, and in whose turn. Who names a payment asks whether it was made, and may send it again: only the gateway's own database knows that for sure. */
   const placeOf = (tokenId: string, { merchantId, id, merchantTransactionId }: Search): ReadingPlace => {
     const isNamed = id !== undefined || merchantTransactionId !== undefined
     const turns = isNamed ? lookups : searches
-    return { db: isNamed ? database.lookups : database.reporting, merchantId, inTurn: work => turns(tokenId, merchantId, work) }
+    const db = isNamed ? database.lookups : database.reporting
+    return { db, merchantId, inTurn: work => turns(tokenId, merchantId, work).catch(tooMany) }
   }
 
   function pageOf(place: ReadingPlace, found: readonly SearchHit[]): SearchPage | 'pageTooLarge' {
@@ -122,21 +118,15 @@ export function makeSearches(parts: PaymentParts): Searches {
   }
 }
 
+function tooMany(error: unknown): 'tooManySearches' {
+  if (error instanceof WriteTimeout) return 'tooManySearches'
+  throw error
+}
+
 type ReadingPlace = {
   readonly db: ReportingDatabase
   readonly merchantId: string
   inTurn<Value>(work: () => Promise<Value>): Promise<Value | 'tooManySearches'>
-}
-
-/** One of a token at a time, and one of a merchant, however many tokens it has: others find a connection. */
-function searchTurns(clock: Clock) {
-  const ofToken = takeTurns(clock, turnSeconds, waitingMost.token)
-  const ofMerchant = takeTurns(clock, turnSeconds, waitingMost.merchant)
-  return <Value>(tokenId: string, merchantId: string, work: () => Promise<Value>): Promise<Value | 'tooManySearches'> =>
-    ofToken(tokenId, () => ofMerchant(merchantId, work)).catch(error => {
-      if (error instanceof WriteTimeout) return 'tooManySearches'
-      throw error
-    })
 }
 
 async function portionOf({ db, merchantId, inTurn }: ReadingPlace, ids: readonly string[]): Promise<PaymentState[]> {

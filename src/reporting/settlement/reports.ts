@@ -1,11 +1,11 @@
-// The settlement reports: days summed up, and the records behind each sum. A report reads some records at a time and keeps none; those of one caller come
-// one after the other, so that nobody's keep others waiting (decisions, 67).
+// The settlement reports: days summed up, and the records behind each sum. A report reads some records at a time and keeps none; those of one caller, and those of one
+// merchant, come one after the other, so that nobody's keep others waiting (decisions, 67).
 
 import { limits } from '../../contract/limits.ts'
 import { pageSize } from '../../contract/parameters/query.ts'
 import type { ResultName } from '../../contract/results/results.ts'
+import { turnsOfCallers } from '../../merchants/turns.ts'
 import { isTooSlow, WriteTimeout } from '../../platform/database/errors.ts'
-import { takeTurns } from '../../platform/database/turns.ts'
 import type { ReportParts } from '../parts.ts'
 import { type Aggregation, type AggregationKey, aggregate } from './aggregation.ts'
 import {
@@ -36,8 +36,6 @@ export type Reports = {
 
 const dayMilliseconds = 86_400_000
 const portion = 250
-const turnSeconds = 10
-const waitingMost = 20
 
 /** Whole days in UTC, both counted. */
 export const spanOf = (from: string, to: string, currency?: string): ReportSpan => ({
@@ -56,9 +54,13 @@ export function spanError(from: string, to: string): { readonly name: string; re
 }
 
 export function makeReports({ clock, database }: ReportParts): Reports {
-  const turns = takeTurns(clock, turnSeconds, waitingMost)
-  const inTurn = <Value>(caller: string, work: () => Promise<Value>): Promise<Value | ReportRefusal> =>
-    turns(caller, work).catch((error: Error) => {
+  const turns = turnsOfCallers(clock)
+  const inTurn = <Value>(
+    caller: string,
+    { merchantId }: ReportScope,
+    work: () => Promise<Value>,
+  ): Promise<Value | ReportRefusal> =>
+    turns(caller, merchantId, work).catch((error: Error) => {
       if (error instanceof WriteTimeout) return 'tooManySearches'
       if (isTooSlow(error)) return 'reportTooLarge'
       throw error
@@ -66,14 +68,14 @@ export function makeReports({ clock, database }: ReportParts): Reports {
   const ofDay = ({ day, currency }: AggregationKey) => spanOf(day, day, currency)
   return {
     aggregations: (caller, scope, span) =>
-      inTurn(caller, async () => aggregate(await sumMovements(database.reporting, scope, span))),
+      inTurn(caller, scope, async () => aggregate(await sumMovements(database.reporting, scope, span))),
     page: (caller, scope, key, order, pageNo) =>
-      inTurn(caller, () =>
+      inTurn(caller, scope, () =>
         findMovements(database.reporting, scope, ofDay(key), { ...order, limit: pageSize, skip: (pageNo - 1) * pageSize }),
       ),
     async *records(caller, scope, key, order) {
       for (let after: MovementRow | undefined; ; ) {
-        const rows = await inTurn(caller, () =>
+        const rows = await inTurn(caller, scope, () =>
           findMovements(database.reporting, scope, ofDay(key), { ...order, limit: portion, after }),
         )
         if (typeof rows === 'string') throw new Error(`the report cannot go on: ${rows}`)
