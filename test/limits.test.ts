@@ -212,7 +212,13 @@ describe('failed attempts to authenticate', () => {
     await check(read('192.0.2.60:9', bad(1)), 429, '800.120.100')
     await check(read('192.0.2.60', bad(1)), 429, '800.120.100')
     // Nor do other ways to write it make it another.
-    for (const written of ['::ffff:c000:23c', '[::FFFF:192.0.2.60]:7', '0:0:0:0:0:ffff:c000:023c', '0::ffff:192.0.2.60'])
+    for (const written of [
+      '::ffff:c000:23c',
+      '[::FFFF:192.0.2.60]:7',
+      '0:0:0:0:0:ffff:c000:023c',
+      '0::ffff:192.0.2.60',
+      '::ffff:192.0.2.60%eth0',
+    ])
       await check(read(written, bad(1)), 429, '800.120.100')
     await times(credentialMax, at => read(`[2001:db8::${at}]:${4000 + at}`, bad(1)))
     await check(read('[2001:db8:0::ffff]:9', bad(1)), 429, '800.120.100')
