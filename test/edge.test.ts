@@ -11,7 +11,7 @@ import { runInNewContext } from 'node:vm'
 import { readForm } from '../src/contract/form.ts'
 import { networkConnectionsMost, unfinishedMost, watchConnections } from '../src/http/connections.ts'
 import { systemClock } from '../src/platform/clock.ts'
-import { endParsing } from '../src/platform/parsing.ts'
+import { endParsing, stopParsing } from '../src/platform/parsing.ts'
 import { type Body, eventually, sandbox, type TestGateway, testGateway, visa } from './support/gateway.ts'
 
 let gateway: TestGateway
@@ -88,7 +88,7 @@ describe('what one connection can cost', () => {
     assert.ok(most < 150, `${Math.round(most)} MiB are held for 600 000 bytes`)
   })
 
-  it('a body in pieces of a few bytes is taken, and one in thousands of single ones closes its connection', async () => {
+  it('a body in pieces of a few bytes is taken, and thousands of single ones in a second close their connections', async () => {
     const form = `entityId=${sandbox.entityId}&amount=92.00&currency=EUR&paymentType=DB&paymentBrand=VISA&customParameters[x.y]=${'z'.repeat(300)}`
     const pieces = (size: number) =>
       Array.from({ length: Math.ceil(form.length / size) }, (_, at) => form.slice(at * size, (at + 1) * size))
@@ -98,7 +98,15 @@ describe('what one connection can cost', () => {
         .join('')}0\r\n\r\n`
     const head = post(`Authorization: Bearer ${sandbox.accessToken}\r\nConnection: close\r\nTransfer-Encoding: chunked`)
     assert.match(await exchange(head + chunked(20)), /^HTTP\/1\.1 400 [\s\S]*card\.number/)
-    assert.equal(await exchange(head + chunked(1)), '')
+    // However few of them each request has.
+    const some = `${post('Transfer-Encoding: chunked')}${'1\r\na\r\n'.repeat(300)}0\r\n\r\n`
+    const got = await exchange(some.repeat(30))
+    assert.ok(got.split('HTTP/1.1 ').length < 30, 'it is closed before all are answered')
+    assert.match(
+      await exchange(`${post('Connection: close', 'Content-Length: 1')}a`),
+      /^HTTP\/1\.1 /,
+      'others are heard in that second',
+    )
   })
 
   it('what came with a request that was one too many is parsed no further, and the next connection is parsed as ever', async () => {
@@ -127,6 +135,30 @@ describe('what one connection can cost', () => {
       assert.equal(await answer.text(), 'heard')
       assert.equal(told, 2)
     }
+    small.close()
+  })
+
+  it('one that is to be closed is heard no more, and what it asked before is answered', async () => {
+    let told = 0
+    let answer = () => {}
+    const small = createServer((request, response) => {
+      told++
+      stopParsing(request.socket)
+      answer = () => response.end('heard')
+    }).listen(0, '127.0.0.1')
+    await once(small, 'listening')
+    const socket = connect((small.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1')
+    let got = ''
+    socket.on('data', (text: string) => (got += text))
+    socket.on('error', () => {})
+    const more = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+    socket.write(more)
+    await eventually(async () => told === 1, 'the first is told of')
+    for (let at = 0; at < 20; at++) await new Promise(resolve => socket.write(more.repeat(1000), resolve))
+    answer()
+    await eventually(async () => got.endsWith('heard'), 'it is answered')
+    assert.equal(told, 1)
+    socket.destroy()
     small.close()
   })
 

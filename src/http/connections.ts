@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
 import { networkOf } from '../platform/network.ts'
-import { endParsing } from '../platform/parsing.ts'
+import { endParsing, stopParsing } from '../platform/parsing.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
 export const unfinishedMost = 32
@@ -20,6 +20,9 @@ export const networkUnfinishedMost = 1024
 export const unfinishedBytesMost = 64 * 1024 * 1024
 /** Bytes of answers that are made and not taken yet. More closes, of the network to which most of them go, the connection with most of them. */
 export const untakenBytesMost = 64 * 1024 * 1024
+/** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Of what proxies pass on there may be more. */
+export const smallPiecesMost = { network: 8192, proxy: 65_536 }
+const pieceBytesLeast = 256
 /** Where answers are owed to all; and requests of one connection one after the other. */
 export const maxima = { maxConnections: connectionsMost + 64, maxRequestsPerSocket: 10_000 }
 
@@ -43,6 +46,8 @@ export type Connections = {
   asked(incoming: IncomingMessage, outgoing: ServerResponse): boolean
   /** Its answer is made, and has so many bytes. */
   answers(incoming: IncomingMessage, bytes: number): void
+  /** One more piece of a body has come. False = too many small ones of its network in this second: the connection is closed. */
+  takes(socket: Socket, bytes: number): boolean
   /** So many bytes of its body have come, or will not be needed. */
   keeps(incoming: IncomingMessage, bytes: number): void
   /** Its body has come whole, and is kept until it begins. */
@@ -93,11 +98,13 @@ export function watchConnections(
   const fromNetwork = new Map<string, number>()
   const unfinishedOf = new Map<string, number>()
   const untakenOf = new Map<string, number>()
+  const smallPieces = new Map<string, number>()
   let bytesKept = 0
   let bytesUntaken = 0
   /** Raw sockets on which TLS does not stand yet, by their two ends: Node tells what stands by another object. */
   const unsecured = new Map<string, Socket>()
 
+  const second = clock.every(1000, () => smallPieces.clear())
   const timer = clock.every(lookEverySeconds * 1000, () => {
     const now = clock.elapsed()
     for (const [socket, one] of connections) {
@@ -247,6 +254,16 @@ export function watchConnections(
       return true
     },
     answers,
+    takes(socket, bytes) {
+      const network = connections.get(socket)?.network
+      if (network === undefined) return false
+      if (bytes >= pieceBytesLeast) return true
+      const small = (smallPieces.get(network) ?? 0) + 1 - bytes / pieceBytesLeast
+      smallPieces.set(network, small)
+      if (small <= (network === '' ? smallPiecesMost.proxy : smallPiecesMost.network)) return true
+      endParsing(socket)
+      return false
+    },
     keeps,
     waits(incoming, body) {
       connections.get(incoming.socket)?.bodies.set(incoming, body)
@@ -263,6 +280,7 @@ export function watchConnections(
       return one !== undefined && isOwed(one)
     },
     closeSoon(socket) {
+      stopParsing(socket)
       const one = connections.get(socket)
       if (one) one.endsBefore = clock.elapsed() + (isOwed(one) ? answerSeconds : lingerSeconds) * 1000
       else socket.destroy()
@@ -270,7 +288,10 @@ export function watchConnections(
     closeAll(which) {
       for (const socket of [...(which === 'every' ? connections.keys() : unsecured.values())]) socket.destroy()
     },
-    stop: () => timer.cancel(),
+    stop() {
+      timer.cancel()
+      second.cancel()
+    },
   }
 }
 

@@ -12,7 +12,6 @@ import { isUnavailable } from '../platform/database/errors.ts'
 import { ReportingAway } from '../platform/database/reporting.ts'
 import { http, https } from '../platform/http.ts'
 import { networkOf } from '../platform/network.ts'
-import { endParsing } from '../platform/parsing.ts'
 import { spokenTls } from '../platform/tls.ts'
 import { isRecorded } from '../reporting/requests/keep.ts'
 import type { RequestTrace } from '../reporting/requests/record.ts'
@@ -352,26 +351,21 @@ function* inPieces(body: string | Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }
 
-/** A body may come in so many pieces, and then in one more for so many bytes: each costs as much as hundreds of bytes. */
-const piecesLeast = 64
-const pieceLeast = 16
-
 /** Reads the body, one character a byte, and has the connection keep it; says how many bytes it has, undefined when it is too large. What comes in many
  * small pieces is copied: each would keep the whole buffer that it came in. */
 function readBody(
   incoming: IncomingMessage,
   bodyMax: number,
-  { keeps, waits }: Connections,
+  { keeps, takes, waits }: Connections,
   done: (bytes: number | undefined) => void,
 ): void {
   let body: Buffer = Buffer.alloc(0)
   let length = 0
-  let pieces = 0
   let over = false
   incoming.on('data', (chunk: Buffer) => {
     const at = length
     length += chunk.length
-    if (++pieces > piecesLeast + length / pieceLeast) return endParsing(incoming.socket)
+    if (at > 0 && !takes(incoming.socket, chunk.length)) return
     if (!over) keeps(incoming, chunk.length)
     if (length > bodyMax) {
       if (over) return

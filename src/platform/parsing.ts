@@ -1,5 +1,5 @@
-// Ends a connection of which enough was read. What came in one reading, 64 kB, Node parses to its end whatever becomes of the socket: 11,000 pieces of a
-// body or 2,400 requests, of each of a thousand connections in one turn of the event loop.
+// Ends what is read of a connection of which enough was read. What came in one reading, 64 kB, Node parses to its end whatever becomes of the socket: 11,000
+// pieces of a body or 2,400 requests, of each of a thousand connections in one turn of the event loop; and on one that is only half closed, whatever comes later.
 
 import type { Socket } from 'node:net'
 
@@ -7,14 +7,18 @@ import type { Socket } from 'node:net'
 type Parser = Record<string, unknown>
 const told = new Set(['parserOnHeaders', 'parserOnHeadersComplete', 'parserOnBody', 'parserOnMessageComplete'])
 
-/** Closes it, and nothing more that came on it is told of. */
-export function endParsing(socket: Socket): void {
+/** Nothing more that comes on it is told of. What was asked before may still be answered. */
+export function stopParsing(socket: Socket): void {
   const { parser } = socket as { readonly parser?: Parser | null }
-  if (parser && !socket.destroyed) {
-    const listening = Object.entries(parser).filter(([, one]) => typeof one === 'function' && told.has(one.name))
-    for (const [place] of listening) parser[place] = undefined
-    // With the end of its socket it goes to another one.
-    socket.prependOnceListener('close', () => Object.assign(parser, Object.fromEntries(listening)))
-  }
+  if (!parser || socket.destroyed) return
+  const listening = Object.entries(parser).filter(([, one]) => typeof one === 'function' && told.has(one.name))
+  for (const [place] of listening) parser[place] = undefined
+  // With the end of its socket it goes to another one.
+  socket.prependOnceListener('close', () => Object.assign(parser, Object.fromEntries(listening)))
+}
+
+/** The same, and closes it. */
+export function endParsing(socket: Socket): void {
+  stopParsing(socket)
   socket.destroy()
 }

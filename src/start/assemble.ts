@@ -192,7 +192,7 @@ const fetched: Places<Gateway> = { kinds: ['returnServer'], taking: 'all', most:
 /** What people wait for takes as long as it is long; all of it belongs to nobody. One connection of searches stays for others. */
 const exported: Places<Gateway> = { kinds: [exportWork], taking: 'all', most: 2, mostOfOne: 2, mostOfSide: 2 }
 /** Work about money that calls a bank or a wallet: of one that says nothing no more is under way than it has a share of. */
-const carried: Places<Gateway> = { kinds: carriedKinds, taking: 'sides', most: 20, mostOfOne: 15, mostOfSide: 8 }
+const carried: Places<Gateway> = { kinds: carriedKinds, taking: 'sides', most: 60, mostOfOne: 15, mostOfSide: 8 }
 
 const errands = [calls, files, fetched, exported].flatMap(({ kinds }) => kinds)
 /** All other work: what is done about money waits for no server of merchants, shoppers, banks or wallets. */

@@ -99,10 +99,14 @@ async function callOf(parts: NotificationParts, delivery: LeasedDelivery): Promi
   return { method: 'POST', url, ...wired }
 }
 
-/** Under way at once: of one endpoint, of one merchant, which may have a hundred endpoints, and of all. */
+/** Under way at once: of one endpoint, of one merchant, which may have a hundred endpoints, and of all. Where so many are under way that others may soon wait, a merchant has few. */
 const roomMost = 16
 const roomOfMerchant = 48
-const roomTogether = 512
+const roomTogether = 1024
+const crowded = { from: 512, roomOfMerchant: 4 }
+/** An answer that takes longer leaves little room for more of them, one that does not come still less. */
+const slowMilliseconds = 5000
+const roomOfSlow = 4
 
 // Events gather so long between two fan-outs: under load one transaction then serves many payments instead of a few.
 const gatherMilliseconds = 100
@@ -135,8 +139,9 @@ export function startDelivering(
     ofMerchants.set(delivery.merchantId, (ofMerchants.get(delivery.merchantId) ?? 0) + 1)
     try {
       const called = await deliver(delivery)
-      // No answer at all halves the room, down to one call at a time; answers open it again.
-      lane.most = called?.status === undefined ? Math.max(1, lane.most >> 1) : Math.min(roomMost, lane.most + 1)
+      // No answer at all halves the room, down to one call at a time, a slow one down to a few; answers open it again.
+      const least = called?.status === undefined ? 1 : called.milliseconds > slowMilliseconds ? roomOfSlow : undefined
+      lane.most = least === undefined ? Math.min(roomMost, lane.most + 1) : Math.max(least, Math.min(lane.most, lane.most >> 1))
     } catch (error) {
       if (!stopped)
         parts.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
@@ -153,11 +158,12 @@ export function startDelivering(
   async function deliverDue(): Promise<number> {
     if (!mayTake()) return 0
     if (running.size >= roomTogether) return 0
+    const ofMerchant = running.size < crowded.from ? roomOfMerchant : crowded.roomOfMerchant
     const { taken, setAside } = await takeDeliveries(db, parts.clock.real(), {
       ofEndpoints: Object.fromEntries([...lanes].map(([id, { running, most }]) => [id, Math.max(0, most - running)])),
       ofEndpoint: roomMost,
-      ofMerchants: Object.fromEntries([...ofMerchants].map(([id, running]) => [id, roomOfMerchant - running])),
-      ofMerchant: roomOfMerchant,
+      ofMerchants: Object.fromEntries([...ofMerchants].map(([id, running]) => [id, ofMerchant - running])),
+      ofMerchant,
       together: roomTogether - running.size,
     })
     for (const delivery of taken) {
