@@ -715,7 +715,7 @@ test('what was left is forgotten once it is as it was handed over; what has move
   assert.deepEqual(
     audits.map(({ rows }) => rows.map(({ action }) => action)),
     [
-      ['entityMade', 'merchantLeft', 'merchantForgotten', 'merchantArrived'].filter(
+      ['entityMade', 'merchantLeft', 'actBegun', 'merchantForgotten', 'merchantArrived'].filter(
         action => action !== 'entityMade' || audits[0]!.rows.some(one => one.action === action),
       ),
       ['merchantArrived', 'merchantLeft'],

@@ -1,7 +1,7 @@
 // Takes away what a merchant who moved left behind: only while the other cell serves it, or has passed it on, and only what is as it was handed over. And what a
 // move copied that was given up, where another cell has all of it.
 
-import { record } from '../../audit/chain.ts'
+import { tellAndDo } from '../../audit/act.ts'
 import { announceChange } from '../../merchants/store.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
@@ -78,20 +78,24 @@ async function forgetCopy(side: MoveSide, serving: MoveSide, move: Move): Promis
 /** All rows of a move that is being forgotten, in small steps; those that others refer to last. Of accounts it stays how far their numbers have come. */
 export async function forgetAll(side: MoveSide, move: Move): Promise<number> {
   const { database, clock } = side
-  const tables = (await movedTables(database.work)).filter(({ name }) => name !== numberCounters)
-  let gone = 0
-  for (const table of tables.toReversed())
-    for (let step = 1; step > 0; ) {
-      step = await forgetRows(database.work, table, move)
-      gone += step
-      if (step > 0) await clock.sleep(breathMilliseconds)
-    }
-  await unfence(side, move, 'forgetting')
-  await inTransaction(database.work, async db => {
-    await stepMove(db, move, ['forgetting'], { state: 'forgotten', here: false }, clock.real())
-    await announceChange(db)
-    const { merchantId, other } = move
-    await record(db, side, [{ action: 'merchantForgotten', subject: merchantId, details: { other, rows: gone } }])
+  const { merchantId, other } = move
+  const told = { action: 'merchantForgotten', entityId: merchantId, subject: merchantId, details: { other } } as const
+  return tellAndDo(database.work, side, told, async ({ came, end }) => {
+    const tables = (await movedTables(database.work)).filter(({ name }) => name !== numberCounters)
+    let gone = 0
+    for (const table of tables.toReversed())
+      for (let step = 1; step > 0; ) {
+        step = await forgetRows(database.work, table, move)
+        gone += step
+        came.rows = gone
+        if (step > 0) await clock.sleep(breathMilliseconds)
+      }
+    await unfence(side, move, 'forgetting')
+    await inTransaction(database.work, async db => {
+      await stepMove(db, move, ['forgetting'], { state: 'forgotten', here: false }, clock.real())
+      await announceChange(db)
+      await end(db)
+    })
+    return gone
   })
-  return gone
 }
