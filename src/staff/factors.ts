@@ -151,6 +151,7 @@ const tellOfLock = (parts: StaffParts, person: Person, address: string): Promise
       {
         actor: { kind: 'stranger', id: 'sign-in', address },
         action: 'staffLocked',
+        entityId: person.entities[0],
         subject: person.id,
         result: 'refused',
         details: { minutes: attemptsMinutes },
