@@ -108,10 +108,17 @@ export type AuditRow = {
   readonly hash: Buffer
 }
 
-/** The machine's user behind this process: who works at the command line, or as whom the gateway runs. */
+/** Characters of what the environment says of who is behind a process. */
+const claimMax = 64
+
+/**
+ * The machine's user behind this process: who works at the command line, or as whom the gateway runs. Whom `sudo` writes into the environment stands behind, as a
+ * claim: everybody can write it there.
+ */
 export function thisProcess(kind: 'commandLine' | 'gateway'): Actor {
-  const behind = process.env.SUDO_USER === undefined ? '' : `${process.env.SUDO_USER} as `
-  return { kind, id: `${behind}${ownName()}`, address: hostname() }
+  const claim = process.env.SUDO_USER
+  const behind = claim === undefined ? '' : ` (SUDO_USER: ${claim.slice(0, claimMax)})`
+  return { kind, id: `${ownName()}${behind}`, address: hostname() }
 }
 
 function ownName(): string {
