@@ -2253,6 +2253,8 @@ export const mutants: readonly Mutant[] = [
     find: 'id: `${ownName()}${behind}`', instead: 'id: `${behind}${ownName()}`' },
   { name: 'audit: a long claim cuts off what follows', file: 'src/audit/entry.ts', tests: ['audit'],
     find: 'claim.slice(0, claimMax)', instead: 'claim' },
+  { name: 'moves: a password stands among the words', file: 'src/cli/moves.ts', tests: ['commandLine'],
+    find: "if (to !== undefined && /^[a-z]+", instead: "if (to === '' && /^[a-z]+" },
   { name: 'audit: a temporary table stands before it', file: 'src/platform/database/connect.ts', tests: ['audit'],
     find: "'pg_temp'::pg_catalog.text), false)", instead: 'null), false)' },
   { name: 'audit: a hollow function is taken for ours', file: 'src/audit/definitions/strangers.ts', tests: ['audit'],
