@@ -71,7 +71,6 @@ export async function writeArchive(parts: ArchiveParts, path: string, before: nu
       throw new OperatorError(`${path} is there already.`)
     if (!existsSync(dirname(resolve(path)))) throw new OperatorError(`There is no folder ${dirname(resolve(path))}.`)
     const id = begun?.id ?? timeOrderedId(clock.real(), random)
-    if (!begun) await insertArchive(database.work, { id, name: basename(path), before, beganAt: clock.real() })
     const header: ArchiveHeader = {
       archive: id,
       format: 1,
@@ -81,6 +80,7 @@ export async function writeArchive(parts: ArchiveParts, path: string, before: nu
     }
     const told = { action: 'archiveWritten', subject: id, details: { name: basename(path), before: header.before } } as const
     await tellAndDo(database.work, parts, told, async ({ came, end }) => {
+      if (!begun) await insertArchive(database.work, { id, name: basename(path), before, beganAt: clock.real() })
       const { proof, count } = await writeArchiveFile(path, header, settledChains(parts, before))
       came.chains = count
       await inTransaction(database.work, async db => {
