@@ -36,6 +36,7 @@ export async function forgetMerchant(source: MoveSide, target: MoveSide, merchan
     throw new OperatorError(
       `${target.name} does not have what was handed over of the merchant ${merchantId}, and has not passed it on: nothing is taken away.`,
     )
+  let begin = async () => {}
   if (move.state === 'moved') {
     const left = await countAll(source.database.reports, await movedTables(source.database.work), merchantId)
     const handed = Object.fromEntries(Object.entries(move.counted!).filter(([name]) => !ofAccounts.has(name)))
@@ -50,9 +51,10 @@ export async function forgetMerchant(source: MoveSide, target: MoveSide, merchan
         `The file ${came} of a bank came to ${source.name} and not to ${target.name}, where the account is: hand it in there. Nothing is taken away.`,
       )
     const accounts = await accountsOf(source.database.work, merchantId)
-    await stepMove(source.database.work, move, ['moved'], { state: 'forgetting', here: false, accounts }, source.clock.real())
+    begin = () =>
+      stepMove(source.database.work, move, ['moved'], { state: 'forgetting', here: false, accounts }, source.clock.real())
   }
-  return forgetAll(source, move)
+  return forgetAll(source, move, begin)
 }
 
 /** What was copied by a move that was given up while this cell was away: `serving` is whoever has the merchant, and what it has is more. */
@@ -71,16 +73,19 @@ async function forgetCopy(side: MoveSide, serving: MoveSide, move: Move): Promis
     )
   const run = Math.max(move.run, there?.run ?? 0) + 1
   const accounts = await accountsOf(serving.database.work, merchantId)
-  await putMove(side.database.work, move, { ...move, state: 'forgetting', run, accounts }, side.clock.real())
-  return forgetAll(side, { ...move, run })
+  return forgetAll(side, { ...move, run }, () =>
+    putMove(side.database.work, move, { ...move, state: 'forgetting', run, accounts }, side.clock.real()),
+  )
 }
 
-/** All rows of a move that is being forgotten, in small steps; those that others refer to last. Of accounts it stays how far their numbers have come. */
-export async function forgetAll(side: MoveSide, move: Move): Promise<number> {
+/** All rows of a move that is being forgotten, in small steps; those that others refer to last. Of accounts it stays how far their numbers have come. `begin`: the first
+ *  step, once it is told of. */
+export async function forgetAll(side: MoveSide, move: Move, begin: () => Promise<void> = async () => {}): Promise<number> {
   const { database, clock } = side
   const { merchantId, other } = move
   const told = { action: 'merchantForgotten', entityId: merchantId, subject: merchantId, details: { other } } as const
   return tellAndDo(database.work, side, told, async ({ came, end }) => {
+    await begin()
     const tables = (await movedTables(database.work)).filter(({ name }) => name !== numberCounters)
     let gone = 0
     for (const table of tables.toReversed())
