@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
+import { thisProcess } from '../src/audit/entry.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
 import { type AcquirersFile, acquirersFile } from './support/host.ts'
 import { manyCommands, type Started, startProcess } from './support/process.ts'
@@ -53,6 +54,11 @@ it('a refund that nobody can tell about waits for the one who asked the acquirer
   const undecided = await tollgate('cases', 'close', found.id, '--reason', 'no idea')
   assert.deepEqual([undecided.code, /--as carriedOut or --as notCarriedOut/.test(undecided.out)], [1, true])
   assert.equal((await tollgate('cases', 'close', found.id, '--reason', 'they have it', '--as', 'carriedOut')).code, 0)
+  const [told] = JSON.parse(
+    (await tollgate('audit', '--json', '--entity', sandbox.merchantId, '--action', 'caseClosed')).out,
+  ).rows
+  const { kind, id: actor, address } = thisProcess('commandLine')
+  assert.deepEqual([told.subject, told.actorKind, told.actor, told.address], [found.id, kind, actor, address])
   await eventually(async () => (await send(`/v1/payments/${refund.id}`)).result.code === '000.100.112', 'it is settled')
   assert.equal(host.totals().cleared, 0)
 })

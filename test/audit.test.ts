@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { userInfo } from 'node:os'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import type pg from 'pg'
 import { beginAudit, listAudit, record, verify } from '../src/audit/chain.ts'
@@ -796,4 +797,24 @@ it('the command line names the machine and its user', () => {
   const { kind, id, address } = thisProcess('commandLine')
   assert.equal(kind, 'commandLine')
   assert.ok(id.length > 0 && address.length > 0)
+})
+
+it('whom the environment says to be behind a process stands after its user, bounded, as what it says', t => {
+  const before = process.env.SUDO_USER
+  t.after(() => {
+    if (before === undefined) delete process.env.SUDO_USER
+    else process.env.SUDO_USER = before
+  })
+  const user = userInfo().username
+  delete process.env.SUDO_USER
+  assert.equal(thisProcess('commandLine').id, user)
+  for (const [claim, told] of [
+    ['anna', 'anna'],
+    ['x'.repeat(64), 'x'.repeat(64)],
+    ['x'.repeat(65), 'x'.repeat(64)],
+    [`${'x'.repeat(300)} as ${user}`, 'x'.repeat(64)],
+  ] as const) {
+    process.env.SUDO_USER = claim
+    assert.equal(thisProcess('commandLine').id, `${user} (SUDO_USER: ${told})`)
+  }
 })

@@ -155,6 +155,24 @@ describe('what stands elsewhere in the database', () => {
       stranger('index staff_longer of staff'),
       stranger('index staff_one of staff'),
     ],
+    'indexes that compute, ask for something or have an order of their own, by functions of PostgreSQL alone': [
+      `create index staff_small on staff (lower(name)); create index staff_part on staff (role) where 1 / length(name) > 0;
+       create index staff_order on staff (name collate "POSIX"); create index staff_pattern on staff (name text_pattern_ops);
+       create index staff_more on staff (role) include (name)`,
+      'drop index staff_small, staff_part, staff_order, staff_pattern, staff_more',
+      ...['more', 'order', 'part', 'pattern', 'small'].map(name => stranger(`index staff_${name} of staff`)),
+    ],
+    'any index of the tables that the audit is told from': [
+      `create index failures_chosen on log_in_failures ((1 / case when subject like '10.%' then 0 else 1 end));
+       create index failures_minute on log_in_failures (minute); create index places_time on known_places (seen_at desc);
+       create index audit_details on audit (details); create index head_proof on audit_head (proof)`,
+      'drop index failures_chosen, failures_minute, places_time, audit_details, head_proof',
+      stranger('index audit_details of audit'),
+      stranger('index failures_chosen of log_in_failures'),
+      stranger('index failures_minute of log_in_failures'),
+      stranger('index head_proof of audit_head'),
+      stranger('index places_time of known_places'),
+    ],
     'functions, operators, casts and types in whatever schema': [
       `create schema other; create type other.mood as enum ('good'); create domain other.word as text;
        create function other.same(text, text) returns boolean language sql as 'select true';
@@ -226,13 +244,13 @@ describe('what stands elsewhere in the database', () => {
   it('what whoever runs it may add is not named', async () => {
     const before = await told()
     const id = 'ab'.repeat(16)
-    await pool.query(`create index staff_small_letters on staff (lower(name)); alter table staff set (fillfactor = 80, autovacuum_enabled = false);
+    await pool.query(`create index staff_newest on staff (role, made_at desc nulls last); alter table staff set (fillfactor = 80, autovacuum_enabled = false);
       alter table staff alter column name set statistics 500; create publication more for table staff;
       create index audit_pkey_ccnew on audit (recorded_at); grant select on audit, staff to public;
       create trigger elsewhere_${id} before insert or update on payments for each row when (new.merchant_id = '${id}') execute function refuse_elsewhere('${id}');
       alter table payments disable trigger elsewhere_${id}; create schema bi; create view bi.names as select name from staff`)
     const found = await told()
-    await pool.query(`drop index staff_small_letters, audit_pkey_ccnew; alter table staff reset (fillfactor, autovacuum_enabled); drop publication more;
+    await pool.query(`drop index staff_newest, audit_pkey_ccnew; alter table staff reset (fillfactor, autovacuum_enabled); drop publication more;
       revoke select on audit, staff from public; drop trigger elsewhere_${id} on payments; drop schema bi cascade`)
     assert.deepEqual(found, before)
   })

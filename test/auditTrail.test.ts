@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
+import { thisProcess } from '../src/audit/entry.ts'
 import { sandboxSeed } from '../src/merchants/seed.ts'
 import { runningEmbedded } from '../src/platform/database/find.ts'
 import { withPool } from './support/database.ts'
@@ -40,7 +41,7 @@ async function told(...filter: string[]): Promise<Told[]> {
   if (filter.length === 0) reached = rows.at(-1)?.sequence ?? reached
   return rows
 }
-const me = `commandLine ${process.env.SUDO_USER === undefined ? '' : `${process.env.SUDO_USER} as `}${userInfo().username} ${hostname()}`
+const me = `commandLine ${thisProcess('commandLine').id} ${hostname()}`
 const whoDid = ({ actorKind, actor, address, action }: Told) => `${actorKind} ${actor} ${address} ${action}`
 
 const ourToken = 'a-token-of-our-own-for-this-test'

@@ -133,8 +133,21 @@ it('without a moment all that was written is there', async () => {
   const again = await commandLine({ DATA_DIR: folder }, 'slips', 'skip', 'oxxo-demo', '1')
   assert.equal(again.out, 'oxxo-demo goes on behind 5001.\n')
   assert.deepEqual(await Promise.all([a, b].map(id => readAt(gateway, id))), [200, 200])
+  // It tells itself that it was put back, and the backup of itself that it was under way.
+  const told = JSON.parse((await commandLine({ DATA_DIR: folder }, 'audit', '--json')).stdout) as {
+    rows: TracedRow[]
+    findings: string[]
+  }
+  const rows = told.rows.filter(({ action }) => ['actBegun', 'databaseRestored'].includes(action))
+  assert.deepEqual(rows.map(({ actorKind, details: { act, from } }) => [actorKind, act ?? from]).slice(-1), [
+    ['commandLine', base],
+  ])
+  assert.ok(rows.some(({ details }) => details.act === 'backupMade'))
+  assert.deepEqual(told.findings, [])
   await gateway.stop()
 })
+
+type TracedRow = { action: string; actorKind: string; details: { act?: string; from?: string } }
 
 it('what is not there is no backup, in a sentence', async () => {
   const { code, stderr } = await restore(emptyFolder('of-nothing'), join(root, 'no-backup'))

@@ -73,6 +73,8 @@ describe('wrong words are told in one sentence, with what was probably meant, an
     ['report --entity x --from 2025-01-01 --to 2026-03-01', /^--to must be at most 366 days from --from, both counted\.\n$/],
     ['report --entity x --from 2026-01-01 --to 2026-01-01 --movements', /^--movements goes with --csv\.\n$/],
     ['endpoints create --entity x --wrapper jsn', /^--wrapper must be one of none, json, plain, not jsn: did you mean json\?\n$/],
+    [`merchants move ${'f'.repeat(32)} --to two --to-file x`, /^--to-file holds the address/],
+    [`merchants move ${'f'.repeat(32)} --cells x --to-file x`, /^--to-file holds the address/],
     ['endpoints', /^Usage: tollgate endpoints/],
     ['', /^Usage: tollgate/],
   ]
@@ -82,6 +84,26 @@ describe('wrong words are told in one sentence, with what was probably meant, an
       assert.deepEqual([code, stdout], [2, ''])
       assert.match(stderr, sentence)
     })
+})
+
+describe('a password among the words is refused, said to be seen, and not said again', () => {
+  for (const address of [
+    'postgres://tollgate:gehe1m@db/tollgate',
+    'POSTGRES://tollgate:gehe1m@db:5432,other:5432/tollgate',
+    'postgresql://:ge/gehe1m@db/tollgate',
+    'postgresql://db/tollgate?password=gehe1m',
+    'host=db password=gehe1m',
+  ])
+    for (const words of [['move'], ['move', '--back'], ['forget']])
+      it(`${words.join(' ')} ${address}`, async () => {
+        const { code, out } = await tollgate('merchants', ...words, 'f'.repeat(32), '--to', address)
+        assert.equal(code, 2)
+        assert.match(
+          out,
+          /^--to holds a password, which everybody .* can see: change it, .* --to-file \(or - for standard input\)\.\n$/,
+        )
+        assert.doesNotMatch(out, /gehe1m/)
+      })
 })
 
 describe('what fails ends with 1, what is well with 0', () => {

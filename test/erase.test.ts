@@ -261,15 +261,23 @@ describe('many rows', () => {
     assert.ok(rest > 0, 'it was killed before its end')
     assert.equal((await erased()) - counted + rest, 60_000)
     const commands = manyCommands(environment)
+    const audited = async (action: string) => JSON.parse((await commands.run('audit', '--json', '--action', action)).stdout).rows
     try {
+      // Whoever is killed has left the row that it began, by whom.
+      const begun = await audited('actBegun')
+      assert.deepEqual(
+        begun.map((row: { actorKind: string; details: object }) => [row.actorKind, row.details]),
+        [['commandLine', { act: 'erasedByHand' }]],
+      )
+      assert.deepEqual(await audited('erasedByHand'), [])
       const { code, out } = await commands.run('retention', '--run', '--json')
       assert.equal(code, 0, out)
       const one = JSON.parse(out).kinds.find(({ kind }: { kind: string }) => kind === 'riskAttempts')
       assert.deepEqual([one.days, one.rows, one.erased], [8, await count('select from risk_attempts'), counted + 60_000])
       assert.ok(Date.now() - Date.parse(one.sweptAt) < 60_000)
       assert.match((await commands.run('retention')).stdout, /^kind +days +rows[^\n]*\n(?:[^\n]*\n)*riskAttempts +8 /)
-      const told = await commands.run('audit', '--json', '--action', 'erasedByHand')
-      assert.equal(JSON.parse(told.stdout).rows[0].details.riskAttempts, rest)
+      const [{ details }] = await audited('erasedByHand')
+      assert.deepEqual([details.riskAttempts, details.begun > begun[0].sequence], [rest, true])
       const wrong = manyCommands({ ...environment, RETENTION_DAYS: 'deliveries=3' })
       assert.match(
         (await wrong.run('retention', '--run')).stderr,

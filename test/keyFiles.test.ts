@@ -87,6 +87,8 @@ it('a new key is the second in its file, which nobody else may read, and stays t
   for (const kind of ['seal', 'lookup'] as const) {
     old[kind] = linesOf(`${kind}.key`)[0]!
     const { out } = await well('keys', 'add', kind)
+    const begun = (await audited('actBegun')).at(-1)!
+    assert.deepEqual([begun.details.act, out.startsWith(`${begun.subject} is the second key`)], ['keyAdded', true])
     const [first, second] = linesOf(`${kind}.key`)
     assert.equal(first, old[kind])
     assert.match(out, new RegExp(`^${kind} ${idOf(kind, second!)} is the second key in .*keys prefer ${kind}\n$`))
@@ -97,6 +99,25 @@ it('a new key is the second in its file, which nobody else may read, and stays t
     assert.ok(!out.includes(second!), 'a key is shown to nobody')
   }
   assert.deepEqual(await given(), ['lookup newest', 'lookup next', 'seal newest', 'seal next'])
+})
+
+it('what cannot be told of is not done: no key is made, nothing is sealed anew or erased', async () => {
+  const before = linesOf('seal.key')
+  await pool.query(`create function swallow() returns trigger language plpgsql as $$ begin
+      if new.action = 'actBegun' then return null; end if; return new; end $$;
+    create trigger swallow before insert on audit for each row execute function swallow()`)
+  try {
+    // What stands there already is told of again, what does not is made.
+    writeFileSync(file('seal.key'), `${before[0]}\n`, { mode: 0o600 })
+    for (const words of ['keys add seal', 'keys rewrap', 'retention --run']) {
+      const { code, out } = await commands.run(...words.split(' '))
+      assert.deepEqual([code, /did not keep the audit as it was written, so nothing was done/.test(out)], [1, true], out)
+    }
+    assert.deepEqual(linesOf('seal.key'), before.slice(0, 1))
+  } finally {
+    await pool.query('drop function swallow cascade')
+    writeFileSync(file('seal.key'), before.map(line => `${line}\n`).join(''), { mode: 0o600 })
+  }
 })
 
 it('it becomes the first, once all gateways know it', async () => {
@@ -161,7 +182,10 @@ it('what was sealed is sealed anew by the next command when one is killed, and e
   const left = listed.find(({ key }) => key === idOf('seal', old.seal))!.needs.find(need => need.endsWith('card numbers'))
   const all = (await pool.query('select 1 from sealed_cards')).rowCount!
   assert.equal(left, `${all - done} card numbers`)
+  const begun = async () => (await audited('actBegun')).filter(({ details }) => details.act === 'sealedAnew')
+  assert.deepEqual([(await begun()).length, (await audited('sealedAnew')).length], [1, 0], 'the killed one is told of')
   assert.match((await well('keys', 'rewrap')).out, new RegExp(`^card numbers: ${all - done} sealed anew`))
+  assert.deepEqual([(await begun()).length, (await audited('sealedAnew'))[0]!.details['card numbers']], [2, all - done])
   const now = makeKeys([Buffer.from(newest!, 'hex')], Buffer.from(old.lookup, 'hex'))
   const { rows } = await pool.query<{ id: string; sealed: Buffer }>(
     `select payment_id::text as id, sealed from sealed_cards where erase_after = '2999-01-01'`,

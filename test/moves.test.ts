@@ -45,7 +45,7 @@ import { manyCommands, project } from './support/process.ts'
 import { opened, startReceiver } from './support/receiver.ts'
 import { wireTo } from './support/wire.ts'
 
-const { merchants, nextMerchant } = cellMerchants(48)
+const { merchants, nextMerchant } = cellMerchants(49)
 
 let cells: TestCells
 before(async () => {
@@ -715,7 +715,7 @@ test('what was left is forgotten once it is as it was handed over; what has move
   assert.deepEqual(
     audits.map(({ rows }) => rows.map(({ action }) => action)),
     [
-      ['entityMade', 'merchantLeft', 'merchantForgotten', 'merchantArrived'].filter(
+      ['entityMade', 'merchantLeft', 'actBegun', 'merchantForgotten', 'merchantArrived'].filter(
         action => action !== 'entityMade' || audits[0]!.rows.some(one => one.action === action),
       ),
       ['merchantArrived', 'merchantLeft'],
@@ -996,18 +996,34 @@ describe('the command line', () => {
     assert.equal((await payIn(cells.one, merchant)).status, 200)
   })
 
-  test('goes by the address of a database too, and names it without its password', async () => {
-    const merchant = nextMerchant()
-    const moved = await run('move', merchant.id, '--to', databaseUrl(cells.two.gateway.connection))
-    assert.equal(moved.code, 0, moved.out)
-    assert.match((await readMove(cells.one.gateway.pool, merchant.id))!.other, /^[^@]*\/test_\w+$/)
+  test('goes by the address of a database too, also one with its password in a file, and names it without that', async () => {
+    const address = databaseUrl(cells.two.gateway.connection)
+    const secret = new URL(address)
+    secret.password = 'gehe1m'
+    const path = join(folder, 'address')
+    writeFileSync(path, `${secret}\n`, { mode: 0o600 })
+    for (const words of [
+      ['--to', address],
+      ['--to-file', path],
+    ]) {
+      const merchant = nextMerchant()
+      const moved = await run('move', merchant.id, ...words)
+      assert.equal(moved.code, 0, moved.out)
+      const { other } = (await readMove(cells.one.gateway.pool, merchant.id))!
+      assert.match(other, /^[^@]*\/test_\w+$/)
+      assert.doesNotMatch(moved.out + other, /gehe1m/)
+    }
+    assert.match(
+      (await run('move', 'f'.repeat(32), '--to-file', `${path}.none`)).out,
+      /^--to-file names .*none, which cannot be read/,
+    )
   })
 
   test('says what is wrong with its words', async () => {
     for (const [words, out] of [
       [['move', 'x', '--cells', file, '--to', 'two'], /A merchant is named by the 32 hex characters/],
       [['move', 'f'.repeat(32), '--cells', file], /--to must name the cell/],
-      [['move', 'f'.repeat(32), '--to', 'two'], /--cells must name the file of the cells, or --to the address/],
+      [['move', 'f'.repeat(32), '--to', 'two'], /--cells must name the file of the cells, or --to \(or --to-file\) the address/],
     ] as const) {
       const said = await run(...words)
       assert.match(said.out, out)

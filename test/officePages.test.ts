@@ -445,8 +445,11 @@ test('what asks for both factors asks an admin whose proof is old', async () => 
   for (const [path, fields] of [
     [`/office/entities/${sandbox.entityId}`, { name: 'x', settings: '{}' }],
     [`/office/entities/${sandbox.entityId}/tokens`, { label: 'x' }],
+    [`/office/entities/${sandbox.entityId}/tokens/${'0'.repeat(32)}/revoke`, {}],
     ['/office/webhooks', { url: 'https://hook.example/', entity: sandbox.merchantId }],
     [`/office/webhooks/${sandbox.merchantId}/${'0'.repeat(32)}/activate`, {}],
+    [`/office/webhooks/${sandbox.merchantId}/${'0'.repeat(32)}/disable`, {}],
+    [`/office/webhooks/${sandbox.merchantId}/${'0'.repeat(32)}/delete`, {}],
     ['/office/staff', { name: 'x@office.example', role: 'admin', entity: psp.id }],
     [`/office/staff/${finance.id}/reset`, {}],
     [`/office/staff/${finance.id}/remove`, {}],

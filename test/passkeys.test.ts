@@ -113,12 +113,15 @@ describe('a passkey', () => {
       assert.equal(reply.location, '/office/account')
       assert.ok((await by.ask('/office/account')).text.includes(clerk.name))
       const { rows } = await gateway.pool.query(
-        `select action from audit where subject = $1 or actor = $1 order by sequence desc limit 2`,
+        `select action, entity_id from audit where subject = $1 or actor = $1 order by sequence desc limit 2`,
         [clerk.id],
       )
       assert.deepEqual(
-        rows.map(({ action }) => action),
-        ['staffSignedIn', 'passkeyMade'],
+        rows.map(({ action, entity_id }) => [action, entity_id]),
+        [
+          ['staffSignedIn', sandbox.merchantId],
+          ['passkeyMade', sandbox.merchantId],
+        ],
       )
       const listed = await by.ask(page)
       assert.match(listed.text, /My phone/)

@@ -6,19 +6,24 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, it } from 'node:test'
+import type pg from 'pg'
+import { tellOfDatabase } from '../src/cli/open.ts'
 import { findBinaries } from '../src/platform/database/embedded/binaries.ts'
 import { startEmbedded } from '../src/platform/database/embedded.ts'
 import { claimFolder } from '../src/platform/database/folder.ts'
 import { upgradeCluster } from '../src/platform/database/upgrade/upgrade.ts'
+import { readConfig } from '../src/start/config.ts'
 import { withPool } from './support/database.ts'
 import { payAt, readAt } from './support/payAt.ts'
-import { commandLine, startProcess } from './support/process.ts'
+import { commandLine, project, startProcess } from './support/process.ts'
 
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-upgrade-'))
 const cluster = join(dataDir, 'postgres')
 const from = findBinaries()
 const to = { ...from, major: String(Number(from.major) + 1) }
-const upgrade = () => upgradeCluster({ dataDir, from, to, user: undefined, strict: false, say() {} })
+const tell = async (pool: pg.Pool) =>
+  void (await tellOfDatabase(pool, readConfig({ DATA_DIR: dataDir }, project).keys(), { action: 'databaseUpgraded' }))
+const upgrade = () => upgradeCluster({ dataDir, from, to, user: undefined, strict: false, say() {}, tell })
 
 /** Statements on the database while no gateway runs. */
 async function withServer(...statements: string[]): Promise<Record<string, unknown>[]> {
@@ -52,7 +57,7 @@ after(() => rmSync(dataDir, { recursive: true, force: true }))
 
 it('is refused by name where there is nothing to move, and nothing is changed', async () => {
   const none = mkdtempSync(join(tmpdir(), 'tollgate-upgrade-none-'))
-  const order = { dataDir, from, to, user: undefined, strict: false, say() {} }
+  const order = { dataDir, from, to, user: undefined, strict: false, say() {}, async tell() {} }
   const cases: [order: Partial<typeof order>, sentence: RegExp][] = [
     [{ dataDir: none }, /There is no database in/],
     [{ to: from }, /is of PostgreSQL 18 already/],
@@ -107,6 +112,8 @@ it('every row is moved and compared, from wherever an earlier run was broken off
     const { code, out } = await commandLine({ DATA_DIR: dataDir }, ...words)
     assert.equal(code, 0, out)
   }
+  const told = await commandLine({ DATA_DIR: dataDir }, 'audit', '--action', 'databaseUpgraded')
+  assert.match(told.out, /commandLine/)
   await gateway.stop()
 })
 

@@ -4,6 +4,7 @@
 import { existsSync } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import type pg from 'pg'
+import { tellAndDo } from '../audit/act.ts'
 import { type Recorder, record } from '../audit/chain.ts'
 import type { AuditAction } from '../audit/entry.ts'
 import { examineChains } from '../payments/ledger/doctor.ts'
@@ -70,7 +71,6 @@ export async function writeArchive(parts: ArchiveParts, path: string, before: nu
       throw new OperatorError(`${path} is there already.`)
     if (!existsSync(dirname(resolve(path)))) throw new OperatorError(`There is no folder ${dirname(resolve(path))}.`)
     const id = begun?.id ?? timeOrderedId(clock.real(), random)
-    if (!begun) await insertArchive(database.work, { id, name: basename(path), before, beganAt: clock.real() })
     const header: ArchiveHeader = {
       archive: id,
       format: 1,
@@ -78,10 +78,15 @@ export async function writeArchive(parts: ArchiveParts, path: string, before: nu
       before: new Date(before).toISOString(),
       columns: await columnsOf(database.work, tables),
     }
-    const { proof, count } = await writeArchiveFile(path, header, settledChains(parts, before))
-    await inTransaction(database.work, async db => {
-      await proveArchive(db, id, proof, count)
-      await tell(parts, db, 'archiveWritten', id, { name: basename(path), before: header.before, chains: count })
+    const told = { action: 'archiveWritten', subject: id, details: { name: basename(path), before: header.before } } as const
+    await tellAndDo(database.work, parts, told, async ({ came, end }) => {
+      if (!begun) await insertArchive(database.work, { id, name: basename(path), before, beganAt: clock.real() })
+      const { proof, count } = await writeArchiveFile(path, header, settledChains(parts, before))
+      came.chains = count
+      await inTransaction(database.work, async db => {
+        await proveArchive(db, id, proof, count)
+        await end(db)
+      })
     })
     return archiveWith(database.work, id)
   })
@@ -138,16 +143,20 @@ export async function eraseArchived(parts: ArchiveParts, path: string): Promise<
     for await (const _ of whole.chains);
     const archive = whole.archive
     if (archive.endedAt !== null) return archive
-    // Each text is compared with the database: what another file in its place says takes nothing out.
-    for await (const { merchantId, texts } of pagesOf((await readArchive(parts, path)).chains))
+    const told = { action: 'archiveErased', subject: archive.id, details: { name: archive.name } } as const
+    await tellAndDo(database.work, parts, told, async ({ came, end }) => {
+      // Each text is compared with the database: what another file in its place says takes nothing out.
+      for await (const { merchantId, texts } of pagesOf((await readArchive(parts, path)).chains))
+        await inTransaction(database.work, async db => {
+          const step = await erasePage(parts, db, archive, merchantId, texts)
+          if (step.chains > 0) await countArchive(db, archive.id, step)
+        })
       await inTransaction(database.work, async db => {
-        const step = await erasePage(parts, db, archive, merchantId, texts)
-        if (step.chains > 0) await countArchive(db, archive.id, step)
+        await endArchive(db, archive.id, clock.real())
+        const { chains, payments } = await archiveWith(db, archive.id)
+        Object.assign(came, { chains, payments })
+        await end(db)
       })
-    await inTransaction(database.work, async db => {
-      await endArchive(db, archive.id, clock.real())
-      const { chains, payments } = await archiveWith(db, archive.id)
-      await tell(parts, db, 'archiveErased', archive.id, { name: archive.name, chains, payments })
     })
     return archiveWith(database.work, archive.id)
   })

@@ -28,10 +28,10 @@ export type Recorder = { readonly keys: Keys; readonly clock: Clock; readonly by
  * Adds entries inside a transaction, best as its last statements: the chain has one writer at a time, until that one commits.
  * What is told of and its trace are then there together or not at all. A chain that was tampered with is written on, since what happens must be told of,
  * and says first that it was and where: nothing that is written later makes it whole again. Throws an OperatorError when what was written is not what
- * stands there afterwards.
+ * stands there afterwards. → the number of the last row; 0 without entries.
  */
-export async function record(db: Connection, { keys, clock, by }: Recorder, entries: readonly AuditEntry[]): Promise<void> {
-  if (entries.length === 0) return
+export async function record(db: Connection, { keys, clock, by }: Recorder, entries: readonly AuditEntry[]): Promise<number> {
+  if (entries.length === 0) return 0
   const head = await lockHead(db)
   const last = await findEnd(db)
   const isPassed = last !== undefined && last.sequence > head.sequence
@@ -69,6 +69,7 @@ export async function record(db: Connection, { keys, clock, by }: Recorder, entr
   // What a trigger swallowed or changed is not seen at the statement, but where it should stand.
   const kept = [await readRowsAfter(db, before, rows.length + 1), await readHead(db)]
   if (!isDeepStrictEqual(kept, [rows, end])) throw notKept()
+  return sequence
 }
 
 /** `what`: a sentence without its full stop, which `verify` repeats. */

@@ -11,6 +11,8 @@ export type Actor = { readonly kind: ActorKind; readonly id: string; readonly ad
 /** All that is told of, and what a reader should know it by. */
 export const actions = {
   logInFailed: 'attempts with a wrong credential, or for an entity of others, within a minute',
+  actBegun:
+    'what no transaction holds together with its row began: `act` names the row that tells its end, in which `begun` is the number of this one; without such a row it is under way, or was broken off',
   entityMade: 'a psp, division, merchant or channel was made, by a seed or by hand',
   entityChanged: 'its name or settings were changed, by a seed or by hand',
   tokenMade: 'an access token was made, by a seed or by hand',
@@ -22,6 +24,8 @@ export const actions = {
   keyRetired: 'a key that nothing needed was given up',
   credentialChanged: 'a certificate, key or token in a file is another than at the start before',
   erasedByHand: 'what was kept for its time was erased by a command',
+  databaseRestored: 'the embedded database was made from a backup by a command',
+  databaseUpgraded: 'the embedded database was moved to another major version of PostgreSQL by a command',
   endpointMade: 'an endpoint was made, and its secret shown',
   endpointActivated: 'a webhook was tested, and activated when it answered',
   endpointClosed: 'an endpoint was disabled or deleted',
@@ -104,10 +108,17 @@ export type AuditRow = {
   readonly hash: Buffer
 }
 
-/** The machine's user behind this process: who works at the command line, or as whom the gateway runs. */
+/** Characters of what the environment says of who is behind a process. */
+const claimMax = 64
+
+/**
+ * The machine's user behind this process: who works at the command line, or as whom the gateway runs. Whom `sudo` writes into the environment stands behind, as a
+ * claim: everybody can write it there.
+ */
 export function thisProcess(kind: 'commandLine' | 'gateway'): Actor {
-  const behind = process.env.SUDO_USER === undefined ? '' : `${process.env.SUDO_USER} as `
-  return { kind, id: `${behind}${ownName()}`, address: hostname() }
+  const claim = process.env.SUDO_USER
+  const behind = claim === undefined ? '' : ` (SUDO_USER: ${claim.slice(0, claimMax)})`
+  return { kind, id: `${ownName()}${behind}`, address: hostname() }
 }
 
 function ownName(): string {

@@ -2,10 +2,9 @@
 
 import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { record } from '../audit/chain.ts'
+import { tellAndDo } from '../audit/act.ts'
 import { buildNumber } from '../platform/build.ts'
 import { removeOldBackups, takeBackup } from '../platform/database/backup/take.ts'
-import { inTransaction } from '../platform/database/connect.ts'
 import { runningEmbedded } from '../platform/database/find.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
@@ -37,17 +36,26 @@ export default (program: Command): void => {
           keys: Object.fromEntries(proofs.map(({ name, proof }) => [name, proof.toString('hex')])),
         }
         const cluster = join(config.dataDir, 'postgres')
-        const made = await takeBackup({ connection, cluster, backupDir, clock, seals: sealsOf(keys), about })
-        const told = { action: 'backupMade', subject: '', details: { folder: made.folder } } as const
-        await inTransaction(database.work, db => record(db, opened, [told]))
-        say(`${made.folder}: ${Math.ceil(made.bytes / 1_000_000)} MB.`)
+        const told = {
+          action: 'backupMade',
+          details: { into: backupDir, ...(keep !== undefined && { keep: Number(keep) }) },
+        } as const
+        const made = await tellAndDo(database.work, opened, told, async ({ came }) => {
+          const backup = await takeBackup({ connection, cluster, backupDir, clock, seals: sealsOf(keys), about })
+          came.folder = backup.folder
+          say(`${backup.folder}: ${Math.ceil(backup.bytes / 1_000_000)} MB.`)
+          if (keep !== undefined && backup.unarchived === null) {
+            const removed = removeOldBackups(backupDir, Number(keep), backup.folder, sealsOf(keys))
+            came.removed = removed
+            for (const name of removed) say(`${name} is removed.`)
+          }
+          return backup
+        })
         if (made.unarchived !== null)
           refuseCommand(
             `It leads to its own end and no further: what is written since is not kept, because the archive in BACKUP_DIR does not take ${made.unarchived}. postgres.log in ` +
               `${config.dataDir} says why.${keep === undefined ? '' : ' No older backup was removed.'}`,
           )
-        if (keep !== undefined)
-          for (const name of removeOldBackups(backupDir, Number(keep), made.folder, sealsOf(keys))) say(`${name} is removed.`)
         say('The keys are not in it, and without them it cannot be restored: keep them elsewhere.')
       }),
     )

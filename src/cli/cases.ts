@@ -41,8 +41,8 @@ export default (program: Command): void => {
     )
 }
 
-const close = ({ by, ...opened }: CommandParts, id: string, reason: string, decision: CaseDecision | undefined) =>
-  closeCase(opened, id, by.id, reason, decision).catch((error: Error) => {
+const close = (opened: CommandParts, id: string, reason: string, decision: CaseDecision | undefined) =>
+  closeCase(opened, id, opened.by.id, reason, decision).catch((error: Error) => {
     if (!(error instanceof DecisionMissing)) throw error
     return refuseCommand(
       decision

@@ -2,11 +2,10 @@
 
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { record } from '../audit/chain.ts'
+import { tellAndDo } from '../audit/act.ts'
 import type { AuditAction } from '../audit/entry.ts'
 import { findSubjects } from '../audit/store.ts'
-import { inTransaction } from '../platform/database/connect.ts'
-import { type KeyKind, type KeyLine, readKeyLines, retiredFile, writeKeyLines } from '../vault/keyFile.ts'
+import { type KeyKind, type KeyLine, keyLine, readKeyLines, retiredFile, writeKeyLines } from '../vault/keyFile.ts'
 import { readProofs } from '../vault/store.ts'
 import { argumentOf } from './choices.ts'
 import { type CommandParts, refuseCommand, withOpened } from './open.ts'
@@ -28,14 +27,13 @@ export function addFileCommands(keys: Command): void {
 async function add(opened: CommandParts, kind: KeyKind): Promise<void> {
   const path = fileOf(opened, kind)
   const lines = readKeyLines(path, kind)
-  let next = await nextOf(opened, lines)
-  if (!next) {
-    if (kind === 'lookup' && lines.length > 1)
-      refuseCommand('A change of the lookup key is under way: `keys retire` ends it first. Nothing was changed.')
-    writeKeyLines(path, lines.toSpliced(1, 0, { name: 'new', hex: opened.random.bytes(32).toString('hex') }))
-    next = readKeyLines(path, kind)[1]!
-  }
-  await tell(opened, 'keyAdded', next)
+  const standing = await nextOf(opened, lines)
+  if (!standing && kind === 'lookup' && lines.length > 1)
+    refuseCommand('A change of the lookup key is under way: `keys retire` ends it first. Nothing was changed.')
+  const next = standing ?? keyLine(kind, opened.random.bytes(32))
+  await change(opened, 'keyAdded', next, () => {
+    if (!standing) writeKeyLines(path, lines.toSpliced(1, 0, next))
+  })
   say(
     `${next.name} is the second key in ${path}. Copy the file to all machines and restart all gateways, then: keys prefer ${kind}`,
   )
@@ -48,8 +46,9 @@ async function prefer(opened: CommandParts, kind: KeyKind): Promise<void> {
   const isFirst = !next && !(await isProved(opened, lines[0]!))
   if (!next && !isFirst) refuseCommand(`There is no new key in ${path}: keys add ${kind} makes one. Nothing was changed.`)
   const first = next ?? lines[0]!
-  if (next) writeKeyLines(path, [next, ...lines.filter(line => line !== next)])
-  await tell(opened, 'keyPreferred', first)
+  await change(opened, 'keyPreferred', first, () => {
+    if (next) writeKeyLines(path, [next, ...lines.filter(line => line !== next)])
+  })
   say(
     `${first.name} is the first key in ${path}. Copy the file to all machines and restart all gateways; keys list says what needs the old one.`,
   )
@@ -99,5 +98,5 @@ async function nextOf(opened: CommandParts, [, ...others]: readonly KeyLine[]): 
   return others.find(line => !known.has(line.name) && !retired.includes(line))
 }
 
-const tell = (opened: CommandParts, action: AuditAction, { name }: KeyLine): Promise<void> =>
-  inTransaction(opened.database.work, db => record(db, opened, [{ action, subject: name }]))
+const change = (opened: CommandParts, action: AuditAction, { name }: KeyLine, write: () => void): Promise<void> =>
+  tellAndDo(opened.database.work, opened, { action, subject: name }, async () => write())

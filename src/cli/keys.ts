@@ -2,6 +2,7 @@
 // else a gateway proves itself with.
 
 import type { Command } from 'commander'
+import { tellAndDo } from '../audit/act.ts'
 import { record } from '../audit/chain.ts'
 import { findSubjects } from '../audit/store.ts'
 import { announceChange, isValidAt, readTokens, revokeToken } from '../merchants/store.ts'
@@ -69,14 +70,15 @@ export default (program: Command): void => {
           refuseCommand(
             `No gateway has written with the key ${newest} yet: start all of them with it first, or they cannot open what is sealed anew.`,
           )
-        for (const place of sealedPlaces) {
-          const { renewed, broken } = await rewrap(database.reports, keys, random, place)
-          process.stdout.write(`${place.what}: ${renewed} sealed anew.\n`)
-          for (const row of broken) process.stdout.write(`${place.what}: the record of ${row} does not open and was left.\n`)
-          if (broken.length > 0) process.exitCode = 1
-          const told = { action: 'sealedAnew', subject: newest, details: { [place.what]: renewed } } as const
-          if (renewed > 0) await inTransaction(database.work, db => record(db, opened, [told]))
-        }
+        await tellAndDo(database.work, opened, { action: 'sealedAnew', subject: newest }, async ({ came }) => {
+          for (const place of sealedPlaces) {
+            const { renewed, broken } = await rewrap(database.reports, keys, random, place)
+            process.stdout.write(`${place.what}: ${renewed} sealed anew.\n`)
+            for (const row of broken) process.stdout.write(`${place.what}: the record of ${row} does not open and was left.\n`)
+            if (broken.length > 0) process.exitCode = 1
+            if (renewed > 0) came[place.what] = renewed
+          }
+        })
       })
     })
 

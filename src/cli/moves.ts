@@ -11,16 +11,32 @@ import { giveUpMove, type MoveSide, moveMerchant } from '../start/moves/move.ts'
 import { listMoves, type Move, readMove } from '../start/moves/store.ts'
 import { wholeNumber } from './choices.ts'
 import { openServingCells, silentText } from './eachCell.ts'
-import { type CommandParts, looksLikeId, refuseCommand, refuseWords, runCommand, table, untilSignal, withOpened } from './open.ts'
+import {
+  type CommandParts,
+  looksLikeId,
+  readSecret,
+  refuseCommand,
+  refuseWords,
+  runCommand,
+  table,
+  untilSignal,
+  withOpened,
+} from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type MoveOptions = {
   readonly cells?: string
   readonly to?: string
+  readonly toFile?: string
   readonly back?: true
   readonly patience: number
   readonly refusal: number
 }
+
+const toFileOption = [
+  '--to-file <path>',
+  'in the place of --to, an address with its password: a file that holds it, or - for standard input',
+] as const
 
 /** What of others is in several cells keeps no merchant from moving. */
 async function flipTo(cells: Cells, merchantId: string, to: string): Promise<void> {
@@ -35,7 +51,11 @@ export default (program: Command): void => {
     .command('move <merchantId>')
     .description('move a merchant to another cell while it is in use; given again, it goes on where it stopped')
     .option('--cells <file>', 'the file that names the cells; without it the merchant is in the database of this process')
-    .option('--to <cell>', 'the cell that it goes to: a name of the file, or without one the address of its database')
+    .option(
+      '--to <cell>',
+      'the cell that it goes to: a name of the file, or without one the address of its database, which holds no password',
+    )
+    .option(...toFileOption)
     .option('--back', 'give the move up, as long as the merchant was not handed over')
     .option(
       '--patience <seconds>',
@@ -52,7 +72,8 @@ export default (program: Command): void => {
           return withEnds(merchantId, options, 'leaving', ({ source, target }) =>
             giveUpMove({ source, target, merchantId, tell }),
           )
-        if (options.to === undefined) refuseWords('--to must name the cell that the merchant goes to.')
+        if (options.to === undefined && options.toFile === undefined)
+          refuseWords('--to must name the cell that the merchant goes to.')
         await withEnds(merchantId, options, 'leaving', async ({ source, target }) => {
           const { patience: patienceSeconds, refusal: refusalSeconds } = options
           const parts = { source, target: target!, merchantId, patienceSeconds, refusalSeconds, tell }
@@ -95,7 +116,11 @@ export default (program: Command): void => {
       'take away what a merchant who moved has left in its old cell, or what a move that was given up has copied, in small steps beside everything else',
     )
     .option('--cells <file>', 'the file that names the cells; without it the database of this process is the old cell')
-    .option('--to <cell>', 'the cell that it went to, where no file names it: the address of its database')
+    .option(
+      '--to <cell>',
+      'the cell that it went to, where no file names it: the address of its database, which holds no password',
+    )
+    .option(...toFileOption)
     .action((merchantId: string, options: MoveOptions) =>
       runCommand(async () => {
         checkId(merchantId)
@@ -117,12 +142,13 @@ type OpenEnds = { readonly source: MoveSide; readonly target: MoveSide | undefin
 /** Opens the cell where the merchant is, or has been, and the other one; `target` is undefined where a move is given up and it cannot be opened. */
 async function withEnds(
   merchantId: string,
-  options: Pick<MoveOptions, 'cells' | 'to' | 'back'>,
+  options: Pick<MoveOptions, 'cells' | 'to' | 'toFile' | 'back'>,
   which: 'leaving' | 'left',
   work: (ends: OpenEnds) => Promise<void>,
 ): Promise<void> {
-  const cells = options.cells === undefined ? withoutFile(options.to) : readCells(options.cells)
-  const wanted = options.to === undefined || options.cells !== undefined ? options.to : nameOf(options.to)
+  const to = placeOf(options)
+  const cells = options.cells === undefined ? withoutFile(to) : readCells(options.cells)
+  const wanted = to === undefined || options.cells !== undefined ? to : nameOf(to)
   if (wanted !== undefined) cellOfName(cells, wanted)
   const { opened: answering, silent } = await openServingCells(cells)
   const opened: readonly OpenCell[] = answering.map(({ cell, parts }) => ({ ...parts, name: cell.name }))
@@ -179,10 +205,22 @@ function sourceOf(found: readonly FoundMove[], to: string | undefined): OpenCell
   return (onItsWay ?? serving ?? found.find(one => hasLeft(one) && one.move?.other === to))?.one
 }
 
+/** Where it goes or went: a name of the file of the cells, or the address of a database. */
+function placeOf({ cells, to, toFile }: Pick<MoveOptions, 'cells' | 'to' | 'toFile'>): string | undefined {
+  if (to !== undefined && /^[a-z]+:\/\/[^@/]*:[^@]*@|password=/i.test(to))
+    refuseWords(
+      '--to holds a password, which everybody on this machine can see: change it, put the address into a file that nobody else may read, and name that with --to-file (or - for standard input).',
+    )
+  if (toFile === undefined) return to
+  if (to !== undefined || cells !== undefined)
+    refuseWords('--to-file holds the address of the other database where no file names the cells: give neither --to nor --cells.')
+  return readSecret(toFile, '--to-file')
+}
+
 /** The database of this process, and the one of an address, which is named without its password. */
 function withoutFile(to: string | undefined): Cells {
   if (to === undefined || !URL.canParse(to))
-    return refuseWords('--cells must name the file of the cells, or --to the address of the other database.')
+    return refuseWords('--cells must name the file of the cells, or --to (or --to-file) the address of the other database.')
   const cell = (name: string, url: string): Cell => ({ name, environment: { DATABASE_URL: url }, gateways: [] })
   return { map: '', cells: [cell('this cell', process.env.DATABASE_URL ?? ''), cell(nameOf(to), to)] }
 }

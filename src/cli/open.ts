@@ -4,11 +4,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Actor, thisProcess } from '../audit/entry.ts'
+import type pg from 'pg'
+import { record } from '../audit/chain.ts'
+import { type Actor, type AuditEntry, thisProcess } from '../audit/entry.ts'
 import { dayBegin, momentOf } from '../contract/formats.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
-import { type Connection, connect, type Database } from '../platform/database/connect.ts'
+import { type Connection, connect, type Database, inTransaction } from '../platform/database/connect.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf, isServerOf } from '../platform/database/find.ts'
 import { lookAt, refuseReporting } from '../platform/database/following.ts'
@@ -125,6 +127,10 @@ export async function seeReporting({ database, clock }: CommandParts): Promise<v
   const seconds = lagSeconds(database.reporting, clock.real()) ?? 0
   if (seconds > toldLagSeconds) process.stderr.write(`The reporting database is ${seconds} seconds behind.\n`)
 }
+
+/** Tells a database of its own making, before it takes its place: what it cannot be told of is not put there. */
+export const tellOfDatabase = (pool: pg.Pool, keys: Keys, entry: AuditEntry): Promise<number> =>
+  inTransaction(pool, db => record(db, { keys, clock: systemClock, by: thisProcess('commandLine') }, [entry]))
 
 /** Opens, works, closes. */
 export const withOpened = (work: (opened: CommandParts) => Promise<void>): Promise<void> => runCommand(() => workOpened(work))

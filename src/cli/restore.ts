@@ -8,7 +8,7 @@ import { readConfig } from '../start/config.ts'
 import { compareKeys } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 import { sealsOf } from './backup.ts'
-import { readTime, refuseCommand, runCommand } from './open.ts'
+import { readTime, refuseCommand, runCommand, tellOfDatabase } from './open.ts'
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -49,6 +49,8 @@ async function restore(from: string, to: number | undefined): Promise<void> {
     async examine(pool) {
       compareModes(await readMode(pool), mode)
       compareKeys(await readProofs(pool), keys)
+      const details = { from, ...(to !== undefined && { to: new Date(to).toISOString() }) }
+      await tellOfDatabase(pool, keys, { action: 'databaseRestored', details })
     },
   })
   say(

@@ -1,9 +1,8 @@
 // tollgate retention: what is kept for a time, how much there is of it, and when it ends; with --run what is over is erased now.
 
 import type { Command } from 'commander'
-import { record } from '../audit/chain.ts'
+import { tellAndDo } from '../audit/act.ts'
 import { systemClock } from '../platform/clock.ts'
-import { inTransaction } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { makeLog } from '../platform/log.ts'
 import { sweep } from '../platform/retention/erase.ts'
@@ -61,15 +60,15 @@ async function standing({ database }: CommandParts, one: Kept, sweep: Sweep | un
 async function runAll(opened: CommandParts): Promise<void> {
   const { config, database } = opened
   const watch = await watchClock(database.work, systemClock, makeLog('silent'))
-  const erased: Record<string, number> = {}
-  for (const one of config.retention) {
-    const now = await watch.time()
-    if (now === undefined) break
-    await takeSweep(database.work, one.kind, now, now)
-    erased[one.kind] = (await sweep(opened, one, now, watch.isTrusted)) ?? 0
-  }
-  await watch.stop()
-  await inTransaction(database.work, db => record(db, opened, [{ action: 'erasedByHand', details: erased }]))
-  if (Object.keys(erased).length < config.retention.length)
+  const isWhole = await tellAndDo(database.work, opened, { action: 'erasedByHand' }, async ({ came: erased }) => {
+    for (const one of config.retention) {
+      const now = await watch.time()
+      if (now === undefined) return false
+      await takeSweep(database.work, one.kind, now, now)
+      erased[one.kind] = (await sweep(opened, one, now, watch.isTrusted)) ?? 0
+    }
+    return true
+  }).finally(() => watch.stop())
+  if (!isWhole)
     throw new OperatorError('The clock of this machine was set meanwhile: what was erased is in the audit, the rest was left.')
 }

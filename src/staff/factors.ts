@@ -145,12 +145,13 @@ const secretOf = ({ keys }: StaffParts, { id, sealedTotp }: Person): Buffer =>
 export const recoveryHash = (code: string): Buffer =>
   hash('sha256', `staff recovery ${code.toUpperCase().replace(/[^A-Z2-7]/g, '')}`, 'buffer')
 
-const tellOfLock = (parts: StaffParts, person: Person, address: string): Promise<void> =>
+const tellOfLock = (parts: StaffParts, person: Person, address: string): Promise<number> =>
   inTransaction(parts.database.work, db =>
     record(db, parts, [
       {
         actor: { kind: 'stranger', id: 'sign-in', address },
         action: 'staffLocked',
+        entityId: person.entities[0],
         subject: person.id,
         result: 'refused',
         details: { minutes: attemptsMinutes },

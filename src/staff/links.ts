@@ -111,7 +111,7 @@ export const makeOwnLink = (parts: StaffParts, signedIn: SignedIn): Promise<stri
   whileSignedIn(parts, signedIn, async (db, staffId) => {
     await dropLinksOf(db, staffId)
     const token = await makeStaffLink(db, parts, staffId, null, signedIn.endsAt)
-    await record(db, parts, [{ actor: signedIn.by, action: 'staffLinkMade', subject: staffId }])
+    await record(db, parts, [{ actor: signedIn.by, action: 'staffLinkMade', entityId: signedIn.entities[0], subject: staffId }])
     return token
   })
 

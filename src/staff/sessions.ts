@@ -15,6 +15,7 @@ import { type Role, roleMay, type StaffAction } from './permissions.ts'
 import {
   dropLinksOf,
   endSession,
+  findPerson,
   findSession,
   insertSession,
   isSession,
@@ -95,7 +96,9 @@ export async function beginSession(
     agent: beginningOf(maskCardNumbers(agent, standardBrands), 200),
   }
   await insertSession(db, hashesOf(parts, token)[0], row)
-  await record(db, parts, [{ actor: actorOfStaff(staffId, address), action, subject: staffId ?? '', details: { session: id } }])
+  const person = staffId === null ? undefined : await findPerson(db, 'id', staffId)
+  const [actor, entityId] = [actorOfStaff(staffId, address), person?.entities[0]]
+  await record(db, parts, [{ actor, action, entityId, subject: staffId ?? '', details: { session: id } }])
   return { token, ...(staffId !== null && { browser: makeBrowser(parts, staffId) }) }
 }
 
@@ -204,9 +207,10 @@ export const endOwnSession = (parts: StaffParts, { staffId, by }: SignedIn, id: 
 
 const endSessionOf = (parts: StaffParts, { id, staffId }: Pick<SessionRow, 'id' | 'staffId'>, actor: Actor): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
-    if (staffId !== null) await lockPeople(db, [staffId])
+    const [person] = staffId === null ? [] : await lockPeople(db, [staffId])
     if (!(await endSession(db, staffId, id))) return false
     if (staffId !== null) await dropLinksOf(db, staffId) // one that was asked for in this session
-    await record(db, parts, [{ actor, action: 'staffSignedOut', subject: staffId ?? '', details: { session: id } }])
+    const entityId = person?.entities[0]
+    await record(db, parts, [{ actor, action: 'staffSignedOut', entityId, subject: staffId ?? '', details: { session: id } }])
     return true
   })

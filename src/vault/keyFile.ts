@@ -8,10 +8,12 @@ export type KeyKind = 'seal' | 'lookup'
 export type KeyLine = { /** As the database knows it: `seal 0a1b2c3d`. */ readonly name: string; readonly hex: string }
 
 export const readKeyLines = (path: string, kind: KeyKind): KeyLine[] =>
-  parseKeys(existsSync(path) ? readKeyFile(path, `${kind.toUpperCase()}_KEY_FILE`) : '', path).map(key => ({
-    name: `${kind} ${makeKeys([key], key)[kind][0]!.id}`,
-    hex: key.toString('hex'),
-  }))
+  parseKeys(existsSync(path) ? readKeyFile(path, `${kind.toUpperCase()}_KEY_FILE`) : '', path).map(key => keyLine(kind, key))
+
+export const keyLine = (kind: KeyKind, key: Buffer): KeyLine => ({
+  name: `${kind} ${makeKeys([key], key)[kind][0]!.id}`,
+  hex: key.toString('hex'),
+})
 
 /** `like`: whose owner and group it gets; absent: those of the file that it replaces. */
 export function writeKeyLines(path: string, lines: readonly KeyLine[], like = path): void {

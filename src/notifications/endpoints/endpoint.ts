@@ -87,7 +87,7 @@ export async function createEndpoint(
 }
 
 /** Whoever is told of payments, and with which secret, is told of in the audit. Addresses stay out: they may hold credentials. */
-const note = (db: Connection, recorder: Recorder, action: AuditAction, endpoint: Endpoint, details = {}): Promise<void> =>
+const note = (db: Connection, recorder: Recorder, action: AuditAction, endpoint: Endpoint, details = {}): Promise<number> =>
   record(db, recorder, [{ action, entityId: endpoint.channelId ?? endpoint.merchantId, subject: endpoint.id, details }])
 
 /** The row of an endpoint that is not stored yet. One that is not called needs no test and is active at once. */

@@ -106,9 +106,9 @@ export async function closeCase(
     if (decides.has(kind) !== (decision !== undefined)) throw new DecisionMissing(kind)
     if (decision) await addDue(db, 'recover', merchantId, subject, now, { decision })
     if (kind === 'reversalOpen') for (const attempt of ['reverse', 'release']) await cancelDue(db, attempt, merchantId, subject)
-    await record(db, parts, [
-      { action: 'caseClosed', subject: id, details: { kind, about: subject, reason, ...(decision && { decision }) } },
-    ])
+    const entityId = merchantId === nobody ? undefined : merchantId
+    const details = { kind, about: subject, reason, ...(decision && { decision }) }
+    await record(db, parts, [{ action: 'caseClosed', entityId, subject: id, details }])
     return closed
   })
 }

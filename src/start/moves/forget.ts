@@ -1,7 +1,7 @@
 // Takes away what a merchant who moved left behind: only while the other cell serves it, or has passed it on, and only what is as it was handed over. And what a
 // move copied that was given up, where another cell has all of it.
 
-import { record } from '../../audit/chain.ts'
+import { tellAndDo } from '../../audit/act.ts'
 import { announceChange } from '../../merchants/store.ts'
 import { inTransaction } from '../../platform/database/connect.ts'
 import { OperatorError } from '../../platform/errors.ts'
@@ -36,6 +36,7 @@ export async function forgetMerchant(source: MoveSide, target: MoveSide, merchan
     throw new OperatorError(
       `${target.name} does not have what was handed over of the merchant ${merchantId}, and has not passed it on: nothing is taken away.`,
     )
+  let begin = async () => {}
   if (move.state === 'moved') {
     const left = await countAll(source.database.reports, await movedTables(source.database.work), merchantId)
     const handed = Object.fromEntries(Object.entries(move.counted!).filter(([name]) => !ofAccounts.has(name)))
@@ -50,9 +51,10 @@ export async function forgetMerchant(source: MoveSide, target: MoveSide, merchan
         `The file ${came} of a bank came to ${source.name} and not to ${target.name}, where the account is: hand it in there. Nothing is taken away.`,
       )
     const accounts = await accountsOf(source.database.work, merchantId)
-    await stepMove(source.database.work, move, ['moved'], { state: 'forgetting', here: false, accounts }, source.clock.real())
+    begin = () =>
+      stepMove(source.database.work, move, ['moved'], { state: 'forgetting', here: false, accounts }, source.clock.real())
   }
-  return forgetAll(source, move)
+  return forgetAll(source, move, begin)
 }
 
 /** What was copied by a move that was given up while this cell was away: `serving` is whoever has the merchant, and what it has is more. */
@@ -71,27 +73,34 @@ async function forgetCopy(side: MoveSide, serving: MoveSide, move: Move): Promis
     )
   const run = Math.max(move.run, there?.run ?? 0) + 1
   const accounts = await accountsOf(serving.database.work, merchantId)
-  await putMove(side.database.work, move, { ...move, state: 'forgetting', run, accounts }, side.clock.real())
-  return forgetAll(side, { ...move, run })
+  return forgetAll(side, { ...move, run }, () =>
+    putMove(side.database.work, move, { ...move, state: 'forgetting', run, accounts }, side.clock.real()),
+  )
 }
 
-/** All rows of a move that is being forgotten, in small steps; those that others refer to last. Of accounts it stays how far their numbers have come. */
-export async function forgetAll(side: MoveSide, move: Move): Promise<number> {
+/** All rows of a move that is being forgotten, in small steps; those that others refer to last. Of accounts it stays how far their numbers have come. `begin`: the first
+ *  step, once it is told of. */
+export async function forgetAll(side: MoveSide, move: Move, begin: () => Promise<void> = async () => {}): Promise<number> {
   const { database, clock } = side
-  const tables = (await movedTables(database.work)).filter(({ name }) => name !== numberCounters)
-  let gone = 0
-  for (const table of tables.toReversed())
-    for (let step = 1; step > 0; ) {
-      step = await forgetRows(database.work, table, move)
-      gone += step
-      if (step > 0) await clock.sleep(breathMilliseconds)
-    }
-  await unfence(side, move, 'forgetting')
-  await inTransaction(database.work, async db => {
-    await stepMove(db, move, ['forgetting'], { state: 'forgotten', here: false }, clock.real())
-    await announceChange(db)
-    const { merchantId, other } = move
-    await record(db, side, [{ action: 'merchantForgotten', subject: merchantId, details: { other, rows: gone } }])
+  const { merchantId, other } = move
+  const told = { action: 'merchantForgotten', entityId: merchantId, subject: merchantId, details: { other } } as const
+  return tellAndDo(database.work, side, told, async ({ came, end }) => {
+    await begin()
+    const tables = (await movedTables(database.work)).filter(({ name }) => name !== numberCounters)
+    let gone = 0
+    for (const table of tables.toReversed())
+      for (let step = 1; step > 0; ) {
+        step = await forgetRows(database.work, table, move)
+        gone += step
+        came.rows = gone
+        if (step > 0) await clock.sleep(breathMilliseconds)
+      }
+    await unfence(side, move, 'forgetting')
+    await inTransaction(database.work, async db => {
+      await stepMove(db, move, ['forgetting'], { state: 'forgotten', here: false }, clock.real())
+      await announceChange(db)
+      await end(db)
+    })
+    return gone
   })
-  return gone
 }

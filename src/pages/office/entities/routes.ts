@@ -220,6 +220,7 @@ ${
       method: 'POST',
       path: '/entities/{entity}/tokens/{token}/revoke',
       action: 'changeTokens',
+      proven: true,
       async answer({ language }, signedIn, { entity: id = '', token: tokenId = '' }) {
         const token = (await tokensOf(signedIn, id)).find(one => one.id === tokenId)
         if (!token || !(await revokeByHand(database.work, recorder(signedIn), tokenId))) return nothingHere(language)

@@ -328,5 +328,5 @@ const tellOfFile = (
   { by }: SignedIn,
   entityId: string,
   details: Readonly<Record<string, string>>,
-): Promise<void> =>
+): Promise<number> =>
   inTransaction(parts.database.work, db => record(db, parts, [{ actor: by, action: 'reportTaken', entityId, details }]))

@@ -136,6 +136,7 @@ ${signedIn.may('changeWebhooks') && newForm(parts, signedIn, language)}`,
         method: 'POST',
         path: `/webhooks/{entity}/{endpoint}/${state === 'disabled' ? 'disable' : 'delete'}`,
         action: 'changeWebhooks',
+        proven: true,
         answer: working(async ({ language }, signedIn, endpoint) => {
           const { merchantId, id } = endpoint
           const closed = await closeEndpoint(recorder(signedIn), merchantId, id, state, directory.businessTime(merchantId))

@@ -23,6 +23,8 @@ export type UpgradeOrder = {
   readonly to?: Binaries
   readonly user: string | undefined
   readonly strict: boolean
+  /** Tells the new database of it, before it takes the place of the old one. */
+  tell(pool: pg.Pool): Promise<void>
   say(text: string): void
 }
 
@@ -68,10 +70,11 @@ function refuseUnfit(cluster: string, kept: string, from: Binaries, to: Binaries
     throw new FolderError(`${kept} is there already, of an earlier upgrade: take it away first. Nothing was changed.`)
 }
 
-async function move({ from, user, strict, say }: UpgradeOrder, folder: string, draft: string, to: Binaries) {
+async function move({ from, user, strict, tell, say }: UpgradeOrder, folder: string, draft: string, to: Binaries) {
   const options = { say, strict, ...(user !== undefined && { user }) }
   const servers: EmbeddedDatabase[] = []
   const clients: pg.Client[] = []
+  let pool: pg.Pool | undefined
   let claim: FolderClaim | undefined
   try {
     say(`Reading the database with PostgreSQL ${from.major}, writing it with ${to.major} ...`)
@@ -87,16 +90,18 @@ async function move({ from, user, strict, say }: UpgradeOrder, folder: string, d
     const [old, fresh] = clients as [pg.Client, pg.Client]
     const { rows: applied } = await old.query<{ name: string }>('select name from migrations')
     const { host, port, user: role, database } = servers[1]!
-    const pool = makePool({ host, port, user: role, database, ssl: false }, 1, () => {})
+    pool = makePool({ host, port, user: role, database, ssl: false }, 1, () => {})
     const wanted = new Set(applied.map(({ name }) => name))
-    await migrate(pool, new Date(systemClock.real()).toISOString(), wanted).finally(() => pool.end())
+    await migrate(pool, new Date(systemClock.real()).toISOString(), wanted)
     const copied = await copyRows(old, fresh)
     // It stands elsewhere now, and was not put back; unless the old one was, and no gateway has noticed that yet.
     if (wanted.has('0045_put_back.sql') && (await readStanding(old)) === (await standingOf(old)))
       await writeStanding(fresh, await standingOf(fresh))
+    await tell(pool)
     return copied
   } finally {
     for (const client of clients) await client.end()
+    await pool?.end()
     for (const server of servers) await server.stop()
     claim?.release()
   }
