@@ -439,6 +439,8 @@ export const mutants: readonly Mutant[] = [
     find: "action: 'tokenRevoked', entityId, subject: id }", instead: "action: 'tokenRevoked', subject: id }" },
   { name: 'workers: one that comes later writes with what the files say', file: 'src/start/workers.ts', tests: ['keyRotation'],
     find: 'keys: writingWith(config.keys(), writtenWith)', instead: 'keys: config.keys()' },
+  { name: 'tokens: what stands before it is valid has a name that others choose', file: 'src/cli/token.ts', tests: ['tokens'],
+    find: 'join(dirname(place), `.${basename(place)}.${hash.toString(\'hex\', 0, 16)}`)', instead: 'join(dirname(place), `${basename(place)}.new${hash.length === 0}`.slice(0, -5))' },
   { name: 'tokens: two commands write one file at once', file: 'src/cli/token.ts', tests: ['tokens'],
     find: 'await alone(opened.database.work, `file of a token ${placeOf(output)}`, () => makeAndTell(opened, wanted, output))', instead: 'await makeAndTell(opened, wanted, output)' },
   { name: 'a page of another site shows what the public credentials ask for', file: 'src/http/host.ts', tests: ['edge'],
