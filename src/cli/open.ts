@@ -8,6 +8,7 @@ import type pg from 'pg'
 import { type Actor, thisProcess } from '../audit/entry.ts'
 import { dayBegin, momentOf } from '../contract/formats.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
+import type { ChannelRefusal } from '../merchants/refusals.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
 import { type Connection, connect, type Database, limited, makePool } from '../platform/database/connect.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
@@ -22,6 +23,7 @@ import { resolver } from '../platform/egress/resolve.ts'
 import { endingSignals, errorText, OperatorError, visible } from '../platform/errors.ts'
 import { readLongFile } from '../platform/files.ts'
 import { makeLog } from '../platform/log.ts'
+import { channelRefusal } from '../start/channelRefusal.ts'
 import { watchClock } from '../start/clockWatch.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
 import { openDatabase } from '../start/database.ts'
@@ -40,6 +42,8 @@ export type CommandParts = {
   /** Calls to merchants' servers, guarded as the gateway guards them. */
   readonly egress: Egress
   readonly call: PlaceCall
+  /** Which channels gateways with this configuration do not serve. */
+  readonly channelRefusal: ChannelRefusal
   /** A sentence, when another program has made the schema. */
   readonly otherSchema: string | undefined
   close(): Promise<void>
@@ -80,6 +84,7 @@ export async function open(
       clock,
       random: systemRandom,
       egress: config.egress,
+      channelRefusal: channelRefusal(config),
       call: caller(clock, config.egress, resolver()),
       async close() {
         await watch.stop()
