@@ -6,11 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
 import type pg from 'pg'
-import { inTransaction } from '../src/platform/database/connect.ts'
+import { inTransaction, writingPool } from '../src/platform/database/connect.ts'
 import { sealedPlaces } from '../src/start/sealed.ts'
-import { type Keys, keepKeys, makeKeys, readKeysInUse, tellKeys } from '../src/vault/keys.ts'
+import { type Keys, keepKeys, makeKeys, readKeysInUse, tellKeys, writerOf, writtenWith } from '../src/vault/keys.ts'
+import { dropProof, lockKey } from '../src/vault/store.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, testPool } from './support/database.ts'
 import { eventually, sandbox, testGateway, testKeys, visa } from './support/gateway.ts'
+import { untilWaiting } from './support/locks.ts'
 import { manyCommands, type Started, startProcess } from './support/process.ts'
 import { makeShopper } from './support/shopper.ts'
 
@@ -170,6 +172,27 @@ describe('a change of both keys', () => {
     await assert.rejects(startProcess(many), /A gateway takes one lookup key, or two while it is changed/)
   })
 
+  it('is not begun by a command: it writes with the key of the gateways that run, whatever stands first in its file', async () => {
+    const gateway = await start(before_())
+    const proofs = await pool.query('select name from key_checks order by name')
+    const { code, stdout, out } = await commands.runIn(during(), 'token', 'create', '--entity', sandbox.merchantId)
+    assert.equal(code, 0, out)
+    const isKnown = async () => (await pay(gateway, {}, { token: stdout.trim() })).status === 200
+    await eventually(isKnown, 'the token is known to the gateway')
+    const made = ['endpoints', 'create', '--entity', sandbox.merchantId, '--url', 'http://127.0.0.1:8099/told']
+    assert.equal((await commands.runIn({ ...during(), EGRESS_ALLOW: '127.0.0.0/8' }, ...made)).code, 0)
+    assert.equal(await count(`select 1 from endpoints where ${keyOf('sealed_secrets')} <> $1`, [idOf('seal', oldSeal)]), 0)
+    const listed = await commands.runIn(during(), 'keys', 'list')
+    assert.match(listed.out, new RegExp(`lookup +${idOf('lookup', newLookup)} +next`))
+    assert.match((await commands.runIn(during(), 'keys', 'retire', '--revoke-tokens')).out, /^No older key is left\.\n$/)
+    assert.equal((await commands.runIn(before_(), 'audit', 'verify')).code, 0)
+    assert.deepEqual((await pool.query('select name from key_checks order by name')).rows, proofs.rows)
+    await pool.query(
+      `delete from endpoints where url = 'http://127.0.0.1:8099/told'; delete from access_tokens where label = 'token'`,
+    )
+    await stopAll()
+  })
+
   it('is refused to a gateway while another runs that does not hold the new key: it would not find what is written with it', async () => {
     await start(before_())
     const proofs = await pool.query('select name from key_checks order by name')
@@ -213,10 +236,10 @@ describe('a change of both keys', () => {
     }
     assert.equal(await count(`select 1 from payments where merchant_transaction_id like 'race-%'`), 25)
     const listed = await commands.runIn(during(), 'keys', 'list')
-    assert.match(listed.out, new RegExp(`seal +${idOf('seal', oldSeal)} +older .*a gateway that runs and writes with it`))
-    assert.match(listed.out, new RegExp(`lookup +${idOf('lookup', oldLookup)} +older .*a gateway that runs and writes with it`))
+    assert.match(listed.out, new RegExp(`seal +${idOf('seal', oldSeal)} +older .*that runs and writes with it`))
+    assert.match(listed.out, new RegExp(`lookup +${idOf('lookup', oldLookup)} +older .*that runs and writes with it`))
     await running.pop()!.stop()
-    assert.doesNotMatch((await commands.runIn(during(), 'keys', 'list')).out, /a gateway that runs/)
+    assert.doesNotMatch((await commands.runIn(during(), 'keys', 'list')).out, /that runs and writes/)
   })
 
   it('lists what needs which key, and seals it anew while the gateway runs', async () => {
@@ -310,16 +333,111 @@ describe('a change of both keys', () => {
   })
 })
 
-test('a key that another begins to write with while a gateway starts ends that start', async () => {
+describe('who writes with a key', () => {
+  let database: TestDatabase
+  let pool: pg.Pool
+  const [seal, lookup] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
+  const [ofBefore, between, ofAfter] = [
+    makeKeys([seal], lookup),
+    makeKeys([seal, Buffer.alloc(32, 7)], lookup, Buffer.alloc(32, 8)),
+    makeKeys([Buffer.alloc(32, 7), seal], Buffer.alloc(32, 8), lookup),
+  ]
+  const keep = (keys: Keys) => inTransaction(pool, db => keepKeys(db, keys, Date.now()))
+  /** A session of a process with these keys begins, does what is asked, and ends. */
+  async function within<Value>(keys: Keys, work: () => Promise<Value>): Promise<Value> {
+    const writing = writingPool(database.connection, 1, writerOf(keys))
+    try {
+      await writing.query('select 1')
+      return await work()
+    } finally {
+      await writing.end()
+    }
+  }
+  const begins = (keys: Keys) => within(keys, async () => 'admitted').catch((error: Error) => error.message)
+
+  before(async () => {
+    database = await makeDatabase()
+    pool = testPool(database.connection, 3)
+    await keep(ofBefore)
+  })
+  after(async () => {
+    await pool.end()
+    await database.drop()
+  })
+
+  it('is seen by who begins to write with another, which all must hold', async () => {
+    await within(ofBefore, () => assert.rejects(keep(ofAfter), /does not hold the lookup key/))
+    assert.match(await begins(ofAfter), /^Nothing is written with the key lookup [0-9a-f]{8} any more/) // nobody has proved it
+    await within(between, () => keep(ofAfter))
+    assert.deepEqual(await Promise.all([ofBefore, between, ofAfter].map(begins)), [
+      `The lookup key is not the one that this database was written with (${ofAfter.lookup[0]!.id}).`,
+      'admitted',
+      'admitted',
+    ])
+  })
+
+  it('is seen by who retires it, and who begins meanwhile waits for that', async () => {
+    const hex = (at: number) => Buffer.alloc(32, at).toString('hex')
+    const settings = {
+      ...{ DATABASE_URL: databaseUrl(database.connection), DATA_DIR: join(folder, 'writers') },
+      ...{ SEAL_KEY: `${hex(7)},${hex(1)}`, LOOKUP_KEY: `${hex(8)},${hex(2)}` },
+    }
+    const retire = () => commands.runIn(settings, 'keys', 'retire')
+    const old = `seal ${ofBefore.seal[0]!.id}`
+    const refused = await within(between, retire)
+    assert.deepEqual([refused.code, refused.out.includes(`${old} is needed by a gateway or a command that runs`)], [1, true])
+    const holder = await pool.connect()
+    await holder.query(`set idle_in_transaction_session_timeout = '20s'; begin; lock table sealed_cards in access exclusive mode`)
+    const retiring = retire()
+    await untilWaiting(pool, 'sealed_cards')
+    const waiting = begins(between)
+    await untilWaiting(pool, 'pg_advisory_xact_lock_shared')
+    await holder.query('commit')
+    holder.release()
+    assert.match((await retiring).out, new RegExp(`${old} is retired`))
+    assert.match(await waiting, new RegExp(`^Nothing is written with the key ${old} any more`))
+    await keep(between)
+  })
+
+  it('waits for who decides about a key at that moment, and goes by it', async () => {
+    const names = writtenWith(ofBefore)
+    for (const retires of [false, true]) {
+      const holder = await pool.connect()
+      await holder.query('begin')
+      for (const name of names) await lockKey(holder, name)
+      const waiting = begins(between)
+      await untilWaiting(pool, 'pg_advisory_xact_lock_shared')
+      assert.equal(await begins(ofAfter), 'admitted', 'who writes with another does not wait')
+      if (retires) for (const name of names) await dropProof(holder, name)
+      await holder.query('commit')
+      holder.release()
+      assert.match(
+        await waiting,
+        retires ? /^Nothing is written with the key lookup [0-9a-f]{8} any more: it was retired/ : /^admitted$/,
+      )
+    }
+    const newest = makeKeys([Buffer.alloc(32, 9), Buffer.alloc(32, 7)], Buffer.alloc(32, 8))
+    const holder = await pool.connect()
+    await holder.query('begin')
+    await keepKeys(holder, newest, Date.now())
+    const waiting = begins(ofAfter)
+    await untilWaiting(pool, 'lock table key_checks')
+    await holder.query('commit')
+    holder.release()
+    assert.match(await waiting, /which is not among the seal keys given/)
+  })
+})
+
+test('a gateway whose key another proves or retires while it is away from its database writes nothing more', async () => {
   const gateway = await testGateway()
   try {
-    const other = makeKeys([Buffer.alloc(32, 7), Buffer.alloc(32, 1)], Buffer.alloc(32, 2))
-    const keep = (keys: Keys) => inTransaction(gateway.pool, db => keepKeys(db, keys, Date.now()))
-    await keep(testKeys)
-    await assert.rejects(keep(other), /does not hold the seal key/)
-    await gateway.restart(other)
-    await keep(other)
-    await assert.rejects(gateway.another(), /not among the seal keys given/)
+    assert.equal((await gateway.pay({ paymentType: 'PA' })).status, 200)
+    await gateway.pool.query(`delete from key_checks where name like 'seal %'`)
+    await gateway.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name like 'tollgate %'`,
+    )
+    assert.notEqual((await gateway.pay({ paymentType: 'PA' })).status, 200)
+    assert.equal((await gateway.pool.query('select from payments')).rowCount, 1)
   } finally {
     await gateway.stop()
   }
@@ -361,17 +479,32 @@ test('a worker that takes the place of a dead one writes with the keys of the ot
         where datname = current_database() and application_name like 'tollgate notices%'`)
       ).rows
     const old = await sessions()
-    assert.equal(old.length, 2)
-    const workers = readFileSync(`/proc/${gateway.child.pid}/task/${gateway.child.pid}/children`, 'utf8')
-      .trim()
-      .split(' ')
-      .map(Number)
-    const isWorker = (pid: number) => readFileSync(`/proc/${pid}/environ`, 'utf8').includes('NODE_UNIQUE_ID=')
-    process.kill(workers.find(isWorker)!, 'SIGKILL')
+    assert.equal(old.length, 3) // the primary tells it too
+    const workers = () =>
+      readFileSync(`/proc/${gateway.child.pid}/task/${gateway.child.pid}/children`, 'utf8')
+        .trim()
+        .split(' ')
+        .map(Number)
+        .filter(pid => readFileSync(`/proc/${pid}/environ`, 'utf8').includes('NODE_UNIQUE_ID='))
+    // Their first process stands still, so that none takes their place while the key is asked for.
+    process.kill(gateway.child.pid!, 'SIGSTOP')
+    for (const pid of workers()) process.kill(pid, 'SIGKILL')
+    await eventually(async () => (await sessions()).length === 1, 'the workers are gone')
+    await assert.rejects(
+      inTransaction(pool, db =>
+        keepKeys(
+          db,
+          makeKeys([Buffer.from(oldSeal, 'hex')], Buffer.from(newLookup, 'hex'), Buffer.from(oldLookup, 'hex')),
+          Date.now(),
+        ),
+      ),
+      /does not hold the lookup key/,
+    )
+    process.kill(gateway.child.pid!, 'SIGCONT')
     await eventually(async () => {
       const now = await sessions()
-      return now.length === 2 && now.some(({ pid }) => !old.some(one => one.pid === pid))
-    }, 'another one listens')
+      return now.length === 3 && now.filter(({ pid }) => !old.some(one => one.pid === pid)).length === 2
+    }, 'others listen')
     for (const { lookup } of await readKeysInUse(pool)) assert.equal(lookup[0], before!.lookup[0], 'it writes with the same key')
   } finally {
     await gateway.stop()

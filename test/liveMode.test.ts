@@ -69,6 +69,10 @@ describe('live mode refuses by name', () => {
       ['10.0.0.0/8', '11.0.0.0/8'],
       Array.from({ length: 3 }, (_, first) => `${first}.128.0.0/9`),
       ['10.0.0.0/8', '::ffff:11.0.0.0/104'],
+      ['10.0.0.0/8', '64:ff9b::11.0.0.0/112'],
+      ['10.0.0.0/9', '10.0.0.0/8', '11.0.0.0/16'],
+      ['2001:db8::/32', '2001:db9::/48'],
+      Array.from({ length: 514 }, (_, at) => `${at >> 7}.${(at & 127) * 2}.128.0/17`),
     ].map(
       networks =>
         [
@@ -78,7 +82,18 @@ describe('live mode refuses by name', () => {
         ] as const,
     ),
     ['everybody as a proxy, by IPv6', () => ({ TRUSTED_PROXY: '::/0' }), /TRUSTED_PROXY trusts ::\/0/],
-    ...['::ffff:0:0/96', '::ffff:0.0.0.0/96', '::/32', '::/64', '::/80', '::ffff:0:0/97'].map(
+    ...[
+      '::ffff:0:0/96',
+      '::ffff:0.0.0.0/96',
+      '::/32',
+      '::/64',
+      '::/80',
+      '::ffff:0:0/97',
+      '::ffff:0:0:0/96',
+      '64:ff9b::/96',
+      '64:ff9b:1::/48',
+      '64:ff9b:1::/96',
+    ].map(
       network =>
         [
           `everybody as a proxy, as ${network}`,
@@ -86,6 +101,11 @@ describe('live mode refuses by name', () => {
           /TRUSTED_PROXY trusts .*nearly everybody/,
         ] as const,
     ),
+    [
+      'more proxies than each request is compared with',
+      () => ({ TRUSTED_PROXY: Array.from({ length: 1001 }, (_, at) => `10.0.${at >> 8}.${at & 255}`).join() }),
+      /TRUSTED_PROXY must be 1000 addresses or networks at most, not 1001/,
+    ],
     ...[',', ' ', ' , '].map(
       list => [`no proxy, said as ${JSON.stringify(list)}`, () => ({ TRUSTED_PROXY: list }), /refuses plain HTTP/] as const,
     ),
@@ -367,6 +387,10 @@ describe('live mode refuses by name', () => {
   it('nothing of what is right', () => {
     assert.equal(refusal({}), '')
     assert.equal(refusal({ TRUSTED_PROXY: '10.0.0.0/8, 2001:db8::/32' }), '')
+    assert.equal(refusal({ TRUSTED_PROXY: '10.0.0.0/8, 127.0.0.1, 10.0.0.0/9, ::ffff:10.0.0.0/104, 2001:db8::/32, ::1' }), '')
+    const halves = Array.from({ length: 512 }, (_, at) => `${at >> 7}.${(at & 127) * 2}.128.0/17`)
+    assert.equal(refusal({ TRUSTED_PROXY: halves.join() }), '', 'a /8 in parts')
+    assert.equal(refusal({ TRUSTED_PROXY: Array.from({ length: 1000 }, (_, at) => `10.0.${at >> 8}.${at & 255}`).join() }), '')
     assert.equal(refusal({ METRICS_PORT: '9000', HOST: '10.1.2.3' }), '')
     assert.equal(
       refusal({ METRICS_PORT: '9000', HOST: '0.0.0.0', METRICS_TOKEN_FILE: put('token', keyOf('metrics').slice(32)) }),

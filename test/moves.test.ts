@@ -18,6 +18,7 @@ import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { inTransaction } from '../src/platform/database/connect.ts'
 import { keepMode } from '../src/platform/database/installation.ts'
 import { sweep } from '../src/platform/retention/erase.ts'
+import { channelRefusal } from '../src/start/channelRefusal.ts'
 import { allKept } from '../src/start/kept.ts'
 import { forgetMerchant } from '../src/start/moves/forget.ts'
 import { giveUpMove, type MoveParts, type MoveSide, type MoveStep, moveMerchant, moveSteps } from '../src/start/moves/move.ts'
@@ -479,6 +480,18 @@ describe('is refused by name, and nothing is begun', () => {
     })
   })
 
+  test('a channel that gateways there do not serve: none would start again', async () => {
+    const { one, two } = cells
+    const target = { ...two.side, channelRefusal: channelRefusal({ mode: 'live', directories: {} }) }
+    const change = (settings: string) =>
+      one.gateway.pool.query(`update entities set settings = ${settings} where id = $1`, [merchant.channelId])
+    await change(`settings || '{"mode": "live", "threeDSecure": "always"}'`)
+    await refused(/^Error: two does not serve the channel Shop \(\w+\): threeDSecure is always, but THREE_D_SECURE_FILE/, {
+      target,
+    })
+    await change(`settings - 'mode' - 'threeDSecure'`)
+  })
+
   test('another mode, another schema', async () => {
     const { pool } = cells.two.gateway
     await keepMode(cells.one.gateway.pool, 'sandbox', Date.now())
@@ -632,6 +645,29 @@ test('a division that was changed meanwhile keeps its merchant where it is', asy
   )
   await change('{}')
   await eventually(async () => (await payIn(cells.one, merchant)).status === 200, 'it is served where it was')
+})
+
+test('a channel that became one which the other cell does not serve keeps its merchant where it is', async () => {
+  const merchant = nextMerchant()
+  const { one, two } = cells
+  const made: Promise<unknown>[] = []
+  const tell = (step: MoveStep) => {
+    if (step === 'begun')
+      made.push(
+        one.gateway.pool.query(`update entities set settings = settings || '{"threeDSecure": "always"}' where id = $1`, [
+          merchant.channelId,
+        ]),
+      )
+  }
+  const clock = { ...systemClock, sleep: (ms: number) => Promise.all(made).then(() => systemClock.sleep(ms)) }
+  const target: MoveSide = {
+    ...two.side,
+    channelRefusal: ({ threeDSecure }) => (threeDSecure === 'always' ? 'nobody can be asked' : undefined),
+  }
+  await assert.rejects(
+    moveMerchant(moveParts(cells, merchant, { source: { ...one.side, clock }, target, tell })),
+    /two does not serve the channel Shop .*nobody can be asked.*\n.*one serves the merchant as before/,
+  )
 })
 
 /** A row of each table that payments of a simulator do not write, by its table; a bank account is the merchant's alone. */

@@ -18,8 +18,10 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { pendingsOf } from '../src/cli/token.ts'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { sandboxSeed } from '../src/merchants/seed.ts'
+import { readConfig } from '../src/start/config.ts'
 import { databaseUrl, makeDatabase, type TestDatabase, testPool, withPool } from './support/database.ts'
 import { eventually, sandbox, visa } from './support/gateway.ts'
 import { commandLine, manyCommands, project, type Started, startProcess } from './support/process.ts'
@@ -42,6 +44,8 @@ after(async () => {
 })
 
 const commands = manyCommands()
+/** Where a token for a file waits until it is valid. */
+const pendingOf = (name: string) => pendingsOf(readConfig(environment, folder).keys(), file(name))[0]!
 const tollgate = (...words: string[]) => commands.runIn(environment, ...words)
 const status = async (token: string, entityId = sandbox.entityId): Promise<number> => {
   const answer = await fetch(`${gateway.sandbox.baseUrl}/v1/payments`, {
@@ -91,6 +95,22 @@ describe('token create', () => {
     assert.equal(await status(token), 403)
   })
 
+  it('leaves files of a like name as they are, and those that another command writes', async () => {
+    const create = (name: string) => tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', file(name))
+    writeFileSync(file('like.new'), 'of somebody else')
+    assert.equal((await create('like')).code, 0)
+    assert.equal(readFileSync(file('like.new'), 'utf8'), 'of somebody else')
+    assert.equal((await create('pair.new')).code, 0)
+    const first = readFileSync(file('pair.new'), 'utf8')
+    assert.equal((await create('pair')).code, 0)
+    assert.equal(readFileSync(file('pair.new'), 'utf8'), first)
+    const second = readFileSync(file('pair'), 'utf8')
+    assert.notEqual(second, first)
+    for (const token of [first, second]) await becomes(token.trim(), 200)
+    const folders = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', '')
+    assert.deepEqual([folders.code, /is there already/.test(folders.out)], [1, true], 'a folder is no file')
+  })
+
   it('writes it to a file that nobody else may read, and never over another', async () => {
     const { stdout, code } = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', file('one'))
     assert.deepEqual([code, stdout], [0, ''])
@@ -99,7 +119,7 @@ describe('token create', () => {
     const again = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', file('one'))
     assert.deepEqual([again.code, again.out], [1, `${file('one')} is there already: take it away, or name another file.\n`])
     const nowhere = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', '/nonexistent/one')
-    assert.deepEqual([nowhere.code, nowhere.out], [1, '/nonexistent/one.new cannot be written (ENOENT). Nothing was changed.\n'])
+    assert.deepEqual([nowhere.code, nowhere.out], [1, '/nonexistent/one cannot be written (ENOENT). Nothing was changed.\n'])
   })
 
   it('takes one that callers know from a file, unless it is weak', async () => {
@@ -249,14 +269,14 @@ describe('a command that is killed', () => {
     const old = await created()
     await killedBeforeTheEnd('token', 'rotate', old.id, '--output', file('killed'))
     assert.equal(existsSync(file('killed')), false)
-    assert.equal(await status(readFileSync(file('killed.new'), 'utf8').trim()), 403)
+    assert.equal(await status(readFileSync(pendingOf('killed'), 'utf8').trim()), 403)
     await becomes(old.token, 200)
     const { code, out } = await tollgate('token', 'rotate', old.id, '--output', file('killed'))
     assert.equal(code, 0, out)
     await becomes(readFileSync(file('killed'), 'utf8').trim(), 200)
     await becomes(old.token, 403)
     assert.deepEqual(
-      readdirSync(folder).filter(name => name.startsWith('killed')),
+      readdirSync(folder).filter(name => name.includes('killed')),
       ['killed'],
     )
   })
@@ -265,7 +285,7 @@ describe('a command that is killed', () => {
     const old = await created()
     await tollgate('token', 'rotate', old.id, '--output', file('late'))
     const token = readFileSync(file('late'), 'utf8')
-    renameSync(file('late'), file('late.new')) // as a kill before the last step leaves it
+    renameSync(file('late'), pendingOf('late')) // as a kill before the last step leaves it
     const { code, stderr } = await tollgate('token', 'rotate', old.id, '--output', file('late'))
     assert.equal(code, 0, stderr)
     assert.match(stderr, /^An earlier run was ended before its last step, which is done now\.\n/)
@@ -275,12 +295,12 @@ describe('a command that is killed', () => {
 
   it('what an earlier command left is not taken for this one', async () => {
     await tollgate('token', 'create', '--entity', sandbox.merchantId, '--output', file('other'))
-    renameSync(file('other'), file('other.new'))
-    chmodSync(file('other.new'), 0o600)
+    renameSync(file('other'), pendingOf('other'))
+    chmodSync(pendingOf('other'), 0o600)
     const old = await created()
     const { code, out } = await tollgate('token', 'rotate', old.id, '--output', file('other'))
     assert.equal(code, 1)
-    assert.match(out, /other\.new holds the valid token [0-9a-f]{32} of an earlier command/)
+    assert.match(out, /\.other\.[0-9a-f]{32} holds the valid token [0-9a-f]{32} of an earlier command/)
     await becomes(old.token, 200)
   })
 })

@@ -16,7 +16,7 @@ import { isOneOfCells } from '../start/moves/putBack.ts'
 import { sealedPlaces } from '../start/sealed.ts'
 import { readKeysInUse, writtenWith } from '../vault/keys.ts'
 import { rewrap } from '../vault/rewrap.ts'
-import { countSealed, dropProof, lockProofs, readProofs } from '../vault/store.ts'
+import { countSealed, dropProof, lockKey, readProofs } from '../vault/store.ts'
 import { openCells, silentText } from './eachCell.ts'
 import { addFileCommands, takeRetired } from './keyFiles.ts'
 import { type CommandParts, refuseCommand, runCommand, table, timeText, withOpened } from './open.ts'
@@ -64,11 +64,12 @@ export default (program: Command): void => {
     .action(({ cells }: { cells?: string }) => {
       if (cells !== undefined) return runCommand(() => runOverCells(readCells(cells), withoutCells(process.argv.slice(2))))
       return withOpened(async opened => {
-        const { database, keys, random } = opened
+        const { config, database, keys, random } = opened
         const newest = `seal ${keys.seal[0]!.id}`
-        if (!(await readProofs(database.work)).some(({ name }) => name === newest))
+        const first = `seal ${config.keys().seal[0]!.id}`
+        if (first !== newest)
           refuseCommand(
-            `No gateway has written with the key ${newest} yet: start all of them with it first, or they cannot open what is sealed anew.`,
+            `No gateway has written with the key ${first} yet: start all of them with it first, or they cannot open what is sealed anew.`,
           )
         await tellAndDo(database.work, opened, { action: 'sealedAnew', subject: newest }, async ({ came }) => {
           for (const place of sealedPlaces) {
@@ -132,6 +133,10 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   const db = database.work
   const needs = new Map<string, string[]>()
   const need = (name: string, what: string) => needs.set(name, [...(needs.get(name) ?? []), what])
+  // Before what there is: one who writes may do so until then, and be gone.
+  const firstOnes = (await readKeysInUse(db)).flatMap(({ lookup, seal }) => [`lookup ${lookup[0]}`, `seal ${seal[0]}`])
+  for (const name of new Set(firstOnes))
+    if (!writtenWith(keys).includes(name)) need(name, 'a gateway or a command that runs and writes with it')
   for (const place of sealedPlaces)
     for (const [id, count] of await countSealed(database.reports, place)) need(`seal ${id}`, `${count} ${place.what}`)
   const tokens = Map.groupBy(
@@ -140,9 +145,6 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   )
   for (const [name, { length }] of tokens) need(name, `${length} access tokens`)
   for (const [id, count] of await countListedCards(db)) need(`lookup ${id}`, `${count} cards of risk lists`)
-  const firstOnes = (await readKeysInUse(db)).flatMap(({ lookup, seal }) => [`lookup ${lookup[0]}`, `seal ${seal[0]}`])
-  for (const name of new Set(firstOnes))
-    if (!writtenWith(keys).includes(name)) need(name, 'a gateway that runs and writes with it')
   const proofs = new Map((await readProofs(db)).map(proof => [proof.name, proof.made_at ?? null]))
   const newest = writtenWith(keys)
   // An idempotency key from before the change is found under the older key only.
@@ -172,7 +174,7 @@ async function standing({ database, keys, clock }: CommandParts): Promise<KeySta
   }))
 }
 
-/** Under the lock that a starting gateway takes too. */
+/** What begins meanwhile does not write with the keys that are looked at here, until it is decided. */
 async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void> {
   const { database, keys, clock } = opened
   const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
@@ -191,8 +193,9 @@ async function retire(opened: CommandParts, revokeTokens: boolean): Promise<void
     })
   }
   await inTransaction(database.work, async db => {
-    await lockProofs(db)
-    const older = (await standing(opened)).filter(({ proved, given }) => proved && given !== 'newest')
+    const names = (await readProofs(db)).map(({ name }) => name).filter(name => !writtenWith(keys).includes(name))
+    for (const name of names) await lockKey(db, name)
+    const older = (await standing(opened)).filter(({ name, proved }) => proved && names.includes(name))
     if (older.length === 0) say('No older key is left.')
     for (const { name, needs } of older) {
       if (needs.length > 0) say(`${name} is needed by ${needs.join(', ')}.`)

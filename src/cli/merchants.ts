@@ -4,7 +4,6 @@ import type { Command } from 'commander'
 import { revokeByHand } from '../merchants/access/tokens.ts'
 import { appliedText, applySeed, readSeed } from '../merchants/seed.ts'
 import { type EntityRow, readEntities, readTokens } from '../merchants/store.ts'
-import { channelRefusal } from '../start/channelRefusal.ts'
 import { listMoves } from '../start/moves/store.ts'
 import { looksLikeId, refuseCommand, refuseWords, runCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
@@ -20,9 +19,8 @@ export default (program: Command): void => {
     .option('--cell <name>', 'where merchants go that are in no cell yet')
     .action((file: string, { cells, cell }: { cells?: string; cell?: string }) => {
       if (cells !== undefined) return runCommand(() => seedOverCells(file, cells, cell))
-      return withOpened(async ({ config, database, keys, clock, random, by }) => {
+      return withOpened(async ({ config, database, keys, clock, random, by, channelRefusal: refusal }) => {
         const seed = readSeed(file, config.brandNames, config.mode)
-        const refusal = channelRefusal(config)
         const applied = await applySeed(database.work, keys, clock, random, seed, { by, refusal })
         process.stdout.write(`${appliedText(applied)}\n`)
       })

@@ -9,8 +9,9 @@ import { record } from '../audit/chain.ts'
 import { type Actor, type AuditEntry, thisProcess } from '../audit/entry.ts'
 import { dayBegin, momentOf } from '../contract/formats.ts'
 import { type Directory, openDirectory } from '../merchants/directory.ts'
+import type { ChannelRefusal } from '../merchants/refusals.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../platform/clock.ts'
-import { type Connection, connect, type Database, inTransaction } from '../platform/database/connect.ts'
+import { type Connection, connect, type Database, inTransaction, limited, makePool } from '../platform/database/connect.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
 import { connectionOf, isServerOf } from '../platform/database/find.ts'
 import { lookAt, refuseReporting } from '../platform/database/following.ts'
@@ -23,10 +24,11 @@ import { resolver } from '../platform/egress/resolve.ts'
 import { endingSignals, errorText, OperatorError, visible } from '../platform/errors.ts'
 import { readLongFile } from '../platform/files.ts'
 import { makeLog } from '../platform/log.ts'
+import { channelRefusal } from '../start/channelRefusal.ts'
 import { watchClock } from '../start/clockWatch.ts'
 import { type Config, type Environment, followerOf, readConfig } from '../start/config.ts'
 import { openDatabase } from '../start/database.ts'
-import { compareKeys, type Keys } from '../vault/keys.ts'
+import { compareKeys, type Keys, writerOf, writingWithProved } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 
 export type CommandParts = {
@@ -41,6 +43,8 @@ export type CommandParts = {
   /** Calls to merchants' servers, guarded as the gateway guards them. */
   readonly egress: Egress
   readonly call: PlaceCall
+  /** Which channels gateways with this configuration do not serve. */
+  readonly channelRefusal: ChannelRefusal
   /** A sentence, when another program has made the schema. */
   readonly otherSchema: string | undefined
   close(): Promise<void>
@@ -62,24 +66,10 @@ export async function open(
 ): Promise<CommandParts> {
   const config = readConfig(environment, projectFolder)
   const connection = connectionOf(config)
-  const noGateway = `No gateway is running on ${config.dataDir}: start it, or name its database in DATABASE_URL.`
-  if (!connection) return refuseCommand(noGateway)
-  const database = connect(connection, systemClock, () => {}, followerOf(config))
-  let other: string | undefined
+  if (!connection) return refuseCommand(noGatewayOn(config))
+  const { keys, other } = await look(config, connection, judge)
+  const database = connect(connection, systemClock, () => {}, followerOf(config), writerOf(keys))
   try {
-    const proofs = await readProofs(database.work).catch((error: Error) =>
-      refuseCommand(`The database cannot be reached: ${error.message}.`),
-    )
-    if (config.databaseUrl === undefined && !(await isServerOf(database.work, config.dataDir))) refuseCommand(noGateway)
-    compareModes(await readMode(database.work), config.mode)
-    await refuseReporting(database.work)
-    if (proofs.length === 0) refuseCommand('No gateway has used this database yet: start one on it first.')
-    other = await otherSchema(database.work)
-    if (other !== undefined && !mayBeOther) refuseCommand(other)
-    if (other !== undefined) process.stderr.write(`${other}\n`)
-    const keys = config.keys()
-    compareKeys(proofs, keys)
-    await judge(database.work)
     const watch = await watchClock(database.work, systemClock, makeLog('silent'), why =>
       process.stderr.write(`${why} What is done goes by the database's.\n`),
     )
@@ -95,6 +85,7 @@ export async function open(
       clock,
       random: systemRandom,
       egress: config.egress,
+      channelRefusal: channelRefusal(config),
       call: caller(clock, config.egress, resolver()),
       async close() {
         await watch.stop()
@@ -107,6 +98,36 @@ export async function open(
     throw ofOtherSchema(error, other)
   }
 }
+
+/** Before anything is done: whether this is the database of the configuration, and with which keys is written there. `other`: a sentence, when another program has made the schema. */
+async function look(
+  config: Config,
+  connection: pg.PoolConfig,
+  judge: (db: Connection) => Promise<void>,
+): Promise<{ keys: Keys; other: string | undefined }> {
+  const pool = makePool(limited(connection, 'look', 30), 1, () => {})
+  try {
+    const proofs = await readProofs(pool).catch((error: Error) =>
+      refuseCommand(`The database cannot be reached: ${error.message}.`),
+    )
+    if (config.databaseUrl === undefined && !(await isServerOf(pool, config.dataDir))) refuseCommand(noGatewayOn(config))
+    compareModes(await readMode(pool), config.mode)
+    await refuseReporting(pool)
+    if (proofs.length === 0) refuseCommand('No gateway has used this database yet: start one on it first.')
+    const other = await otherSchema(pool)
+    if (other !== undefined && !mayBeOther) refuseCommand(other)
+    if (other !== undefined) process.stderr.write(`${other}\n`)
+    const keys = config.keys()
+    compareKeys(proofs, keys)
+    await judge(pool)
+    return { keys: writingWithProved(keys, proofs), other }
+  } finally {
+    await pool.end()
+  }
+}
+
+const noGatewayOn = ({ dataDir }: Config): string =>
+  `No gateway is running on ${dataDir}: start it, or name its database in DATABASE_URL.`
 
 /** Tables and columns that are not there are no defect where another program has made the schema, which is said before. */
 const ofOtherSchema = (error: unknown, other: string | undefined): unknown =>

@@ -4,7 +4,6 @@ import { appliedText, applySeed, doubledIds, entitiesOf, readSeed, type Seed, ta
 import { readEntities } from '../merchants/store.ts'
 import { readMap, renewMap } from '../start/cellMap.ts'
 import { cellOfName, readCells } from '../start/cells.ts'
-import { channelRefusal } from '../start/channelRefusal.ts'
 import { isAtHome } from '../start/moves/claims.ts'
 import { listMoves } from '../start/moves/store.ts'
 import { openCells, silentText } from './eachCell.ts'
@@ -73,8 +72,7 @@ export async function seedOverCells(file: string, cellsFile: string, newIn: stri
     }
     if (wrong.length > 0) return refuseCommand([...silent.map(one => silentText(one).trim()), ...wrong].join('\n'))
     for (const { cell, parts } of opened) {
-      const { config, database, keys, clock, random, by } = parts
-      const refusal = channelRefusal(config)
+      const { database, keys, clock, random, by, channelRefusal: refusal } = parts
       const elsewhere = new Set([...homes].flatMap(([id, home]) => (home === cell.name ? [] : [id])))
       const own = seedFor(seed, cell.name, homes)
       const applied = await applySeed(database.work, keys, clock, random, own, { by, refusal, elsewhere })

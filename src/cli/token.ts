@@ -9,7 +9,7 @@ import { isValidAt, readTokens } from '../merchants/store.ts'
 import { alone } from '../platform/database/locks.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
-import { keyedHashes } from '../vault/keys.ts'
+import { type Keys, keyedHashes } from '../vault/keys.ts'
 import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
 import { printOnce } from './output.ts'
 import { maySpanCells } from './spanning.ts'
@@ -88,19 +88,22 @@ function placeOf(path: string): string {
 
 async function makeAndTell(opened: CommandParts, wanted: Omit<NewToken, 'sent'>, output: string | undefined): Promise<void> {
   const db = opened.database.work
-  if (output !== undefined && existsSync(output)) refuseCommand(`${output} is there already: take it away, or name another file.`)
-  if (output !== undefined && (await finished(opened, wanted, output))) return
+  const [pending, ...older] = output === undefined ? [] : pendingsOf(opened.keys, output)
+  // One whose path is that of a folder is there, however it is written.
+  if (output !== undefined && existsSync(resolve(output)))
+    refuseCommand(`${output} is there already: take it away, or name another file.`)
+  if (output !== undefined) for (const one of [pending!, ...older]) if (await finished(opened, wanted, one, output)) return
   const token = { ...wanted, sent: tokenByChance(opened.random) }
   const refusals = await tokenRefusals(db, opened.keys, token)
   if (refusals.length > 0) refuseCommand(refusals.join('\n'))
-  await (output === undefined ? printOnce(token.sent, 'The token') : write(pendingOf(output), token.sent))
+  await (output === undefined ? printOnce(token.sent, 'The token') : write(pending!, token.sent, output))
   const { id, precedentEndsAt } = await makeToken(db, opened, token).catch((error: Error) => {
-    if (output !== undefined) rmSync(pendingOf(output))
+    if (output !== undefined) rmSync(pending!)
     throw new OperatorError(
       `${error.message}\nNothing was changed${output === undefined ? ': the token above is not valid' : ''}.`,
     )
   })
-  if (output !== undefined) renameSync(pendingOf(output), output)
+  if (output !== undefined) renameSync(pending!, resolve(output))
   tell(id, wanted, output, precedentEndsAt)
 }
 
@@ -110,15 +113,24 @@ function tell(id: string, { entities, follows }: Omit<NewToken, 'sent'>, output:
     say(`Token ${follows.id} ${follows.grace === 0 ? 'is revoked' : `is valid until ${timeText(endsAt ?? null)} UTC`}.`)
 }
 
-const pendingOf = (output: string) => `${output}.new`
+/**
+ * Where a token stands before it is valid: beside its file, under a longer name that nobody else chooses and the next run finds, also when the lookup key was
+ * changed; the newest first.
+ */
+export function pendingsOf(keys: Keys, output: string): string[] {
+  const place = placeOf(output)
+  return keyedHashes(keys, 'file of a token', place).map(hash =>
+    join(dirname(place), `.${basename(place)}.${hash.toString('hex', 0, 16)}`),
+  )
+}
 
 /** An earlier run was killed after the token had become valid: then what is left to do is its last step. */
 async function finished(
   { database, keys, clock }: CommandParts,
   wanted: Omit<NewToken, 'sent'>,
+  pending: string,
   output: string,
 ): Promise<boolean> {
-  const pending = pendingOf(output)
   if (!existsSync(pending)) return false
   const hashes = keyedHashes(keys, 'token', readFileSync(pending, 'utf8').trim())
   const tokens = await readTokens(database.work, { hashes, ids: wanted.follows ? [wanted.follows.id] : [] })
@@ -128,13 +140,13 @@ async function finished(
   const isMeant = found.label === wanted.label && String(found.entities) === String(wanted.entities)
   if (!isMeant || (old && old.revokedAt === null))
     refuseCommand(`${pending} holds the valid token ${found.id} of an earlier command: take it away, or revoke it, first.`)
-  renameSync(pending, output)
+  renameSync(pending, resolve(output))
   say('An earlier run was ended before its last step, which is done now.')
   tell(found.id, wanted, output, old?.revokedAt ?? undefined)
   return true
 }
 
-function write(path: string, token: string): void {
+function write(path: string, token: string, output: string): void {
   try {
     rmSync(path, { force: true }) // what an earlier run left: it never became valid
     const file = openSync(path, 'wx', 0o600)
@@ -142,6 +154,6 @@ function write(path: string, token: string): void {
     fsyncSync(file)
     closeSync(file)
   } catch (error) {
-    refuseCommand(`${path} cannot be written (${(error as NodeJS.ErrnoException).code}). Nothing was changed.`)
+    refuseCommand(`${output} cannot be written (${(error as NodeJS.ErrnoException).code}). Nothing was changed.`)
   }
 }

@@ -28,6 +28,15 @@ function refusedIn(rows: readonly TreeRow[], refusal: ChannelRefusal): RefusedEn
   })
 }
 
+/** The channels among these rows that a process would not serve. Rows: whatever they inherit from is among them. */
+export const channelsRefusedIn = (
+  rows: readonly TreeRow[],
+  refusal: ChannelRefusal,
+): { readonly id: string; readonly name: string; readonly why: string }[] =>
+  refusedIn(rows, refusal).flatMap(({ entity: { kind, id, name }, mistake }) =>
+    kind === 'channel' ? [{ id, name, why: mistake.rule }] : [],
+  )
+
 const strangersIn = ({ id, settings }: Merchant, entities: ReadonlyMap<string, Entity>): Mistake[] =>
   settings.channelDispatching.flatMap(({ channel }, at) => {
     const found = entities.get(channel)

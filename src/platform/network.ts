@@ -14,6 +14,13 @@ export function plainAddress(address: string): string {
 /** An address of IPv4 in two groups of one of IPv6. */
 const fourOf = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.')
 
+/** The eight groups of an address of IPv6 without a zone, without leading zeros. */
+export function sixGroups(six: string): string[] {
+  const groups = new URL(`http://[${six}]`).hostname.slice(1, -1).split('::')
+  const [head, tail] = groups.map(part => (part === '' ? [] : part.split(':')))
+  return tail === undefined ? head! : [...head!, ...Array<string>(8 - head!.length - tail.length).fill('0'), ...tail]
+}
+
 /** One line or household has a whole /64 of IPv6: it counts as one address. */
 export const networkOf = (address: string): string => networksAround(address)[0]!
 

@@ -6,14 +6,14 @@ import type { AuditEntry } from '../audit/entry.ts'
 import { applySeed, findPublicTokens, readSeed, sandboxSeed, severalPsps } from '../merchants/seed.ts'
 import { announceChange, readEntities, readPsps, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
-import { inTransaction, makePool } from '../platform/database/connect.ts'
+import { inTransaction, makePool, writingPool } from '../platform/database/connect.ts'
 import { type EmbeddedDatabase, startEmbedded } from '../platform/database/embedded.ts'
 import { claimFolder, makeFolder } from '../platform/database/folder.ts'
 import { refuseReporting } from '../platform/database/following.ts'
 import { compareModes, type InstallationMode, keepMode, readMode } from '../platform/database/installation.ts'
 import { migrate } from '../platform/database/migrate.ts'
 import { OperatorError } from '../platform/errors.ts'
-import { compareKeys, type Keys, keepKeys } from '../vault/keys.ts'
+import { compareKeys, type Keys, keepKeys, writerOf } from '../vault/keys.ts'
 import { readProofs } from '../vault/store.ts'
 import { channelRefusal } from './channelRefusal.ts'
 import type { Config } from './config.ts'
@@ -83,6 +83,30 @@ export async function prepareDatabase(
       await keepMode(db, config.mode, clock.real())
     })
     compareModes(await readMode(pool), config.mode) // two that began at once with different modes
+    await write(config, keys, connection, clock, random, say)
+    return { keys }
+  } catch (error) {
+    // Names that are taken or missing, and rights (class 42): the tables are not ours.
+    if (!(error instanceof pg.DatabaseError && /^(42|3F)/.test(error.code ?? ''))) throw error
+    throw new OperatorError(
+      `The database cannot be used: ${error.message}. Tollgate needs a database of its own, with a role that owns it.`,
+    )
+  } finally {
+    await pool.end()
+  }
+}
+
+/** What a start writes with its keys, once they are proved. */
+async function write(
+  config: Config,
+  keys: Keys,
+  connection: pg.PoolConfig,
+  clock: Clock,
+  random: Random,
+  say: (text: string) => void,
+): Promise<void> {
+  const pool = writingPool(connection, 2, writerOf(keys))
+  try {
     if (config.mode === 'sandbox') await applySeed(pool, keys, clock, random, readSeed(sandboxSeed))
     else await revokePublicTokens(pool, { keys, clock }, say)
     if (config.seedFile !== undefined) {
@@ -93,13 +117,6 @@ export async function prepareDatabase(
     const several = severalPsps(await readPsps(pool))
     if (several.length > 0) throw new OperatorError(several.join('\n'))
     await noteCredentials(pool, { keys, clock }, await credentialsOf(config, keys))
-    return { keys }
-  } catch (error) {
-    // Names that are taken or missing, and rights (class 42): the tables are not ours.
-    if (!(error instanceof pg.DatabaseError && /^(42|3F)/.test(error.code ?? ''))) throw error
-    throw new OperatorError(
-      `The database cannot be used: ${error.message}. Tollgate needs a database of its own, with a role that owns it.`,
-    )
   } finally {
     await pool.end()
   }

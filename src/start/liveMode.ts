@@ -1,14 +1,12 @@
 // What live mode refuses, each by name: a table, because each row was once somebody's accident.
 
-import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isListed } from '../http/address.ts'
 import { bitsOfChance, tokenBits } from '../merchants/access/secretStrength.ts'
 import { serversOf } from '../platform/database/servers.ts'
 import { othersMayRead, whoMayReplace } from '../platform/files.ts'
 import { decoded } from '../platform/network.ts'
-import { isPublicAddress, networkList, networksOf } from './networks.ts'
+import { addressesIn, isNetwork, isPublicAddress, networksMost, networksOf } from './networks.ts'
 
 export type LiveSettings = {
   /** A setting of the environment; undefined when it is empty or absent. */
@@ -43,7 +41,7 @@ const rules: readonly ((given: LiveSettings) => string[])[] = [
       'MODE=live: PUBLIC_URL is required, and must begin with https://: shoppers are sent there.',
     ),
   ({ setting }) => {
-    const networks = networksOf(setting('TRUSTED_PROXY'))
+    const networks = networksOf(setting('TRUSTED_PROXY')).filter(isNetwork).slice(0, networksMost) // what else stands there is named before
     const wide = networks.filter(network => areTooWide([network]))
     return (wide.length > 0 || !areTooWide(networks) ? wide : [networks.join(' and ')]).map(
       network => `MODE=live: TRUSTED_PROXY trusts ${network}, which is nearly everybody: name your proxies.`,
@@ -158,13 +156,8 @@ const nodeSettings: readonly (readonly [name: string, value: RegExp, why: string
   ['NODE_DEBUG_NATIVE', /./, writesOut],
 ]
 
-/** One of more than a /32 of IPv6, or together more than a /8 of IPv4: of each /16 one address is tried, because there are many ways to write the same as IPv6. */
+/** More than a /8 of IPv4 or a /32 of IPv6, all together: a single proxy beside them, and whatever is less than a 256th or a 65536th of them, is none too many. */
 function areTooWide(networks: readonly string[]): boolean {
-  const isWide = (network: string) => {
-    const [address, bits] = network.split('/') as [string, string | undefined]
-    return bits !== undefined && isIP(address) !== 0 && Number(bits) < (isIP(address) === 6 ? 32 : 8)
-  }
-  if (networks.some(isWide)) return true
-  const list = networkList(networks.join(), () => {})
-  return Array.from({ length: 65_536 }, (_, at) => `${at >> 8}.${at & 255}.1.1`).filter(one => isListed(list, one)).length > 256
+  const { four, six } = addressesIn(networks)
+  return four >> 16n > 256n || six >> 80n > 65_536n
 }

@@ -5,14 +5,14 @@ import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { systemClock, systemRandom } from '../platform/clock.ts'
-import { inTransaction, makePool } from '../platform/database/connect.ts'
+import { inTransaction, writingPool } from '../platform/database/connect.ts'
 import { markRunning } from '../platform/database/running.ts'
 import { endingSignals, errorText, onDefect, outliveReaders, refuseInspected, refuseInspector } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import type { DemoShop } from '../sandbox/demoShop/shop.ts'
 import { sandboxCredentials, writeWelcome } from '../sandbox/welcome.ts'
 import { makeStaffLink } from '../staff/links.ts'
-import { writtenWith } from '../vault/keys.ts'
+import { type Keys, writerOf } from '../vault/keys.ts'
 import { readAcquirers } from './acquirers.ts'
 import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import { type OpenDatabase, openDatabase, prepareDatabase } from './database.ts'
@@ -48,7 +48,7 @@ async function main(): Promise<void> {
     const running = await Promise.race([starting, ending.reason])
     const shop = typeof running === 'string' ? undefined : await openShop(config, running.port, log)
     if (typeof running !== 'string') {
-      const officeUrl = await officeDoor(config, running.port, opened, log)
+      const officeUrl = await officeDoor(config, running, opened, log)
       welcome(config, running.port, opened, systemClock.elapsed() - began, shop?.url, officeUrl)
     }
     const why = await Promise.race([
@@ -91,10 +91,15 @@ function welcome(
 }
 
 /** A link that signs the developer of a sandbox in; live mode has no such door (decisions, 64). */
-async function officeDoor(config: Config, port: number, { connection }: OpenDatabase, log: Log): Promise<string | undefined> {
+async function officeDoor(
+  config: Config,
+  { port, keys }: StartedGateway,
+  { connection }: OpenDatabase,
+  log: Log,
+): Promise<string | undefined> {
   if (config.mode === 'live') return undefined
-  const pool = makePool(connection, 1, () => {})
-  const made = { keys: config.keys(), clock: systemClock, random: systemRandom }
+  const pool = writingPool(connection, 1, writerOf(keys))
+  const made = { keys, clock: systemClock, random: systemRandom }
   return inTransaction(pool, db => makeStaffLink(db, made, null))
     .then(token => `${publicUrlOf(config, port)}/office/enter/${token}`)
     .catch((error: Error) => {
@@ -123,13 +128,17 @@ function say(text: string): void {
 
 type Program = [typeof import('./serve.ts'), typeof import('./workers.ts')]
 
-async function start(config: Config, opened: OpenDatabase, log: Log, program: Promise<Program>): Promise<RunningGateway> {
+/** `keys`: those that it writes with, whatever the files of keys say by now. */
+type StartedGateway = RunningGateway & { readonly keys: Keys }
+
+async function start(config: Config, opened: OpenDatabase, log: Log, program: Promise<Program>): Promise<StartedGateway> {
   const { keys } = await prepareDatabase(config, opened, systemClock, systemRandom, say)
   const [{ startGateway }, { startWorkers }] = await program
   refuseInspected()
-  if (config.workers > 1) return startWorkers.primary(config, opened, writtenWith(keys), log)
+  if (config.workers > 1) return { ...(await startWorkers.primary(config, opened, keys, log)), keys }
   const { connection, embedded } = opened
-  return startGateway({ config, keys, connection, clock: systemClock, random: systemRandom, log, alone: embedded !== undefined })
+  const parts = { config, keys, connection, clock: systemClock, random: systemRandom, log, alone: embedded !== undefined }
+  return { ...(await startGateway(parts)), keys }
 }
 
 /** Why the process ends, from its first moment on: a signal, or a defect. */

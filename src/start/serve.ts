@@ -20,7 +20,7 @@ import { makeServer } from '../http/server.ts'
 import { startDelivering } from '../notifications/deliveries/deliver.ts'
 import { startSweeping } from '../payments/recover.ts'
 import type { Clock, Random } from '../platform/clock.ts'
-import { connect, type Database, inTransaction } from '../platform/database/connect.ts'
+import { connect, type Database } from '../platform/database/connect.ts'
 import { watchFollowing } from '../platform/database/following.ts'
 import { readDatabaseIds } from '../platform/database/installation.ts'
 import { isMigrated } from '../platform/database/migrate.ts'
@@ -40,8 +40,8 @@ import { keepRequests } from '../reporting/requests/keep.ts'
 import { startProjecting } from '../reporting/search/search.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
-import { compareKeys, type Keys, tellKeys } from '../vault/keys.ts'
-import { lockProofs, readProofs } from '../vault/store.ts'
+import { compareKeys, type Keys, writerOf } from '../vault/keys.ts'
+import { readProofs } from '../vault/store.ts'
 import { readAcquirers, sandboxAcquirer, startAcquirers } from './acquirers.ts'
 import { assemble, dueHandlers, duePlaces } from './assemble.ts'
 import { unwatched, watchClock } from './clockWatch.ts'
@@ -92,7 +92,7 @@ export async function startGateway(parts: Parts): Promise<RunningGateway> {
     error instanceof OperatorError
       ? parts.log.error({ why: error.message }, 'an entity is refused until its settings are mended')
       : parts.log.warn({ why: error.message }, 'a database connection failed')
-  const database = connect(parts.connection, parts.clock, onError, followerOf(parts.config), tellKeys(parts.keys))
+  const database = connect(parts.connection, parts.clock, onError, followerOf(parts.config), writerOf(parts.keys))
   return startOn(database, parts, onError).catch(async (error: Error) => {
     await database.close()
     throw error
@@ -194,11 +194,6 @@ async function startOn(database: Database, parts: Parts, onError: (error: Error)
   }
   let sweeping: Awaited<ReturnType<typeof startSweeping>> | undefined
   try {
-    // Who began to write with a key that we lack before we listened has proved it by now; who does later sees that we listen.
-    await inTransaction(database.work, async db => {
-      await lockProofs(db)
-      compareKeys(await readProofs(db), keys)
-    })
     // Before the first request and the first look for work: later there are leases of our own.
     if (parts.alone) await releaseAllDue(database.work)
     await gateway.failures.learn(clock.real())

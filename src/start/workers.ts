@@ -4,11 +4,12 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { systemClock, systemRandom } from '../platform/clock.ts'
+import { connect } from '../platform/database/connect.ts'
 import { endingSignals, errorText, OperatorError, onDefect, refuseInspected } from '../platform/errors.ts'
 import { type Log, makeLog } from '../platform/log.ts'
 import { acquirerHostProcess } from '../sandbox/acquirerHost/process.ts'
 import { startSimulators } from '../sandbox/serve.ts'
-import { writingWith } from '../vault/keys.ts'
+import { type Keys, writerOf, writingWith, writtenWith } from '../vault/keys.ts'
 import { type Config, hostRules, publicUrlOf, readConfig, stopSeconds } from './config.ts'
 import type { OpenDatabase } from './database.ts'
 import { type Parts, type RunningGateway, startGateway } from './serve.ts'
@@ -28,9 +29,13 @@ const firstPauseMilliseconds = 250
 
 export const startWorkers = {
   /** Starts the workers and replaces one that dies. */
-  async primary(config: Config, opened: OpenDatabase, writtenWith: readonly string[], log: Log): Promise<RunningGateway> {
+  async primary(config: Config, opened: OpenDatabase, keys: Keys, log: Log): Promise<RunningGateway> {
     const { connection } = opened
     let stopping = false
+    // It tells with which keys those write that it will start, also while all have died.
+    const lost = (error: Error) => log.warn({ why: error.message }, 'a database connection failed')
+    const told = connect(connection, systemClock, lost, undefined, writerOf(keys))
+    await told.listen('keys', () => {})
     // One set of simulators for all, because a shopper's requests reach any of the workers.
     // Known before they begin: a worker that takes the place of a dead one listens where the others do, also when all have died.
     const port = config.port === 0 ? await freePort(config.host) : config.port
@@ -42,7 +47,7 @@ export const startWorkers = {
     const order: Order = {
       connection,
       port,
-      writtenWith,
+      writtenWith: writtenWith(keys),
       ...(simulators && { simulatorsUrl: simulators.url }),
       ...(host && { sandboxHost: await host.address() }),
     }
@@ -86,6 +91,7 @@ export const startWorkers = {
           }),
         )
         await host?.stop()
+        await told.close()
       },
     }
   },

@@ -4,10 +4,10 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Connection, readTold } from '../platform/database/connect.ts'
+import { type Connection, readTold, type Writer } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { othersMayRead, readPlainFile, whyUnread } from '../platform/files.ts'
-import { keepProof, lockProofs, nameLookupProof, type Proof, readProofs } from './store.ts'
+import { awaitProofs, keepProof, lockProofs, nameLookupProof, type Proof, readProofs } from './store.ts'
 
 /** As key objects: Node spends ten microseconds on preparing a key that it is given as bytes, each time. */
 export type Key = { readonly id: string; readonly key: KeyObject }
@@ -105,23 +105,47 @@ export async function keepKeys(db: Connection, keys: Keys, now: number): Promise
   for (const name of writtenWith(keys)) await keepProof(db, name, own.get(name)!, now)
 }
 
-/** What a gateway tells the others of its keys: ids of those that it finds and opens with, the one that it writes with first. Of many seal keys the newest. */
+/**
+ * Who works with these keys. A key is written with while its proof is kept: whoever keeps the first one has looked whether all who write here hold the key, and
+ * whoever takes it away whether one of them writes with it. Both see a process by its sessions; a session that they could not see yet, as those of a database that
+ * comes back, is told here what has become of its keys.
+ */
+export const writerOf = (keys: Keys): Writer => ({
+  told: tellKeys(keys),
+  async admit(session) {
+    const known = await awaitProofs(session, writtenWith(keys))
+    compareKeys(known, keys)
+    const retired = writtenWith(keys).find(name => !provedNames(known, keys).includes(name))
+    if (retired !== undefined)
+      throw new OperatorError(`Nothing is written with the key ${retired} any more: it was retired. Start this process anew.`)
+  },
+})
+
+/** The same keys, writing with the newest that a gateway has proved, and so all that run hold: who makes none its own, as a command, takes this one. */
+export const writingWithProved = (keys: Keys, known: readonly Proof[]): Keys => writingWith(keys, provedNames(known, keys))
+
+const provedNames = (known: readonly Proof[], keys: Keys): string[] => {
+  const own = proofsOf(keys)
+  return known.flatMap(({ name, proof }) => provedBy(own, name, proof) ?? [])
+}
+
+/** What a process tells the others of its keys: ids of those that it finds and opens with, the one that it writes with first. Of many seal keys the newest. */
 export const tellKeys = ({ lookup, seal }: Keys): string =>
   [lookup.slice(0, lookupKeysMax), seal.slice(0, 2)].map(some => some.map(({ id }) => id).join(',')).join(' ')
 
-/** The keys of the gateways that run; of those of a version before, which tell nothing, none. Poolers of connections add from where they were asked. */
+/** The keys of the processes that run; of those of a version before, which tell nothing, none. Poolers of connections add from where they were asked. */
 export async function readKeysInUse(db: Connection): Promise<Record<'lookup' | 'seal', readonly string[]>[]> {
   const told = (await readTold(db)).map(text => /^([0-9a-f,]+) ([0-9a-f,]+)(?: - .*)?$/.exec(text))
   return told.flatMap(found => (found ? [{ lookup: found[1]!.split(','), seal: found[2]!.split(',') }] : []))
 }
 
-/** What is written with a key that a gateway which runs does not hold, that one neither finds nor opens: an order that comes again would be paid again. */
+/** What is written with a key that a process which runs does not hold, that one neither finds nor opens: an order that comes again would be paid again. */
 async function refuseUnknownElsewhere(db: Connection, known: readonly Proof[], keys: Keys): Promise<void> {
   const fresh = writtenWith(keys).filter(name => known.length > 0 && !known.some(proof => proof.name === name))
   for (const [kind, id] of fresh.map(name => name.split(' ') as ['lookup' | 'seal', string]))
     if (id !== undefined && (await readKeysInUse(db)).some(one => !one[kind].includes(id)))
       throw new OperatorError(
-        `A gateway that runs does not hold the ${kind} key ${id}: give it to all of them as the second first, and restart them (keys add). Nothing was changed.`,
+        `A gateway or a command that runs does not hold the ${kind} key ${id}: give it to all of them as the second first, and restart them (keys add). Nothing was changed.`,
       )
 }
 

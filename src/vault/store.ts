@@ -29,6 +29,30 @@ export async function lockProofs(db: Connection): Promise<void> {
   await db.query('lock table key_checks in share row exclusive mode')
 }
 
+const lockName = (name: string) => `hashtextextended('key ${name}', 0)`
+
+/** Until the transaction ends no session begins that writes with the key. */
+export async function lockKey(db: Connection, name: string): Promise<void> {
+  await db.query(`select pg_advisory_xact_lock(${lockName(name)})`)
+}
+
+/**
+ * The proofs for a session that will write with keys of these names, our own names: when whoever keeps one or retires one of these has ended. One question, because
+ * every session asks it; it writes nothing.
+ */
+export async function awaitProofs(session: Connection, names: readonly string[]): Promise<Proof[]> {
+  const answers = (await session.query(
+    [
+      'begin isolation level read committed',
+      'lock table key_checks in row exclusive mode',
+      ...names.toSorted().map(name => `select pg_advisory_xact_lock_shared(${lockName(name)})`),
+      'select name, proof from key_checks',
+      'commit',
+    ].join('; '),
+  )) as unknown as { rows: Proof[] }[]
+  return answers.at(-2)!.rows
+}
+
 /** None in a database that no gateway has used yet. */
 export async function readProofs(db: Connection): Promise<Proof[]> {
   const { rows } = await db.query<{ there: boolean }>(`select to_regclass('key_checks') is not null as there`)

@@ -5,10 +5,11 @@ import { beginAudit } from '../../src/audit/chain.ts'
 import { legacyToken } from '../../src/merchants/access/legacy.ts'
 import { applySeed, readSeed, type Seed, sandboxSeed } from '../../src/merchants/seed.ts'
 import { type Clock, type Random, systemClock, systemRandom } from '../../src/platform/clock.ts'
+import { inTransaction } from '../../src/platform/database/connect.ts'
 import type { Log } from '../../src/platform/log.ts'
 import { readConfig } from '../../src/start/config.ts'
 import { startGateway } from '../../src/start/serve.ts'
-import { type Keys, makeKeys } from '../../src/vault/keys.ts'
+import { type Keys, keepKeys, makeKeys } from '../../src/vault/keys.ts'
 import { makeDatabase, type TestDatabase, testPool } from './database.ts'
 import { type Wire, wireTo } from './wire.ts'
 
@@ -95,7 +96,10 @@ export async function testGateway(options: TestOptions = {}): Promise<TestGatewa
   const connection = wire?.connection ?? database.connection
   const { simulatorsUrl } = options
   const given = { config, connection, clock, random, log, ownTime, ...(simulatorsUrl && { simulatorsUrl }) }
-  const start = (isAlone = alone, keys = testKeys) => startGateway({ ...given, keys, alone: isAlone })
+  const start = async (isAlone = alone, keys = testKeys) => {
+    await inTransaction(pool, db => keepKeys(db, keys, clock.real()))
+    return startGateway({ ...given, keys, alone: isAlone })
+  }
   const leave = async () => {
     await wire?.close()
     await pool.end()

@@ -6,7 +6,7 @@ import { eventually } from './gateway.ts'
 /** Of each connection that waits: the name of its pool, and its statement. */
 export async function lockWaiters(pool: Pick<pg.Pool, 'query'>): Promise<{ name: string; query: string }[]> {
   const { rows } = await pool.query<{ name: string; query: string }>(
-    `select application_name as name, query from pg_stat_activity
+    `select substring(application_name from '^\\S+ \\S+') as name, query from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and pid <> pg_backend_pid() order by 1`,
   )
   return rows

@@ -44,7 +44,16 @@ export const seedOf = (merchants: readonly CellMerchant[]): Seed => ({
 export function sideOf(name: string, connection: pg.PoolConfig): MoveSide & { close(): Promise<void> } {
   const database = connect(connection, systemClock, () => {})
   const by = { kind: 'commandLine', id: 'tester', address: 'here' } as const
-  return { name, database, keys: testKeys, clock: systemClock, random: systemRandom, by, close: () => database.close() }
+  return {
+    name,
+    database,
+    keys: testKeys,
+    clock: systemClock,
+    random: systemRandom,
+    by,
+    channelRefusal: () => undefined,
+    close: () => database.close(),
+  }
 }
 
 export type TestCell = { readonly gateway: TestGateway; readonly side: MoveSide }

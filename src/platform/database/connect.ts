@@ -60,8 +60,13 @@ export type Database = Readonly<Record<PoolName, pg.Pool>> & {
 
 export type Listener = { stop(): Promise<void> }
 
-/** What the sessions that listen are called, after `tollgate`, before what their process tells. */
-const listeningName = 'notices'
+/** Who writes with what not all may write with: each of its sessions tells that, as long as it lives, and begins when it is admitted. */
+export type Writer = {
+  /** 40 characters at most. */
+  readonly told: string
+  /** In every session before its first statement, and after others can see what it tells. Throws when it may not write. */
+  admit(session: Connection): Promise<void>
+}
 
 /** A pool or one of its connections: what a statement needs. */
 export type Connection = Pick<pg.Pool, 'query'>
@@ -86,13 +91,13 @@ const connectMilliseconds = 5000
 const reopenMilliseconds = 1000
 const heartbeatMilliseconds = 15_000
 
-/** `follower`: the database that follows this one, for readings of many payments; it is closed with it. `told`: what the sessions that listen tell others of this process, 40 characters at most. */
+/** `follower`: the database that follows this one, for readings of many payments; it is closed with it. `writer`: absent for what only reads. */
 export function connect(
   options: pg.PoolConfig,
   clock: Clock,
   onError: (error: Error) => void,
   follower?: ReportingDatabase,
-  told = '',
+  writer?: Writer,
 ): Database {
   let closed = false
   // When the pools are closed the server may go before they have said goodbye.
@@ -102,10 +107,11 @@ export function connect(
       name,
       // Statements of a chain need not wait for the answer to the one before.
       makePool(
-        { ...limited(options, name, statementSeconds), pipeline: name === 'chains' },
+        { ...limited(options, name, statementSeconds, writer), pipeline: name === 'chains' },
         max,
         failed,
         timeLimits(statementSeconds),
+        writer,
       ),
     ]),
   ) as Record<PoolName, pg.Pool>
@@ -119,7 +125,7 @@ export function connect(
     inChain: (merchantId, rootId, lock, work) =>
       inTurn(merchantId + rootId, () => inPlace(merchantId, () => lockedTransaction(pools.chains, lock, work))),
     async listen(channel, heard) {
-      const listening = await listen(clock, limited(options, `${listeningName} ${told}`.trim(), 5), channel, heard, failed)
+      const listening = await listen(clock, limited(options, 'notices', 5, writer), channel, heard, failed)
       listenings.add(listening)
       return listening
     },
@@ -150,7 +156,13 @@ const session = `select pg_catalog.set_config('search_path'::pg_catalog.text, pg
  * A pool whose connections never end the process when they break: each has a listener from its first moment, in use or idle. Rules count on
  * seeing what was committed a moment ago, whatever isolation the database has as its default.
  */
-export function makePool(options: pg.PoolConfig, max: number, onError: (error: Error) => void, more = ''): pg.Pool {
+export function makePool(
+  options: pg.PoolConfig,
+  max: number,
+  onError: (error: Error) => void,
+  more = '',
+  writer?: Writer,
+): pg.Pool {
   const pool = new pg.Pool({
     ...options,
     Client: options.Client ?? clientFor(options),
@@ -159,6 +171,7 @@ export function makePool(options: pg.PoolConfig, max: number, onError: (error: E
     connectionTimeoutMillis: connectMilliseconds,
     onConnect: async client => {
       await client.query(session + more)
+      await writer?.admit(client)
     },
   })
   pool.on('connect', client => client.on('error', onError))
@@ -167,9 +180,9 @@ export function makePool(options: pg.PoolConfig, max: number, onError: (error: E
 }
 
 /** A server that is silent is given up, with its connection, a little later than it should have ended a statement. */
-export const limited = (options: pg.PoolConfig, name: string, statementSeconds: number): pg.PoolConfig => ({
+export const limited = (options: pg.PoolConfig, name: string, statementSeconds: number, writer?: Writer): pg.PoolConfig => ({
   ...options,
-  application_name: `tollgate ${name}`,
+  application_name: `tollgate ${name}${writer ? ` ${writer.told}` : ''}`,
   keepAlive: true,
   keepAliveInitialDelayMillis: 10_000,
   ...(statementSeconds > 0 && { query_timeout: (statementSeconds + 2) * 1000 }),
@@ -253,13 +266,15 @@ async function listen(
   }
 }
 
-/** What the processes that listen here tell of themselves, as far as the server shows it. One that was killed may be among them until the server has noticed. */
+/** A pool for a piece of work of a writer. */
+export const writingPool = (options: pg.PoolConfig, max: number, writer: Writer): pg.Pool =>
+  makePool(limited(options, 'writes', 0, writer), max, () => {}, '', writer)
+
+/** What the sessions of writers tell, as far as the server shows it. One that was killed may be among them until the server has noticed. */
 export async function readTold(db: Connection): Promise<string[]> {
-  const name = `tollgate ${listeningName} `
   const { rows } = await db.query<{ told: string }>(
-    `select distinct substr(application_name, length($1) + 1) as told from pg_stat_activity
-      where datname = current_database() and left(application_name, length($1)) = $1`,
-    [name],
+    `select distinct substring(application_name from '^tollgate [a-zA-Z]+ (.+)$') as told from pg_stat_activity
+      where datname = current_database() and application_name ~ '^tollgate [a-zA-Z]+ .'`,
   )
   return rows.map(({ told }) => told)
 }

@@ -3,6 +3,7 @@
 
 import type { LookupAddress } from 'node:dns'
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+import { sixGroups } from '../network.ts'
 
 export type Egress = {
   /** Networks that may be called although they are not public. */
@@ -112,7 +113,7 @@ export function mayCall(address: string, { allow }: Egress): boolean {
 
 /** An address of IPv4 inside one of IPv6 (ISATAP, RFC 5214): where it leads is decided by a machine on the way. */
 function isTunnelled(six: string): boolean {
-  const all = groupsOf(six)
+  const all = sixGroups(six)
   return all[5] === '5efe' && (all[4] === '0' || all[4] === '200')
 }
 
@@ -129,16 +130,9 @@ const embeddings = [
 
 /** All addresses of IPv4 that one of IPv6 may lead to; of Teredo (RFC 4380) the last one is written inverted. */
 function embeddedFours(six: string): string[] {
-  const bytes = groupsOf(six).flatMap(group => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255])
+  const bytes = sixGroups(six).flatMap(group => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255])
   const teredo = bytes.slice(12).map(byte => byte ^ 255)
   return [...embeddings.map(places => places.map(at => bytes[at]).join('.')), teredo.join('.')]
-}
-
-/** Its eight groups, without leading zeros. */
-function groupsOf(six: string): string[] {
-  const groups = new URL(`http://[${six}]`).hostname.slice(1, -1).split('::')
-  const [head, tail] = groups.map(part => (part === '' ? [] : part.split(':')))
-  return tail === undefined ? head! : [...head!, ...Array<string>(8 - head!.length - tail.length).fill('0'), ...tail]
 }
 
 /** `[::1]` → `::1`; a dot at the end of a name means nothing here. */

@@ -3,8 +3,9 @@
 
 import { openSeries } from '../../clearing/fileSeries.ts'
 import { subjectOf } from '../../clearing/reconciliation/store.ts'
+import { channelsRefusedIn } from '../../merchants/refusals.ts'
 import { severalPsps } from '../../merchants/seed.ts'
-import { type EntityRow, readEntities, readLineage, readPsps } from '../../merchants/store.ts'
+import { type EntityRow, readBelow, readEntities, readLineage, readPsps } from '../../merchants/store.ts'
 import type { Connection } from '../../platform/database/connect.ts'
 import { isHeld, readFileHold } from '../../platform/database/fileHold.ts'
 import { readMode } from '../../platform/database/installation.ts'
@@ -30,6 +31,7 @@ export async function compareCells(source: MoveSide, target: MoveSide, merchantI
     ...(await modesThatDiffer(source, target)),
     ...(await migrationsThatDiffer(source, target)),
     ...(await settingsThatDiffer(groups, target)),
+    ...(await channelsRefused(source, target, merchantId)),
     ...(shared > 0
       ? [`${shared} registrations belong to the division or psp of the merchant: others share them, they do not go with one.`]
       : []),
@@ -94,6 +96,14 @@ async function settingsThatDiffer(groups: readonly EntityRow[], { name, database
 /** The same of a merchant's groups as they are now. */
 export const groupsThatDiffer = async (source: MoveSide, target: MoveSide, merchantId: string): Promise<string[]> =>
   settingsThatDiffer((await readLineage(source.database.work, merchantId)).slice(1), target)
+
+/** With such a channel no gateway of the other cell would start again. A sentence each. */
+export async function channelsRefused({ database: { work } }: MoveSide, target: MoveSide, merchantId: string): Promise<string[]> {
+  const rows = [...(await readLineage(work, merchantId)).slice(1), ...(await readBelow(work, [merchantId]))]
+  return channelsRefusedIn(rows, target.channelRefusal).map(
+    ({ id, name, why }) => `${target.name} does not serve the channel ${name} (${id}): ${why}.`,
+  )
+}
 
 const textOf = (settings: EntityRow['settings']): string =>
   JSON.stringify(Object.entries(settings).sort(([one], [other]) => (one < other ? -1 : 1)))

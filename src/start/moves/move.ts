@@ -4,6 +4,7 @@
 
 import { record } from '../../audit/chain.ts'
 import type { Actor } from '../../audit/entry.ts'
+import type { ChannelRefusal } from '../../merchants/refusals.ts'
 import { announceChange, readEntities } from '../../merchants/store.ts'
 import { examine } from '../../payments/ledger/doctor.ts'
 import { type Clock, type Random, timeOrderedId } from '../../platform/clock.ts'
@@ -13,7 +14,7 @@ import { OperatorError } from '../../platform/errors.ts'
 import type { Keys } from '../../vault/keys.ts'
 import { accountsOf, giveNumbers } from './accounts.ts'
 import { copyAround, shareTokens } from './around.ts'
-import { accountsTaken, compareCells, groupsThatDiffer, reasonsToStay } from './check.ts'
+import { accountsTaken, channelsRefused, compareCells, groupsThatDiffer, reasonsToStay } from './check.ts'
 import { mayServe } from './claims.ts'
 import { leaveContested } from './contested.ts'
 import { copyAll } from './copy.ts'
@@ -40,6 +41,8 @@ export type MoveSide = {
   readonly clock: Clock
   readonly random: Random
   readonly by: Actor
+  /** Which channels its gateways do not serve, as its configuration stands here. */
+  readonly channelRefusal: ChannelRefusal
 }
 
 export type MoveEnds = { readonly source: MoveSide; readonly target: MoveSide; readonly merchantId: string }
@@ -297,6 +300,7 @@ async function takeOut(parts: MoveParts, move: Move): Promise<Counted> {
   const reasons = [
     ...(await reasonsToStay(database.work, merchantId)),
     ...(await groupsThatDiffer(source, parts.target, merchantId)),
+    ...(await channelsRefused(source, parts.target, merchantId)),
   ]
   if (reasons.length > 0) throw new OperatorError(reasons.join('\n'))
   tell('compared', `${written} rows in pages that had changed are copied; both cells hold the same.`)
