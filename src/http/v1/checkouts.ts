@@ -109,7 +109,7 @@ export const postCheckoutPayment =
   async (request, { id = '' }) => {
     const { parts } = admission
     const asJson = (request.headers.accept ?? '').includes('application/json')
-    if (asJson && isForeign(request.headers, parts.publicUrl())) return resultAnswer(parts, request, 403, 'foreignOrigin')
+    if (asJson && isForeign(request, parts.publicUrl())) return resultAnswer(parts, request, 403, 'foreignOrigin')
     if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
     const form = sentForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
