@@ -552,7 +552,7 @@ describe('a live gateway and its database', () => {
       pool.query(`select revoked_at is not null as revoked from access_tokens where id = $1`, [id]),
     )
     assert.deepEqual(rows, [{ revoked: true }])
-    const { out } = await commands.runIn(live, 'audit', '--action', 'tokenRevoked')
+    const { out } = await commands.runIn(live, 'audit', '--action', 'tokenRevoked', '--entity', merchant)
     assert.match(out, new RegExp(`gateway .*tokenRevoked.*${id}`))
   })
 

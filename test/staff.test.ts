@@ -465,3 +465,18 @@ describe('a page of another site', () => {
     assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin')
   })
 })
+
+test('what the audit tells of a person stands on the first entity of theirs, where its administrators find it', async () => {
+  const { rows } = await gateway.pool.query(
+    `select distinct action, replace(entity_id::text, '-', '') = replace(entities[1]::text, '-', '') as "isTheirs"
+     from audit join staff on staff.id::text = audit.subject or replace(staff.id::text, '-', '') = audit.subject
+     where action like 'staff%' and action not in ('staffAdded', 'staffChanged', 'staffReset', 'staffRemoved') order by action`,
+  )
+  assert.deepEqual(
+    rows,
+    ['staffFactorsSet', 'staffLinkMade', 'staffLocked', 'staffSignedIn', 'staffSignedOut'].map(action => ({
+      action,
+      isTheirs: true,
+    })),
+  )
+})

@@ -2,6 +2,7 @@
 
 import pg from 'pg'
 import { beginAudit, type Recorder, record } from '../audit/chain.ts'
+import type { AuditEntry } from '../audit/entry.ts'
 import { applySeed, findPublicTokens, readSeed, sandboxSeed, severalPsps } from '../merchants/seed.ts'
 import { announceChange, readEntities, readPsps, revokeToken } from '../merchants/store.ts'
 import type { Clock, Random } from '../platform/clock.ts'
@@ -151,9 +152,12 @@ async function modeBefore(pool: pg.Pool, keys: Keys, now: number): Promise<Insta
 async function revokePublicTokens(pool: pg.Pool, recorder: Recorder, say: (text: string) => void): Promise<void> {
   await inTransaction(pool, async db => {
     const ids = await findPublicTokens(db, recorder.keys, recorder.clock.real())
-    for (const id of ids) await revokeToken(db, id, recorder.clock.real())
+    const entries: AuditEntry[] = []
+    for (const id of ids) {
+      const entityId = await revokeToken(db, id, recorder.clock.real())
+      entries.push({ action: 'tokenRevoked', entityId, subject: id, details: { why: "the sandbox's, public" } })
+    }
     if (ids.length > 0) await announceChange(db)
-    const entries = ids.map(subject => ({ action: 'tokenRevoked', subject, details: { why: "the sandbox's, public" } }) as const)
     await record(db, recorder, entries)
     for (const id of ids)
       say(`The public access token of the sandbox was valid here, and is revoked: look at what it did (${id}).`)
