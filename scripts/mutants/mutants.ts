@@ -1615,6 +1615,12 @@ export const mutants: readonly Mutant[] = [
   { name: 'a new key may be read by others', file: 'src/vault/keyFile.ts', tests: ['keyFiles'],
     find: "openSync(made, 'wx', 0o600)", instead: "openSync(made, 'wx', 0o644)" },
   // Its own address, and packages.
+  { name: 'log: a flood that ends is not told of', file: 'src/platform/log.ts', tests: ['log'],
+    find: '    if (count === strangersLinesMax + 1)\n', instead: '    if (count < 0)\n' },
+  { name: 'log: a late clock ends the minute after', file: 'src/platform/log.ts', tests: ['log'],
+    find: 'isOf(minute) && endMinute(message)', instead: 'endMinute(message)' },
+  { name: 'log: a process ends and tells of no flood', file: 'src/platform/log.ts', tests: ['log'],
+    find: '      tellAtEnd()\n', instead: '' },
   { name: 'the acquirer host has the keys of the installation', file: 'src/sandbox/acquirerHost/process.ts', tests: ['process'],
     find: 'env: childEnvironment()', instead: 'env: { ...process.env, ...childEnvironment() }' },
   { name: 'cells: who reloads the proxy has the keys of the installation', file: 'src/start/cellMap.ts', tests: ['cellMap'],
