@@ -24,6 +24,10 @@ export type Caller = {
   readonly merchantId: string
 }
 
+/** The channel whose payments alone are there for a caller; undefined: those of all channels of its merchant are. */
+export const keptTo = ({ entity }: Caller): string | undefined =>
+  entity.kind === 'channel' && entity.settings.ownChannelOnly ? entity.id : undefined
+
 /** `action`: what is asked for. `otherwise`: the entity that is meant where none is named. */
 export type Authenticate = (
   request: Request,

@@ -14,7 +14,7 @@ import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
 import { heldForm } from '../../reporting/requests/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
-import { type Caller, hasCredentials, sentForm } from '../authenticate.ts'
+import { type Caller, hasCredentials, keptTo, sentForm } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
@@ -181,6 +181,7 @@ const gone = (parts: HttpParts, request: Request, entityId: string | undefined):
 function channelFor(parts: HttpParts, checkout: Checkout | undefined, caller: Caller, action: Action): Channel | undefined {
   const channel = channelOfCheckout(parts, checkout)
   if (channel?.merchantId !== caller.merchantId) return undefined
+  if ((keptTo(caller) ?? channel.id) !== channel.id) return undefined
   return parts.directory.may(caller.token, action, channel.id) ? channel : undefined
 }
 
