@@ -263,7 +263,7 @@ function processIdentity(pid) {
   if (!exists(pid)) return undefined
   try {
     if (process.platform !== 'linux') {
-      const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' }
+      const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
       return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env }).trim() || undefined
     }
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

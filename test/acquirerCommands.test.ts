@@ -53,7 +53,15 @@ it('a refund that nobody can tell about waits for the one who asked the acquirer
   }, 'a case')
   const undecided = await tollgate('cases', 'close', found.id, '--reason', 'no idea')
   assert.deepEqual([undecided.code, /--as carriedOut or --as notCarriedOut/.test(undecided.out)], [1, true])
-  assert.equal((await tollgate('cases', 'close', found.id, '--reason', 'they have it', '--as', 'carriedOut')).code, 0)
+  const close = async (reason: string) =>
+    (await tollgate('cases', 'close', found.id, '--reason', reason, '--as', 'carriedOut')).code
+  for (const reason of [' ', 'x'.repeat(501), 'they\u202e have it', 'they\x1b[2J have it', 'they\nhave it'])
+    assert.equal(await close(reason), 2)
+  assert.equal(await close(` they have it: 4916 8437 1952 6087, cvv 123${'!'.repeat(456)} `), 0)
+  const { cases } = JSON.parse((await tollgate('cases', 'list', '--all', '--json')).out) as {
+    cases: { id: string; reason: string }[]
+  }
+  assert.equal(cases.find(({ id }) => id === found.id)!.reason, `they have it: 491684…6087, cvv …${'!'.repeat(456)}`)
   const [told] = JSON.parse(
     (await tollgate('audit', '--json', '--entity', sandbox.merchantId, '--action', 'caseClosed')).out,
   ).rows

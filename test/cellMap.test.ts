@@ -1,9 +1,12 @@
 // The map that the proxy routes by, made of what the cells say: who is where, what spans cells, and what holds while a cell is silent.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { merchantTail, shortTail } from '../src/merchants/merchantTail.ts'
-import { type CellContents, cellMapOf } from '../src/start/cellMap.ts'
+import { type CellContents, cellMapOf, tellProxy } from '../src/start/cellMap.ts'
 
 const id = (text: string) => text.padEnd(32, '0')
 const [psp, north, south] = [id('a1'), id('d1'), id('d2')]
@@ -172,4 +175,19 @@ describe('the map', () => {
     for (const key of keysOf('2')) assert.equal(lines.get(key), undefined)
     assert.equal(lines.get(south), 'two')
   })
+})
+
+it('who has the proxy read the map knows where programs are, and none of our secrets', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-map-'))
+  process.env.SEAL_KEY = 'a secret of our own'
+  try {
+    const told = join(folder, 'told')
+    tellProxy('cells.map', ['sh', '-c', 'env > "$0"', told])
+    const names = new Set([...readFileSync(told, 'utf8').matchAll(/^(\w+)=/gm)].map(([, name]) => name))
+    for (const ofShell of ['PWD', 'OLDPWD', 'SHLVL', '_']) names.delete(ofShell)
+    assert.deepEqual([...names].sort(), ['HOME', 'LC_ALL', 'PATH', 'TZ'])
+  } finally {
+    delete process.env.SEAL_KEY
+    rmSync(folder, { recursive: true })
+  }
 })

@@ -153,6 +153,39 @@ const allOf = (command: Command, path: string[] = []): { path: string[]; command
 ]
 const commands = allOf(makeProgram()).filter(({ path }) => path.length > 0)
 
+it('what people name things is stored without card numbers, in a line, and short', async () => {
+  const entity = ['--entity', sandbox.merchantId]
+  const create = (name: string, alert: string) =>
+    tollgate('endpoints', 'create', ...entity, '--cursor', '--name', name, '--alert', alert)
+  const [long, turned] = ['x'.repeat(255), 'a\u202eb']
+  for (const [name, alert] of [
+    [long, 'a'],
+    [turned, 'a'],
+    ['a', long],
+    ['a', turned],
+    ['', 'a'],
+    ['a', ' '],
+  ] as const)
+    assert.equal((await create(name, alert)).code, 2)
+  const number = '4916843719526087'
+  assert.equal((await create(`n ${number}`, `${number}@shop.example`)).code, 0)
+  const add = (email: string) => tollgate('staff', 'add', email, '--role', 'viewer', ...entity)
+  for (const email of [`${long}@office.example`, `a${turned}@office.example`]) assert.equal((await add(email)).code, 2)
+  assert.equal((await add(`${number}@office.example`)).code, 0)
+  const files = join(folder, `${number}.csv`)
+  writeFileSync(files, 'report,line,type,acquirer,reference,amount,currency,reason,date\n')
+  assert.equal((await tollgate('chargebacks', 'import', files)).code, 0)
+  const listed = await Promise.all([
+    tollgate('endpoints', 'list', '--json'),
+    tollgate('staff', 'list', '--json'),
+    tollgate('audit', '--json'),
+  ])
+  const text = listed.map(({ stdout }) => stdout).join('\n')
+  assert.ok(!text.includes(number))
+  for (const shown of ['n 491684…6087', '491684…6087@shop.example', '491684…6087.csv', '491684...6087@office.example'])
+    assert.ok(text.includes(shown), shown)
+})
+
 describe('staff', () => {
   const opened = async (url: string) => (await fetch(url, { redirect: 'manual' })).status
   const add = (...words: string[]) => tollgate('staff', 'add', ...words)

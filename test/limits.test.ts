@@ -14,6 +14,15 @@ const credentialMax = 30
 const addressMax = 300
 const userMax = 60
 const tokenOfChance = 'Zk3vQ9mB7xT2pL8wR4yN6cH1'
+/** With a joiner of an emoji, a soft hyphen, a sign of control, half a sign, the sign for what could not be read, and a bar. */
+const oddPasswords = [
+  'our-\u{1F468}\u200d\u{1F469}-shop',
+  'our-\xadshop',
+  'our-\u0007-shop',
+  'our-\ud83d-shop',
+  'our-\ufffd-shop',
+  'our-|shop',
+]
 
 let now = Date.UTC(2030, 0, 31, 12)
 let gateway: TestGateway
@@ -25,6 +34,7 @@ before(async () => {
       psp: readSeed(sandboxSeed).psp,
       tokens: [
         { label: 'of chance', token: tokenOfChance, entities: [sandbox.merchantId] },
+        ...oddPasswords.map((password, at) => ({ userId: `odd|${at}`, password, entities: [sandbox.merchantId] })),
         { label: 'a password after all', token: legacyToken('old client', 'our-shop-1'), entities: [sandbox.merchantId] },
       ],
     },
@@ -204,6 +214,27 @@ describe('failed attempts to authenticate', () => {
     await times(userMax, at => read(`198.51.100.${at}`, sent(`guess-${at}`)))
     await check(read('192.0.2.151', sent('our-shop-1')), 404, '700.400.580')
     await check(read('192.0.2.152', sent('our-shop-1')), 429, '800.120.100')
+  })
+
+  it('so does one of signs that nobody sees, also where the database has it as a token', async () => {
+    for (const statement of ['select 1', `update access_tokens set legacy = false where legacy`]) {
+      await gateway.pool.query(statement)
+      await gateway.restart()
+      for (const [at, password] of oddPasswords.entries()) {
+        now += 60_000
+        const right = `Bearer ${legacyToken(`odd|${at}`, password)}`
+        // A bar in the user id: wherever a caller says that it ends, it is the same token and the same user.
+        const guess = (try_: number) =>
+          try_ % 2 === 0
+            ? read(`198.51.100.${try_}`, `Bearer ${legacyToken(`odd|${at}`, `${try_}${password}`)}`)
+            : withoutHeader(`198.51.100.${try_}`, 'odd', `${at}|${try_}${password}`)
+        assert.deepEqual(await times(userMax - 1, guess), new Set([403]))
+        await check(read(`192.0.2.${160 + at}`, right), 404, '700.400.580')
+        assert.deepEqual(await times(1, () => guess(userMax)), new Set([403]))
+        await check(read(`192.0.2.${170 + at}`, right), 429, '800.120.100')
+        await gateway.pool.query('delete from known_places')
+      }
+    }
   })
 
   it('a proxy may write the port behind the address, and a whole /64 of IPv6 is one address', async () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
-import { clockWith } from '../src/platform/clock.ts'
+import { type Clock, clockWith, type Timer } from '../src/platform/clock.ts'
 import type { LogFields } from '../src/platform/log.ts'
 import { makeLog, scrub } from '../src/platform/log.ts'
 import { project } from './support/process.ts'
@@ -107,6 +107,71 @@ it('strangers cannot flood the log: 300 lines of one message in a minute, then t
     'so many lines were left out: a caller was turned away 700',
     'a caller was turned away',
   ])
+})
+
+describe('the sum of a flood is told', () => {
+  const refusals = (log: ReturnType<typeof makeLog>, count: number) => {
+    for (let at = 0; at < count; at++) log.warn({ address: '192.0.2.1', status: 403 }, 'turned away')
+  }
+
+  it('at the end of its minute, though nobody comes again, and once', () => {
+    const due: { at: number; act: () => void }[] = []
+    const timer: Timer = { cancel: () => {}, unref: () => timer }
+    const after: Clock['after'] = (milliseconds, act) => {
+      due.push({ at: now + milliseconds, act })
+      return timer
+    }
+    const written: string[] = []
+    const log = makeLog(
+      'info',
+      { write: line => void written.push(JSON.parse(line).attempt) },
+      { ...clockWith(() => now), after },
+    )
+    const sums = () => written.filter(attempt => attempt !== undefined)
+    now = 90_000
+    refusals(log, 300)
+    assert.equal(due.length, 0, 'none was left out')
+    refusals(log, 120)
+    assert.deepEqual([due.map(({ at }) => at), sums()], [[120_000], []])
+    now = 120_000
+    due[0]!.act()
+    assert.deepEqual(sums(), [120])
+    // One that comes before a late clock is told of first, and its minute is not ended by that clock.
+    refusals(log, 301)
+    now = 180_000
+    refusals(log, 302)
+    assert.deepEqual(sums(), [120, 1])
+    due[1]!.act()
+    assert.deepEqual(sums(), [120, 1])
+    due[2]!.act()
+    assert.deepEqual(sums(), [120, 1, 2])
+  })
+
+  for (const [name, end] of [
+    ['at the end of the process', ''],
+    ['at an end by hand', 'process.exit(0)'],
+    ['when what was written before is on its way', "log.info({}, 'more'); process.exit(0)"],
+  ] as const)
+    it(name, async () => {
+      const script = `import { makeLog } from './src/platform/log.ts'
+        const log = makeLog('info')
+        const write = count => { for (let at = 0; at < count; at++) log.warn({ address: '192.0.2.1' }, 'turned away') }
+        write(420)
+        for (let at = 0; at < 300; at++) log.warn({ address: '192.0.2.1' }, 'of these no more')
+        setTimeout(() => { ${end} }, 50)`
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+        cwd: project,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
+      let text = ''
+      for await (const piece of child.stderr!) text += piece
+      const lines = text.trim().split('\n')
+      assert.deepEqual(
+        lines.filter(line => line.includes('left out')).map(line => [JSON.parse(line).attempt, JSON.parse(line).msg]),
+        [[120, 'so many lines were left out: turned away']],
+      )
+      assert.equal(lines.length, 601 + Number(end.includes('more')))
+    })
 })
 
 describe('a log that nobody reads', () => {

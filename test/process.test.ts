@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, it } from 'node:test'
 import { Script } from 'node:vm'
+import { acquirerHostProcess } from '../src/sandbox/acquirerHost/process.ts'
 import { eventually, type Fields } from './support/gateway.ts'
 import { commandLine, project, type Started, startProcess } from './support/process.ts'
 
@@ -55,6 +56,25 @@ async function read({ sandbox }: Started, id: string): Promise<{ status: number;
   const { result } = (await response.json()) as { result: { code: string } }
   return { status: response.status, code: result.code }
 }
+
+it('the acquirer host of a sandbox has none of the secrets that stand in our surroundings', {
+  skip: process.platform !== 'linux',
+}, async () => {
+  const host = acquirerHostProcess(undefined)
+  process.env.SEAL_KEY = 'a secret of our own'
+  try {
+    await host.address()
+    const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
+    const found = children.find(pid => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('acquirerHost/main.ts'))
+    const environment = readFileSync(`/proc/${found}/environ`, 'utf8')
+      .split('\0')
+      .filter(one => one !== '')
+    assert.deepEqual(environment.map(one => one.split('=')[0]).sort(), ['LC_ALL', 'PATH', 'TZ'])
+  } finally {
+    delete process.env.SEAL_KEY
+    await host.stop()
+  }
+})
 
 const tollgate = (dataDir: string, ...words: string[]) => commandLine({ DATA_DIR: dataDir }, ...words)
 

@@ -10,7 +10,7 @@ import { applySeed, readSeed, type Seed } from '../src/merchants/seed.ts'
 import { readTokens } from '../src/merchants/store.ts'
 import { systemClock, systemRandom } from '../src/platform/clock.ts'
 import { makeDatabase, type TestDatabase, testPool } from './support/database.ts'
-import { eventually, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
+import { eventually, type Fields, sandbox, type TestGateway, testGateway, testKeys } from './support/gateway.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-settings-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -335,4 +335,65 @@ test('channels refer to payments of each other only where their merchant says so
   const { rows } = await gateway.pool.query('select channel_id as "channelId" from payments where id = $1', [refundId])
   assert.deepEqual(rows, [{ channelId: sandbox.entityId }])
   await gateway.stop()
+})
+
+test("a channel that is kept to its own reads, finds, refers to and pays with nothing of the merchant's other channels", async t => {
+  const gateway = await testGateway()
+  t.after(() => gateway.stop())
+  const { entityId: kept, lenientEntityId: other } = sandbox
+  const mine = { merchantTransactionId: 'one order' }
+  const own = (await gateway.pay({ ...mine, createRegistration: 'true' })).body
+  const theirs = (await gateway.pay({ ...mine, createRegistration: 'true', entityId: other })).body
+  const checkoutOf = async (entityId: string) =>
+    (await gateway.post('/v1/checkouts', { entityId, amount: '1.00', currency: 'EUR', paymentType: 'DB' })).body.id as string
+  const checkout = { own: await checkoutOf(kept), theirs: await checkoutOf(other) }
+  const money = { amount: '1.00', currency: 'EUR' }
+  const refund = (entityId: string, id: string) => gateway.post(`/v1/payments/${id}`, { entityId, paymentType: 'RF', ...money })
+  await refund(other, own.id) // refused, and linked to the payment
+  const found = async (entityId: string, path: string, query: Fields = {}) => {
+    const { body } = await gateway.get(path, { entityId, ...query })
+    return ((body.records ?? body.payments ?? []) as { id: string }[]).length
+  }
+  const seen = async (entityId: string, id: string, registrationId: string, checkoutId: string) => ({
+    read: (await gateway.get(`/v1/payments/${id}`, { entityId })).status,
+    queried: (await gateway.get(`/v1/query/${id}`, { entityId })).status,
+    found: (await gateway.get(`/v3/query/${id}`, { entityId })).status,
+    registration: (await gateway.get(`/v1/registrations/${registrationId}`, { entityId })).status,
+    paidWith: (await gateway.post(`/v1/registrations/${registrationId}/payments`, { entityId, paymentType: 'DB', ...money }))
+      .status,
+    checkout: (await gateway.get(`/v1/checkouts/${checkoutId}/payment`, { entityId })).status,
+  })
+  const all = { read: 200, queried: 200, found: 200, registration: 200, paidWith: 200, checkout: 200 }
+  const none = { read: 404, queried: 400, found: 400, registration: 404, paidWith: 404, checkout: 400 }
+  const ofTheirs = (entityId: string) => seen(entityId, theirs.id, theirs.registrationId, checkout.theirs)
+  const ofOwn = (entityId: string) => seen(entityId, own.id, own.registrationId, checkout.own)
+  const byNumber = (entityId: string) => found(entityId, '/v1/query', { merchantTransactionId: 'one order' })
+  const byList = (entityId: string) => found(entityId, '/v3/query', { merchantTransactionId: 'one order', limit: '50' })
+  const linked = (entityId: string) => found(entityId, `/v3/query/${own.id}`, { includeLinkedTransactions: 'true' })
+  assert.deepEqual([await ofOwn(kept), await ofTheirs(kept)], [all, all])
+  assert.equal((await refund(kept, theirs.id)).body.result.code, '700.400.700')
+  const before = [await byNumber(kept), await byList(kept), await linked(kept)]
+
+  await gateway.pool.query(`update entities set settings = settings || '{"ownChannelOnly": true}' where id = $1`, [kept])
+  await gateway.pool.query(`select pg_notify('tollgate_directory', '')`)
+  await eventually(
+    async () => (await gateway.get(`/v1/payments/${theirs.id}`, { entityId: kept })).status === 404,
+    'it is kept to its own',
+  )
+  assert.deepEqual([await ofOwn(kept), await ofTheirs(kept)], [all, none])
+  assert.deepEqual([await ofOwn(other), await ofTheirs(other)], [all, all], 'the other channel is not')
+  const stored = async () => Number((await gateway.pool.query('select count(*) from payments')).rows[0].count)
+  const payments = await stored()
+  assert.equal((await refund(kept, theirs.id)).status, 404)
+  assert.equal(await stored(), payments)
+  assert.equal((await refund(kept, own.id)).body.result.code, '000.100.110')
+  const after = [await byNumber(kept), await byList(kept), await linked(kept)]
+  // Both payments, and a refused refund of each; then the own ones, and linked to the own payment only its refund.
+  assert.deepEqual(
+    [before, after],
+    [
+      [4, 4, 2],
+      [3, 3, 2],
+    ],
+  )
 })

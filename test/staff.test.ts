@@ -428,6 +428,30 @@ describe('a page of another site', () => {
     assert.equal((await clerk.post('/office/sign-out', {}, { Origin: gateway.baseUrl })).status, 303)
   })
 
+  test('is one with our host and another scheme too, and who ends TLS before us says by which we were reached', async () => {
+    const sent = async (to: TestGateway, headers: Record<string, string>) =>
+      (await (await sandboxDeveloper(to, clock)).post('/office/sign-out', {}, headers)).status
+    const other = (url: string) => url.replace('http:', 'https:')
+    assert.equal(await sent(gateway, { Origin: other(gateway.baseUrl) }), 403)
+    assert.equal(await sent(gateway, { Origin: other(gateway.baseUrl), 'X-Forwarded-Proto': 'https' }), 403, 'nobody is trusted')
+    const publicUrl = 'https://pay.test.example'
+    const proxied = await testGateway({
+      clock,
+      environment: { TRUSTED_PROXY: '127.0.0.1', PUBLIC_URL: publicUrl, SANDBOX_OPEN: 'yes' },
+    })
+    try {
+      const tls = { 'X-Forwarded-Proto': 'https' }
+      assert.equal(await sent(proxied, { ...tls, Origin: proxied.baseUrl }), 403)
+      assert.equal(await sent(proxied, { ...tls, Origin: publicUrl.replace('https:', 'http:') }), 403)
+      assert.equal(await sent(proxied, { ...tls, Origin: other(proxied.baseUrl) }), 303)
+      assert.equal(await sent(proxied, { ...tls, Origin: publicUrl }), 303)
+      assert.equal(await sent(proxied, { Origin: proxied.baseUrl }), 303)
+      assert.equal(await sent(proxied, { Origin: other(proxied.baseUrl) }), 403)
+    } finally {
+      await proxied.stop()
+    }
+  })
+
   test('gets nothing into a frame, and no script but ours runs', async () => {
     const clerk = await signedIn(gateway, 'viewer', [sandbox.merchantId], clock)
     const { headers, text } = await clerk.ask('/office/account')
@@ -440,4 +464,19 @@ describe('a page of another site', () => {
     assert.equal(headers.get('x-frame-options'), 'DENY')
     assert.equal(headers.get('cross-origin-opener-policy'), 'same-origin')
   })
+})
+
+test('what the audit tells of a person stands on the first entity of theirs, where its administrators find it', async () => {
+  const { rows } = await gateway.pool.query(
+    `select distinct action, replace(entity_id::text, '-', '') = replace(entities[1]::text, '-', '') as "isTheirs"
+     from audit join staff on staff.id::text = audit.subject or replace(staff.id::text, '-', '') = audit.subject
+     where action like 'staff%' and action not in ('staffAdded', 'staffChanged', 'staffReset', 'staffRemoved') order by action`,
+  )
+  assert.deepEqual(
+    rows,
+    ['staffFactorsSet', 'staffLinkMade', 'staffLocked', 'staffSignedIn', 'staffSignedOut'].map(action => ({
+      action,
+      isTheirs: true,
+    })),
+  )
 })

@@ -204,6 +204,19 @@ test('the machine is asked for time and chance in one place', () => {
   )
 })
 
+test('a program that we start has what it needs of our surroundings, and no secret in them', () => {
+  const starting = sources.filter(({ code }) => code.includes("'node:child_process'"))
+  const own = ['src/cli/overCells.ts'] // the gateway itself, with its settings
+  const surrounded = starting.filter(
+    ({ path, code }) => !own.includes(path) && !/childEnvironment\(\)|account\.options/.test(code),
+  )
+  assert.deepEqual(
+    surrounded.map(({ path }) => path),
+    [],
+  )
+  assert.ok(starting.length > own.length)
+})
+
 test('result codes stand in contract/results, elsewhere results have names', () => {
   const found = sources.filter(
     ({ path, code }) => !path.startsWith('src/contract/results/') && /(?<![\d.])\d{3}\.\d{3}\.\d{3}(?!\.?\d)/.test(code),

@@ -72,6 +72,20 @@ const audited = async (action: string, subject: string): Promise<Row | undefined
   )
 
 describe('token create', () => {
+  it('has a name that may stand anywhere: without a card number, a line of 100 characters, all of them seen', async () => {
+    const named = (label: string) => tollgate('token', 'create', '--entity', sandbox.merchantId, '--label', label)
+    for (const label of ['', ' ', 'x'.repeat(101), 'a\u202eb', 'a\x1b[2Jb', 'a\nb', 'a\u200db'])
+      assert.equal((await named(label)).code, 2, label)
+    const { code, stderr } = await named(`${'x'.repeat(76)} 4916843719526087 cvv123`)
+    assert.equal(code, 0, stderr)
+    const row = await audited('tokenMade', idIn(stderr))
+    const { rows } = await withPool(database.connection, pool =>
+      pool.query(`select label from access_tokens where replace(id::text, '-', '') = $1`, [idIn(stderr)]),
+    )
+    const shown = `${'x'.repeat(76)} 491684…6087 cvv…`
+    assert.deepEqual([rows, row!.details.label], [[{ label: shown }], shown])
+  })
+
   it('prints a token alone, which pays at once in a gateway that runs, and leaves a trace without it', async () => {
     const { stdout, stderr, code } = await tollgate('token', 'create', '--entity', sandbox.merchantId, '--label', 'shop')
     assert.equal(code, 0)

@@ -144,11 +144,11 @@ const notPayable = (refused: Refusal['refused']): Refusal => ({
 async function offeredRegistration(
   parts: CheckoutParts,
   { values }: Checkout,
-  { merchantId }: Channel,
+  channel: Channel,
   id: string,
 ): Promise<Registration | Refusal> {
   if (!offeredRegistrations(values).includes(id)) return notPayable('registrationDoesNotExist')
-  const registration = await usableRegistration(parts, merchantId, id)
+  const registration = await usableRegistration(parts, channel.id, id)
   return typeof registration === 'string' ? notPayable(registration) : registration
 }
 

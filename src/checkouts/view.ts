@@ -10,8 +10,8 @@ import { isMode } from '../payments/initial/choose.ts'
 import type { RegistrationRecord } from '../payments/initial/register.ts'
 import { findPayment } from '../payments/store/read.ts'
 import { detailsOf } from '../registrations/record.ts'
-import { findRegistrations, type Registration } from '../registrations/store.ts'
-import { ownersFor } from '../registrations/use.ts'
+import type { Registration } from '../registrations/store.ts'
+import { registrationsFor } from '../registrations/use.ts'
 import { type Checkout, isOpen, offeredRegistrations, openCheckout } from './checkout.ts'
 import type { CheckoutParts } from './parts.ts'
 import { findLastAttempt } from './store.ts'
@@ -84,7 +84,7 @@ export async function formView(parts: CheckoutParts, checkoutId: string): Promis
     shop: shopOf(parts.directory, channel.id, said('merchant.name')),
     brands: brandsOn(parts, channel, values),
     offersRegistration: said('createRegistration') === 'true',
-    registrations: await savedDetails(parts, merchantId, offeredRegistrations(values)),
+    registrations: await savedDetails(parts, channel.id, offeredRegistrations(values)),
     requireCvv: settings.requireCvv,
     requireCvvForRegistrations: settings.requireCvvForRegistrations,
     frameAncestors: settings.formOrigins,
@@ -151,9 +151,9 @@ function takes({ brand, code, types, currencies }: Method, values: Values): bool
 }
 
 /** In the merchant's order; of one card that was stored twice the later one alone. */
-async function savedDetails(parts: CheckoutParts, merchantId: string, ids: readonly string[]): Promise<SavedDetails[]> {
+async function savedDetails(parts: CheckoutParts, channelId: string, ids: readonly string[]): Promise<SavedDetails[]> {
   if (ids.length === 0) return []
-  const found = await findRegistrations(parts.database.work, ownersFor(parts, merchantId), ids)
+  const found = await registrationsFor(parts, channelId, ids)
   const usable = found.filter(({ usable, deletedAt }) => usable && deletedAt === null)
   const newest = new Map(
     usable.toSorted((one, other) => one.madeAt - other.madeAt).map(one => [one.fingerprint?.toString('hex') ?? one.id, one.id]),

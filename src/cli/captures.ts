@@ -1,13 +1,13 @@
 // tollgate acquirers captures: capture files, what waits for the next one, and what acquirers say of them.
 
-import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { acceptByHand, importAcknowledgement } from '../clearing/captures/acknowledge.ts'
 import { countUnfiled, findFiles, findWaitingCaptures } from '../clearing/captures/store.ts'
 import type { AcquirerOptions } from '../connectors/cards/acquirer.ts'
 import { amountText } from '../contract/amounts.ts'
 import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne } from './files.ts'
-import { type CommandParts, looksLikeId, readText, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
+import { fileName, freeText } from './freeText.ts'
+import { type CommandParts, looksLikeId, readText, refuseCommand, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
 type CapturesOptions = ReadOptions & { readonly acquirer?: string; readonly acknowledge?: string; readonly waiting?: true }
@@ -108,9 +108,9 @@ export function addCaptures(acquirers: Command): void {
     .command('accept <captureId>')
     .description('says that the acquirer has a capture which waits behind a database that was put back: no file carries it')
     .requiredOption('--reason <text>', 'what the acquirer said, for whoever asks later')
-    .action((captureId: string, { reason }: { reason: string }) =>
+    .action((captureId: string, { reason: given }: { reason: string }) =>
       withOpened(async opened => {
-        if (reason.trim() === '' || reason.length > 200) refuseWords('--reason must be 1 to 200 characters.')
+        const reason = freeText(opened, '--reason', given, 200)
         const said = looksLikeId(captureId) ? await acceptByHand(opened, captureId, reason) : 'unknown'
         if (said !== 'accepted') return refuseCommand(refusals[said](captureId))
         process.stdout.write(`The capture ${captureId} goes into no file.\n`)
@@ -131,7 +131,7 @@ async function acknowledge(
 ): Promise<{ missing: number; lines: readonly FileLineText[] }> {
   const { lines, tell } = collectLines()
   const acquirer = { name, acquirerId: account.acquirerId, rules: dialect.captures }
-  const report = await importAcknowledgement(opened, acquirer, basename(file), readText(file), tell)
+  const report = await importAcknowledgement(opened, acquirer, fileName(opened, file), readText(file), tell)
   if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
   return { missing: report.missing, lines }
 }

@@ -3,6 +3,7 @@
 import { type Command, Option } from 'commander'
 import { type CaseDecision, caseKinds, closeCase, DecisionMissing, decisions, nobody } from '../payments/cases/cases.ts'
 import { findCases, type OperatorCase } from '../payments/cases/store.ts'
+import { freeText } from './freeText.ts'
 import { type CommandParts, looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
@@ -31,9 +32,9 @@ export default (program: Command): void => {
     .description('it is decided')
     .requiredOption('--reason <text>', 'what was decided, for whoever asks later')
     .addOption(new Option('--as <decision>', 'what became of the payment, by a case that asks for it').choices(decisions))
-    .action((id: string, { reason, as }: { reason: string; as?: CaseDecision }) =>
+    .action((id: string, { reason: given, as }: { reason: string; as?: CaseDecision }) =>
       withOpened(async opened => {
-        if (reason.trim() === '' || reason.length > 500) refuseWords('--reason must be 1 to 500 characters.')
+        const reason = freeText(opened, '--reason', given, 500)
         const closed = looksLikeId(id) ? await close(opened, id, reason, as) : undefined
         if (!closed) return refuseCommand(`There is no open case ${id}.`)
         process.stdout.write(`Closed: ${closed.kind} ${closed.subject}.\n`)

@@ -1,6 +1,5 @@
 // tollgate chargebacks import: records what an acquirer's report says was charged back, and says line by line what became of it.
 
-import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { chargebackReports, findNamed, mismatches } from '../clearing/chargebacks/chargebacks.ts'
 import { importFile } from '../clearing/import.ts'
@@ -9,6 +8,7 @@ import { areHeld } from '../platform/database/elsewhere.ts'
 import { readCells } from '../start/cells.ts'
 import { isHeldText, openCells, silentText } from './eachCell.ts'
 import { collectLines, type FileLineText, lineText } from './files.ts'
+import { fileName } from './freeText.ts'
 import { type CommandParts, readText, refuseCommand, runCommand, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
@@ -25,7 +25,7 @@ export default (program: Command): void => {
       return withOpened(async opened => {
         const { lines, tell } = collectLines(line => options.json || process.stdout.write(lineText(line)))
         const parts = { ...opened, build: buildNumber() }
-        const counts = await importFile(parts, chargebackReports, basename(file), readText(file), tell)
+        const counts = await importFile(parts, chargebackReports, fileName(opened, file), readText(file), tell)
         if (!counts) return refuseHeading(file)
         const { recorded, known, refused } = counts
         const sums = `${recorded} recorded, ${known} known already, ${refused} refused.\n`
@@ -77,7 +77,7 @@ async function importOverCells(file: string, cellsFile: string, options: ReadOpt
       const own = read.filter(({ at }) => !settled.has(at) && cellOf(at) === parts)
       const told = collectLines()
       const format = { ...chargebackReports, read: () => own }
-      if (own.length > 0) await importFile({ ...parts, build: buildNumber() }, format, basename(file), text, told.tell)
+      if (own.length > 0) await importFile({ ...parts, build: buildNumber() }, format, fileName(parts, file), text, told.tell)
       lines.push(...told.lines)
     }
     lines.sort((a, b) => a.line - b.line)

@@ -17,6 +17,7 @@ import type { FieldChoice, Wrapper } from '../notifications/notification.ts'
 import { signingSecret } from '../notifications/signature.ts'
 import { type CallResult, isAcknowledged } from '../platform/egress/call.ts'
 import { choice } from './choices.ts'
+import { freeText } from './freeText.ts'
 import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
@@ -63,9 +64,9 @@ export default (program: Command): void => {
           fields: options.fields as FieldChoice,
           wrapper: options.wrapper as Wrapper,
           ...(options.url !== undefined && { url: options.url }),
-          ...(options.name !== undefined && { name: options.name }),
+          ...(options.name !== undefined && { name: freeText(opened, '--name', options.name, 100) }),
           ...(options.types !== undefined && { types: options.types.split(',').map(type => type.trim()) }),
-          ...(options.alert !== undefined && { alertAddress: options.alert }),
+          ...(options.alert !== undefined && { alertAddress: freeText(opened, '--alert', options.alert, 254) }),
           ...(options.secretFile !== undefined && { secret: readSecret(options.secretFile, '--secret-file') }),
         })
         if ('refused' in made) return refuseCommand(made.refused)

@@ -1,6 +1,5 @@
 // tollgate acquirers reconcile: what acquirers and we say of a day, and settlement files.
 
-import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { type ComparedDay, compareDay } from '../clearing/reconciliation/compare.ts'
 import { dayAfter, dayOf } from '../clearing/reconciliation/day.ts'
@@ -10,6 +9,7 @@ import { netOf } from '../connectors/cards/iso8583/totals.ts'
 import { differenceKinds } from '../payments/cases/cases.ts'
 import { countOpenCases } from '../payments/cases/store.ts'
 import { chosenAcquirers, collectLines, type FileLineText, linesText, onlyOne } from './files.ts'
+import { fileName } from './freeText.ts'
 import { type CommandParts, readDate, readText, refuseCommand, table, withOpened } from './open.ts'
 import { type ReadOptions, reads, show } from './reads.ts'
 
@@ -60,7 +60,7 @@ async function readFile(
     layout: dialect.settlementFile,
   }
   const { lines, tell } = collectLines()
-  const report = await importSettlement(opened, acquirer, basename(file), readText(file), tell)
+  const report = await importSettlement(opened, acquirer, fileName(opened, file), readText(file), tell)
   if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
   return { day: report.day, lines }
 }

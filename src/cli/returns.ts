@@ -13,6 +13,7 @@ import type { SlipAccount } from '../connectors/slips/accounts.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Config } from '../start/config.ts'
 import { chosenOf, collectLines, type FileLineText, lineText } from './files.ts'
+import { fileName } from './freeText.ts'
 import { type CommandParts, readBytes, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
 
@@ -149,7 +150,8 @@ async function readFile(parts: ImportingParts, path: string, { account: name, sa
   const bytes = await readBytes(path, returnBytesMost)
   const account = await accountOfFile(chosenAccounts(parts.config, name), path, bytes)
   const { lines, tell } = collectLines()
-  const report = await importReturn(parts, returnsOf(account), basename(path), bytes, tell, { sameNumber: sameNumber === true })
+  const stored = fileName(parts, path)
+  const report = await importReturn(parts, returnsOf(account), stored, bytes, tell, { sameNumber: sameNumber === true })
   return [documentOf(account.name, basename(path), report, lines)]
 }
 

@@ -9,6 +9,7 @@ import { addPerson, dismissPerson, resetPerson, type StaffRefusal } from '../sta
 import { type Role, roles } from '../staff/permissions.ts'
 import { findPerson, listStaff, type Person } from '../staff/store.ts'
 import { choice } from './choices.ts'
+import { freeText } from './freeText.ts'
 import { type CommandParts, looksLikeId, refuseCommand, refuseWords, table, timeText, withOpened } from './open.ts'
 import { printOnce } from './output.ts'
 import { type ReadOptions, reads, show, timeField } from './reads.ts'
@@ -24,8 +25,9 @@ export default (program: Command): void => {
     .description('adds somebody, and prints a link that sets a password and a second factor')
     .addOption(choice('--role <role>', 'what somebody may do', roles).makeOptionMandatory())
     .requiredOption('--entity <id...>', 'for which, and for all below: a PSP, division or merchant')
-    .action((name: string, { role, entity }: { role: Role; entity: string[] }) =>
+    .action((email: string, { role, entity }: { role: Role; entity: string[] }) =>
       withOpened(async opened => {
+        const name = freeText(opened, 'The e-mail address', email, 254)
         for (const id of entity) if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
         granted(await addPerson(telling(opened), { name, role, entities: [...new Set(entity)] }))
         sayOfLink()

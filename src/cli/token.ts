@@ -10,6 +10,7 @@ import { alone } from '../platform/database/locks.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { duration } from '../sandbox/clock.ts'
 import { type Keys, keyedHashes } from '../vault/keys.ts'
+import { freeText } from './freeText.ts'
 import { type CommandParts, looksLikeId, readSecret, refuseCommand, refuseWords, timeText, withOpened } from './open.ts'
 import { printOnce } from './output.ts'
 import { maySpanCells } from './spanning.ts'
@@ -35,7 +36,7 @@ export default (program: Command): void => {
       withOpened(async opened => {
         const entities = [...new Set(entity)]
         for (const id of entities) if (!looksLikeId(id)) refuseWords('--entity must be 32 lower-case hex characters.')
-        const wanted = { label, entities }
+        const wanted = { label: freeText(opened, '--label', label, 100), entities }
         if (await maySpanCells(opened.database.work, entities))
           refuseCommand(
             `A token for ${entities.join(', ')} would be in this cell alone: seed it with \`tollgate seed FILE --cells FILE\`.`,

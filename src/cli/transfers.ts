@@ -1,6 +1,5 @@
 // tollgate transfers: refunds that are paid by transfer, where they go, and what became of them.
 
-import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { fileSeries } from '../clearing/fileSeries.ts'
 import { returnBytesMost } from '../clearing/returns/rows.ts'
@@ -14,6 +13,7 @@ import { endByHand, enterDetails } from '../payments/transfers/transfer.ts'
 import { buildNumber } from '../platform/build.ts'
 import type { Config } from '../start/config.ts'
 import { collectLines, linesText } from './files.ts'
+import { fileName, freeText } from './freeText.ts'
 import {
   type CommandParts,
   looksLikeId,
@@ -88,10 +88,10 @@ export default (program: Command): void => {
     .description('says what became of a transfer that no return tells of')
     .requiredOption('--as <outcome>', 'paid or refused')
     .requiredOption('--reason <text>', 'what the bank said, for whoever asks later; the merchant reads it')
-    .action((refundId: string, { as, reason }: { as: string; reason: string }) =>
+    .action((refundId: string, { as, reason: given }: { as: string; reason: string }) =>
       withOpened(async opened => {
         if (as !== 'paid' && as !== 'refused') refuseWords('--as must be paid or refused.')
-        if (reason.trim() === '' || reason.length > 200) refuseWords('--reason must be 1 to 200 characters.')
+        const reason = freeText(opened, '--reason', given, 200)
         const row = await named(opened, refundId)
         const end = await endByHand(partsOf(opened), row, as === 'paid', reason)
         if (end === 'otherwise') return refuseCommand(`The refund ${refundId} has ended otherwise before.`)
@@ -118,7 +118,7 @@ export default (program: Command): void => {
         const { lines, tell } = collectLines()
         const bytes = await readBytes(file, returnBytesMost)
         const how = { sameNumber: options.sameNumber === true }
-        const report = await importTransferReturn(partsOf(opened), account, basename(file), bytes, tell, how)
+        const report = await importTransferReturn(partsOf(opened), account, fileName(opened, file), bytes, tell, how)
         if ('broken' in report) return refuseCommand(`Nothing of ${file} was read: ${report.broken}.`)
         show(options, { lines }, () => linesText(lines))
         if (report.refused > 0) process.exitCode = 1

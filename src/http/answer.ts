@@ -24,6 +24,8 @@ export type Request = {
   readonly address: string
   /** Where the caller reaches us, without a slash at the end: addresses of ours that it is given begin so (decisions, 68). */
   readonly publicUrl: string
+  /** The origin by which this request reached us. */
+  readonly reachedAt?: string | undefined
   /** 32 hex characters of this request. */
   readonly number: string
   /** Nobody is there any more to whom it could be answered. */

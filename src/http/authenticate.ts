@@ -24,6 +24,10 @@ export type Caller = {
   readonly merchantId: string
 }
 
+/** The channel whose payments alone are there for a caller; undefined: those of all channels of its merchant are. */
+export const keptTo = ({ entity }: Caller): string | undefined =>
+  entity.kind === 'channel' && entity.settings.ownChannelOnly ? entity.id : undefined
+
 /** `action`: what is asked for. `otherwise`: the entity that is meant where none is named. */
 export type Authenticate = (
   request: Request,
@@ -154,7 +158,7 @@ function callerFor(parts: HttpParts, token: Token, entityId: string, legacy: boo
 export const hasCredentials = (request: Request, form: Form): boolean =>
   request.headers.authorization !== undefined || credentialsOf(request, form) !== undefined
 
-type Credentials = { readonly sent: string; readonly userId?: string; readonly legacy: boolean }
+type Credentials = { readonly sent: string; readonly legacy: boolean }
 
 /** The bearer token, or the user id and password of old clients when there is no header: in the body of a POST, in the query of a GET. */
 function credentialsOf({ headers }: Request, form: Form): Credentials | undefined {
@@ -166,13 +170,13 @@ function credentialsOf({ headers }: Request, form: Form): Credentials | undefine
   const userId = peek(form, 'authentication.userId')
   const password = peek(form, 'authentication.password')
   if (userId === undefined || password === undefined) return undefined
-  return { sent: legacyToken(userId, password), userId, legacy: true }
+  return { sent: legacyToken(userId, password), legacy: true }
 }
 
 /** A guess as it is counted: neither the credential nor the user id stands in it. A bearer token may be made of the two as well. */
-function guessOf({ keys }: HttpParts, { address }: Request, { sent, userId }: Credentials): LogInAttempt {
+function guessOf({ keys }: HttpParts, { address }: Request, { sent }: Credentials): LogInAttempt {
   const start = (purpose: string, text: string) => keyedHash(keys, purpose, text).toString('hex').slice(0, 16)
-  const name = userId ?? legacyParts(sent)?.userId
+  const name = legacyParts(sent)?.userId
   const user = name === undefined ? undefined : start('user id', name)
   return { address, user, credential: user ?? start('token', sent) }
 }

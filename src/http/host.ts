@@ -6,6 +6,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { ResultName } from '../contract/results/results.ts'
 import { callable, isThisMachine } from '../platform/network.ts'
+import type { Request } from './answer.ts'
 
 export type HostRules = {
   /** Absent = every well-formed Host is ours: behind proxies and load balancers it can be any. */
@@ -50,11 +51,12 @@ export function isOwnHost(host: string, names: ReadonlySet<string>): boolean {
   return own.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 
-/** Does a page of another site send this? Browsers say so: of a GET that a page only shows (an image, a link) without its Origin. Others say nothing. */
-export function isForeign(
-  { origin, host, 'sec-fetch-site': site }: Readonly<Record<string, string | undefined>>,
-  publicUrl: string,
-): boolean {
+/**
+ * Does a page of another site send this? Browsers say so: of a GET that a page only shows (an image, a link) without its Origin. Others say nothing.
+ * A page of ours has the whole origin that was asked: one that came over http can be anybody's on the way, whatever its host.
+ */
+export function isForeign({ headers, reachedAt }: Pick<Request, 'headers' | 'reachedAt'>, publicUrl: string): boolean {
+  const { origin, 'sec-fetch-site': site } = headers
   if (origin === undefined) return site === 'cross-site'
-  return origin !== publicUrl && !(host !== undefined && (origin === `http://${host}` || origin === `https://${host}`))
+  return origin !== publicUrl && origin !== reachedAt
 }

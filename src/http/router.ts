@@ -99,7 +99,7 @@ function answerOf(
   if (route.callers !== 'token' && !underWay(request, networkOf(request.address), networkRequestsMost))
     return resultAnswer(parts, request, 429, 'tooManyAtOnce', { headers: { 'Retry-After': '1' } })
   // A sandbox's credentials are public: a page of another site must not use them from a developer's browser.
-  if (parts.sandbox && route.callers === 'token' && isForeign(request.headers, parts.publicUrl()))
+  if (parts.sandbox && route.callers === 'token' && isForeign(request, parts.publicUrl()))
     return resultAnswer(parts, request, 403, 'foreignOrigin')
   return route.answer(request.method === 'HEAD' ? { ...request, method: 'GET' } : request, named)
 }

@@ -241,6 +241,7 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
   }
 
   function requestOf(incoming: IncomingMessage, { path, query }: RequestTarget, number: string): Request {
+    const reached = reachedAt(schemeOf(incoming), incoming)
     return {
       method: incoming.method ?? 'GET',
       path,
@@ -253,7 +254,8 @@ export function makeServer(parts: HttpParts, find: Router, options: ServerOption
         incoming.headers['x-forwarded-for'] as string,
         options.trustedProxies,
       ),
-      publicUrl: (options.hosts.followed && reachedAt(schemeOf(incoming), incoming)) || parts.publicUrl(),
+      publicUrl: (options.hosts.followed && reached) || parts.publicUrl(),
+      reachedAt: reached,
       number,
       isGone: () => incoming.socket.destroyed,
       whenAnswered: [],

@@ -134,6 +134,8 @@ export function settingsFor(brands?: ReadonlySet<string>) {
     cardNumbersInIdentifiers: optional(oneOf(treatments), 'keep'),
     /** Status reads of one payment, or of one checkout, in a minute; 0 = no limit. */
     statusReadsPerMinute: optional(perMinute, 0),
+    /** Who names this channel reads, finds, refers to and pays with what is of it alone; absent = of all channels of the merchant (decisions, 66). */
+    ownChannelOnly: optional(flag, false),
     /** Whoever knows the id of a checkout may read what became of it, without credentials. */
     statusReadsWithoutCredentials: optional(flag, false),
     /** The longest life that a checkout may be given, for links that are sent; it is never below 30. */

@@ -84,21 +84,38 @@ const shown: Readonly<Record<keyof LogFields, (value: unknown) => unknown>> = {
 /** Strangers can cause lines with an address or an audit at will: so many of one message in a minute, then their sum. */
 const strangersLinesMax = 300
 
-/** `onRoom`: tells how many lines found no room, once there is some again. */
-export type LogOutput = pino.DestinationStream & { onRoom?(tell: (dropped: number) => void): void }
+const minuteMilliseconds = 60_000
+
+export type LogOutput = pino.DestinationStream & {
+  /** Tells how many lines found no room, once there is some again. */
+  onRoom?(tell: (dropped: number) => void): void
+  /** The process ends, and what is told now is still written. */
+  onEnd?(tell: () => void): void
+}
 
 export function makeLog(level: LogLevel, out?: LogOutput, clock: Clock = systemClock): Log {
   const to = out ?? standardError(clock)
   const lines = pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, to)
   to.onRoom?.(count => lines.warn({ attempt: count }, 'so many lines were left out: nobody read the log'))
   const written = new Map<string, { minute: number; count: number }>()
+  const endMinute = (message: string): void => {
+    const { count } = written.get(message)!
+    written.delete(message)
+    if (count > strangersLinesMax) lines.warn({ attempt: count - strangersLinesMax }, `so many lines were left out: ${message}`)
+  }
+  to.onEnd?.(() => {
+    for (const message of [...written.keys()]) endMinute(message)
+  })
   const isFlood = (message: string): boolean => {
-    const minute = Math.floor(clock.real() / 60_000)
-    const before = written.get(message)
-    const count = before?.minute === minute ? before.count + 1 : 1
+    const now = clock.real()
+    const minute = Math.floor(now / minuteMilliseconds)
+    const isOf = (one: number) => written.get(message)?.minute === one
+    if (written.has(message) && !isOf(minute)) endMinute(message)
+    const count = (written.get(message)?.count ?? 0) + 1
     written.set(message, { minute, count })
-    if (count === 1 && before && before.count > strangersLinesMax)
-      lines.warn({ attempt: before.count - strangersLinesMax }, `so many lines were left out: ${message}`)
+    // Nobody need come again for it to be told.
+    if (count === strangersLinesMax + 1)
+      clock.after((minute + 1) * minuteMilliseconds - now, () => isOf(minute) && endMinute(message)).unref()
     return count > strangersLinesMax
   }
   const write = (level: 'debug' | 'info' | 'warn' | 'error') => (fields: LogFields, message: string) => {
@@ -126,9 +143,12 @@ function standardError(clock: Clock): LogOutput {
   destination.on('error', () => {})
   // Called once, when the process ends.
   const flush = destination.flushSync.bind(destination)
+  let tellAtEnd = () => {}
   destination.flushSync = () => {
     endsAt = clock.elapsed() + patienceMilliseconds
+    Object.assign(destination, { sync: true }) // a write that is only begun may come to nothing
     try {
+      tellAtEnd()
       flush()
     } catch {} // whoever reads it has had its time
   }
@@ -142,6 +162,9 @@ function standardError(clock: Clock): LogOutput {
         dropped = 0
         if (count > 0) tell(count)
       })
+    },
+    onEnd(tell) {
+      tellAtEnd = tell
     },
   }
 }

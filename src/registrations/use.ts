@@ -21,6 +21,19 @@ export const merchantsOf = (directory: PaymentParts['directory'], ownerId: strin
   ...new Set(directory.below([ownerId]).flatMap(one => (one.kind === 'channel' ? [one.merchantId] : []))),
 ]
 
+/** Those that there are for an entity: one that is kept to its channel has none of other channels. */
+export async function registrationsFor(
+  parts: Pick<PaymentParts, 'directory' | 'database'>,
+  entityId: string,
+  ids: readonly string[],
+): Promise<Registration[]> {
+  const { directory, database } = parts
+  const found = await findRegistrations(database.work, ownersFor(parts, entityId), ids)
+  const entity = directory.entity(entityId)
+  if (entity?.kind !== 'channel' || !entity.settings.ownChannelOnly) return found
+  return found.filter(({ channelId }) => channelId === entityId || directory.entity(channelId)?.kind !== 'channel')
+}
+
 /** A registration that can be paid with, or what keeps it from that. */
 export async function usableRegistration(
   parts: PaymentParts,
@@ -28,7 +41,7 @@ export async function usableRegistration(
   id: string,
 ): Promise<Registration | Extract<ResultName, UnusableResult>> {
   if (!isId(id)) return 'registrationIdFormat'
-  const [found] = await findRegistrations(parts.database.work, ownersFor(parts, entityId), [id])
+  const [found] = await registrationsFor(parts, entityId, [id])
   if (!found) return 'registrationDoesNotExist'
   if (found.deletedAt !== null) return 'registrationDeleted'
   return found.usable ? found : 'registrationInvalid'

@@ -2,7 +2,6 @@
 // person. Attempts are counted before anything is looked at, so that guesses at the same time find no gap.
 
 import { hash } from 'node:crypto'
-import { record } from '../audit/chain.ts'
 import { inTransaction } from '../platform/database/connect.ts'
 import { networkShare, networksAround } from '../platform/network.ts'
 import { keyedHash } from '../vault/keys.ts'
@@ -15,6 +14,7 @@ import { isPassword } from './password.ts'
 import type { Visitor } from './sessions.ts'
 import { countSignIn, findPerson, forgetAttempts, forgiveAttempt, type Person, takeRecoveryCode, takeStep } from './store.ts'
 import { stepOfCode } from './totp.ts'
+import { recordOfPerson } from './traces.ts'
 
 export type Factors = {
   readonly name: string
@@ -145,16 +145,12 @@ const secretOf = ({ keys }: StaffParts, { id, sealedTotp }: Person): Buffer =>
 export const recoveryHash = (code: string): Buffer =>
   hash('sha256', `staff recovery ${code.toUpperCase().replace(/[^A-Z2-7]/g, '')}`, 'buffer')
 
-const tellOfLock = (parts: StaffParts, person: Person, address: string): Promise<number> =>
+const tellOfLock = (parts: StaffParts, person: Person, address: string): Promise<void> =>
   inTransaction(parts.database.work, db =>
-    record(db, parts, [
-      {
-        actor: { kind: 'stranger', id: 'sign-in', address },
-        action: 'staffLocked',
-        entityId: person.entities[0],
-        subject: person.id,
-        result: 'refused',
-        details: { minutes: attemptsMinutes },
-      },
-    ]),
+    recordOfPerson(db, parts, person.id, {
+      actor: { kind: 'stranger', id: 'sign-in', address },
+      action: 'staffLocked',
+      result: 'refused',
+      details: { minutes: attemptsMinutes },
+    }),
   )

@@ -1,7 +1,6 @@
 // Links that work once. One lets somebody set a password and a second factor; the other lets the developer of a sandbox in without an account
 // (decisions, 64).
 
-import { record } from '../audit/chain.ts'
 import { type Connection, inTransaction } from '../platform/database/connect.ts'
 import { OperatorError } from '../platform/errors.ts'
 import { isThisMachine } from '../platform/network.ts'
@@ -25,6 +24,7 @@ import {
   takeLink,
 } from './store.ts'
 import { base32, secretBytes, stepOfCode } from './totp.ts'
+import { recordOfPerson } from './traces.ts'
 
 export const linkHours = 24
 export const recoveryCodesGiven = 10
@@ -111,7 +111,7 @@ export const makeOwnLink = (parts: StaffParts, signedIn: SignedIn): Promise<stri
   whileSignedIn(parts, signedIn, async (db, staffId) => {
     await dropLinksOf(db, staffId)
     const token = await makeStaffLink(db, parts, staffId, null, signedIn.endsAt)
-    await record(db, parts, [{ actor: signedIn.by, action: 'staffLinkMade', entityId: signedIn.entities[0], subject: staffId }])
+    await recordOfPerson(db, parts, staffId, { actor: signedIn.by, action: 'staffLinkMade' })
     return token
   })
 

@@ -1,6 +1,5 @@
 // Sessions of staff: begun with a new id by whoever proved who it is, found by what the browser's cookie holds, ended by time or by hand.
 
-import { record } from '../audit/chain.ts'
 import type { Actor, AuditAction } from '../audit/entry.ts'
 import { standardBrands } from '../contract/brands.ts'
 import { beginningOf, maskCardNumbers } from '../contract/cardNumbers.ts'
@@ -15,7 +14,6 @@ import { type Role, roleMay, type StaffAction } from './permissions.ts'
 import {
   dropLinksOf,
   endSession,
-  findPerson,
   findSession,
   insertSession,
   isSession,
@@ -25,6 +23,7 @@ import {
   type SessionWithPerson,
   touchSession,
 } from './store.ts'
+import { recordOfPerson } from './traces.ts'
 
 export const idleMinutes = 15
 /** So long both factors count as proven just now. */
@@ -96,9 +95,7 @@ export async function beginSession(
     agent: beginningOf(maskCardNumbers(agent, standardBrands), 200),
   }
   await insertSession(db, hashesOf(parts, token)[0], row)
-  const person = staffId === null ? undefined : await findPerson(db, 'id', staffId)
-  const [actor, entityId] = [actorOfStaff(staffId, address), person?.entities[0]]
-  await record(db, parts, [{ actor, action, entityId, subject: staffId ?? '', details: { session: id } }])
+  await recordOfPerson(db, parts, staffId, { actor: actorOfStaff(staffId, address), action, details: { session: id } })
   return { token, ...(staffId !== null && { browser: makeBrowser(parts, staffId) }) }
 }
 
@@ -207,10 +204,9 @@ export const endOwnSession = (parts: StaffParts, { staffId, by }: SignedIn, id: 
 
 const endSessionOf = (parts: StaffParts, { id, staffId }: Pick<SessionRow, 'id' | 'staffId'>, actor: Actor): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
-    const [person] = staffId === null ? [] : await lockPeople(db, [staffId])
+    if (staffId !== null) await lockPeople(db, [staffId])
     if (!(await endSession(db, staffId, id))) return false
     if (staffId !== null) await dropLinksOf(db, staffId) // one that was asked for in this session
-    const entityId = person?.entities[0]
-    await record(db, parts, [{ actor, action: 'staffSignedOut', entityId, subject: staffId ?? '', details: { session: id } }])
+    await recordOfPerson(db, parts, staffId, { actor, action: 'staffSignedOut', details: { session: id } })
     return true
   })

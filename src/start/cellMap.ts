@@ -9,6 +9,7 @@ import type pg from 'pg'
 import { merchantTail, shortTail } from '../merchants/merchantTail.ts'
 import { readSeed, sandboxSeed } from '../merchants/seed.ts'
 import { type EntityRow, isValidAt, readEntities, readTokens, type TokenRow } from '../merchants/store.ts'
+import { childEnvironment } from '../platform/childEnvironment.ts'
 import { isId, systemClock } from '../platform/clock.ts'
 import { type Connection, makePool } from '../platform/database/connect.ts'
 import { isOfSchema } from '../platform/database/errors.ts'
@@ -315,9 +316,11 @@ function writeMap(map: string, lines: ReadonlyMap<string, string>): void {
   syncFolder(dirname(map))
 }
 
-function tellProxy(map: string, [program, ...words]: readonly [string, ...string[]]): void {
+/** Who reloads it may be any program of the operator's. */
+export function tellProxy(map: string, [program, ...words]: readonly [string, ...string[]]): void {
   try {
-    execFileSync(program, words, { stdio: ['ignore', 'ignore', 'pipe'], timeout: 60_000 })
+    const env = { ...childEnvironment(), HOME: process.env.HOME }
+    execFileSync(program, words, { env, stdio: ['ignore', 'ignore', 'pipe'], timeout: 60_000 })
   } catch (error) {
     const { stderr, message } = error as Error & { stderr?: Buffer }
     const why = stderr?.toString().trim() || message

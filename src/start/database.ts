@@ -170,9 +170,9 @@ async function revokePublicTokens(pool: pg.Pool, recorder: Recorder, say: (text:
   await inTransaction(pool, async db => {
     const ids = await findPublicTokens(db, recorder.keys, recorder.clock.real())
     const entries: AuditEntry[] = []
-    for (const subject of ids) {
-      const entityId = await revokeToken(db, subject, recorder.clock.real())
-      entries.push({ action: 'tokenRevoked', entityId, subject, details: { why: "the sandbox's, public" } })
+    for (const id of ids) {
+      const entityId = await revokeToken(db, id, recorder.clock.real())
+      entries.push({ action: 'tokenRevoked', entityId, subject: id, details: { why: "the sandbox's, public" } })
     }
     if (ids.length > 0) await announceChange(db)
     await record(db, recorder, entries)

@@ -14,7 +14,7 @@ import type { Refusal } from '../../payments/initial/choose.ts'
 import { plainRecord } from '../../payments/read/record.ts'
 import { heldForm } from '../../reporting/requests/record.ts'
 import { type HttpAnswer, json, type Request, redirectAnswer, resultAnswer } from '../answer.ts'
-import { type Caller, hasCredentials, sentForm } from '../authenticate.ts'
+import { type Caller, hasCredentials, keptTo, sentForm } from '../authenticate.ts'
 import { isForeign } from '../host.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
@@ -109,7 +109,7 @@ export const postCheckoutPayment =
   async (request, { id = '' }) => {
     const { parts } = admission
     const asJson = (request.headers.accept ?? '').includes('application/json')
-    if (asJson && isForeign(request.headers, parts.publicUrl())) return resultAnswer(parts, request, 403, 'foreignOrigin')
+    if (asJson && isForeign(request, parts.publicUrl())) return resultAnswer(parts, request, 403, 'foreignOrigin')
     if (!admission.underWay(request, id, pressesAtOnce)) return resultAnswer(parts, request, 429, 'tooManyAtOnce')
     const form = sentForm(request)
     if (form === 'tooManyParameters') return resultAnswer(parts, request, 400, form)
@@ -181,6 +181,7 @@ const gone = (parts: HttpParts, request: Request, entityId: string | undefined):
 function channelFor(parts: HttpParts, checkout: Checkout | undefined, caller: Caller, action: Action): Channel | undefined {
   const channel = channelOfCheckout(parts, checkout)
   if (channel?.merchantId !== caller.merchantId) return undefined
+  if ((keptTo(caller) ?? channel.id) !== channel.id) return undefined
   return parts.directory.may(caller.token, action, channel.id) ? channel : undefined
 }
 

@@ -10,7 +10,7 @@ import { type Choose, type PaymentRequest, pay } from '../../payments/initial/pa
 import { currentRecord, readPayment } from '../../payments/read/status.ts'
 import { isId } from '../../platform/clock.ts'
 import { type HttpAnswer, json, type Request, resultAnswer, saidAnswer } from '../answer.ts'
-import type { Caller } from '../authenticate.ts'
+import { type Caller, keptTo } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
 import { type Admission, admit, admitRead, askedFor, identify, ruledChannel } from './admission.ts'
@@ -79,7 +79,7 @@ export const getPayment =
         more: { id },
         headers: { 'Retry-After': String(wait) },
       })
-    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     return payment
       ? json(200, currentRecord(admission.parts, payment))
       : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
@@ -91,7 +91,7 @@ export const getThreeDSecure =
     const admitted = admitRead(admission, request, admission.checks.read)
     if (!('caller' in admitted)) return admitted
     const { entityId, merchantId } = admitted.caller
-    const found = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    const found = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     return found?.type === '3D'
       ? json(200, currentRecord(admission.parts, found))
       : resultAnswer(admission.parts, request, 404, 'transactionNotFound', { entityId })
@@ -103,7 +103,7 @@ export const queryOne =
     const admitted = admitRead(admission, request, admission.checks.query)
     if (!('caller' in admitted)) return admitted
     const { entityId, merchantId } = admitted.caller
-    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     return payment
       ? json(200, currentRecord(admission.parts, payment))
       : resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })

@@ -10,7 +10,7 @@ import { givenText, readPayment } from '../../payments/read/status.ts'
 import type { Search } from '../../payments/store/search.ts'
 import { isId } from '../../platform/clock.ts'
 import { aged, type HttpAnswer, type Request, resultAnswer } from '../answer.ts'
-import type { Caller } from '../authenticate.ts'
+import { type Caller, keptTo } from '../authenticate.ts'
 import type { HttpParts } from '../parts.ts'
 import type { RequestFunction } from '../router.ts'
 import { type Admission, admitRead } from './admission.ts'
@@ -29,7 +29,12 @@ export const queryList =
     const merchantTransactionId = admitted.values.get('merchantTransactionId')
     if (merchantTransactionId === undefined)
       return wrongQuery(admission.parts, request, entityId, { name: 'merchantTransactionId', message: 'is required' })
-    const search = { merchantId, merchantTransactionId, ...filterOf(admission.parts, admitted.values) }
+    const search = {
+      merchantId,
+      ...keptSearch(admitted.caller),
+      merchantTransactionId,
+      ...filterOf(admission.parts, admitted.values),
+    }
     return pageAnswer(
       admission,
       request,
@@ -46,10 +51,14 @@ export const v3One =
     if (!('caller' in admitted)) return admitted
     const { token, entityId, merchantId } = admitted.caller
     const filter = filterOf(admission.parts, admitted.values)
-    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id) : undefined
+    const payment = isId(id) ? await readPayment(admission.parts, merchantId, id, keptTo(admitted.caller)) : undefined
     if (!payment) return resultAnswer(admission.parts, request, 400, 'transactionNotFound', { entityId })
     if (admitted.values.get('includeLinkedTransactions') === 'true') {
-      const chain = await admission.searches.chain(token.id, { merchantId, ...filter }, payment.rootId ?? id)
+      const chain = await admission.searches.chain(
+        token.id,
+        { merchantId, ...keptSearch(admitted.caller), ...filter },
+        payment.rootId ?? id,
+      )
       return pageAnswer(admission, request, admitted.caller, 'records', chain)
     }
     const { types, brands } = filter
@@ -139,8 +148,15 @@ export async function* inList(name: string, texts: AsyncIterable<string>, body: 
 
 const listOf = (value: string | undefined): string[] | undefined => value?.split(',')
 
+/** A caller that is kept to its channel finds nothing of others, linked or not. */
+function keptSearch(caller: Caller): Pick<Search, 'channelId' | 'keptTo'> {
+  const channelId = keptTo(caller)
+  return channelId === undefined ? {} : { channelId, keptTo: channelId }
+}
+
 /** A search by merchantTransactionId, by time, or both. Bare days are whole days in UTC (decisions, 31). */
-function searchOf({ merchantId, entity }: Caller, values: Values): Search | { errors: ParameterError[] } {
+function searchOf(caller: Caller, values: Values): Search | { errors: ParameterError[] } {
+  const { merchantId, entity } = caller
   const [from, to, merchantTransactionId] = [values.get('date.from'), values.get('date.to'), values.get('merchantTransactionId')]
   const errors: ParameterError[] = []
   if (from === undefined && to !== undefined) errors.push({ name: 'date.from', message: 'is required together with date.to' })
@@ -159,6 +175,7 @@ function searchOf({ merchantId, entity }: Caller, values: Values): Search | { er
   return {
     merchantId,
     ...(entity.kind === 'channel' && begin !== undefined && { channelId: entity.id }),
+    ...keptSearch(caller),
     ...(merchantTransactionId !== undefined && { merchantTransactionId }),
     ...(begin !== undefined && { from: begin }),
     ...(end !== undefined && { to: end }),

@@ -193,10 +193,10 @@ function shown(
 }
 
 /** Browsers say where a request comes from (Fetch Metadata); those that do not, or not without HTTPS, send an Origin with every POST. */
-function isOurPage({ publicUrl }: OfficeParts, { headers }: Request): boolean {
-  const site = headers['sec-fetch-site']
+function isOurPage({ publicUrl }: OfficeParts, request: Request): boolean {
+  const { origin, 'sec-fetch-site': site } = request.headers
   if (site !== undefined) return site === 'same-origin'
-  return headers.origin !== undefined && !isForeign(headers, publicUrl())
+  return origin !== undefined && !isForeign(request, publicUrl())
 }
 
 export const signedInOf = (parts: OfficeParts, request: Request, isUse: boolean): Promise<SignedIn | undefined> =>

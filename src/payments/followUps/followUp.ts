@@ -64,6 +64,8 @@ async function write(
   const written = await parts.database.inChain(merchantId, rootId, lock, async (db, [payments, card]) => {
     if (payments.length === 0) return undefined // it was archived meanwhile
     const chain = chainOf(payments, request, rootId)
+    const { settings, id } = request.channel
+    if (settings.ownChannelOnly && chain.reference.channelId !== id) return undefined // nor is there another merchant's
     const { payment, refused } = decide(parts, request, type, chain)
     const rootType = rootTypeOf(chain.root)
     const transfers = refused ? [] : reserves(payment, rootType)

@@ -97,10 +97,9 @@ export function makeSearches(parts: PaymentParts): Searches {
         const page = await findPage(db, search, limit, (pageNo - 1) * limit)
         if (!linked || page.length === 0) return page
         const roots = [...new Set(page.map(({ rootId }) => rootId))]
-        const all = Map.groupBy(
-          await findChains(db, { merchantId: search.merchantId }, roots, linkedMost + 1),
-          ({ rootId }) => rootId,
-        )
+        const { merchantId, keptTo } = search
+        const kept = { merchantId, ...(keptTo !== undefined && { keptTo }) }
+        const all = Map.groupBy(await findChains(db, kept, roots, linkedMost + 1), ({ rootId }) => rootId)
         return roots.flatMap(root => all.get(root) ?? [])
       })
       return found === 'tooManySearches' ? found : pageOf(place, found)

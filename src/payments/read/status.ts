@@ -22,9 +22,16 @@ export function currentRecord(parts: PaymentParts, payment: Readable): Nested {
 export const givenText = (parts: PaymentParts, payment: Readable): string =>
   payment.answer?.body ?? payment.pendingBody ?? pendingRecord(parts, payment).body
 
-export async function readPayment(parts: PaymentParts, merchantId: string, id: string): Promise<Readable | undefined> {
+/** `keptTo`: of this channel alone. */
+export async function readPayment(
+  parts: PaymentParts,
+  merchantId: string,
+  id: string,
+  keptTo?: string,
+): Promise<Readable | undefined> {
   const payment = await findPayment(parts.database.work, merchantId, id)
-  return payment && (await readable(parts, [payment]))[0]
+  if (!payment || (keptTo ?? payment.channelId) !== payment.channelId) return undefined
+  return (await readable(parts, [payment]))[0]
 }
 
 /** Payments of one merchant; those that wait bring what they were answered. */

@@ -8,6 +8,8 @@ import { answeredColumns, answeredOf, answeredTables, type PaymentRow } from './
 export type Search = {
   readonly merchantId: string
   readonly channelId?: string
+  /** What is linked to what was found must be of this channel too. */
+  readonly keptTo?: string
   readonly id?: string
   readonly mode?: Mode
   readonly merchantTransactionId?: string
@@ -65,16 +67,16 @@ export async function countUpTo(db: Connection, search: Search, most: number): P
 /** All of some chains, oldest first, but no more than `most`. */
 export async function findChains(
   db: Connection,
-  { merchantId, types, brands }: Pick<Search, 'merchantId' | 'types' | 'brands'>,
+  { merchantId, types, brands, keptTo }: Pick<Search, 'merchantId' | 'types' | 'brands' | 'keptTo'>,
   rootIds: readonly string[],
   most: number,
 ): Promise<SearchHit[]> {
   const { rows } = await db.query<SearchHit>(
     `select ${foundColumns} from ${answeredTables}
       where p.merchant_id = $1 and (p.id = any ($2::uuid[]) or p.root_id = any ($2::uuid[]))
-        and ($3::text[] is null or p.payment_type = any ($3)) and ($4::text[] is null or p.brand = any ($4))
+        and ($3::text[] is null or p.payment_type = any ($3)) and ($4::text[] is null or p.brand = any ($4)) and ($6::uuid is null or p.channel_id = $6)
       order by p.recorded_at, p.id limit $5`,
-    [merchantId, rootIds, types ?? null, brands ?? null, most],
+    [merchantId, rootIds, types ?? null, brands ?? null, most, keptTo ?? null],
   )
   return rows
 }

@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { childEnvironment } from '../childEnvironment.ts'
 
 /**
  * Tells scripts/setup.mjs that this clone's node_modules is in use, until the returned function is called.
@@ -32,8 +33,8 @@ export function processIdentity(pid: number): string | undefined {
   if (!exists(pid)) return undefined
   try {
     if (process.platform !== 'linux') {
-      const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' }
-      return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env }).trim() || undefined
+      const asked = { encoding: 'utf8', env: childEnvironment() } as const
+      return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], asked).trim() || undefined
     }
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
     // The second field is the program's name in parentheses and may itself hold spaces and parentheses (proc(5)).

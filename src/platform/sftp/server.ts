@@ -1,7 +1,7 @@
 // An SFTP server as operators write it down: where it is, who we are there, and the key that it must show.
 
 import { createHash } from 'node:crypto'
-import { filled, line, type Output, object, optional, text, whole } from '../schema.ts'
+import { line, type Output, object, optional, text, whole } from '../schema.ts'
 
 const hostName = text(/^[a-zA-Z0-9.:-]{1,255}$/, 'must be a host name or an address')
 
@@ -14,7 +14,7 @@ export const sftpServer = object({
     /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521)) [A-Za-z0-9+/]+={0,2}$/,
     'must be a host key as ssh-keyscan prints it, for example ssh-ed25519 AAAA…',
   ),
-  folder: optional(filled, '.'),
+  folder: optional(line, '.'),
 })
 export type SftpPlace = Output<typeof sftpServer>
 

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Address } from '../../connectors/cards/acquirer.ts'
+import { childEnvironment } from '../../platform/childEnvironment.ts'
 
 export type HostProcess = { address(): Promise<Address>; stop(): Promise<void> }
 
@@ -18,7 +19,10 @@ export function acquirerHostProcess(dataDir: string | undefined): HostProcess {
   let running: { child: ChildProcess; address: Promise<Address> } | undefined
   const start = () => {
     const ledger = dataDir === undefined || !existsSync(dataDir) ? [] : [`ledger=${join(dataDir, 'acquirer-host.jsonl')}`]
-    const child = spawn(process.execPath, [program, 'child', ...ledger], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, [program, 'child', ...ledger], {
+      env: childEnvironment(),
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
     child.stdin!.on('error', () => {})
     const address = portOf(child)
     // Not before it listens: until then it may be all that this process waits for.

@@ -3,7 +3,6 @@
 
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { record } from '../../audit/chain.ts'
 import { type Connection, inTransaction } from '../../platform/database/connect.ts'
 import { attempterAt, attemptSourceOf, countAttemptFrom, forgiveCounted, type NotProven, signInAttemptsMost } from '../factors.ts'
 import { attemptsMinutes } from '../kept.ts'
@@ -11,6 +10,7 @@ import type { StaffParts } from '../parts.ts'
 import { makeProof, readProof } from '../proofs.ts'
 import { type BegunSession, beginSession, endFormer, type SignedIn, type Visitor, whileSignedIn } from '../sessions.ts'
 import { countSignIn, forgiveAttempt, proveSession } from '../store.ts'
+import { recordOfPerson } from '../traces.ts'
 import { deletePasskey, insertPasskey, lockPasskey, markUsed, type Passkey, takeChallenge } from './store.ts'
 import {
   challengeOf,
@@ -47,7 +47,7 @@ const answered = (db: Connection, challenge: string, ends: number): Promise<bool
 
 /** Gives somebody a key under a name. False when it is not as it must be, known already, or one too many. */
 export async function addPasskey(parts: PasskeyParts, signedIn: SignedIn, name: string, text: string): Promise<boolean> {
-  const { staffId, by, entities } = signedIn
+  const { staffId, by } = signedIn
   const party = relyingParty(parts)
   const credential = readCredential(text)
   if (!party || !credential || staffId === null) return false
@@ -58,19 +58,17 @@ export async function addPasskey(parts: PasskeyParts, signedIn: SignedIn, name: 
   const isAdded = await whileSignedIn(parts, signedIn, async db => {
     if (!(await answered(db, challenge, ends))) return false
     if (!(await insertPasskey(db, { ...made, staffId, name, madeAt: parts.clock.real() }, passkeysMost))) return false
-    await record(db, { ...parts, by }, [{ action: 'passkeyMade', entityId: entities[0], subject: staffId, details: { name } }])
+    await recordOfPerson(db, parts, staffId, { actor: by, action: 'passkeyMade', details: { name } })
     return true
   })
   return isAdded === true
 }
 
-export const removePasskey = (parts: PasskeyParts, { staffId, by, entities }: SignedIn, id: string): Promise<boolean> =>
+export const removePasskey = (parts: PasskeyParts, { staffId, by }: SignedIn, id: string): Promise<boolean> =>
   inTransaction(parts.database.work, async db => {
     const name = staffId !== null && isPasskeyId(id) ? await deletePasskey(db, staffId, id) : undefined
     if (name === undefined) return false
-    await record(db, { ...parts, by }, [
-      { action: 'passkeyRemoved', entityId: entities[0], subject: staffId!, details: { name } },
-    ])
+    await recordOfPerson(db, parts, staffId, { actor: by, action: 'passkeyRemoved', details: { name } })
     return true
   })
 

@@ -44,6 +44,7 @@ export const settingRows: Readonly<Record<SettingName, SettingRow>> = {
   checkoutMinutesMost:          { group: 'shop', unit: 'minutes' },
   statusReadsPerMinute:         { group: 'calls', unit: 'perMinute' },
   statusReadsWithoutCredentials: { group: 'calls' },
+  ownChannelOnly:               { group: 'calls' },
   requestsPerMinute:            { group: 'calls', unit: 'perMinute' },
   requestsAtOnce:               { group: 'calls', unit: 'atOnce' },
   legacyCredentials:            { group: 'calls' },
@@ -100,6 +101,7 @@ const titles = wordsIn(
     requestsPerMinute: 'Requests of a token',
     requestsAtOnce: 'Requests under way',
     legacyCredentials: 'User id and password in requests',
+    ownChannelOnly: 'Own channel only',
     referencesAcrossChannels: 'References across channels',
     channelDispatching: 'Channel by the payment',
     notificationUrlForm: 'How notificationUrl is called',
@@ -143,6 +145,7 @@ const titles = wordsIn(
     requestsPerMinute: 'Requisições de um token',
     requestsAtOnce: 'Requisições em andamento',
     legacyCredentials: 'Usuário e senha nas requisições',
+    ownChannelOnly: 'Somente o próprio canal',
     referencesAcrossChannels: 'Referências entre canais',
     channelDispatching: 'Canal pelo pagamento',
     notificationUrlForm: 'Como a notificationUrl é chamada',
@@ -190,6 +193,8 @@ const hints = wordsIn(
     requestsPerMinute: 'In each gateway process; above it 429. 0: no limit.',
     requestsAtOnce: 'Of one token, in each gateway process; above it 429. 0: no limit.',
     legacyCredentials: 'Instead of a bearer token.',
+    ownChannelOnly:
+      'Who names this channel reads, finds, refers to and pays with payments and stored details of this channel alone.',
     referencesAcrossChannels: 'Captures, refunds and reversals may refer to payments of the other channels of the merchant.',
     channelDispatching:
       'A list of {"channel", "brands", "currencies"}: a request may name the merchant, the first rule that fits counts.',
@@ -237,6 +242,7 @@ const hints = wordsIn(
     requestsPerMinute: 'Em cada processo do gateway; acima disso 429. 0: sem limite.',
     requestsAtOnce: 'De um token, em cada processo do gateway; acima disso 429. 0: sem limite.',
     legacyCredentials: 'Em vez de um bearer token.',
+    ownChannelOnly: 'Quem indica este canal lê, encontra, referencia e usa somente pagamentos e dados guardados deste canal.',
     referencesAcrossChannels: 'Capturas, estornos e cancelamentos podem referir-se a pagamentos dos outros canais do lojista.',
     channelDispatching:
       'Uma lista de {"channel", "brands", "currencies"}: uma requisição pode nomear o lojista, vale a primeira regra que serve.',

@@ -4,6 +4,7 @@ import { type ChildProcess, execFileSync, type SpawnOptions, spawn, spawnSync } 
 import { chmodSync, existsSync, readFileSync, statSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
+import { childEnvironment } from '../../childEnvironment.ts'
 import { FolderError } from '../folder.ts'
 import type { Binaries } from './binaries.ts'
 
@@ -26,8 +27,7 @@ export function chooseAccount(
   binaries: Binaries,
   { strict, user }: { strict: boolean; user: string | undefined },
 ): SystemAccount {
-  // No PG* variables of the surroundings, and messages and times that do not depend on them.
-  const env = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
+  const env = childEnvironment() // no PG* variables of the surroundings
   const options: SpawnOptions = { cwd: '/', env }
   const own = process.getuid?.() ?? 0
   const clusterOwner = existsSync(cluster) ? statSync(cluster).uid : undefined
@@ -56,7 +56,7 @@ export function chooseAccount(
         `that EMBEDDED_USER names)${clusterOwner ? ` and hand it over (chown -R ${ownUser} ${cluster})` : ''}, or start the gateway as an ordinary user.`,
     )
   // Root's own is a cluster put back from a backup by root.
-  if (clusterOwner === 0) execFileSync('chown', ['-hR', `${account.uid}:${account.gid}`, cluster])
+  if (clusterOwner === 0) execFileSync('chown', ['-hR', `${account.uid}:${account.gid}`, cluster], { env })
   // Others may pass the data folder, which is root's, and nothing more: what is in it has modes of its own.
   chmodSync(folder, statSync(folder).mode | 0o001)
   const barrier = firstClosed(folder, account) ?? firstClosed(binaries.postgres, account)

@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { childEnvironment } from '../../childEnvironment.ts'
 import { systemClock } from '../../clock.ts'
 import { FolderError } from '../folder.ts'
 import { isSameProcess, processIdentity } from '../running.ts'
@@ -57,7 +58,8 @@ export async function clearDraft(draft: string, say: (text: string) => void): Pr
 /** Whether the process is a PostgreSQL server whose data folder this is: its working folder, or else its arguments, say so. */
 function isServerOn(pid: number, cluster: string): boolean {
   if (process.platform !== 'linux') {
-    const line = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout ?? ''
+    const asked = { encoding: 'utf8', env: childEnvironment() } as const
+    const line = spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], asked).stdout ?? ''
     return line.includes('postgres') && line.includes(` -D ${cluster} `)
   }
   try {

@@ -16,6 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { childEnvironment } from '../../childEnvironment.ts'
 import { whoMayReplace } from '../../files.ts'
 import { FolderError } from '../folder.ts'
 
@@ -63,7 +64,7 @@ export function removeFolder(path: string): void {
   if (stat.uid === 0) for (const name of readdirSync(path)) removeFolder(join(path, name))
   else
     spawnSync('/bin/sh', ['-c', 'rm -rf -- * .[!.]* ..?*'], {
-      ...{ cwd: path, uid: stat.uid, gid: stat.gid, env: {} },
+      ...{ cwd: path, uid: stat.uid, gid: stat.gid, env: childEnvironment() },
       stdio: 'ignore',
     })
   rmdirSync(path)
