@@ -2325,8 +2325,6 @@ export const mutants: readonly Mutant[] = [
     find: 'closeCase(opened, id,', instead: 'closeCase({ keys: opened.keys, clock: opened.clock, database: opened.database }, id,' },
   { name: 'audit: a closed case is of nobody', file: 'src/payments/cases/cases.ts', tests: ['acquirerCommands'],
     find: 'merchantId === nobody ? undefined : merchantId', instead: 'undefined' },
-  { name: 'audit: people sign in at no entity', file: 'src/staff/sessions.ts', tests: ['passkeys'],
-    find: '[actorOfStaff(staffId, address), person?.entities[0]]', instead: '[actorOfStaff(staffId, address), undefined]' },
   { name: 'audit: the environment says who it was', file: 'src/audit/entry.ts', tests: ['audit'],
     find: 'id: `${ownName()}${behind}`', instead: 'id: `${behind}${ownName()}`' },
   { name: 'audit: a long claim cuts off what follows', file: 'src/audit/entry.ts', tests: ['audit'],
