@@ -11,7 +11,7 @@ import { type Clock, clockWith, systemClock, type Timer, timeOrderedId } from '.
 import { connect, sizes } from '../src/platform/database/connect.ts'
 import { WriteTimeout } from '../src/platform/database/errors.ts'
 import { groupCommit } from '../src/platform/database/groupCommit.ts'
-import { takeTurns } from '../src/platform/database/turns.ts'
+import { leastFirst, takeTurns } from '../src/platform/database/turns.ts'
 import { addDue, finishDue, postponeDue, renewDue } from '../src/platform/due/store.ts'
 import { makeDatabase } from './support/database.ts'
 import { takeAnyDue } from './support/due.ts'
@@ -120,6 +120,53 @@ describe('turns', () => {
     await eventually(async () => ends.length === 5, 'and the last')
     ends[4]!()
     await Promise.all(all)
+  })
+})
+
+describe('turns of all', () => {
+  it('go to whoever has used least of late, and are given up in time', async () => {
+    let elapsed = 0
+    const inTurn = leastFirst({ ...systemClock, elapsed: () => elapsed }, 60, 2)
+    const order: string[] = []
+    const ends: (() => void)[] = []
+    const one = (key: string, name = key) =>
+      inTurn(key, async () => {
+        order.push(name)
+        await new Promise<void>(resolve => ends.push(resolve))
+      })
+    const end = async (took: number) => {
+      elapsed += took
+      const before = order.length
+      ends.shift()!()
+      await eventually(async () => order.length > before || ends.length === 0, 'the next comes')
+    }
+    const all = [one('much', 'much 1'), one('much', 'much 2'), one('much', 'much 3'), one('much', 'much 4')]
+    await eventually(async () => order.length === 2, 'two at a time')
+    await end(3000)
+    assert.deepEqual(order, ['much 1', 'much 2', 'much 3'])
+    all.push(one('little'), one('less'))
+    await end(1000)
+    await end(1000)
+    assert.deepEqual(order.slice(3), ['little', 'less'], 'who came last has used least')
+    await end(500)
+    assert.equal(order.at(-1), 'much 4')
+    // What was used is forgotten.
+    elapsed += 600_000
+    all.push(one('little', 'little again'), one('much', 'much again'))
+    for (let at = 0; at < 2; at++) await end(1)
+    for (const each of ends) each()
+    await Promise.all(all)
+    assert.deepEqual(order.slice(-2), ['little again', 'much again'])
+    const late = leastFirst(systemClock, 0.2, 1)
+    let finish = () => {}
+    const first = late('a', () => new Promise<void>(resolve => (finish = resolve)))
+    await assert.rejects(
+      late('b', async () => {}),
+      WriteTimeout,
+    )
+    finish()
+    await first
+    assert.equal(await late('b', async () => 'done'), 'done')
   })
 })
 

@@ -4,18 +4,6 @@
 import type { Clock } from '../platform/clock.ts'
 import { type Turns, takeTurns } from '../platform/database/turns.ts'
 
-/** One of a caller at a time, and one of a merchant, however many callers act for it: others find a connection. For what may take long to read. */
-export function turnsOfCallers(
-  clock: Clock,
-): <Value>(caller: string, merchantId: string, work: () => Promise<Value>) => Promise<Value> {
-  const ofCaller = takeTurns(clock, readingSeconds, callersWaiting)
-  const ofMerchant = takeTurns(clock, readingSeconds, merchantsWaiting)
-  return (caller, merchantId, work) => ofCaller(caller, () => ofMerchant(merchantId, work))
-}
-const readingSeconds = 10
-const callersWaiting = 20
-const merchantsWaiting = 60
-
 const turnSeconds = 5
 const waitingMost = 4
 const merchantsMost = 100

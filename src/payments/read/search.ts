@@ -3,7 +3,6 @@
 
 import { limits } from '../../contract/limits.ts'
 import type { ResultName } from '../../contract/results/results.ts'
-import { turnsOfCallers } from '../../merchants/turns.ts'
 import { WriteTimeout } from '../../platform/database/errors.ts'
 import { ReportingAway, type ReportingDatabase } from '../../platform/database/reporting.ts'
 import type { PaymentParts } from '../parts.ts'
@@ -42,8 +41,8 @@ export type Searches = {
 }
 
 export function makeSearches(parts: PaymentParts): Searches {
-  const { clock, database } = parts
-  const [searches, lookups] = [turnsOfCallers(clock), turnsOfCallers(clock)]
+  const { database } = parts
+  const { searches, lookups } = database.turns
   /** Where a search is read, and in whose turn. Who names a payment asks whether it was made, and may send it again: only the gateway's own database knows that for sure. */
   const placeOf = (tokenId: string, { merchantId, id, merchantTransactionId }: Search): ReadingPlace => {
     const isNamed = id !== undefined || merchantTransactionId !== undefined

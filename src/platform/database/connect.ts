@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../clock.ts'
 import { isLost } from './errors.ts'
 import type { ReportingDatabase } from './reporting.ts'
 import { clientFor } from './servers.ts'
-import { takeTurns } from './turns.ts'
+import { type ReadingTurns, readingTurns, takeTurns } from './turns.ts'
 
 /** How many connections a pool has, and how long one of its statements may take. */
 export const sizes = {
@@ -44,6 +44,8 @@ export const poolNames = Object.keys(sizes) as PoolName[]
 export type Database = Readonly<Record<PoolName, pg.Pool>> & {
   /** Readings of many payments that may be some seconds old: another database, or as the pool of searches. */
   readonly reporting: ReportingDatabase
+  /** In which readings by those two pools take turns, whoever reads. */
+  readonly turns: Readonly<Record<'searches' | 'lookups', ReadingTurns>>
   /** Runs a transaction on a chain of payments, named by its merchant and first payment; those on one chain come one after the other, and of one merchant
    * not all at once. `lock` takes the
    * lock, and reads what the work is about: it writes nothing, and what it asks for at once travels together. */
@@ -122,6 +124,10 @@ export function connect(
   return {
     ...pools,
     reporting,
+    turns: {
+      searches: readingTurns(clock, sizes.searches.max),
+      lookups: readingTurns(clock, sizes.lookups.max),
+    },
     inChain: (merchantId, rootId, lock, work) =>
       inTurn(merchantId + rootId, () => inPlace(merchantId, () => lockedTransaction(pools.chains, lock, work))),
     async listen(channel, heard) {

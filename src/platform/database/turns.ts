@@ -38,3 +38,66 @@ export function takeTurns(clock: Clock, patienceSeconds: number, waitingMost: nu
     }
   }
 }
+
+/**
+ * `most` at a time of all together; next comes who has used least of late, so that whoever asks for little waits for one that is under way, and not for all who came
+ * before. Throws WriteTimeout when the turn did not come in time.
+ */
+export function leastFirst(clock: Clock, patienceSeconds: number, most: number): Turns {
+  type Waiting = { readonly key: string; come(): void }
+  const waiting: Waiting[] = []
+  const used = new Map<string, number>()
+  let running = 0
+  let halvedAt = clock.elapsed()
+  const halve = () => {
+    for (; clock.elapsed() - halvedAt >= halfLifeMilliseconds && used.size > 0; halvedAt += halfLifeMilliseconds)
+      for (const [key, milliseconds] of used) milliseconds < 1 ? used.delete(key) : used.set(key, milliseconds / 2)
+    if (used.size === 0) halvedAt = clock.elapsed()
+  }
+  const usedBy = ({ key }: Waiting) => used.get(key) ?? 0
+  const next = () => {
+    if (running >= most || waiting.length === 0) return
+    const first = waiting.reduce((one, other) => (usedBy(other) < usedBy(one) ? other : one))
+    waiting.splice(waiting.indexOf(first), 1)
+    running++
+    first.come()
+  }
+  return async (key, work) => {
+    halve()
+    await new Promise<void>((resolve, reject) => {
+      const timer = clock.after(patienceSeconds * 1000, () => {
+        waiting.splice(waiting.indexOf(one), 1)
+        reject(new WriteTimeout('others have not ended in time'))
+      })
+      const one: Waiting = {
+        key,
+        come() {
+          timer.cancel()
+          resolve()
+        },
+      }
+      waiting.push(one)
+      next()
+    })
+    const began = clock.elapsed()
+    try {
+      return await work()
+    } finally {
+      used.set(key, (used.get(key) ?? 0) + clock.elapsed() - began)
+      running--
+      next()
+    }
+  }
+}
+const halfLifeMilliseconds = 5000
+
+/** Of a caller and of its merchant one at a time, however many callers act for it, and of all as many as there are connections. For what may take long to read. */
+export type ReadingTurns = <Value>(caller: string, merchantId: string, work: () => Promise<Value>) => Promise<Value>
+
+export function readingTurns(clock: Clock, connections: number): ReadingTurns {
+  const ofCaller = takeTurns(clock, readingSeconds, 20)
+  const ofMerchant = takeTurns(clock, readingSeconds, 60)
+  const ofAll = leastFirst(clock, readingSeconds, connections)
+  return (caller, merchantId, work) => ofCaller(caller, () => ofMerchant(merchantId, () => ofAll(merchantId, work)))
+}
+const readingSeconds = 10

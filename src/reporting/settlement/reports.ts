@@ -4,9 +4,8 @@
 import { limits } from '../../contract/limits.ts'
 import { pageSize } from '../../contract/parameters/query.ts'
 import type { ResultName } from '../../contract/results/results.ts'
-import { turnsOfCallers } from '../../merchants/turns.ts'
+import type { Database } from '../../platform/database/connect.ts'
 import { isTooSlow, WriteTimeout } from '../../platform/database/errors.ts'
-import type { ReportParts } from '../parts.ts'
 import { type Aggregation, type AggregationKey, aggregate } from './aggregation.ts'
 import {
   findMovements,
@@ -53,14 +52,13 @@ export function spanError(from: string, to: string): { readonly name: string; re
   return undefined
 }
 
-export function makeReports({ clock, database }: ReportParts): Reports {
-  const turns = turnsOfCallers(clock)
+export function makeReports({ database }: { readonly database: Pick<Database, 'reporting' | 'turns'> }): Reports {
   const inTurn = <Value>(
     caller: string,
     { merchantId }: ReportScope,
     work: () => Promise<Value>,
   ): Promise<Value | ReportRefusal> =>
-    turns(caller, merchantId, work).catch((error: Error) => {
+    database.turns.searches(caller, merchantId, work).catch((error: Error) => {
       if (error instanceof WriteTimeout) return 'tooManySearches'
       if (isTooSlow(error)) return 'reportTooLarge'
       throw error
