@@ -28,8 +28,8 @@ import { eventually, type TestGateway, testGateway, visa } from './support/gatew
 
 type FakeSocket = Socket & { closed: boolean }
 
-function makeWatch(isShared?: (address: string) => boolean) {
-  const connections = watchConnections(systemClock, undefined, isShared)
+function makeWatch(isShared?: (address: string) => boolean, clock = systemClock) {
+  const connections = watchConnections(clock, undefined, isShared)
   const socketFrom = (remoteAddress: string): FakeSocket => {
     const socket = Object.assign(new EventEmitter(), {
       remoteAddress,
@@ -114,31 +114,62 @@ describe('connections', () => {
     connections.stop()
   })
 
-  it('hold so many bytes of answers together, and of the network with most of them the one with most goes', () => {
-    const { connections, socketFrom, begin } = makeWatch(address => address === '10.0.0.1')
-    const answer = (address: string, size: number): FakeSocket => {
-      const socket = socketFrom(address)
-      connections.answers(begin(socket), size)
+  it('hold so many bytes of answers together, and who has held most for longest goes: a large one that has just been made stays', () => {
+    let elapsed = 0
+    const { connections, socketFrom, begin } = makeWatch(undefined, { ...systemClock, elapsed: () => elapsed })
+    const size = 1024 * 1024
+    const answer = (bytes: number): FakeSocket => {
+      const socket = socketFrom('192.0.2.7')
+      connections.answers(begin(socket), bytes)
       return socket
     }
-    const size = 1024 * 1024
-    const large = answer('192.0.2.7', 8 * size)
-    const proxied = answer('10.0.0.1', 30 * size)
-    const most = answer('198.51.100.1', 2 * size)
-    const count = untakenBytesMost / size - 40
-    const crowd = Array.from({ length: count }, () => answer('198.51.100.1', size))
-    assert.ok([large, proxied, most, ...crowd].every(({ closed }) => !closed))
-    // What is taken makes room.
-    const taken = socketFrom('192.0.2.9')
+    const slow = answer(size)
+    const slower = answer(size * 2)
+    const taken = answer(size * 4)
     taken.destroy()
-    answer('198.51.100.1', size)
+    elapsed = 10_000
+    const large = answer(size * 20)
+    const crowd = Array.from({ length: untakenBytesMost / size - 23 }, () => answer(size))
+    assert.ok(
+      [slow, slower, large, ...crowd].every(({ closed }) => !closed),
+      'all that there is room for',
+    )
+    const next = [answer(size), answer(size)]
     assert.deepEqual(
-      [most, large, proxied].map(({ closed }) => closed),
+      [slower, slow, large].map(({ closed }) => closed),
       [true, false, false],
     )
-    answer('192.0.2.10', size)
-    answer('192.0.2.10', size)
+    answer(size)
+    assert.deepEqual([slow, large, ...next, ...crowd].map(({ closed }) => closed).filter(Boolean).length, 1)
+    assert.ok(slow.closed)
+    connections.stop()
+  })
+
+  it('are held by what has long been there: a large body that comes at once is not the one that goes', () => {
+    let elapsed = 0
+    const { connections, socketFrom, begin } = makeWatch(undefined, { ...systemClock, elapsed: () => elapsed })
+    const keep = (bytes: number): FakeSocket => {
+      const socket = socketFrom('192.0.2.7')
+      connections.keeps(begin(socket), bytes)
+      return socket
+    }
+    const crowd = Array.from({ length: 1000 }, () => keep(unfinishedBytesMost / 1000 - 1))
+    elapsed = 5000
+    const large = keep(100_000)
+    assert.equal(large.closed, false)
     assert.equal(crowd.filter(({ closed }) => closed).length, 1)
+    connections.stop()
+  })
+
+  it('of a /56 or a /48 of IPv6 are one crowd: who is one of many networks there goes before a neighbour with more', () => {
+    const { connections, socketFrom } = makeWatch()
+    const shop = Array.from({ length: 24 }, () => socketFrom('192.0.2.7'))
+    const crowd = Array.from({ length: connectionsMost - 24 }, (_, at) =>
+      socketFrom(`2001:db8:0:${(at % 256).toString(16)}::${at}`),
+    )
+    const late = Array.from({ length: 30 }, (_, at) => socketFrom(`198.51.100.${at}`))
+    assert.deepEqual([...shop, ...late].filter(({ closed }) => closed).length, 0)
+    assert.equal(crowd.filter(({ closed }) => closed).length, 30)
     connections.stop()
   })
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { legacyToken } from '../src/merchants/access/legacy.ts'
 import { readSeed, sandboxSeed } from '../src/merchants/seed.ts'
-import { followersMost, refusalsMost } from '../src/payments/followUps/rules.ts'
+import { followersBytesMost, followersMost, refusalsMost } from '../src/payments/followUps/rules.ts'
 import { clockWith } from '../src/platform/clock.ts'
 import { growChain } from './support/chains.ts'
 import { type Client, eventually, type Fields, type Reply, sandbox, type TestGateway, testGateway } from './support/gateway.ts'
@@ -388,5 +388,23 @@ describe('a chain', () => {
     const again = await refund(id, '0.01', key)
     assert.deepEqual([again.status, again.body.id], [200, made.body.id])
     assert.equal(await followers(id), followersMost)
+  })
+
+  it('takes no more than so many bytes, of which refusals have half', async () => {
+    const { id } = (await gateway.pay({ amount: '92.00' })).body
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`customParameters[key${at}]`, 'x'.repeat(2000)]))
+    const heavy = await gateway.refer(id, { paymentType: 'RF', amount: '99.00', currency: 'EUR', ...many })
+    assert.deepEqual(code(heavy), [400, '700.400.200'])
+    const { rows } = await gateway.pool.query(
+      `select octet_length(p.record) + octet_length(a.body) as bytes from payments p join answers a on a.payment_id = p.id where p.id = $1`,
+      [heavy.body.id],
+    )
+    const half = Math.ceil(followersBytesMost / 2 / rows[0].bytes)
+    await growChain(gateway.pool, heavy.body.id, half - 1)
+    assert.deepEqual(code(await refund(id, '99.00')), [400, '700.400.200'])
+    assert.equal(await followers(id), half, 'it is refused, and not kept')
+    assert.deepEqual(code(await refund(id, '1.00')), [200, '000.100.110'])
+    await growChain(gateway.pool, heavy.body.id, half)
+    assert.deepEqual(code(await refund(id, '1.00')), [400, '700.500.001'])
   })
 })

@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../platform/clock.ts'
-import { networkOf } from '../platform/network.ts'
+import { networkShare, networksAround } from '../platform/network.ts'
 import { endParsing, stopParsing } from '../platform/parsing.ts'
 
 /** Requests of one connection that wait for their answers; one more closes it. */
@@ -16,9 +16,9 @@ export const connectionsMost = 4096
 export const networkConnectionsMost = 1024
 /** Requests of one such network that wait for their answers; one more closes its connection. A crowd of them stands in every turn of the event loop. */
 export const networkUnfinishedMost = 1024
-/** Bytes of bodies whose requests have not begun: they have not come whole, or wait for their turn. More closes the connection that sent most of them. */
+/** Bytes of bodies whose requests have not begun: they have not come whole, or wait for their turn. More closes the connection with most of them, counted by how long they have been there. */
 export const unfinishedBytesMost = 64 * 1024 * 1024
-/** Bytes of answers that are made and not taken yet. More closes, of the network to which most of them go, the connection with most of them. */
+/** Bytes of answers that are made and not taken yet. More closes the connection with most of them, counted by how long it has taken none. */
 export const untakenBytesMost = 64 * 1024 * 1024
 /** Each piece of a body costs as much as some hundred bytes: those that are shorter count for what they lack, of a network in a second. Of what proxies pass on there may be more. */
 export const smallPiecesMost = { network: 8192, proxy: 65_536 }
@@ -65,8 +65,13 @@ export type Connections = {
 
 type OpenConnection = {
   readonly network: string
-  /** Bytes of bodies whose requests have not begun. */
+  /** That, and those around it: many are given a /56 or a /48 of IPv6. */
+  readonly around: readonly string[]
+  /** Bytes of bodies whose requests have not begun, and since when there are any. */
   bytes: number
+  bytesSince: number
+  /** Since when it has taken no answer of those that are made. */
+  untakenSince: number
   /** Requests whose answers are not gone, with the bytes of those that are made. */
   readonly unfinished: Map<IncomingMessage, number>
   /** Of those that have come whole. */
@@ -78,6 +83,12 @@ type OpenConnection = {
 
 /** Who may go, and since when nothing has happened there. */
 type Candidate = { readonly socket: Socket; readonly since: number; readonly isUntaken: boolean }
+
+function untakenBy({ unfinished }: OpenConnection): number {
+  let sum = 0
+  for (const bytes of unfinished.values()) sum += bytes
+  return sum
+}
 
 /** A request of which nothing more can come never ends: no answer is owed to it before it has come whole. */
 function isOwed({ unfinished }: OpenConnection): boolean {
@@ -97,7 +108,6 @@ export function watchConnections(
   const connections = new Map<Socket, OpenConnection>()
   const fromNetwork = new Map<string, number>()
   const unfinishedOf = new Map<string, number>()
-  const untakenOf = new Map<string, number>()
   const smallPieces = new Map<string, number>()
   let bytesKept = 0
   let bytesUntaken = 0
@@ -119,13 +129,17 @@ export function watchConnections(
   function opened(socket: Socket): OpenConnection {
     const address = socket.remoteAddress ?? ''
     // All callers of a proxy come from its network: what they have together says nothing of one of them.
-    const network = isShared(address) ? '' : networkOf(address)
+    const around = isShared(address) ? [''] : networksAround(address)
+    const network = around[0]!
     const ofNetwork = fromNetwork.get(network) ?? 0
     const isCrowd = network !== '' && ofNetwork >= networkConnectionsMost
-    if (isCrowd || connections.size >= connectionsMost) drop(whoGoes(network, isCrowd) ?? socket)
+    if (isCrowd || connections.size >= connectionsMost) drop(whoGoes(around, isCrowd) ?? socket)
     const one: OpenConnection = {
       network,
+      around,
       bytes: 0,
+      bytesSince: 0,
+      untakenSince: 0,
       unfinished: new Map(),
       bodies: new Map(),
       idleSince: clock.elapsed(),
@@ -133,7 +147,7 @@ export function watchConnections(
       endsBefore: undefined,
     }
     connections.set(socket, one)
-    add(fromNetwork, network, 1)
+    for (const each of around) add(fromNetwork, each, 1)
     socket.once('close', () => forget(socket))
     return one
   }
@@ -146,7 +160,7 @@ export function watchConnections(
     one.bytes = 0
     one.bodies.clear() // those who wait for their turn hold the connection
     for (const incoming of one.unfinished.keys()) answered(one, incoming)
-    add(fromNetwork, one.network, -1)
+    for (const each of one.around) add(fromNetwork, each, -1)
   }
 
   function answered(one: OpenConnection, incoming: IncomingMessage): void {
@@ -154,28 +168,45 @@ export function watchConnections(
     if (bytes === undefined) return
     one.unfinished.delete(incoming)
     add(unfinishedOf, one.network, -1)
-    add(untakenOf, one.network, -bytes)
     bytesUntaken -= bytes
+    one.untakenSince = clock.elapsed()
   }
+
+  /** Of a wide network as many as are of one address, by how many addresses it counts for. */
+  const crowdOf = (around: readonly string[]): number =>
+    Math.max(...around.map(network => (fromNetwork.get(network) ?? 0) / networkShare(network)))
 
   /** Of the largest crowd, proxies last: who has waited for longest without an answer being owed, else who takes none of his for longest; that one only for
    * somebody of the same network, or of one with fewer connections. */
-  function whoGoes(newcomer: string, isCrowd: boolean): Socket | undefined {
+  function whoGoes(newcomer: readonly string[], isCrowd: boolean): Socket | undefined {
     const now = clock.elapsed()
-    const countOf = (network: string) => fromNetwork.get(network) ?? 0
+    const crowds = new Map<string, number>()
     const ofNetworks = new Map<string, Candidate>()
     for (const [socket, one] of connections) {
-      const { network, idleSince, stuckSince = socket.writableLength > 0 ? now : undefined } = one
-      if (isCrowd && network !== newcomer) continue
+      const { network, around, idleSince, stuckSince = socket.writableLength > 0 ? now : undefined } = one
+      if (isCrowd && network !== newcomer[0]) continue
+      const crowd = crowds.get(network) ?? crowdOf(around)
+      crowds.set(network, crowd)
       const isUntaken = isOwed(one)
       const since = isUntaken ? stuckSince : idleSince
-      if (since === undefined || (isUntaken && network !== newcomer && countOf(network) <= countOf(newcomer))) continue
+      if (since === undefined || (isUntaken && network !== newcomer[0] && crowd <= crowdOf(newcomer))) continue
       const found = ofNetworks.get(network)
       const isFirst = !found || (found.isUntaken === isUntaken ? since < found.since : found.isUntaken)
       if (isFirst) ofNetworks.set(network, { socket, since, isUntaken })
     }
-    const [first] = [...ofNetworks].sort(([a], [b]) => Number(a === '') - Number(b === '') || countOf(b) - countOf(a))
+    const [first] = [...ofNetworks].sort(([a], [b]) => Number(a === '') - Number(b === '') || crowds.get(b)! - crowds.get(a)!)
     return first?.[1].socket
+  }
+
+  /** Who holds most, counted by how long: what has just come is on its way. */
+  function mostHeld(heldBy: (one: OpenConnection) => number, since: (one: OpenConnection) => number): Socket {
+    const now = clock.elapsed()
+    let most: { readonly socket: Socket; readonly held: number } | undefined
+    for (const [socket, one] of connections) {
+      const held = heldBy(one) * (1 + now - since(one))
+      if (!most || held > most.held) most = { socket, held }
+    }
+    return most!.socket
   }
 
   function drop(socket: Socket): void {
@@ -186,29 +217,25 @@ export function watchConnections(
   function keeps({ socket }: IncomingMessage, bytes: number): void {
     const one = connections.get(socket)
     if (!one) return
+    if (one.bytes === 0) one.bytesSince = clock.elapsed()
     one.bytes += bytes
     bytesKept += bytes
     if (bytesKept <= unfinishedBytesMost) return
-    let most: [Socket, OpenConnection] = [socket, one]
-    for (const [other, candidate] of connections) if (candidate.bytes > most[1].bytes) most = [other, candidate]
-    drop(most[0])
+    const most = mostHeld(
+      ({ bytes }) => bytes,
+      ({ bytesSince }) => bytesSince,
+    )
+    drop(most)
   }
 
   function answers(incoming: IncomingMessage, bytes: number): void {
     const one = connections.get(incoming.socket)
     if (!one?.unfinished.has(incoming)) return
+    if (untakenBy(one) === 0) one.untakenSince = clock.elapsed()
     one.unfinished.set(incoming, bytes)
-    add(untakenOf, one.network, bytes)
     bytesUntaken += bytes
-    if (bytesUntaken <= untakenBytesMost) return
-    const [most] = [...untakenOf].reduce((one, other) => (isBefore(other, one) ? other : one))
-    const untaken = ({ unfinished }: OpenConnection) => [...unfinished.values()].reduce((sum, bytes) => sum + bytes, 0)
-    const those = [...connections].filter(([, { network }]) => network === most)
-    drop(those.reduce((one, other) => (untaken(other[1]) > untaken(one[1]) ? other : one))[0])
+    if (bytesUntaken > untakenBytesMost) drop(mostHeld(untakenBy, ({ untakenSince }) => untakenSince))
   }
-  /** Proxies last. */
-  const isBefore = ([a, most]: [string, number], [b, other]: [string, number]) =>
-    (a === '') === (b === '') ? most > other : b === ''
 
   return {
     opened,
@@ -245,6 +272,7 @@ export function watchConnections(
       add(unfinishedOf, network, 1)
       outgoing.on('drain', () => {
         one.stuckSince = undefined
+        one.untakenSince = clock.elapsed()
       })
       outgoing.once('close', () => {
         answered(one, incoming)

@@ -63,4 +63,5 @@ export type Answer = {
   readonly answeredAt: number
 }
 
-export type PaymentState = Payment & { readonly answer?: Answer }
+/** `bytes`: of what is stored of request and answer; absent until it was read. */
+export type PaymentState = Payment & { readonly answer?: Answer; readonly bytes?: number }

@@ -136,7 +136,9 @@ export function startDelivering(
     const lane = lanes.get(delivery.endpointId) ?? { running: 0, most: roomMost }
     lanes.set(delivery.endpointId, lane)
     lane.running += 1
-    ofMerchants.set(delivery.merchantId, (ofMerchants.get(delivery.merchantId) ?? 0) + 1)
+    // The one call that tries a silent endpoint takes no place of the others of its merchant.
+    const by = lane.most > 1 ? 1 : 0
+    ofMerchants.set(delivery.merchantId, (ofMerchants.get(delivery.merchantId) ?? 0) + by)
     try {
       const called = await deliver(delivery)
       // No answer at all halves the room, down to one call at a time, a slow one down to a few; answers open it again.
@@ -147,7 +149,7 @@ export function startDelivering(
         parts.log.error({ kind: 'delivery', paymentId: delivery.paymentId, why: (error as Error).message }, 'a delivery failed')
     } finally {
       lane.running -= 1
-      const left = ofMerchants.get(delivery.merchantId)! - 1
+      const left = (ofMerchants.get(delivery.merchantId) ?? 0) - by
       if (left > 0) ofMerchants.set(delivery.merchantId, left)
       else ofMerchants.delete(delivery.merchantId)
       delivering?.hurry() // there is room again

@@ -22,7 +22,7 @@ import { insertFollowUp } from '../store/payments.ts'
 import { findRoot, holdChain } from '../store/read.ts'
 import { byTransfer, orderTransfer } from '../transfers/transfer.ts'
 import { endUnsent, isTooLate, settleUnsent } from '../unsent.ts'
-import { type Chain, done, type FollowUpType, forbids, refusalsMost, releasesAtIssuer, reversalOpen } from './rules.ts'
+import { type Chain, done, type FollowUpType, forbids, releasesAtIssuer, reversalOpen, takesNoRefusals } from './rules.ts'
 
 /** `completes`: our own step that ends what was begun, for example the capture of a PA.CP; a channel that is disabled meanwhile still ends it. */
 export type FollowUpRequest = Omit<PaymentRequest, 'publicUrl'> & { readonly referenceId: string; readonly completes?: true }
@@ -71,7 +71,7 @@ async function write(
     const transfers = refused ? [] : reserves(payment, rootType)
     const orders = payment.connector === byTransfer
     if (!refused && !orders) begins(payment, rootType)
-    const lost = chain.followers.length >= refusalsMost && !request.completes ? refused : undefined
+    const lost = takesNoRefusals(chain.followers) && !request.completes ? refused : undefined
     const stored =
       !lost && (await insertFollowUp(db, { payment, ...(request.key && { key: request.key }) }, transfers, refused === undefined))
     const ordered = stored && orders && (await orderTransfer(parts, db, payment, chain.root, request.values.get('merchantMemo')))

@@ -32,12 +32,21 @@ export const releaseHours = 72
 
 /** What refers to one first payment, at most: every rule looks at all of it, under a lock (decisions, 67). */
 export const followersMost = 1000
-/** Of what is refused beyond these nothing is kept: a client that repeats it leaves room for a refund. */
-export const refusalsMost = followersMost / 2
+/** What is stored of these, at most: all of it is read, five chains at a time. */
+export const followersBytesMost = 8 * 1024 * 1024
+/** Of what is refused beyond this share nothing is kept: a client that repeats it leaves room for a refund. */
+const shareOfRefusals = 0.5
+export const refusalsMost = followersMost * shareOfRefusals
+
+/** Has a chain so many followers, or so large ones, that it takes no more? */
+const isFull = (followers: Chain['followers'], share = 1): boolean =>
+  followers.length >= followersMost * share ||
+  followers.reduce((sum, { bytes = 0 }) => sum + bytes, 0) >= followersBytesMost * share
+export const takesNoRefusals = (followers: Chain['followers']): boolean => isFull(followers, shareOfRefusals)
 
 export function forbids(request: FollowUp, chain: Chain, abilities: Abilities): ResultName | undefined {
   const { reference, followers } = chain
-  if (followers.length >= followersMost) return 'chainFull'
+  if (isFull(followers)) return 'chainFull'
   if (reference.channelId !== request.channelId) return 'channelDiffers'
   if (!reference.answer) return 'referencePending'
   if (!isApproved(results[reference.answer.result].outcome)) return rejected[request.type]

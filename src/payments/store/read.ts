@@ -52,6 +52,7 @@ export function answeredOf(row: PaymentRow): PaymentState {
     receivedAt,
     recordedAt,
     record: storedJson(id, 'record', row.record),
+    bytes: row.record.length + (row.body?.length ?? 0),
     ...(row.rootId !== null && { rootId: row.rootId }),
     ...(row.referenceId !== null && { referenceId: row.referenceId }),
     ...(row.brand !== null && { brand: row.brand }),
